@@ -1,0 +1,234 @@
+//! `enum perf_event_type` and perf's `enum perf_user_event_type`, and the bits of a record's `misc`.
+
+use std::fmt;
+
+/// The type of a record: the first field of its header.
+///
+/// It prints the name that `perf report --stats` uses; a type without a name prints `UNKNOWN_<number>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordType(pub u32);
+
+macro_rules! record_types {
+    ($($(#[$meta:meta])* $name:ident = $number:literal;)*) => {
+        impl RecordType {
+            $( $(#[$meta])* pub const $name: Self = Self($number); )*
+
+            /// Every type that has a name, in the order of their numbers.
+            pub const NAMED: &'static [Self] = &[$(Self::$name),*];
+
+            /// The name that perf's statistics use, if the type has one.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $( $number => Some(stringify!($name)), )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+record_types! {
+    /// A file mapped executable (`PERF_RECORD_MMAP`).
+    MMAP = 1;
+    /// Records that the ring had no room for.
+    LOST = 2;
+    /// A thread's name changed.
+    COMM = 3;
+    /// A task ended.
+    EXIT = 4;
+    /// The kernel began to hold an event back.
+    THROTTLE = 5;
+    /// The kernel let an event run again.
+    UNTHROTTLE = 6;
+    /// A task began.
+    FORK = 7;
+    /// A counter's value.
+    READ = 8;
+    /// A sample.
+    SAMPLE = 9;
+    /// A mapping with device and inode, or with a build ID.
+    MMAP2 = 10;
+    /// New data in the AUX area.
+    AUX = 11;
+    /// Instruction tracing began for a task.
+    ITRACE_START = 12;
+    /// Samples that were lost.
+    LOST_SAMPLES = 13;
+    /// A context switch, from the task's side.
+    SWITCH = 14;
+    /// A context switch, from the CPU's side.
+    SWITCH_CPU_WIDE = 15;
+    /// The namespaces of a task.
+    NAMESPACES = 16;
+    /// A kernel symbol came or went.
+    KSYMBOL = 17;
+    /// A BPF program came or went.
+    BPF_EVENT = 18;
+    /// A cgroup's id and path.
+    CGROUP = 19;
+    /// The kernel changed its own text.
+    TEXT_POKE = 20;
+    /// The hardware id behind AUX output.
+    AUX_OUTPUT_HW_ID = 21;
+    /// A user callchain that was deferred until the return to user space.
+    CALLCHAIN_DEFERRED = 22;
+    /// An attr and its ids (`PERF_RECORD_HEADER_ATTR`; pipe mode).
+    ATTR = 64;
+    /// A tracepoint's id and name (deprecated).
+    EVENT_TYPE = 65;
+    /// The formats of tracepoints.
+    TRACING_DATA = 66;
+    /// The build ID of a file.
+    BUILD_ID = 67;
+    /// No record after it is older than the round before it.
+    FINISHED_ROUND = 68;
+    /// Which id belongs to which CPU and thread.
+    ID_INDEX = 69;
+    /// What kind of AUX data follows.
+    AUXTRACE_INFO = 70;
+    /// AUX data; the payload follows the record.
+    AUXTRACE = 71;
+    /// An error in hardware tracing.
+    AUXTRACE_ERROR = 72;
+    /// The threads that were recorded.
+    THREAD_MAP = 73;
+    /// The CPUs that were recorded.
+    CPU_MAP = 74;
+    /// How `perf stat record` was configured.
+    STAT_CONFIG = 75;
+    /// A count of `perf stat record`.
+    STAT = 76;
+    /// An interval of `perf stat record`.
+    STAT_ROUND = 77;
+    /// An event's unit, scale, name or CPUs.
+    EVENT_UPDATE = 78;
+    /// How time-stamp counter and perf clock convert.
+    TIME_CONV = 79;
+    /// A header feature (pipe mode).
+    FEATURE = 80;
+    /// Compressed records (zstd).
+    COMPRESSED = 81;
+    /// The synthesized records are over.
+    FINISHED_INIT = 82;
+    /// Compressed records, padded to 8 bytes.
+    COMPRESSED2 = 83;
+    /// What a BPF program says of itself.
+    BPF_METADATA = 84;
+}
+
+impl RecordType {
+    /// The first type that is perf's own, not the kernel's.
+    pub const USER_TYPE_START: u32 = 64;
+
+    /// Whether the kernel defines the type; only its records end in a trailer.
+    #[inline]
+    #[must_use]
+    pub const fn is_kernel(self) -> bool {
+        self.0 < Self::USER_TYPE_START
+    }
+}
+
+impl fmt::Display for RecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => f.pad(&format!("UNKNOWN_{}", self.0)),
+        }
+    }
+}
+
+/// The bits of a record's `misc` field (`PERF_RECORD_MISC_*`); some mean different things in different records.
+pub mod misc {
+    /// The bits that hold the [`CpuMode`](super::CpuMode).
+    pub const CPUMODE_MASK: u16 = 7;
+    /// The `/proc` walk that made this record timed out.
+    pub const PROC_MAP_PARSE_TIMEOUT: u16 = 1 << 12;
+    /// MMAP, MMAP2: a mapping of data, not of code.
+    pub const MMAP_DATA: u16 = 1 << 13;
+    /// COMM: the name changed because of an exec.
+    pub const COMM_EXEC: u16 = 1 << 13;
+    /// FORK: made by perf for an exec.
+    pub const FORK_EXEC: u16 = 1 << 13;
+    /// SWITCH: the task went out.
+    pub const SWITCH_OUT: u16 = 1 << 13;
+    /// SAMPLE: the ip is that of the instruction which caused the sample.
+    pub const EXACT_IP: u16 = 1 << 14;
+    /// SWITCH: the task went out because it was preempted.
+    pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+    /// MMAP2: a build ID stands in the place of device and inode.
+    pub const MMAP_BUILD_ID: u16 = 1 << 14;
+    /// BUILD_ID: the event says how long its build ID is.
+    pub const BUILD_ID_SIZE: u16 = 1 << 15;
+}
+
+/// What the CPU was doing: the low three bits of `misc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CpuMode {
+    /// Not known.
+    Unknown,
+    /// In the kernel.
+    Kernel,
+    /// In user space.
+    User,
+    /// In the hypervisor.
+    Hypervisor,
+    /// In the kernel of a guest.
+    GuestKernel,
+    /// In user space of a guest.
+    GuestUser,
+    /// A value that has no meaning (6 or 7).
+    Reserved,
+}
+
+impl CpuMode {
+    /// The mode in a record's `misc`.
+    #[inline]
+    #[must_use]
+    pub const fn of(misc: u16) -> Self {
+        match misc & misc::CPUMODE_MASK {
+            0 => Self::Unknown,
+            1 => Self::Kernel,
+            2 => Self::User,
+            3 => Self::Hypervisor,
+            4 => Self::GuestKernel,
+            5 => Self::GuestUser,
+            _ => Self::Reserved,
+        }
+    }
+
+    /// The bits of `misc` for this mode.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        match self {
+            Self::Unknown => 0,
+            Self::Kernel => 1,
+            Self::User => 2,
+            Self::Hypervisor => 3,
+            Self::GuestKernel => 4,
+            Self::GuestUser => 5,
+            Self::Reserved => 6,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_print_perfs_names() {
+        assert_eq!(RecordType::SAMPLE.to_string(), "SAMPLE");
+        assert_eq!(RecordType::ATTR.to_string(), "ATTR");
+        assert_eq!(RecordType(999).to_string(), "UNKNOWN_999");
+        assert!(RecordType::NAMED.windows(2).all(|w| w[0] < w[1]));
+    }
+
+    #[test]
+    fn cpu_modes_round_trip() {
+        for bits in 0..=6 {
+            assert_eq!(CpuMode::of(bits).bits(), bits);
+        }
+        assert_eq!(CpuMode::of(misc::EXACT_IP | 2), CpuMode::User);
+    }
+}

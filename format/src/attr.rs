@@ -1,0 +1,257 @@
+//! `struct perf_event_attr`, without loss, at every size it has had.
+//!
+//! The struct has grown from 64 bytes ([`Attr::SIZES`]); its own `size` field says how long the writer's was.
+//! [`Attr::decode`] takes whatever length there is: fields that are not there are zero, and bytes beyond the
+//! fields known here are kept in [`Attr::extra`]. [`Attr::encode`] writes any length back.
+
+use smallvec::SmallVec;
+
+use crate::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
+use crate::bytes::{Cursor, Encoder};
+use crate::error::{Error, Result};
+
+/// What is counted and what each sample of it holds (`struct perf_event_attr`; perf_event_open(2)).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attr {
+    /// `type`: the PMU.
+    pub kind: EventType,
+    /// `size`: how long the writer's struct was, in bytes (0: 64).
+    pub size: u32,
+    /// What the PMU is to count.
+    pub config: u64,
+    /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
+    pub sample_period: u64,
+    /// The fields of each sample.
+    pub sample_type: SampleType,
+    /// What reading the counter gives.
+    pub read_format: ReadFormat,
+    /// The one-bit fields.
+    pub flags: AttrFlags,
+    /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
+    pub wakeup: u32,
+    /// The kind of breakpoint.
+    pub bp_type: u32,
+    /// `config1`, `bp_addr`, `kprobe_func`, `uprobe_path`.
+    pub config1: u64,
+    /// `config2`, `bp_len`, `kprobe_addr`, `probe_offset`.
+    pub config2: u64,
+    /// Which branches, where a branch stack is sampled.
+    pub branch_sample_type: BranchSampleType,
+    /// Which user registers (architecture's numbering).
+    pub sample_regs_user: u64,
+    /// How many bytes of the user stack.
+    pub sample_stack_user: u32,
+    /// The clock, where [`AttrFlags::USE_CLOCKID`] is set.
+    pub clockid: i32,
+    /// Which registers at the interrupt.
+    pub sample_regs_intr: u64,
+    /// Wake up after so many bytes of AUX data.
+    pub aux_watermark: u32,
+    /// How many frames a callchain may have.
+    pub sample_max_stack: u16,
+    /// `__reserved_2`, kept as found.
+    pub reserved_2: u16,
+    /// How many bytes of the AUX area a sample takes.
+    pub aux_sample_size: u32,
+    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13).
+    pub aux_action: u32,
+    /// What a SIGTRAP carries.
+    pub sig_data: u64,
+    /// `config3`.
+    pub config3: u64,
+    /// `config4` (144-byte attrs).
+    pub config4: u64,
+    /// Bytes after the fields known here, as found.
+    pub extra: SmallVec<[u8; 0]>,
+}
+
+impl Attr {
+    /// The sizes that the kernel has published (`PERF_ATTR_SIZE_VER0` … `VER9`).
+    pub const SIZES: [u32; 10] = [64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
+    /// The smallest size there is.
+    pub const MIN_SIZE: usize = 64;
+    /// How many bytes the fields known here take.
+    pub const KNOWN_SIZE: usize = 144;
+
+    /// Reads an attr that takes all of `bytes`, which begin at byte `offset` of the file.
+    ///
+    /// # Errors
+    /// Fewer than 64 bytes.
+    pub fn decode(c: &mut Cursor<'_>, len: usize) -> Result<Self> {
+        let (start, endian) = (c.offset(), c.endian());
+        let bytes = c.take(len, "perf_event_attr")?;
+        if len < Self::MIN_SIZE {
+            return Err(Error::truncated(start, "perf_event_attr", Self::MIN_SIZE as u64, len as u64));
+        }
+        let (known, extra) = bytes.split_at_checked(Self::KNOWN_SIZE).unwrap_or((bytes, &[]));
+        let mut whole = [0; Self::KNOWN_SIZE];
+        whole.iter_mut().zip(known).for_each(|(to, from)| *to = *from);
+        let mut attr = Self { extra: SmallVec::from_slice(extra), ..Self::default() };
+        attr.fields(&mut Pull(Cursor::new(&whole, start, endian)))?;
+        attr.flags = AttrFlags::from_bits_retain(endian.flag_word(attr.flags.bits()));
+        Ok(attr)
+    }
+
+    /// Writes the attr in `len` bytes: cut, or filled up with zeroes, where that is not its own length.
+    pub fn encode(&self, e: &mut Encoder, len: usize) {
+        let start = e.len();
+        let mut copy = self.clone();
+        copy.flags = AttrFlags::from_bits_retain(e.endian().flag_word(self.flags.bits()));
+        // Writing into memory does not fail.
+        let _ = copy.fields(&mut Push(e));
+        e.bytes(&self.extra);
+        while e.len() < start + len {
+            e.u8(0);
+        }
+        e.truncate(start + len);
+    }
+
+    /// How many bytes the attr takes by its own word: `size`, or 64 where that is 0.
+    #[must_use]
+    pub fn own_size(&self) -> usize {
+        if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
+    }
+
+    /// The sampling frequency in Hz, where the kernel adapts the period.
+    #[must_use]
+    pub fn frequency(&self) -> Option<u64> {
+        self.flags.contains(AttrFlags::FREQ).then_some(self.sample_period)
+    }
+
+    /// Whether records that are not samples end in a trailer.
+    #[must_use]
+    pub fn sample_id_all(&self) -> bool {
+        self.flags.contains(AttrFlags::SAMPLE_ID_ALL)
+    }
+
+    /// The layout of the struct: each field once, in order, for reading and for writing.
+    fn fields(&mut self, f: &mut impl Fields) -> Result<()> {
+        f.u32(&mut self.kind.0)?;
+        f.u32(&mut self.size)?;
+        f.u64(&mut self.config)?;
+        f.u64(&mut self.sample_period)?;
+        f.bits(&mut self.sample_type)?;
+        f.bits(&mut self.read_format)?;
+        f.bits(&mut self.flags)?;
+        f.u32(&mut self.wakeup)?;
+        f.u32(&mut self.bp_type)?;
+        f.u64(&mut self.config1)?;
+        f.u64(&mut self.config2)?;
+        f.bits(&mut self.branch_sample_type)?;
+        f.u64(&mut self.sample_regs_user)?;
+        f.u32(&mut self.sample_stack_user)?;
+        f.i32(&mut self.clockid)?;
+        f.u64(&mut self.sample_regs_intr)?;
+        f.u32(&mut self.aux_watermark)?;
+        f.u16(&mut self.sample_max_stack)?;
+        f.u16(&mut self.reserved_2)?;
+        f.u32(&mut self.aux_sample_size)?;
+        f.u32(&mut self.aux_action)?;
+        f.u64(&mut self.sig_data)?;
+        f.u64(&mut self.config3)?;
+        f.u64(&mut self.config4)
+    }
+}
+
+/// What is done with each field: pulled from a cursor, or pushed to a buffer.
+trait Fields {
+    fn u16(&mut self, value: &mut u16) -> Result<()>;
+    fn u32(&mut self, value: &mut u32) -> Result<()>;
+    fn u64(&mut self, value: &mut u64) -> Result<()>;
+
+    fn i32(&mut self, value: &mut i32) -> Result<()> {
+        let mut bits = value.cast_unsigned();
+        self.u32(&mut bits)?;
+        *value = bits.cast_signed();
+        Ok(())
+    }
+
+    fn bits<B: bitflags::Flags<Bits = u64>>(&mut self, value: &mut B) -> Result<()> {
+        let mut bits = value.bits();
+        self.u64(&mut bits)?;
+        *value = B::from_bits_retain(bits);
+        Ok(())
+    }
+}
+
+struct Pull<'a>(Cursor<'a>);
+
+impl Fields for Pull<'_> {
+    fn u16(&mut self, value: &mut u16) -> Result<()> {
+        *value = self.0.u16("perf_event_attr")?;
+        Ok(())
+    }
+    fn u32(&mut self, value: &mut u32) -> Result<()> {
+        *value = self.0.u32("perf_event_attr")?;
+        Ok(())
+    }
+    fn u64(&mut self, value: &mut u64) -> Result<()> {
+        *value = self.0.u64("perf_event_attr")?;
+        Ok(())
+    }
+}
+
+struct Push<'e>(&'e mut Encoder);
+
+impl Fields for Push<'_> {
+    fn u16(&mut self, value: &mut u16) -> Result<()> {
+        self.0.u16(*value);
+        Ok(())
+    }
+    fn u32(&mut self, value: &mut u32) -> Result<()> {
+        self.0.u32(*value);
+        Ok(())
+    }
+    fn u64(&mut self, value: &mut u64) -> Result<()> {
+        self.0.u64(*value);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    fn every_byte_differs(len: usize) -> Vec<u8> {
+        (0..=u8::MAX).cycle().step_by(7).take(len).collect()
+    }
+
+    #[test]
+    fn every_size_in_both_orders_survives() {
+        for endian in [Endian::Little, Endian::Big] {
+            for len in [64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 152, 67, 200] {
+                let bytes = every_byte_differs(len);
+                let attr = Attr::decode(&mut Cursor::new(&bytes, 0, endian), len).unwrap();
+                let mut e = Encoder::new(endian);
+                attr.encode(&mut e, len);
+                assert_eq!(e.as_bytes(), bytes, "{endian:?} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_known_fields_take_what_the_newest_size_says() {
+        let mut e = Encoder::new(Endian::Little);
+        let _ = Attr::default().fields(&mut Push(&mut e));
+        assert_eq!(e.len(), Attr::KNOWN_SIZE);
+        assert_eq!(Attr::SIZES.last().copied(), u32::try_from(Attr::KNOWN_SIZE).ok());
+    }
+
+    #[test]
+    fn flags_mean_the_same_in_both_orders() {
+        let attr = Attr { flags: AttrFlags::DISABLED | AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        for endian in [Endian::Little, Endian::Big] {
+            let mut e = Encoder::new(endian);
+            attr.encode(&mut e, 64);
+            let back = Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 64).unwrap();
+            assert_eq!(back.flags, attr.flags);
+        }
+    }
+
+    #[test]
+    fn too_short_is_an_error_with_its_place() {
+        let e = Attr::decode(&mut Cursor::new(&[0; 60], 104, Endian::Little), 60).unwrap_err();
+        assert_eq!(e.offset, 104);
+    }
+}

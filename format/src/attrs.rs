@@ -1,0 +1,231 @@
+//! The attrs of a stream, their ids and layouts, and which record belongs to which.
+//!
+//! Three things are easily confused, so each has its type or its word here: the *event id* that the kernel gives each
+//! counter (a `u64` in records; one attr has many, one for each CPU and thread), and the [`AttrIndex`], the attr's
+//! place in the file.
+//!
+//! How a record finds its attr (as perf does it): one attr: that one. Several: by the id, which lies at the fixed place
+//! of IDENTIFIER, or at the place of ID, which must then be the same in all attrs. An id of 0, as synthesized records
+//! have it, means the first attr; an id that no attr has means none.
+
+use rustc_hash::FxHashMap;
+
+use crate::abi::{RecordType, SampleType};
+use crate::attr::Attr;
+use crate::endian::Endian;
+use crate::error::Result;
+use crate::layout::{SampleLayout, TrailerLayout};
+use crate::record::{Context, RawRecord, Record, Sample};
+
+/// The place of an attr in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttrIndex(pub usize);
+
+/// An attr and what the file says about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AttrEntry {
+    /// What was counted and sampled.
+    pub attr: Attr,
+    /// The ids of its counters.
+    pub ids: Vec<u64>,
+    /// Its name, where the file has one (EVENT_DESC, EVENT_UPDATE).
+    pub name: Option<String>,
+}
+
+/// The attrs of a stream.
+#[derive(Clone, Debug)]
+pub struct AttrTable {
+    endian: Endian,
+    entries: Vec<AttrEntry>,
+    layouts: Vec<(SampleLayout, TrailerLayout)>,
+    by_id: FxHashMap<u64, AttrIndex>,
+    fallback: SampleLayout,
+    /// Where a sample's id lies, in bytes from its start; the same for all attrs.
+    sample_id_at: Option<usize>,
+    /// Where a trailer's id lies, in bytes before the record's end; the same for all attrs.
+    trailer_id_at: Option<usize>,
+}
+
+impl AttrTable {
+    /// A table of these attrs.
+    #[must_use]
+    pub fn new(entries: Vec<AttrEntry>, endian: Endian) -> Self {
+        let layouts: Vec<_> = entries.iter().map(|e| (SampleLayout::of(&e.attr), TrailerLayout::of(&e.attr))).collect();
+        let mut by_id = FxHashMap::default();
+        for (index, entry) in entries.iter().enumerate() {
+            for id in entry.ids.iter().filter(|id| **id != 0) {
+                by_id.entry(*id).or_insert(AttrIndex(index));
+            }
+        }
+        let same = |place: fn(&(SampleLayout, TrailerLayout)) -> Option<usize>| {
+            let first = layouts.first().and_then(place)?;
+            layouts.iter().all(|l| place(l) == Some(first)).then_some(first)
+        };
+        Self {
+            endian,
+            sample_id_at: same(|(s, _)| s.event_id().is_some().then(|| s.event_id().at())),
+            trailer_id_at: same(|(_, t)| t.event_id),
+            fallback: SampleLayout::of(&Attr::default()),
+            by_id,
+            layouts,
+            entries,
+        }
+    }
+
+    /// The byte order of the stream.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// The attrs in the file's order.
+    #[must_use]
+    pub fn entries(&self) -> &[AttrEntry] {
+        &self.entries
+    }
+
+    /// The attr at `index`.
+    #[must_use]
+    pub fn get(&self, index: AttrIndex) -> Option<&AttrEntry> {
+        self.entries.get(index.0)
+    }
+
+    /// Sets the name of the attr at `index`.
+    pub fn set_name(&mut self, index: AttrIndex, name: String) {
+        if let Some(entry) = self.entries.get_mut(index.0) {
+            entry.name = Some(name);
+        }
+    }
+
+    /// The attr that has the event id `id`.
+    #[must_use]
+    pub fn by_id(&self, id: u64) -> Option<AttrIndex> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The layout of the samples of an attr.
+    #[inline]
+    #[must_use]
+    pub fn sample_layout(&self, index: AttrIndex) -> Option<&SampleLayout> {
+        self.layouts.get(index.0).map(|(sample, _)| sample)
+    }
+
+    /// The layout of the trailers of an attr.
+    #[must_use]
+    pub fn trailer_layout(&self, index: AttrIndex) -> TrailerLayout {
+        self.layouts.get(index.0).map_or(TrailerLayout::NONE, |(_, trailer)| *trailer)
+    }
+
+    /// Which attr a record belongs to: a sample by its id, another by its trailer's. `None` where there are no attrs,
+    /// where the id is one that no attr has, or where perf's own records (64 and up) belong to no attr.
+    #[inline]
+    #[must_use]
+    pub fn event_of(&self, raw: &RawRecord<'_>) -> Option<AttrIndex> {
+        if !raw.header.kind.is_kernel() {
+            return None;
+        }
+        match self.layouts.len() {
+            0 => return None,
+            1 => return Some(AttrIndex(0)),
+            _ => {}
+        }
+        let id = if raw.header.kind == RecordType::SAMPLE {
+            self.sample_id_at.and_then(|at| self.endian.u64_at(raw.bytes, at))
+        } else {
+            self.trailer_id_at.and_then(|back| self.endian.u64_at(raw.bytes, raw.bytes.len().checked_sub(back)?))
+        };
+        match id {
+            None | Some(0) => Some(AttrIndex(0)),
+            Some(id) => self.by_id(id),
+        }
+    }
+
+    /// The record as a sample of its event; `None` where it is none or belongs to no attr.
+    #[inline]
+    #[must_use]
+    pub fn sample<'a>(&self, raw: RawRecord<'a>) -> Option<(AttrIndex, Sample<'a, '_>)> {
+        if raw.header.kind != RecordType::SAMPLE {
+            return None;
+        }
+        let index = self.event_of(&raw)?;
+        Some((index, Sample::new(raw, self.sample_layout(index)?, self.endian)))
+    }
+
+    /// When the record says that it happened, in nanoseconds of the perf clock: a sample by its TIME, another by its
+    /// trailer's. `None` where the stream has no times there.
+    #[inline]
+    #[must_use]
+    pub fn time_of(&self, raw: &RawRecord<'_>) -> Option<u64> {
+        let (sample, trailer) = self.layouts.get(self.event_of(raw)?.0)?;
+        if raw.header.kind == RecordType::SAMPLE {
+            self.endian.u64_at(raw.bytes, sample.time.at())
+        } else {
+            self.endian.u64_at(raw.bytes, raw.bytes.len().checked_sub(trailer.time?)?)
+        }
+    }
+
+    /// Decodes a record by the layouts of its event.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    pub fn decode<'a>(&self, raw: &RawRecord<'a>) -> Result<Record<'a>> {
+        let layouts = self.event_of(raw).and_then(|index| self.layouts.get(index.0));
+        let (sample, trailer) = match layouts {
+            Some((sample, trailer)) => (sample, *trailer),
+            None => (&self.fallback, TrailerLayout::NONE),
+        };
+        raw.decode(&Context { endian: self.endian, sample, trailer })
+    }
+
+    /// Whether samples of every attr have a time.
+    #[must_use]
+    pub fn all_have_time(&self) -> bool {
+        self.entries.iter().all(|e| e.attr.sample_type.contains(SampleType::TIME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::AttrFlags;
+    use crate::bytes::Encoder;
+    use crate::read::Frames;
+    use crate::record::{Body, Comm, SampleFields, Trailer};
+    use crate::wire::Text;
+
+    fn entry(sample_type: SampleType, ids: &[u64]) -> AttrEntry {
+        let attr = Attr { sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        AttrEntry { attr, ids: ids.to_vec(), name: None }
+    }
+
+    #[test]
+    fn several_events_are_told_apart_by_the_identifier() {
+        let with_id = SampleType::IDENTIFIER | SampleType::IP;
+        let table =
+            AttrTable::new(vec![entry(with_id, &[7]), entry(with_id | SampleType::TIME, &[8, 9])], Endian::Little);
+        let mut e = Encoder::new(Endian::Little);
+        for id in [9, 7, 0, 1234] {
+            let fields =
+                SampleFields { identifier: Some(id), ip: Some(0x1000), time: Some(5), ..SampleFields::default() };
+            Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
+        }
+        let events: Vec<_> = Frames::new(e.as_bytes(), 0, Endian::Little)
+            .map(|raw| table.event_of(&raw.unwrap()).map(|index| index.0))
+            .collect();
+        assert_eq!(events, [Some(1), Some(0), Some(0), None]);
+    }
+
+    #[test]
+    fn a_trailer_gives_event_and_time() {
+        let bits = SampleType::IDENTIFIER | SampleType::TID | SampleType::TIME;
+        let table = AttrTable::new(vec![entry(bits, &[7]), entry(bits, &[8])], Endian::Big);
+        let trailer = Trailer { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..Trailer::default() };
+        let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") })).with_trailer(trailer);
+        let mut e = Encoder::new(Endian::Big);
+        record.encode(&mut e).unwrap();
+        let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();
+        assert_eq!(table.event_of(&raw), Some(AttrIndex(1)));
+        assert_eq!(table.time_of(&raw), Some(77));
+        assert_eq!(table.decode(&raw).unwrap(), record);
+    }
+}

@@ -1,0 +1,322 @@
+//! A checked cursor that knows its offset, and its counterpart that writes.
+//!
+//! Nothing in this crate indexes into input: all reading goes through [`Cursor`] (or [`Endian::u64_at`] for a
+//! field at a known place), whose every step is checked and whose errors carry the absolute byte offset.
+
+use crate::endian::Endian;
+use crate::error::{Error, Result};
+
+/// Reads forward through a slice of a file; every error says at which byte of the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+    offset: u64,
+    endian: Endian,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the start of `bytes`, which begin at byte `offset` of the file.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
+        Self { bytes, offset, endian }
+    }
+
+    /// The offset in the file of the next byte.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The byte order in which numbers are read.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// How many bytes are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next `len` bytes; `what` names them in the error.
+    pub fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8]> {
+        match self.bytes.split_at_checked(len) {
+            Some((head, tail)) => {
+                self.bytes = tail;
+                self.offset += len as u64;
+                Ok(head)
+            }
+            None => Err(Error::truncated(self.offset, what, len as u64, self.bytes.len() as u64)),
+        }
+    }
+
+    /// The next `count` × 8 bytes, as numbers read when asked for.
+    pub fn take_u64s(&mut self, count: u64, what: &'static str) -> Result<U64s<'a>> {
+        let short = Error::truncated(self.offset, what, count.saturating_mul(8), self.bytes.len() as u64);
+        let len = usize::try_from(count).ok().and_then(|n| n.checked_mul(8)).ok_or(short)?;
+        Ok(U64s { bytes: self.take(len, what)?, endian: self.endian })
+    }
+
+    /// All that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
+        let all = std::mem::take(&mut self.bytes);
+        self.offset += all.len() as u64;
+        all
+    }
+
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
+        match self.bytes.split_first_chunk::<N>() {
+            Some((head, tail)) => {
+                self.bytes = tail;
+                self.offset += N as u64;
+                Ok(*head)
+            }
+            None => Err(Error::truncated(self.offset, what, N as u64, self.bytes.len() as u64)),
+        }
+    }
+
+    /// A byte.
+    pub fn u8(&mut self, what: &'static str) -> Result<u8> {
+        self.array::<1>(what).map(|[b]| b)
+    }
+
+    /// A 16-bit number.
+    pub fn u16(&mut self, what: &'static str) -> Result<u16> {
+        let endian = self.endian;
+        self.array(what).map(|b| endian.u16(b))
+    }
+
+    /// A 32-bit number.
+    pub fn u32(&mut self, what: &'static str) -> Result<u32> {
+        let endian = self.endian;
+        self.array(what).map(|b| endian.u32(b))
+    }
+
+    /// A 64-bit number.
+    pub fn u64(&mut self, what: &'static str) -> Result<u64> {
+        let endian = self.endian;
+        self.array(what).map(|b| endian.u64(b))
+    }
+}
+
+/// An array of 64-bit numbers where it lies in the file: unaligned, in the file's byte order.
+#[derive(Clone, Copy)]
+pub struct U64s<'a> {
+    bytes: &'a [u8],
+    endian: Endian,
+}
+
+impl<'a> U64s<'a> {
+    /// The numbers in `bytes`; bytes after the last whole number are ignored.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
+        Self { bytes, endian }
+    }
+
+    /// How many numbers there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len() / 8
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number at `index`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<u64> {
+        self.endian.u64_at(self.bytes, index.checked_mul(8)?)
+    }
+
+    /// The numbers in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + use<'a> {
+        let endian = self.endian;
+        self.bytes.as_chunks::<8>().0.iter().map(move |b| endian.u64(*b))
+    }
+
+    /// The bytes as they lie in the file.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+impl PartialEq for U64s<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for U64s<'_> {}
+
+impl std::fmt::Debug for U64s<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter().map(|v| format!("{v:#x}"))).finish()
+    }
+}
+
+/// Appends numbers to a buffer in a given byte order: the other half of [`Cursor`].
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+    endian: Endian,
+}
+
+impl Encoder {
+    /// An empty buffer that writes in `endian`.
+    #[must_use]
+    pub fn new(endian: Endian) -> Self {
+        Self { bytes: Vec::new(), endian }
+    }
+
+    /// The byte order in which numbers are written.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
+    /// How many bytes were written.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing was written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What was written, given away.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Forgets what was written and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Forgets what was written after the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends zeroes until the length is a multiple of `align`.
+    pub fn pad_to(&mut self, align: usize) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(align), 0);
+    }
+
+    /// Appends a byte.
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    /// Appends a 16-bit number.
+    pub fn u16(&mut self, value: u16) {
+        self.bytes.extend_from_slice(&self.endian.bytes_u16(value));
+    }
+
+    /// Appends a 32-bit number.
+    pub fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&self.endian.bytes_u32(value));
+    }
+
+    /// Appends a 64-bit number.
+    pub fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&self.endian.bytes_u64(value));
+    }
+
+    /// Appends 64-bit numbers.
+    pub fn u64s(&mut self, values: &U64s<'_>) {
+        if values.endian == self.endian {
+            self.bytes.extend_from_slice(values.bytes);
+        } else {
+            for value in values.iter() {
+                self.u64(value);
+            }
+        }
+    }
+
+    /// Overwrites the `u16` at `at`, which must have been written before; returns whether it was.
+    pub fn patch_u16(&mut self, at: usize, value: u16) -> bool {
+        let new = self.endian.bytes_u16(value);
+        match at.checked_add(2).and_then(|end| self.bytes.get_mut(at..end)) {
+            Some(old) => {
+                old.copy_from_slice(&new);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_forward_and_keeps_the_offset() {
+        let mut c = Cursor::new(&[1, 0, 2, 0, 0, 0, 9], 100, Endian::Little);
+        assert_eq!(c.u16("a").unwrap(), 1);
+        assert_eq!(c.u32("b").unwrap(), 2);
+        assert_eq!(c.offset(), 106);
+        let e = c.u64("c").unwrap_err();
+        assert_eq!(e, Error::truncated(106, "c", 8, 1));
+        assert_eq!(c.u8("d").unwrap(), 9);
+        assert!(c.is_empty());
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_is_an_error_not_an_allocation() {
+        let mut c = Cursor::new(&[0; 16], 0, Endian::Big);
+        assert!(c.take_u64s(u64::MAX, "ips").is_err());
+        assert_eq!(c.take_u64s(2, "ips").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn arrays_keep_their_values_across_byte_orders() {
+        let mut big = Encoder::new(Endian::Big);
+        big.u64(1);
+        big.u64(2);
+        let numbers = U64s::new(big.as_bytes(), Endian::Big);
+        let mut little = Encoder::new(Endian::Little);
+        little.u64s(&numbers);
+        assert_eq!(U64s::new(little.as_bytes(), Endian::Little), numbers);
+        assert_eq!(numbers.iter().rev().collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(numbers.get(2), None);
+    }
+
+    #[test]
+    fn a_size_is_patched_only_where_something_is() {
+        let mut e = Encoder::new(Endian::Little);
+        e.u32(0);
+        assert!(e.patch_u16(2, 7));
+        assert!(!e.patch_u16(3, 7));
+        assert_eq!(e.as_bytes(), [0, 0, 7, 0]);
+    }
+}

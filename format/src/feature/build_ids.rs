@@ -1,0 +1,143 @@
+//! BUILD_ID: which build of each file was mapped.
+
+use super::{Feature, FeatureId};
+use crate::abi::{CpuMode, RecordType, misc};
+use crate::build_id::BuildId;
+use crate::bytes::{Cursor, Encoder};
+use crate::error::Result;
+use crate::record::{HEADER_SIZE, RecordHeader};
+use crate::wire::Wire;
+
+/// A file and its build ID (`struct build_id_event`); in pipe mode a record of type BUILD_ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildIdEvent<'a> {
+    /// The record header's type as found: 0 in files, BUILD_ID in pipe mode.
+    pub kind: RecordType,
+    /// The record header's `misc`: the CPU mode, and whether the length of the build ID is told.
+    pub misc: u16,
+    /// The process for guests; -1 (all ones) or 0 else.
+    pub pid: u32,
+    /// The build ID's 20 bytes, its length (where `misc` says so), 3 reserved bytes.
+    pub raw: [u8; 24],
+    /// The file's name, with NUL and padding.
+    pub filename: &'a [u8],
+}
+
+impl<'a> BuildIdEvent<'a> {
+    /// perf pads names to a multiple of this many bytes.
+    pub const NAME_ALIGN: usize = 64;
+    const FIXED: usize = HEADER_SIZE + 4 + 24;
+
+    /// An entry to write; the length of the build ID is told.
+    #[must_use]
+    pub fn new(mode: CpuMode, id: &BuildId, filename: &'a [u8]) -> Self {
+        let mut raw = [0; 24];
+        let len = u8::try_from(id.as_bytes().len()).unwrap_or(0);
+        raw.iter_mut().zip(id.padded().iter().chain([&len])).for_each(|(to, from)| *to = *from);
+        Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, pid: u32::MAX, raw, filename }
+    }
+
+    /// The build ID: as long as the entry says; where it does not say, 20 bytes.
+    #[must_use]
+    pub fn build_id(&self) -> Option<BuildId> {
+        let told = self.misc & misc::BUILD_ID_SIZE != 0;
+        let len = if told { self.raw.get(BuildId::MAX).map_or(0, |l| usize::from(*l)) } else { BuildId::MAX };
+        BuildId::new(self.raw.get(..len.min(BuildId::MAX))?)
+    }
+
+    /// The file's name, without NUL and padding.
+    #[must_use]
+    pub fn name(&self) -> &'a [u8] {
+        self.filename.split(|b| *b == 0).next().unwrap_or_default()
+    }
+
+    /// Where the file is mapped: kernel, user, guest.
+    #[must_use]
+    pub fn cpu_mode(&self) -> CpuMode {
+        CpuMode::of(self.misc)
+    }
+
+    fn decode_one(c: &mut Cursor<'a>) -> Result<Self> {
+        const WHAT: &str = "BUILD_ID";
+        let start = c.offset();
+        let header = RecordHeader::read(c.array(WHAT)?, c.endian());
+        let (pid, raw) = (u32::decode(c, WHAT)?, c.array(WHAT)?);
+        let len = usize::from(header.size)
+            .checked_sub(Self::FIXED)
+            .ok_or_else(|| crate::error::Error::invalid(start, WHAT, format!("an entry of {} bytes", header.size)))?;
+        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename: c.take(len, WHAT)? })
+    }
+
+    fn encode_one(&self, e: &mut Encoder) {
+        let name = if self.filename.last() == Some(&0) {
+            self.filename.len()
+        } else {
+            (self.filename.len() + 1).next_multiple_of(Self::NAME_ALIGN)
+        };
+        let size = u16::try_from(Self::FIXED + name).unwrap_or(u16::MAX);
+        RecordHeader { kind: self.kind, misc: self.misc, size }.encode(e);
+        e.u32(self.pid);
+        e.bytes(&self.raw);
+        let end = e.len() + name;
+        e.bytes(self.filename);
+        while e.len() < end {
+            e.u8(0);
+        }
+    }
+}
+
+/// The build IDs of the files that were mapped (`BUILD_ID`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildIds<'a> {
+    /// The files.
+    pub entries: Vec<BuildIdEvent<'a>>,
+}
+
+impl<'a> Feature<'a> for BuildIds<'a> {
+    const ID: FeatureId = FeatureId::BUILD_ID;
+
+    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+        let mut entries = Vec::new();
+        while !c.is_empty() {
+            entries.push(BuildIdEvent::decode_one(c)?);
+        }
+        Ok(Self { entries })
+    }
+
+    fn encode(&self, e: &mut Encoder) {
+        self.entries.iter().for_each(|entry| entry.encode_one(e));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn entries_come_back_with_the_length_of_their_id() {
+        let id = BuildId::new(&[7; 16]).unwrap();
+        let all = BuildIds {
+            entries: vec![
+                BuildIdEvent::new(CpuMode::User, &id, b"/usr/bin/ls"),
+                BuildIdEvent::new(CpuMode::Kernel, &id, b"[kernel.kallsyms]"),
+            ],
+        };
+        let mut e = Encoder::new(Endian::Little);
+        all.encode(&mut e);
+        assert_eq!(e.len(), 2 * (36 + 64));
+        let back = BuildIds::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        assert_eq!(back.entries[0].build_id(), Some(id));
+        assert_eq!(back.entries[1].name(), b"[kernel.kallsyms]");
+        assert_eq!(back.entries[1].cpu_mode(), CpuMode::Kernel);
+        let mut again = Encoder::new(Endian::Little);
+        back.encode(&mut again);
+        assert_eq!(again.as_bytes(), e.as_bytes());
+    }
+
+    #[test]
+    fn an_entry_too_small_is_an_error() {
+        let bytes = [0u8; 36];
+        assert!(BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little)).is_err());
+    }
+}

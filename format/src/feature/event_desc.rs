@@ -1,0 +1,116 @@
+//! EVENT_DESC: the events once more, with their names and ids.
+
+use super::{Feature, FeatureId, HeaderString};
+use crate::attr::Attr;
+use crate::bytes::{Cursor, Encoder, U64s};
+use crate::error::{Error, Result};
+use crate::wire::Wire;
+
+/// The events with their names (`EVENT_DESC`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventDesc<'a> {
+    /// How many bytes each attr takes in this section.
+    pub attr_size: u32,
+    /// The events, in the order of the attrs section.
+    pub events: Vec<DescribedEvent<'a>>,
+}
+
+/// An event with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedEvent<'a> {
+    /// Its attr.
+    pub attr: Attr,
+    /// Its name, as the user gave it.
+    pub name: HeaderString<'a>,
+    /// The ids of its counters.
+    pub ids: Ids<'a>,
+}
+
+/// Event ids: where they lie in a file, or a list to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids<'a> {
+    /// As found.
+    Found(U64s<'a>),
+    /// To write.
+    List(&'a [u64]),
+}
+
+impl<'a> Ids<'a> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Found(ids) => ids.len(),
+            Self::List(ids) => ids.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let (found, list): (Option<U64s<'a>>, &'a [u64]) = match *self {
+            Self::Found(ids) => (Some(ids), &[]),
+            Self::List(ids) => (None, ids),
+        };
+        found.into_iter().flat_map(|ids| ids.iter()).chain(list.iter().copied())
+    }
+}
+
+impl<'a> Feature<'a> for EventDesc<'a> {
+    const ID: FeatureId = FeatureId::EVENT_DESC;
+
+    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+        const WHAT: &str = "EVENT_DESC";
+        let nr = c.u32(WHAT)?;
+        let attr_size = c.u32(WHAT)?;
+        if (attr_size as usize) < Attr::MIN_SIZE {
+            return Err(Error::invalid(c.offset(), WHAT, format!("attrs of {attr_size} bytes")));
+        }
+        let mut events = Vec::new();
+        for _ in 0..nr {
+            let attr = Attr::decode(c, attr_size as usize)?;
+            let nr_ids = c.u32(WHAT)?;
+            let name = HeaderString::decode(c, WHAT)?;
+            let ids = Ids::Found(c.take_u64s(u64::from(nr_ids), WHAT)?);
+            events.push(DescribedEvent { attr, name, ids });
+        }
+        Ok(Self { attr_size, events })
+    }
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(u32::try_from(self.events.len()).unwrap_or(u32::MAX));
+        e.u32(self.attr_size);
+        for event in &self.events {
+            event.attr.encode(e, self.attr_size as usize);
+            e.u32(u32::try_from(event.ids.len()).unwrap_or(u32::MAX));
+            event.name.encode(e);
+            event.ids.iter().for_each(|id| e.u64(id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn events_come_back_with_names_and_ids() {
+        let attr = Attr { size: 136, config: 3, ..Attr::default() };
+        let event = DescribedEvent { attr, name: HeaderString::new("cpu-clock:u"), ids: Ids::List(&[5, 6]) };
+        let desc = EventDesc { attr_size: 136, events: vec![event] };
+        for endian in [Endian::Little, Endian::Big] {
+            let mut e = Encoder::new(endian);
+            desc.encode(&mut e);
+            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian)).unwrap();
+            assert_eq!(back.events[0].name.to_text(), "cpu-clock:u");
+            assert_eq!(back.events[0].attr, desc.events[0].attr);
+            assert_eq!(back.events[0].ids.iter().collect::<Vec<_>>(), [5, 6]);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Features that are a string, or a list of strings.
+
+use super::{Feature, FeatureId};
+use crate::bytes::{Cursor, Encoder};
+use crate::error::Result;
+use crate::wire::Wire;
+
+/// A string in a feature (`struct perf_header_string`): a length, and that many bytes with NUL and padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HeaderString<'a> {
+    bytes: &'a [u8],
+    /// The padded length to write; the bytes beyond `bytes` are zeroes.
+    len: u32,
+}
+
+impl<'a> HeaderString<'a> {
+    /// perf pads strings to a multiple of this many bytes.
+    const ALIGN: usize = 64;
+
+    /// A string to write, ended and padded as perf does.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// A string to write that need not be UTF-8.
+    #[must_use]
+    pub fn of_bytes(bytes: &'a [u8]) -> Self {
+        let bytes = bytes.split(|b| *b == 0).next().unwrap_or_default();
+        let len = (bytes.len() + 1).next_multiple_of(Self::ALIGN);
+        Self { bytes, len: u32::try_from(len).unwrap_or(u32::MAX) }
+    }
+
+    /// The string, without NUL and padding.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes.split(|b| *b == 0).next().unwrap_or_default()
+    }
+
+    /// The string as text; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
+        String::from_utf8_lossy(self.as_bytes())
+    }
+}
+
+impl<'a> Wire<'a> for HeaderString<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let len = c.u32(what)?;
+        Ok(Self { bytes: c.take(len as usize, what)?, len })
+    }
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(self.len);
+        let end = e.len() + self.len as usize;
+        e.bytes(self.bytes);
+        while e.len() < end {
+            e.u8(0);
+        }
+    }
+}
+
+macro_rules! string_features {
+    ($($(#[$meta:meta])* $name:ident = $id:ident;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name<'a>(pub HeaderString<'a>);
+
+        impl<'a> $name<'a> {
+            /// The feature with this text.
+            #[must_use]
+            pub fn new(text: &'a str) -> Self {
+                Self(HeaderString::new(text))
+            }
+        }
+
+        impl<'a> Feature<'a> for $name<'a> {
+            const ID: FeatureId = FeatureId::$id;
+            fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+                HeaderString::decode(c, stringify!($id)).map(Self)
+            }
+            fn encode(&self, e: &mut Encoder) {
+                self.0.encode(e);
+            }
+        }
+    )*};
+}
+
+string_features! {
+    /// The machine's name (`uname -n`).
+    Hostname = HOSTNAME;
+    /// The kernel's release (`uname -r`).
+    OsRelease = OSRELEASE;
+    /// The recorder's version.
+    Version = VERSION;
+    /// The machine's architecture (`uname -m`).
+    Arch = ARCH;
+    /// The CPU's description.
+    CpuDesc = CPUDESC;
+    /// The CPU's exact type; on x86 vendor, family, model, stepping.
+    CpuId = CPUID;
+}
+
+/// The recorder's command line (`CMDLINE`): its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cmdline<'a> {
+    /// The words.
+    pub args: Vec<HeaderString<'a>>,
+}
+
+impl<'a> Feature<'a> for Cmdline<'a> {
+    const ID: FeatureId = FeatureId::CMDLINE;
+
+    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+        let nr = c.u32("CMDLINE")?;
+        // Each word takes at least its length, so the bytes bound the words.
+        let args = (0..nr).map(|_| HeaderString::decode(c, "CMDLINE")).collect::<Result<_>>()?;
+        Ok(Self { args })
+    }
+
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(u32::try_from(self.args.len()).unwrap_or(u32::MAX));
+        self.args.iter().for_each(|arg| arg.encode(e));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn strings_are_padded_as_perf_does_and_come_back() {
+        let mut e = Encoder::new(Endian::Big);
+        Hostname::new("here").encode(&mut e);
+        assert_eq!(e.len(), 4 + 64);
+        let back = Hostname::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big)).unwrap();
+        assert_eq!(back.0.to_text(), "here");
+        let mut again = Encoder::new(Endian::Big);
+        back.encode(&mut again);
+        assert_eq!(again.as_bytes(), e.as_bytes());
+    }
+
+    #[test]
+    fn a_command_line_is_its_words() {
+        let words = ["rec", "-g", "--", "./a b"];
+        let cmdline = Cmdline { args: words.iter().map(|w| HeaderString::new(w)).collect() };
+        let mut e = Encoder::new(Endian::Little);
+        cmdline.encode(&mut e);
+        let back = Cmdline::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        assert!(back.args.iter().map(HeaderString::to_text).eq(words));
+        let mut lying = Encoder::new(Endian::Little);
+        lying.u32(u32::MAX);
+        assert!(Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little)).is_err());
+    }
+}

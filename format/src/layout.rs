@@ -1,0 +1,207 @@
+//! Where each field sits: computed once for each attr, so that no sample is walked to find its ip.
+//!
+//! A sample begins with fields of fixed size, in the order below; each is there when its bit is set in
+//! `sample_type`. So their places follow from the attr alone. After them come fields whose size only the sample
+//! knows (READ, CALLCHAIN, RAW, …), found by walking from [`SampleLayout::variable`].
+//!
+//! ```text
+//! header  IDENTIFIER  IP  PID,TID  TIME  ADDR  ID  STREAM_ID  CPU,res  PERIOD | READ  CALLCHAIN  RAW …
+//! 0       8           each 8 bytes, there or not                               | walked, and only when asked
+//! ```
+//!
+//! Records that are not samples end, where the attr has `sample_id_all`, in a trailer (`struct sample_id`):
+//!
+//! ```text
+//! … record's own fields | PID,TID  TIME  ID  STREAM_ID  CPU,res  IDENTIFIER | end of record
+//! ```
+//!
+//! Source: perf_event_open(2), "MMAP layout"; the kernel's `perf_output_sample` and `perf_event__header_size`.
+
+use crate::abi::{BranchSampleType, ReadFormat, SampleType};
+use crate::attr::Attr;
+
+/// The place of a fixed field: bytes from the start of the record. A field that is not there has
+/// a place that lies beyond every record, so that one bounds check answers both questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(u16);
+
+impl Slot {
+    /// Not there.
+    pub const NONE: Self = Self(u16::MAX);
+
+    /// The byte in the record; beyond its end when the field is not there.
+    #[inline]
+    #[must_use]
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Whether the field is there.
+    #[must_use]
+    pub const fn is_some(self) -> bool {
+        self.0 != u16::MAX
+    }
+}
+
+/// Where the fields of an attr's samples are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleLayout {
+    /// The attr's `sample_type`.
+    pub sample_type: SampleType,
+    /// The attr's `read_format`: how READ is laid out.
+    pub read_format: ReadFormat,
+    /// The attr's `branch_sample_type`: how BRANCH_STACK is laid out.
+    pub branch_sample_type: BranchSampleType,
+    /// Which user registers REGS_USER has.
+    pub regs_user: u64,
+    /// Which registers REGS_INTR has.
+    pub regs_intr: u64,
+    /// `PERF_SAMPLE_IDENTIFIER`.
+    pub identifier: Slot,
+    /// `PERF_SAMPLE_IP`.
+    pub ip: Slot,
+    /// `PERF_SAMPLE_TID`: pid, then tid, 4 bytes each.
+    pub tid: Slot,
+    /// `PERF_SAMPLE_TIME`.
+    pub time: Slot,
+    /// `PERF_SAMPLE_ADDR`.
+    pub addr: Slot,
+    /// `PERF_SAMPLE_ID`.
+    pub id: Slot,
+    /// `PERF_SAMPLE_STREAM_ID`.
+    pub stream_id: Slot,
+    /// `PERF_SAMPLE_CPU`: cpu, then a reserved word, 4 bytes each.
+    pub cpu: Slot,
+    /// `PERF_SAMPLE_PERIOD`.
+    pub period: Slot,
+    /// Where the fields of variable size begin.
+    pub variable: Slot,
+}
+
+impl SampleLayout {
+    /// The layout of the samples of `attr`.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        let mut next = 8u16;
+        let mut slot = |bit: SampleType| {
+            if !attr.sample_type.contains(bit) {
+                return Slot::NONE;
+            }
+            let here = next;
+            next += 8;
+            Slot(here)
+        };
+        Self {
+            sample_type: attr.sample_type,
+            read_format: attr.read_format,
+            branch_sample_type: attr.branch_sample_type,
+            regs_user: attr.sample_regs_user,
+            regs_intr: attr.sample_regs_intr,
+            identifier: slot(SampleType::IDENTIFIER),
+            ip: slot(SampleType::IP),
+            tid: slot(SampleType::TID),
+            time: slot(SampleType::TIME),
+            addr: slot(SampleType::ADDR),
+            id: slot(SampleType::ID),
+            stream_id: slot(SampleType::STREAM_ID),
+            cpu: slot(SampleType::CPU),
+            period: slot(SampleType::PERIOD),
+            variable: Slot(next),
+        }
+    }
+
+    /// Where the event's id is: IDENTIFIER, else ID.
+    #[must_use]
+    pub fn event_id(&self) -> Slot {
+        if self.identifier.is_some() { self.identifier } else { self.id }
+    }
+}
+
+/// Where the fields of an attr's trailer are, in bytes before the end of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrailerLayout {
+    /// The bits of `sample_type` that a trailer holds.
+    pub fields: SampleType,
+    /// How many bytes it takes; 0 where the attr has no `sample_id_all`.
+    pub size: usize,
+    /// TIME, in bytes before the end of the record.
+    pub time: Option<usize>,
+    /// IDENTIFIER or ID, in bytes before the end of the record.
+    pub event_id: Option<usize>,
+}
+
+impl TrailerLayout {
+    /// No trailer.
+    pub const NONE: Self = Self { fields: SampleType::empty(), size: 0, time: None, event_id: None };
+
+    /// The fields a trailer may have, in their order.
+    pub const ORDER: [SampleType; 6] = [
+        SampleType::TID,
+        SampleType::TIME,
+        SampleType::ID,
+        SampleType::STREAM_ID,
+        SampleType::CPU,
+        SampleType::IDENTIFIER,
+    ];
+
+    /// The layout of the trailers of `attr`.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        if !attr.sample_id_all() {
+            return Self::NONE;
+        }
+        let mut layout = Self::NONE;
+        for bit in Self::ORDER.into_iter().rev().filter(|bit| attr.sample_type.contains(*bit)) {
+            layout.size += 8;
+            layout.fields |= bit;
+            if bit == SampleType::TIME {
+                layout.time = Some(layout.size);
+            } else if bit == SampleType::IDENTIFIER || (bit == SampleType::ID && layout.event_id.is_none()) {
+                layout.event_id = Some(layout.size);
+            }
+        }
+        layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::AttrFlags;
+
+    #[test]
+    fn fixed_fields_follow_each_other_in_the_kernels_order() {
+        let attr = Attr {
+            sample_type: SampleType::IDENTIFIER
+                | SampleType::IP
+                | SampleType::TID
+                | SampleType::TIME
+                | SampleType::CPU
+                | SampleType::PERIOD
+                | SampleType::CALLCHAIN,
+            ..Attr::default()
+        };
+        let l = SampleLayout::of(&attr);
+        let at = [l.identifier, l.ip, l.tid, l.time, l.cpu, l.period, l.variable].map(Slot::at);
+        assert_eq!(at, [8, 16, 24, 32, 40, 48, 56]);
+        assert!(!l.addr.is_some());
+        assert_eq!(l.event_id(), l.identifier);
+    }
+
+    #[test]
+    fn the_trailer_is_measured_from_the_end() {
+        let all = SampleType::TID
+            | SampleType::TIME
+            | SampleType::ID
+            | SampleType::STREAM_ID
+            | SampleType::CPU
+            | SampleType::IDENTIFIER;
+        let attr = Attr { sample_type: all, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        let l = TrailerLayout::of(&attr);
+        assert_eq!((l.size, l.time, l.event_id), (48, Some(40), Some(8)));
+        let attr = Attr { sample_type: all - SampleType::IDENTIFIER, ..attr };
+        assert_eq!(TrailerLayout::of(&attr).event_id, Some(24));
+        let attr = Attr { flags: AttrFlags::empty(), ..attr };
+        assert_eq!(TrailerLayout::of(&attr), TrailerLayout::NONE);
+    }
+}

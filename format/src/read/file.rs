@@ -1,0 +1,214 @@
+//! A file and its parts: header, attrs with their ids, data, features.
+//!
+//! ```text
+//! | header 104 | ids … | attrs: (attr, ids section) … | data: records … | feature table | features … |
+//!                 ^-----------'         the table: one section for each set feature bit, in bit order
+//! ```
+//!
+//! Nothing is believed that the file's true size does not bear. What can be mended is, with a [`Warning`]: a data section
+//! that reaches past the end (a copy that was cut), a data size of 0 (a recorder that was killed before it
+//! could write it), features past the end.
+
+use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
+use crate::attr::Attr;
+use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::bytes::Cursor;
+use crate::endian::Endian;
+use crate::error::{Error, Result};
+use crate::feature::{EventDesc, Feature, FeatureId};
+use crate::read::Frames;
+use crate::wire::Wire;
+
+/// Something about the input that its reader should know, with a stable code for scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// A short stable word, such as `truncated`.
+    pub code: &'static str,
+    /// A sentence: what is wrong, and what was done about it.
+    pub message: String,
+    /// Where, in bytes from the start of the file.
+    pub offset: u64,
+}
+
+/// A perf.data file in file mode.
+#[derive(Clone, Debug)]
+pub struct File<'a> {
+    bytes: &'a [u8],
+    /// The byte order of the whole file.
+    pub endian: Endian,
+    /// The header as it stands.
+    pub header: FileHeader,
+    /// The attrs.
+    pub attrs: AttrTable,
+    /// The data section as far as it is really there.
+    pub data: Section,
+    /// The features that are wholly there: which, and where.
+    pub features: Vec<(FeatureId, Section)>,
+    /// What was wrong and mended.
+    pub warnings: Vec<Warning>,
+}
+
+impl<'a> File<'a> {
+    /// Reads the parts of a file; no record is looked at.
+    ///
+    /// # Errors
+    /// Not a perf.data file, a pipe-mode stream, or a header or attrs that cannot be read.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let endian = match Magic::read(bytes)? {
+            Magic::V2(endian) => endian,
+            Magic::V1 => v1_endian(bytes),
+        };
+        if is_pipe(bytes, endian) {
+            return Err(Error::invalid(8, "perf.data header", "this is a pipe-mode stream, not a file"));
+        }
+        let header = FileHeader::decode(&mut Cursor::new(bytes, 0, endian), "perf.data header")?;
+        let mut warnings = Vec::new();
+        let entries = read_attrs(bytes, &header, endian)?;
+        let data = data_section(bytes, &header, &mut warnings);
+        let features = feature_sections(bytes, &header, endian, &mut warnings);
+        let attrs = AttrTable::new(entries, endian);
+        let mut file = Self { bytes, endian, header, attrs, data, features, warnings };
+        file.name_events();
+        Ok(file)
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The bytes of the data section.
+    #[must_use]
+    pub fn data_bytes(&self) -> &'a [u8] {
+        self.data.of(self.bytes).unwrap_or_default()
+    }
+
+    /// The records of the data section, in file order.
+    #[must_use]
+    pub fn records(&self) -> Frames<'a> {
+        Frames::new(self.data_bytes(), self.data.offset, self.endian)
+    }
+
+    /// A cursor over the section of a feature; `None` where the file does not have it.
+    #[must_use]
+    pub fn feature_cursor(&self, id: FeatureId) -> Option<Cursor<'a>> {
+        let (_, section) = self.features.iter().find(|(have, _)| *have == id)?;
+        Some(Cursor::new(section.of(self.bytes)?, section.offset, self.endian))
+    }
+
+    /// A feature, decoded; `None` where the file does not have it.
+    #[must_use]
+    pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
+        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c))
+    }
+
+    /// Takes the events' names from EVENT_DESC: by id where there are ids, else by place.
+    fn name_events(&mut self) {
+        let Some(Ok(desc)) = self.feature::<EventDesc<'_>>() else { return };
+        for (place, event) in desc.events.iter().enumerate() {
+            let by_id = event.ids.iter().find_map(|id| self.attrs.by_id(id));
+            self.attrs.set_name(by_id.unwrap_or(AttrIndex(place)), event.name.to_text().into_owned());
+        }
+    }
+}
+
+/// Whether the stream is in pipe mode: its header is only magic and size.
+#[must_use]
+pub(crate) fn is_pipe(bytes: &[u8], endian: Endian) -> bool {
+    endian.u64_at(bytes, 8) == Some(PIPE_HEADER_SIZE as u64)
+}
+
+/// The old magic reads the same in both orders, so the header's size must tell.
+fn v1_endian(bytes: &[u8]) -> Endian {
+    let plausible = |endian: Endian| endian.u64_at(bytes, 8).is_some_and(|size| size <= 4096);
+    if !plausible(Endian::Little) && plausible(Endian::Big) { Endian::Big } else { Endian::Little }
+}
+
+fn read_attrs(file: &[u8], header: &FileHeader, endian: Endian) -> Result<Vec<AttrEntry>> {
+    const IDS_SECTION: usize = 16;
+    let at = header.attrs.offset;
+    let all = header.attrs.of(file).ok_or_else(|| {
+        Error::truncated(at, "the attrs section", header.attrs.size, (file.len() as u64).saturating_sub(at))
+    })?;
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let entry_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
+    if entry_size < Attr::MIN_SIZE + IDS_SECTION || entry_size > all.len() {
+        let detail = format!("each entry has {} bytes, the section {}", header.attr_size, header.attrs.size);
+        return Err(Error::invalid(at, "the attrs section", detail));
+    }
+    let mut entries = Vec::with_capacity(all.len() / entry_size);
+    let mut c = Cursor::new(all, at, endian);
+    while c.left() >= entry_size {
+        let attr = Attr::decode(&mut c, entry_size - IDS_SECTION)?;
+        let section = Section::decode(&mut c, "the ids section of an attr")?;
+        let bytes = section.of(file).ok_or_else(|| {
+            let left = (file.len() as u64).saturating_sub(section.offset);
+            Error::truncated(section.offset, "the ids of an attr", section.size, left)
+        })?;
+        let ids = crate::bytes::U64s::new(bytes, endian).iter().collect();
+        entries.push(AttrEntry { attr, ids, name: None });
+    }
+    Ok(entries)
+}
+
+fn data_section(file: &[u8], header: &FileHeader, warnings: &mut Vec<Warning>) -> Section {
+    let len = file.len() as u64;
+    let Section { offset, size } = header.data;
+    let there = len.saturating_sub(offset);
+    if size == 0 && there > 0 && offset >= FILE_HEADER_SIZE as u64 {
+        warnings.push(Warning {
+            code: "no-data-size",
+            message: "the header gives no data size: the recorder did not finish; reading all that follows as records"
+                .into(),
+            offset: 48,
+        });
+        return Section { offset, size: there };
+    }
+    if size > there {
+        warnings.push(Warning {
+            code: "truncated",
+            message: format!("the data section has {size} bytes by the header, and {there} are in the file"),
+            offset: len,
+        });
+    }
+    Section { offset: offset.min(len), size: size.min(there) }
+}
+
+/// Finds the sections of the features: their table follows the data.
+fn feature_sections(
+    file: &[u8],
+    header: &FileHeader,
+    endian: Endian,
+    warnings: &mut Vec<Warning>,
+) -> Vec<(FeatureId, Section)> {
+    let Some(table) = header.data.offset.checked_add(header.data.size) else { return Vec::new() };
+    if header.data.size == 0 {
+        return Vec::new();
+    }
+    let rest = usize::try_from(table).ok().and_then(|at| file.get(at..)).unwrap_or_default();
+    let mut c = Cursor::new(rest, table, endian);
+    let mut found = Vec::new();
+    for id in FeatureId::in_bitmap(header.features) {
+        let Ok(section) = Section::decode(&mut c, "the feature table") else {
+            warnings.push(Warning {
+                code: "truncated",
+                message: format!("the file ends before its features ({id} and what follows it)"),
+                offset: c.offset(),
+            });
+            break;
+        };
+        if section.of(file).is_some() {
+            found.push((id, section));
+        } else {
+            warnings.push(Warning {
+                code: "truncated",
+                message: format!("the feature {id} lies outside the file, and is left out"),
+                offset: section.offset,
+            });
+        }
+    }
+    found
+}

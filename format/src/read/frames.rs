@@ -1,0 +1,153 @@
+//! Framing: where each record begins and ends, and nothing more.
+//!
+//! Only headers are read. A size that cannot be ends the walk with an error that says where; what came before it is good.
+
+use crate::abi::RecordType;
+use crate::endian::Endian;
+use crate::error::{Error, ErrorKind, Result};
+use crate::record::{HEADER_SIZE, RawRecord, RecordHeader};
+
+/// The records in a piece of the data stream, in file order.
+///
+/// After an error there is nothing more; [`Frames::offset`] is then where the bad record begins.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    left: &'a [u8],
+    offset: u64,
+    endian: Endian,
+    done: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// The records in `bytes`, which begin at byte `offset` of the file.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
+        Self { left: bytes, offset, endian, done: false }
+    }
+
+    /// Where the next record begins.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The bytes that were not walked yet.
+    #[must_use]
+    pub fn left(&self) -> &'a [u8] {
+        self.left
+    }
+
+    #[inline]
+    fn frame(&mut self) -> Result<RawRecord<'a>> {
+        let Some((head, _)) = self.left.split_first_chunk::<HEADER_SIZE>() else {
+            return Err(Error::truncated(self.offset, "a record header", HEADER_SIZE as u64, self.left.len() as u64));
+        };
+        let header = RecordHeader::read(*head, self.endian);
+        let size = usize::from(header.size);
+        if size < HEADER_SIZE {
+            let kind = ErrorKind::RecordSize { kind: header.kind.0, size: header.size };
+            return Err(Error::new(self.offset, kind));
+        }
+        let Some((bytes, rest)) = self.left.split_at_checked(size) else {
+            return Err(Error::truncated(self.offset, "a record", size as u64, self.left.len() as u64));
+        };
+        let payload_len = match header.kind {
+            RecordType::AUXTRACE | RecordType::TRACING_DATA => self.payload_len(header.kind, bytes),
+            _ => 0,
+        };
+        let Some((payload, rest)) = usize::try_from(payload_len).ok().and_then(|len| rest.split_at_checked(len)) else {
+            return Err(Error::truncated(self.offset, "the data after a record", payload_len, rest.len() as u64));
+        };
+        let record = RawRecord { header, offset: self.offset, bytes, payload };
+        self.left = rest;
+        self.offset += (bytes.len() + payload.len()) as u64;
+        Ok(record)
+    }
+
+    /// How many bytes follow a record of a type that has data behind it. A record too short to say has none.
+    #[cold]
+    fn payload_len(&self, kind: RecordType, bytes: &[u8]) -> u64 {
+        if kind == RecordType::AUXTRACE {
+            self.endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0)
+        } else {
+            // Padded to 8 bytes, as perf writes it.
+            u64::from(self.endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0)).next_multiple_of(8)
+        }
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<RawRecord<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done || self.left.is_empty() {
+            return None;
+        }
+        let item = self.frame();
+        self.done = item.is_err();
+        Some(item)
+    }
+}
+
+impl std::iter::FusedIterator for Frames<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Encoder;
+
+    fn record(e: &mut Encoder, kind: RecordType, body: &[u8]) {
+        let size = u16::try_from(HEADER_SIZE + body.len()).unwrap();
+        RecordHeader { kind, misc: 0, size }.encode(e);
+        e.bytes(body);
+    }
+
+    #[test]
+    fn both_orders_find_the_same_records() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut e = Encoder::new(endian);
+            record(&mut e, RecordType::COMM, &[1; 16]);
+            record(&mut e, RecordType::FINISHED_ROUND, &[]);
+            let mut aux = Encoder::new(endian);
+            aux.u64(3);
+            aux.bytes(&[0; 32]);
+            record(&mut e, RecordType::AUXTRACE, aux.as_bytes());
+            e.bytes(b"abc");
+            record(&mut e, RecordType::SAMPLE, &[2; 8]);
+            let all: Vec<_> = Frames::new(e.as_bytes(), 100, endian).map(Result::unwrap).collect();
+            let kinds: Vec<_> = all.iter().map(|r| r.header.kind).collect();
+            assert_eq!(kinds, [RecordType::COMM, RecordType::FINISHED_ROUND, RecordType::AUXTRACE, RecordType::SAMPLE]);
+            assert_eq!(all[2].payload, b"abc");
+            assert_eq!(all[1].offset, 124);
+            assert_eq!(all[3].offset, 100 + 24 + 8 + 48 + 3);
+        }
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_end_the_walk_with_their_place() {
+        let mut e = Encoder::new(Endian::Little);
+        record(&mut e, RecordType::COMM, &[]);
+        RecordHeader { kind: RecordType::SAMPLE, misc: 0, size: 0 }.encode(&mut e);
+        record(&mut e, RecordType::COMM, &[]);
+        let mut frames = Frames::new(e.as_bytes(), 0, Endian::Little);
+        assert!(frames.next().unwrap().is_ok());
+        let error = frames.next().unwrap().unwrap_err();
+        assert_eq!((error.offset, error.kind.code()), (8, "bad-record-size"));
+        assert_eq!(frames.offset(), 8);
+        assert!(frames.next().is_none());
+    }
+
+    #[test]
+    fn a_cut_anywhere_gives_whole_records_and_one_error() {
+        let mut e = Encoder::new(Endian::Little);
+        record(&mut e, RecordType::COMM, &[1; 16]);
+        record(&mut e, RecordType::EXIT, &[2; 32]);
+        for cut in 0..e.len() {
+            let items: Vec<_> = Frames::new(&e.as_bytes()[..cut], 0, Endian::Little).collect();
+            let whole = items.iter().filter(|i| i.is_ok()).count();
+            assert_eq!(whole, usize::from(cut >= 24));
+            assert_eq!(items.len() - whole, usize::from(cut != 0 && cut != 24), "cut at {cut}");
+        }
+    }
+}

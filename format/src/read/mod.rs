@@ -1,0 +1,9 @@
+//! Reading: what kind of file it is, its parts, and its records one after another.
+
+mod file;
+mod frames;
+mod header;
+
+pub use file::{File, Warning};
+pub use frames::Frames;
+pub use header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};

@@ -1,0 +1,130 @@
+//! A sample, read lazily: fixed fields straight from their places, the rest by a walk when asked for.
+
+use super::{RawRecord, SampleFields};
+use crate::abi::{CpuMode, SampleType};
+use crate::bytes::{Cursor, U64s};
+use crate::endian::Endian;
+use crate::error::Result;
+use crate::layout::SampleLayout;
+
+/// A sample where it lies. Asking for the ip does not look at the callchain.
+///
+/// A field that is not in `sample_type`, or that a damaged record is too short for, is `None`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a, 'l> {
+    raw: RawRecord<'a>,
+    layout: &'l SampleLayout,
+    endian: Endian,
+}
+
+impl<'a, 'l> Sample<'a, 'l> {
+    /// The record `raw`, which must be of type SAMPLE, of the event with this layout.
+    #[inline]
+    #[must_use]
+    pub fn new(raw: RawRecord<'a>, layout: &'l SampleLayout, endian: Endian) -> Self {
+        Self { raw, layout, endian }
+    }
+
+    /// The record.
+    #[must_use]
+    pub fn raw(&self) -> &RawRecord<'a> {
+        &self.raw
+    }
+
+    /// What the CPU was doing.
+    #[inline]
+    #[must_use]
+    pub fn cpu_mode(&self) -> CpuMode {
+        self.raw.header.cpu_mode()
+    }
+
+    /// The sampled instruction.
+    #[inline]
+    #[must_use]
+    pub fn ip(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.ip.at())
+    }
+
+    /// The process.
+    #[inline]
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.endian.u32_at(self.raw.bytes, self.layout.tid.at())
+    }
+
+    /// The thread.
+    #[inline]
+    #[must_use]
+    pub fn tid(&self) -> Option<u32> {
+        self.endian.u32_at(self.raw.bytes, self.layout.tid.at() + 4)
+    }
+
+    /// When, in nanoseconds of the perf clock.
+    #[inline]
+    #[must_use]
+    pub fn time(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.time.at())
+    }
+
+    /// The data address, or what the event defines.
+    #[inline]
+    #[must_use]
+    pub fn addr(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.addr.at())
+    }
+
+    /// The event: IDENTIFIER, else ID.
+    #[inline]
+    #[must_use]
+    pub fn event_id(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.event_id().at())
+    }
+
+    /// The event that took the sample.
+    #[must_use]
+    pub fn stream_id(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.stream_id.at())
+    }
+
+    /// The CPU.
+    #[inline]
+    #[must_use]
+    pub fn cpu(&self) -> Option<u32> {
+        self.endian.u32_at(self.raw.bytes, self.layout.cpu.at())
+    }
+
+    /// How many events the sample stands for.
+    #[inline]
+    #[must_use]
+    pub fn period(&self) -> Option<u64> {
+        self.endian.u64_at(self.raw.bytes, self.layout.period.at())
+    }
+
+    /// The callchain as recorded, context marks included.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    pub fn callchain(&self) -> Result<Option<U64s<'a>>> {
+        self.upto(SampleType::CALLCHAIN).map(|f| f.callchain)
+    }
+
+    /// The fields up to `last`, in the order in which they lie; the ones after it are not looked at.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    pub fn upto(&self, last: SampleType) -> Result<SampleFields<'a>> {
+        SampleFields::decode_upto(&mut self.cursor(), self.layout, last)
+    }
+
+    /// Every field.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    pub fn fields(&self) -> Result<SampleFields<'a>> {
+        SampleFields::decode(&mut self.cursor(), self.layout)
+    }
+
+    fn cursor(&self) -> Cursor<'a> {
+        Cursor::new(self.raw.body(), self.raw.offset + super::HEADER_SIZE as u64, self.endian)
+    }
+}

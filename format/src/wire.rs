@@ -1,0 +1,227 @@
+//! One declaration of a layout serves reading and writing.
+//!
+//! [`wire!`](crate::wire!) declares a struct whose fields are named in the order in which they lie in the file, and gives it
+//! [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is
+//! stated once, and cannot be read one way and written another.
+
+use crate::bytes::{Cursor, Encoder, U64s};
+use crate::error::Result;
+
+/// A value that has a place in the file.
+pub trait Wire<'a>: Sized {
+    /// Reads the value; `what` names it in the error.
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self>;
+    /// Writes the value.
+    fn encode(&self, e: &mut Encoder);
+}
+
+macro_rules! wire_number {
+    ($($type:ty, $method:ident;)*) => {$(
+        impl<'a> Wire<'a> for $type {
+            #[inline]
+            fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+                c.$method(what)
+            }
+            #[inline]
+            fn encode(&self, e: &mut Encoder) {
+                e.$method(*self);
+            }
+        }
+    )*};
+}
+
+wire_number! { u8, u8; u16, u16; u32, u32; u64, u64; }
+
+impl<'a> Wire<'a> for i32 {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        c.u32(what).map(u32::cast_signed)
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(self.cast_unsigned());
+    }
+}
+
+impl<'a, const N: usize> Wire<'a> for [u8; N] {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        c.array(what)
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.bytes(self);
+    }
+}
+
+/// All the bytes that are left.
+impl<'a> Wire<'a> for &'a [u8] {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+        Ok(c.rest())
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.bytes(self);
+    }
+}
+
+/// All the whole 64-bit numbers that are left.
+impl<'a> Wire<'a> for U64s<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        c.take_u64s((c.left() / 8) as u64, what)
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u64s(self);
+    }
+}
+
+/// A name that fills the rest of a record: its bytes, and what pads it.
+///
+/// The kernel ends a name with a NUL and pads it with zeroes to a multiple of 8 bytes; recorders have
+/// written other padding too, so it is kept as it was found and written back as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Text<'a> {
+    name: &'a [u8],
+    tail: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    /// A name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
+    #[must_use]
+    pub fn new(name: &'a [u8]) -> Self {
+        const ZEROES: &[u8] = &[0; 8];
+        let name = name.split(|b| *b == 0).next().unwrap_or_default();
+        let tail = 8 - name.len() % 8;
+        Self { name, tail: ZEROES.get(..tail).unwrap_or(ZEROES) }
+    }
+
+    /// The name in `bytes`, which hold it and its padding.
+    #[must_use]
+    pub fn found(bytes: &'a [u8]) -> Self {
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        let (name, tail) = bytes.split_at_checked(end).unwrap_or((bytes, &[]));
+        Self { name, tail }
+    }
+
+    /// The name, without its NUL. It need not be UTF-8.
+    #[must_use]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.name
+    }
+
+    /// The NUL and the padding after the name, as found.
+    #[must_use]
+    pub fn padding(&self) -> &'a [u8] {
+        self.tail
+    }
+
+    /// The name as text; what is not UTF-8 is replaced.
+    #[must_use]
+    pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
+        String::from_utf8_lossy(self.name)
+    }
+}
+
+impl std::fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.to_text())
+    }
+}
+
+impl<'a> Wire<'a> for Text<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+        Ok(Self::found(c.rest()))
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.bytes(self.name);
+        e.bytes(self.tail);
+    }
+}
+
+/// Declares a struct whose fields lie in the file in the order given, and how to read and write it.
+///
+/// ```
+/// use recrep_format::bytes::{Cursor, Encoder};
+/// use recrep_format::endian::Endian;
+/// use recrep_format::wire::Wire;
+///
+/// recrep_format::wire! {
+///     /// A part of a file.
+///     pub struct Part {
+///         /// Where it begins.
+///         pub offset: u64,
+///         /// How long it is.
+///         pub size: u64,
+///     }
+/// }
+///
+/// let mut e = Encoder::new(Endian::Big);
+/// Part { offset: 104, size: 16 }.encode(&mut e);
+/// let back = Part::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), "part")?;
+/// assert_eq!(back.size, 16);
+/// # Ok::<(), recrep_format::error::Error>(())
+/// ```
+#[macro_export]
+macro_rules! wire {
+    ($(
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$life:lifetime>)? {
+            $( $(#[$fmeta:meta])* pub $field:ident: $type:ty, )*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name $(<$life>)? {
+            $( $(#[$fmeta])* pub $field: $type, )*
+        }
+        $crate::wire!(@wire $name, [$($life)?], $($field: $type,)*);
+    )*};
+    (@wire $name:ident, [$life:lifetime], $($field:ident: $type:ty,)*) => {
+        impl<$life> $crate::wire::Wire<$life> for $name<$life> {
+            $crate::wire!(@body $life, $name, $($field: $type,)*);
+        }
+    };
+    (@wire $name:ident, [], $($field:ident: $type:ty,)*) => {
+        impl<'wire> $crate::wire::Wire<'wire> for $name {
+            $crate::wire!(@body 'wire, $name, $($field: $type,)*);
+        }
+    };
+    (@body $life:lifetime, $name:ident, $($field:ident: $type:ty,)*) => {
+        fn decode(c: &mut $crate::bytes::Cursor<$life>, _: &'static str) -> $crate::error::Result<Self> {
+            $( let $field = <$type as $crate::wire::Wire<$life>>::decode(
+                c, concat!(stringify!($name), ".", stringify!($field)))?; )*
+            Ok(Self { $($field,)* })
+        }
+        fn encode(&self, e: &mut $crate::bytes::Encoder) {
+            $( $crate::wire::Wire::encode(&self.$field, e); )*
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn names_are_padded_as_the_kernel_does() {
+        for (name, total) in [("", 8), ("sleep", 8), ("1234567", 8), ("12345678", 16)] {
+            let text = Text::new(name.as_bytes());
+            let mut e = Encoder::new(Endian::Little);
+            text.encode(&mut e);
+            assert_eq!(e.len(), total, "{name}");
+            assert_eq!(Text::found(e.as_bytes()), text);
+        }
+    }
+
+    #[test]
+    fn odd_padding_survives() {
+        let bytes = b"ls\0garbage";
+        let text = Text::found(bytes);
+        assert_eq!(text.as_bytes(), b"ls");
+        let mut e = Encoder::new(Endian::Little);
+        text.encode(&mut e);
+        assert_eq!(e.as_bytes(), bytes);
+        assert_eq!(Text::found(b"no end").as_bytes(), b"no end");
+    }
+
+    #[test]
+    fn a_nul_inside_ends_the_name() {
+        assert_eq!(Text::new(b"a\0b").as_bytes(), b"a");
+    }
+}
