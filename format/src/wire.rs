@@ -70,6 +70,18 @@ impl<'a> Wire<'a> for U64s<'a> {
     }
 }
 
+/// A part that newer writers append: there where anything is left.
+impl<'a, T: Wire<'a>> Wire<'a> for Option<T> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        if c.is_empty() { Ok(None) } else { T::decode(c, what).map(Some) }
+    }
+    fn encode(&self, e: &mut Encoder) {
+        if let Some(value) = self {
+            value.encode(e);
+        }
+    }
+}
+
 /// A name that fills the rest of a record: its bytes, and what pads it.
 ///
 /// The kernel ends a name with a NUL and pads it with zeroes to a multiple of 8 bytes; recorders have

@@ -1,8 +1,11 @@
 //! Which type has which fields: the one table that decoding, encoding and naming share.
 
 use super::{
-    Aux, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, Comm, Context, ItraceStart, KSymbol, Lost, LostSamples,
-    Mmap, Mmap2, Namespaces, ReadRecord, RecordHeader, SampleFields, SwitchCpuWide, Task, TextPoke, Throttle,
+    Aux, AuxOutputHwId, Auxtrace, AuxtraceError, AuxtraceInfo, BpfEvent, BpfMetadata, CallchainDeferred, Cgroup, Comm,
+    Compressed, Compressed2, Context, CpuMap, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature,
+    HeaderTracingData, IdIndex, ItraceStart, KSymbol, Lost, LostSamples, Mmap, Mmap2, Namespaces, ReadRecord,
+    RecordHeader, SampleFields, Stat, StatConfig, StatRound, SwitchCpuWide, Task, TextPoke, ThreadMap, Throttle,
+    TimeConv,
 };
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
@@ -24,6 +27,10 @@ macro_rules! bodies {
             Sample(Box<SampleFields<'a>>),
             /// A context switch of a task (in or out: `misc`); no fields.
             Switch,
+            /// The end of a round; no fields.
+            FinishedRound,
+            /// The end of the synthesized records; no fields.
+            FinishedInit,
             /// A record whose fields are not known here, as found.
             Other(RecordType, &'a [u8]),
         }
@@ -38,6 +45,8 @@ macro_rules! bodies {
                     Self::Read(_) => RecordType::READ,
                     Self::Sample(_) => RecordType::SAMPLE,
                     Self::Switch => RecordType::SWITCH,
+                    Self::FinishedRound => RecordType::FINISHED_ROUND,
+                    Self::FinishedInit => RecordType::FINISHED_INIT,
                     Self::Other(kind, _) => *kind,
                 }
             }
@@ -50,6 +59,8 @@ macro_rules! bodies {
                     RecordType::READ => Self::Read(ReadRecord::decode(c, cx.sample.read_format)?),
                     RecordType::SAMPLE => Self::Sample(Box::new(SampleFields::decode(c, cx.sample)?)),
                     RecordType::SWITCH => Self::Switch,
+                    RecordType::FINISHED_ROUND => Self::FinishedRound,
+                    RecordType::FINISHED_INIT => Self::FinishedInit,
                     kind => Self::Other(kind, c.rest()),
                 })
             }
@@ -61,7 +72,7 @@ macro_rules! bodies {
                     Self::Mmap2(fields) => fields.encode(e),
                     Self::Read(fields) => fields.encode(e),
                     Self::Sample(fields) => fields.encode(e),
-                    Self::Switch => {}
+                    Self::Switch | Self::FinishedRound | Self::FinishedInit => {}
                     Self::Other(_, bytes) => e.bytes(bytes),
                 }
             }
@@ -106,4 +117,42 @@ bodies! {
     AuxOutputHwId(AuxOutputHwId) = AUX_OUTPUT_HW_ID;
     /// A deferred user callchain.
     CallchainDeferred(CallchainDeferred<'a>) = CALLCHAIN_DEFERRED;
+    /// An attr and its ids.
+    HeaderAttr(HeaderAttr<'a>) = ATTR;
+    /// A tracepoint's id and name.
+    HeaderEventType(HeaderEventType<'a>) = EVENT_TYPE;
+    /// The formats of tracepoints follow.
+    HeaderTracingData(HeaderTracingData) = TRACING_DATA;
+    /// The build ID of a file.
+    HeaderBuildId(HeaderBuildId<'a>) = BUILD_ID;
+    /// Which id belongs to which CPU and thread.
+    IdIndex(IdIndex<'a>) = ID_INDEX;
+    /// What kind of AUX data there is.
+    AuxtraceInfo(AuxtraceInfo<'a>) = AUXTRACE_INFO;
+    /// AUX data follows.
+    Auxtrace(Auxtrace) = AUXTRACE;
+    /// An error in hardware tracing.
+    AuxtraceError(AuxtraceError<'a>) = AUXTRACE_ERROR;
+    /// The threads that were recorded.
+    ThreadMap(ThreadMap<'a>) = THREAD_MAP;
+    /// The CPUs that were recorded.
+    CpuMap(CpuMap<'a>) = CPU_MAP;
+    /// How `perf stat record` was configured.
+    StatConfig(StatConfig<'a>) = STAT_CONFIG;
+    /// A count.
+    Stat(Stat) = STAT;
+    /// The end of an interval.
+    StatRound(StatRound) = STAT_ROUND;
+    /// More about an event.
+    EventUpdate(EventUpdate<'a>) = EVENT_UPDATE;
+    /// How clocks convert.
+    TimeConv(TimeConv) = TIME_CONV;
+    /// A header feature.
+    HeaderFeature(HeaderFeature<'a>) = FEATURE;
+    /// Compressed records.
+    Compressed(Compressed<'a>) = COMPRESSED;
+    /// Compressed records, padded.
+    Compressed2(Compressed2<'a>) = COMPRESSED2;
+    /// What a BPF program says of itself.
+    BpfMetadata(BpfMetadata<'a>) = BPF_METADATA;
 }

@@ -11,6 +11,7 @@
 //!
 //! One file for each family of records; samples, which are many and hot, are read lazily by [`Sample`].
 
+mod auxtrace;
 mod body;
 mod lost;
 mod mmap;
@@ -19,7 +20,9 @@ mod sample;
 mod sample_fields;
 mod task;
 mod trailer;
+mod user;
 
+pub use auxtrace::{Auxtrace, AuxtraceError, AuxtraceInfo};
 pub use body::Body;
 pub use lost::{Lost, LostSamples, Throttle};
 pub use mmap::{Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
@@ -31,6 +34,11 @@ pub use sample::Sample;
 pub use sample_fields::{BranchStack, Counter, ReadValues, Regs, SampleFields, StackUser};
 pub use task::{Comm, Task};
 pub use trailer::Trailer;
+pub use user::{
+    BpfMetadata, Compressed, Compressed2, CpuMap, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType,
+    HeaderFeature, HeaderTracingData, IdIndex, IdIndexEntry, Stat, StatConfig, StatRound, ThreadMap, TimeConv,
+    TimeConvShort,
+};
 
 use crate::abi::{CpuMode, RecordType};
 use crate::bytes::{Cursor, Encoder};

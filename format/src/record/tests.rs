@@ -168,6 +168,45 @@ fn every_named_bit_has_its_place() {
     }
 }
 
+/// A type with a name but without a decoder is a type that somebody forgot.
+#[test]
+fn every_named_type_is_decoded() {
+    let attr = Attr { size: 64, ..Attr::default() };
+    for kind in RecordType::NAMED {
+        let mut body = [0u8; 400];
+        body[4] = 64;
+        let mut e = Encoder::new(Endian::Little);
+        RecordHeader { kind: *kind, misc: 0, size: 408 }.encode(&mut e);
+        e.bytes(&body);
+        let raw = RawRecord {
+            header: RecordHeader { kind: *kind, misc: 0, size: 408 },
+            offset: 0,
+            bytes: e.as_bytes(),
+            payload: &[],
+        };
+        let sample = layout(&attr);
+        let cx = Context { endian: Endian::Little, sample: &sample, trailer: TrailerLayout::NONE };
+        let record = raw.decode(&cx).unwrap();
+        assert_eq!(record.body.kind(), *kind);
+        assert!(!matches!(record.body, Body::Other(..)), "{kind} has a name and no decoder");
+        let mut again = Encoder::new(Endian::Little);
+        record.encode(&mut again).unwrap();
+        assert_eq!(again.as_bytes(), e.as_bytes(), "{kind}");
+    }
+}
+
+#[test]
+fn cpu_maps_of_every_encoding() {
+    let cpus = |kind, data: &[u8]| CpuMap { kind, data }.cpus(Endian::Little, 100);
+    assert_eq!(cpus(0, &[2, 0, 1, 0, 5, 0]).unwrap(), [1, 5]);
+    assert_eq!(cpus(1, &[1, 0, 4, 0, 0b1010, 0, 0, 0]).unwrap(), [1, 3]);
+    assert_eq!(cpus(1, &[1, 0, 8, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 128]).unwrap(), [0, 63]);
+    assert_eq!(cpus(2, &[0, 0, 2, 0, 4, 0]).unwrap(), [2, 3, 4]);
+    assert_eq!(cpus(2, &[0, 0, 0, 0, 255, 255]).unwrap().len(), 100);
+    assert!(cpus(0, &[9, 0]).is_err());
+    assert!(cpus(7, &[]).is_err());
+}
+
 #[test]
 fn a_record_too_large_for_its_header_is_refused_and_leaves_nothing() {
     let path = vec![b'a'; 70_000];
