@@ -1,1 +1,37 @@
-//! recrep
+//! The harness of the tests that need more than one package.
+//!
+//! These tests run the real programs, `rec` and `rep`, on real recordings, and hold their answers against perf's, or
+//! against a workload whose profile is known. What they share is here:
+//!
+//! | module | what |
+//! |---|---|
+//! | [`programs`] | builds `rec`, `rep` and the workload once, in the profile of the test run, and finds them |
+//! | [`run`] | runs a program with a time limit and keeps what it said |
+//! | [`needs`] | what a test needs of the machine: skipped where it is missing, failed in CI; the lock of the CPUs |
+//! | [`perf`] | perf as the oracle: its statistics and its tables as maps |
+//! | [`record`] | one recording by `rec`, and its last line |
+//! | [`report`] | `rep --json` as data, in the same shape as perf's tables |
+//! | [`sources`] | the sources of the workspace, and which module imports which |
+//! | [`damage`] | a perf.data file to be cut and patched |
+//! | [`table`] | that shape, and how two of them are compared |
+//!
+//! A test that keeps the CPUs busy takes [`needs::cpus`] first: tests within one binary run in parallel, and with
+//! some runners the binaries do too.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test harness fails by panicking, and says on stderr what it skips"
+)]
+
+pub mod damage;
+pub mod needs;
+pub mod perf;
+pub mod programs;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod sources;
+pub mod table;

@@ -1,0 +1,82 @@
+//! What a test needs of the machine.
+//!
+//! A need that is not met prints why and lets the test return early; where `CI=true` it fails instead, so that a machine
+//! that cannot run the tests never looks like one that passes them. That perf events may be used is found out by asking
+//! perf, not `rec`: a broken `rec` must not skip its own tests.
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::perf::perf;
+use crate::programs::programs;
+use crate::run::run;
+
+/// perf, and the right to use it here: what nearly every test of this package needs.
+#[track_caller]
+pub fn perf_events() -> bool {
+    static FOUND: OnceLock<Result<(), String>> = OnceLock::new();
+    met(FOUND.get_or_init(probe_perf_events))
+}
+
+/// Root, and `setpriv` to become somebody else.
+#[track_caller]
+pub fn root() -> bool {
+    let found = if !rustix::process::geteuid().is_root() {
+        Err("needs root".to_owned())
+    } else if Command::new("setpriv").arg("--version").output().is_err() {
+        Err("needs setpriv (util-linux)".to_owned())
+    } else {
+        Ok(())
+    };
+    met(&found)
+}
+
+/// The lock of the CPUs, held until it is dropped, by one test of one process at a time.
+#[track_caller]
+pub fn cpus() -> impl Drop {
+    let path = programs().dir.join("recrep-tests.lock");
+    let file = File::create(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+    flock(&file, FlockOperation::LockExclusive)
+        .unwrap_or_else(|error| panic!("cannot lock {}: {error}", path.display()));
+    Cpus(file)
+}
+
+struct Cpus(File);
+
+impl Drop for Cpus {
+    fn drop(&mut self) {
+        // The lock goes with the descriptor in any case.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+#[track_caller]
+fn met(found: &Result<(), String>) -> bool {
+    let Err(why) = found else { return true };
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested on this machine: {why}");
+    eprintln!("skipped: {why}");
+    false
+}
+
+fn probe_perf_events() -> Result<(), String> {
+    if perf().arg("--version").output().is_err() {
+        return Err("needs perf (Debian: linux-perf); another one than perf in PATH is named by PERF".to_owned());
+    }
+    let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let output =
+        run(perf().args(["record", "-q", "-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"));
+    if output.code() == 0 {
+        return Ok(());
+    }
+    let paranoid =
+        fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_else(|_| "not there".to_owned());
+    Err(format!(
+        "perf_event_open is refused (kernel.perf_event_paranoid is {}; 2 lets users profile their own programs; \
+         containers may forbid it by seccomp): {}",
+        paranoid.trim(),
+        output.stderr.trim()
+    ))
+}

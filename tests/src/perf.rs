@@ -1,0 +1,132 @@
+//! perf as the oracle.
+//!
+//! Run with no configuration and a home of its own, so that neither a user's settings nor a cache of old binaries changes its
+//! answer. `PERF` names another perf than the one in `PATH`.
+//!
+//! perf's tables are read with a separator that no name contains, by the header line that perf prints above each event's
+//! rows; cells lose their padding, nothing else is normalised.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use crate::run::{Outcome, run};
+use crate::table::Table;
+
+/// Separates the cells: perf replaces it inside names, so it must be one that no name has.
+const SEPARATOR: char = '\u{1}';
+
+/// perf, about to be given arguments.
+pub fn perf() -> Command {
+    let mut command = Command::new(std::env::var_os("PERF").unwrap_or_else(|| "perf".into()));
+    command.env("PERF_CONFIG", "/dev/null").env("HOME", "/nonexistent").env("LC_ALL", "C");
+    command
+}
+
+/// Records with perf: `args`, split at spaces, then the command.
+#[track_caller]
+pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
+    let mut perf = perf();
+    perf.args(["record", "-q", "-N", "-o"]).arg(file).args(args.split_whitespace());
+    run(perf.arg("--").args(command)).expect(0)
+}
+
+/// What `perf report --stats` counts.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// What perf said on standard error.
+    pub warnings: String,
+    /// Records by name, without `TOTAL`.
+    pub records: BTreeMap<String, u64>,
+    /// For each event that has any, its own counts.
+    pub events: Vec<(String, BTreeMap<String, u64>)>,
+}
+
+/// The statistics.
+#[track_caller]
+pub fn stats(file: &Path) -> Stats {
+    let outcome = run(perf().args(["report", "--stats", "-i"]).arg(file)).expect(0);
+    let mut stats = Stats { warnings: outcome.stderr.clone(), ..Stats::default() };
+    for line in outcome.text().lines() {
+        if let Some((name, count)) = line.split_once(" events:") {
+            let count =
+                count.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a count of records");
+            let records = stats.events.last_mut().map_or(&mut stats.records, |(_, records)| records);
+            records.insert(name.trim().to_owned(), count);
+        } else if let Some(event) = line.strip_suffix(" stats:").filter(|event| *event != "Aggregated") {
+            stats.events.push((event.to_owned(), BTreeMap::new()));
+        }
+    }
+    stats.records.remove("TOTAL");
+    stats
+}
+
+/// The histograms of the events that have samples, in the file's order, by sort keys separated by commas.
+#[track_caller]
+pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
+    let mut perf = perf();
+    perf.args(["report", "--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string()]);
+    perf.arg("-F").arg(format!("sample,period,{sort}")).arg("-i").arg(file);
+    let outcome = run(&mut perf).expect(0);
+    // It says 0 of what it cannot do, too.
+    assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
+    parse_tables(outcome.text(), sort.split(',').count())
+}
+
+fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('#') {
+            if let Some((_, event)) = line.split_once(" of event '") {
+                tables.push(Table::new(event.trim_end_matches('\'')));
+            }
+            continue;
+        }
+        let mut cells = line.split(SEPARATOR).map(str::trim);
+        let Some(samples) = cells.next().filter(|cell| !cell.is_empty()) else {
+            continue;
+        };
+        let samples = samples.parse().unwrap_or_else(|_| panic!("not a row of perf's table: {line:?}"));
+        let period = cells.next().and_then(|cell| cell.parse().ok()).expect("the period is the second column");
+        let key = cells.take(keys).map(str::to_owned).collect();
+        tables.last_mut().expect("perf names the event above its rows").add(key, samples, period);
+    }
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+/// How many records were lost, by the sum of the file's LOST records.
+#[track_caller]
+pub fn lost_events(file: &Path) -> u64 {
+    let outcome = run(perf().args(["script", "--show-lost-events", "-F", "comm,time", "-i"]).arg(file)).expect(0);
+    let counts = outcome.text().lines().filter_map(|line| line.split_once("PERF_RECORD_LOST lost "));
+    counts.map(|(_, count)| count.trim().parse::<u64>().expect("a count of lost records")).sum()
+}
+
+/// The callchains of all samples as `perf script` prints them, the sampled function first: symbol names, `[unknown]` included.
+#[track_caller]
+pub fn callchains(file: &Path) -> Vec<Vec<String>> {
+    let mut perf = perf();
+    perf.args(["script", "--no-inline", "-F", "ip,sym", "-i"]).arg(file);
+    let outcome = run(&mut perf).expect(0);
+    let blocks = outcome.text().trim_end().split("\n\n");
+    let name = |line: &str| line.trim().split_once(' ').map_or_else(String::new, |(_, name)| name.to_owned());
+    blocks.map(|block| block.lines().map(name).filter(|name| !name.is_empty()).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_by_event_and_added_up() {
+        let text = "# Samples: 3  of event 'cpu-clock'\n#\n# Samples\u{1}Period\u{1}Command\u{1}Symbol\n\
+                    2       \u{1} 500 \u{1}sh  \u{1}[.] a b  \u{1}-  -\n1\u{1}250\u{1}sh\u{1}[.] a b\u{1}-  -\n\n\
+                    # Samples: 0  of event 'page-faults'\n# Samples: 1  of event 'page-faults:u'\n4\u{1}4\u{1}ls\u{1}[k] f\n";
+        let tables = parse_tables(text, 2);
+        assert_eq!(tables.iter().map(|table| &table.event[..]).collect::<Vec<_>>(), ["cpu-clock", "page-faults:u"]);
+        let counts = tables[0].rows[&["sh".to_owned(), "[.] a b".to_owned()][..]];
+        assert_eq!((counts.samples, counts.period), (3, 750));
+        assert_eq!(tables[1].samples(), 4);
+    }
+}

@@ -1,0 +1,94 @@
+//! The programs under test, built by cargo itself.
+//!
+//! A test of one package cannot name the binaries of another (`CARGO_BIN_EXE_…` is for one's own), so each test process
+//! asks cargo once to build the workspace's binaries and examples, into the target directory and in the profile that it
+//! runs from itself, and reads from cargo's messages where they are. After `cargo test --workspace` there is nothing
+//! left to build: the question costs a fraction of a second.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+/// Where the programs are.
+#[derive(Debug)]
+pub struct Programs {
+    /// The recorder.
+    pub rec: PathBuf,
+    /// The reporter.
+    pub rep: PathBuf,
+    /// `fixtures/examples/workload`.
+    pub workload: PathBuf,
+    /// The directory that holds them, in the target directory.
+    pub dir: PathBuf,
+}
+
+/// The programs, built at the first call of this process.
+pub fn programs() -> &'static Programs {
+    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+    PROGRAMS.get_or_init(build)
+}
+
+/// `rec`, about to be given arguments.
+pub fn rec() -> Command {
+    Command::new(&programs().rec)
+}
+
+/// `rep`, about to be given arguments.
+pub fn rep() -> Command {
+    Command::new(&programs().rep)
+}
+
+/// The command line of the workload: the program, then `args` split at spaces.
+pub fn workload(args: &str) -> Vec<String> {
+    let program = programs().workload.to_str().expect("the target directory's path is UTF-8");
+    std::iter::once(program).chain(args.split_whitespace()).map(str::to_owned).collect()
+}
+
+/// The root of the workspace.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package is in a workspace")
+}
+
+/// The parts of cargo's `compiler-artifact` message that are read here.
+#[derive(Deserialize)]
+struct Artifact {
+    target: Target,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+fn build() -> Programs {
+    let exe = std::env::current_exe().expect("this process has a path");
+    let mut dir = exe.parent().expect("an executable is in a directory");
+    if dir.ends_with("deps") {
+        dir = dir.parent().expect("deps is in a profile's directory");
+    }
+    let profile = match dir.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--quiet", "--workspace", "--bins", "--examples", "--message-format=json-render-diagnostics"])
+        .args(["--profile", profile, "--target-dir"])
+        .arg(dir.parent().expect("a profile's directory is in the target directory"))
+        .current_dir(workspace())
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "cargo build failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).expect("cargo's messages are UTF-8");
+    let find = |name: &str| {
+        let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
+        artifacts
+            .filter(|artifact| artifact.target.name == name)
+            .find_map(|artifact| artifact.executable)
+            .unwrap_or_else(|| panic!("cargo built no executable {name:?}"))
+    };
+    Programs { rec: find("rec"), rep: find("rep"), workload: find("workload"), dir: dir.to_owned() }
+}

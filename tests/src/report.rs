@@ -1,0 +1,148 @@
+//! `rep --json` as data.
+//!
+//! Only what the tests read is declared; that the rest may be added to is part of the promise of `recrep-report/1`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::programs::rep;
+use crate::run::run;
+use crate::table::Table;
+
+/// The whole answer.
+#[derive(Debug, Deserialize)]
+pub struct Report {
+    /// `recrep-report/1`.
+    pub schema: String,
+    /// The files.
+    pub inputs: Vec<Input>,
+    /// One for each attr.
+    pub events: Vec<Event>,
+    /// What was wrong with the input.
+    pub warnings: Vec<Warning>,
+}
+
+/// One file.
+#[derive(Debug, Deserialize)]
+pub struct Input {
+    /// Its size.
+    pub bytes: u64,
+    /// Records by name.
+    pub records: BTreeMap<String, u64>,
+    /// What LOST records say.
+    pub lost_events: u64,
+    /// What LOST_SAMPLES records say.
+    pub lost_samples: u64,
+    /// Whether the recorder finished it.
+    pub complete: bool,
+}
+
+/// One event's histogram.
+#[derive(Debug, Deserialize)]
+pub struct Event {
+    /// Its name.
+    pub name: String,
+    /// Its samples.
+    pub samples: u64,
+    /// The sum of their periods.
+    pub period: u64,
+    /// What LOST_SAMPLES records say of it.
+    pub lost_samples: u64,
+    /// The sort keys.
+    pub sort: Vec<String>,
+    /// The histogram.
+    pub rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Debug, Deserialize)]
+pub struct Row {
+    /// Sort key to value.
+    pub key: BTreeMap<String, String>,
+    /// Samples.
+    pub samples: u64,
+    /// The sum of their periods.
+    pub period: u64,
+    /// Its share of the event's period.
+    pub percent: f64,
+}
+
+/// One warning.
+#[derive(Debug, Deserialize)]
+pub struct Warning {
+    /// What kind.
+    pub code: String,
+    /// In words.
+    pub message: String,
+    /// At which byte of the file.
+    pub offset: Option<u64>,
+}
+
+/// What rep says of a file, sorted by keys separated by commas.
+#[track_caller]
+pub fn report(file: &Path, sort: &str) -> Report {
+    let outcome = run(rep().args(["--json", "--sort", sort]).arg(file)).expect(0);
+    let report: Report = serde_json::from_slice(&outcome.stdout)
+        .unwrap_or_else(|error| panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout)));
+    assert_eq!(report.schema, "recrep-report/1");
+    for event in &report.events {
+        assert_eq!(event.sort.join(","), sort);
+        assert_eq!(
+            event.rows.iter().map(|row| row.samples).sum::<u64>(),
+            event.samples,
+            "rows are whole: {}",
+            event.name
+        );
+        assert_eq!(
+            event.rows.iter().map(|row| row.period).sum::<u64>(),
+            event.period,
+            "rows are whole: {}",
+            event.name
+        );
+    }
+    report
+}
+
+impl Report {
+    /// The histograms of the events that have samples.
+    #[track_caller]
+    pub fn tables(&self) -> Vec<Table> {
+        let events = self.events.iter().filter(|event| event.samples > 0);
+        events.map(Event::table).collect()
+    }
+
+    /// The only input.
+    #[track_caller]
+    pub fn input(&self) -> &Input {
+        let [input] = &self.inputs[..] else { panic!("one input was given: {:?}", self.inputs) };
+        input
+    }
+
+    /// The records of the only input that there are any of.
+    #[track_caller]
+    pub fn records(&self) -> BTreeMap<String, u64> {
+        self.input()
+            .records
+            .iter()
+            .filter(|&(_, &count)| count > 0)
+            .map(|(name, &count)| (name.clone(), count))
+            .collect()
+    }
+}
+
+impl Event {
+    /// The histogram in the shape that perf's has.
+    #[track_caller]
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(&self.name);
+        for row in &self.rows {
+            let value = |key: &String| {
+                row.key.get(key).unwrap_or_else(|| panic!("a row without the key {key}: {row:?}")).trim().to_owned()
+            };
+            table.add(self.sort.iter().map(value).collect(), row.samples, row.period);
+        }
+        table
+    }
+}

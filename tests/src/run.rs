@@ -1,0 +1,133 @@
+//! Running a program with a time limit.
+//!
+//! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep a
+//! test waiting. Each program leads a process group of its own, so that the limit ends all of it.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Nothing here takes half as long on the slowest machine that is thought of; it is there to end what hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How a program ended and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The command line, for messages.
+    pub command: String,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// The exit status as a shell has it: 128 + N after signal N.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+
+    /// This, if the exit status is `code`; otherwise the test fails with what the program said.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Outcome {
+        let (got, output) = (self.code(), String::from_utf8_lossy(&self.stdout));
+        let Outcome { command, stderr, .. } = &self;
+        assert_eq!(got, code, "exit status of {command}\nstdout: {output}\nstderr: {stderr}");
+        self
+    }
+
+    /// Standard output as text.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).expect("the output is UTF-8")
+    }
+
+    /// The last line on standard error.
+    pub fn last_line(&self) -> &str {
+        self.stderr.lines().last().unwrap_or("")
+    }
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Running {
+    command: String,
+    child: Child,
+    stdout: File,
+    stderr: File,
+}
+
+/// Starts a program with empty standard input.
+#[track_caller]
+pub fn start(command: &mut Command) -> Running {
+    let text = format!("{command:?}");
+    let [stdout, stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file can be made"));
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone().expect("a descriptor can be copied"))
+        .stderr(stderr.try_clone().expect("a descriptor can be copied"))
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot run {text}: {error}"));
+    Running { command: text, child, stdout, stderr }
+}
+
+/// Runs a program to its end.
+#[track_caller]
+pub fn run(command: &mut Command) -> Outcome {
+    start(command).finish()
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends a signal to it alone.
+    #[track_caller]
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap_or_else(|error| panic!("cannot signal {}: {error}", self.command));
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn finish(mut self) -> Outcome {
+        let deadline = Instant::now() + LIMIT;
+        let mut pause = Duration::from_micros(500);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                break status;
+            }
+            if Instant::now() > deadline {
+                let _ = kill_process_group(self.pid(), Signal::KILL);
+                let _ = self.child.wait();
+                panic!("{} did not end in {LIMIT:?}; stderr: {}", self.command, self.said());
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        };
+        let stderr = self.said();
+        Outcome { command: self.command, status, stdout: read_back(&self.stdout), stderr }
+    }
+
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        String::from_utf8_lossy(&read_back(&self.stderr)).into_owned()
+    }
+}
+
+/// The whole file, whatever offset the program is at: it shares ours.
+fn read_back(file: &File) -> Vec<u8> {
+    let length = file.metadata().expect("a temporary file can be asked").len();
+    let mut bytes = vec![0; usize::try_from(length).expect("an output fits in memory")];
+    file.read_exact_at(&mut bytes, 0).expect("a temporary file can be read");
+    bytes
+}

@@ -1,0 +1,219 @@
+//! The workspace's own sources, read for what they may not do.
+//!
+//! A module's imports are found in its text: every path that starts with `crate::` or `super::`, in a `use` or anywhere
+//! else, and every `child::` of a module declared in the same file. Comments and the unit tests at the end of a file
+//! (from `#[cfg(test)]` on) are left out. A path leads to the deepest module that it names; what a module re-exports
+//! belongs to that module.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::programs::workspace;
+
+/// One source file.
+#[derive(Debug)]
+pub struct Source {
+    /// From the workspace's root.
+    pub path: String,
+    /// The whole text.
+    pub text: String,
+    /// Where it is in its crate: `["read", "frames"]`; empty for the root.
+    pub module: Vec<String>,
+}
+
+/// All Rust files below a folder of the workspace, in order of their paths.
+pub fn sources(folder: &str) -> Vec<Source> {
+    let root = workspace().join(folder);
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    files.iter().map(|file| source(&root, file)).collect()
+}
+
+fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for path in entries.map(|entry| entry.expect("a folder can be read").path()) {
+        let skipped =
+            path.file_name().is_some_and(|name| name == "target" || name.as_encoded_bytes().starts_with(b"."));
+        if path.is_dir() && !skipped {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+fn source(root: &Path, file: &Path) -> Source {
+    let text = |path: &Path| path.to_str().expect("paths here are UTF-8").to_owned();
+    let relative = file.strip_prefix(root).expect("below the folder").with_extension("");
+    let mut module: Vec<String> = relative.iter().map(|part| text(Path::new(part))).collect();
+    if module.last().is_some_and(|last| matches!(last.as_str(), "mod" | "lib" | "main")) {
+        module.pop();
+    }
+    Source {
+        path: text(file.strip_prefix(workspace()).expect("in the workspace")),
+        text: fs::read_to_string(file).expect("a source can be read"),
+        module,
+    }
+}
+
+impl Source {
+    /// The code alone: no comments, no unit tests.
+    pub fn code(&self) -> String {
+        let lines = self.text.lines().take_while(|line| !line.trim_start().starts_with("#[cfg(test)]"));
+        lines.map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The paths of this crate that the code names, each as its segments from the root of the crate.
+    pub fn paths(&self) -> BTreeSet<Vec<String>> {
+        let code = self.code();
+        let mut paths = BTreeSet::new();
+        for start in ["crate", "super"] {
+            for (at, _) in code.match_indices(&format!("{start}::")) {
+                if starts_a_word(&code, at) && !code[..at].ends_with("super::") {
+                    self.path_at(&code[at..], &mut paths);
+                }
+            }
+        }
+        for line in code.lines() {
+            let Some((before, child)) = line.split_once("mod ") else {
+                continue;
+            };
+            let Some(child) = child.trim().strip_suffix(';') else {
+                continue;
+            };
+            if before.trim().is_empty() || before.trim().starts_with("pub") {
+                let start = format!("{child}::");
+                if code.match_indices(&start).any(|(at, _)| starts_a_word(&code, at) && !code[..at].ends_with(':')) {
+                    paths.insert([&self.module[..], &[child.to_owned()]].concat());
+                }
+            }
+        }
+        paths
+    }
+
+    fn path_at(&self, code: &str, paths: &mut BTreeSet<Vec<String>>) {
+        let mut prefix = self.module.clone();
+        let mut rest = code;
+        if let Some(tail) = rest.strip_prefix("crate::") {
+            prefix.clear();
+            rest = tail;
+        }
+        while let Some(tail) = rest.strip_prefix("super::") {
+            prefix.pop();
+            rest = tail;
+        }
+        use_tree(rest, &prefix, paths);
+    }
+}
+
+fn starts_a_word(code: &str, at: usize) -> bool {
+    !code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == '$')
+}
+
+/// Reads `a::{b, c::d}` into the paths that it stands for; returns what is behind it.
+fn use_tree<'a>(code: &'a str, prefix: &[String], paths: &mut BTreeSet<Vec<String>>) -> &'a str {
+    let code = code.trim_start();
+    if let Some(mut rest) = code.strip_prefix('{') {
+        loop {
+            rest = rest.trim_start();
+            if let Some(behind) = rest.strip_prefix('}') {
+                return behind;
+            }
+            let behind = use_tree(rest, prefix, paths).trim_start();
+            let next = behind.find([',', '}']).unwrap_or(behind.len());
+            rest = behind[next..].strip_prefix(',').unwrap_or(&behind[next..]);
+            if rest.is_empty() {
+                return rest;
+            }
+        }
+    }
+    let end = code.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len());
+    let (name, rest) = code.split_at(end);
+    let mut path = prefix.to_vec();
+    if !name.is_empty() && name != "self" {
+        path.push(name.to_owned());
+    }
+    if let Some(rest) = rest.strip_prefix("::") {
+        return use_tree(rest, &path, paths);
+    }
+    paths.insert(path);
+    rest
+}
+
+/// Which module imports which, by their names joined with `::`; the root is `crate`.
+pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
+    let modules: BTreeSet<&[String]> = sources.iter().map(|source| &source.module[..]).collect();
+    let name = |module: &[String]| {
+        if module.is_empty() { "crate".to_owned() } else { module.join("::") }
+    };
+    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources {
+        let targets = source.paths().into_iter().map(|path| {
+            let deepest = (0..=path.len()).rev().find(|&length| modules.contains(&path[..length]));
+            name(&path[..deepest.unwrap_or(0)])
+        });
+        let own = name(&source.module);
+        edges.entry(own.clone()).or_default().extend(targets.filter(|target| *target != own));
+    }
+    edges
+}
+
+/// One cycle of imports, if there is any, as the modules on it.
+pub fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    let mut left = edges.clone();
+    // A module that imports nothing of what is left is on no cycle.
+    loop {
+        let before = left.len();
+        let names: BTreeSet<String> = left.keys().cloned().collect();
+        left.retain(|_, targets| targets.iter().any(|target| names.contains(target)));
+        if left.len() == before {
+            break;
+        }
+    }
+    let mut trail = vec![left.keys().next()?.clone()];
+    loop {
+        let next = left[trail.last()?].iter().find(|target| left.contains_key(*target))?.clone();
+        if let Some(start) = trail.iter().position(|name| *name == next) {
+            trail.drain(..start);
+            return Some(trail);
+        }
+        trail.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(module: &str, text: &str) -> Source {
+        let module = module.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+        Source { path: String::new(), text: text.to_owned(), module }
+    }
+
+    #[test]
+    fn imports_are_found_in_every_form() {
+        let sources = [
+            at("", "pub mod a;\npub mod b;\nuse a::X;"),
+            at("a", "use crate::b::{c::{D, E}, self};\nfn f() { crate::b::g() }"),
+            at("b", "mod c;\n// crate::a::X\nfn g() {}\n#[cfg(test)]\nmod tests { use crate::a; }"),
+            at("b::c", "use super::g;\nuse super::super::a;"),
+        ];
+        let edges = imports(&sources);
+        let of = |name: &str| edges[name].iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(of("crate"), ["a"]);
+        assert_eq!(of("a"), ["b", "b::c"]);
+        assert_eq!(of("b"), [""; 0]);
+        assert_eq!(of("b::c"), ["a", "b"]);
+        assert_eq!(cycle(&edges).as_deref(), Some(&["a".to_owned(), "b::c".to_owned()][..]));
+    }
+
+    #[test]
+    fn a_tree_has_no_cycle() {
+        let sources = [at("", "mod a;\nmod b;\nuse b::X;"), at("a", ""), at("b", "use crate::a::{Y, Z};")];
+        assert_eq!(cycle(&imports(&sources)), None);
+    }
+}

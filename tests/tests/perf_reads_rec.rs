@@ -1,0 +1,156 @@
+//! What `rec` writes, perf reads: without a warning, with the same counts as `rep`, and as the self-describing stream
+//! that it is promised to be.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use recrep_fixtures::TOUCH_PAGES;
+use recrep_tests::perf::perf;
+use recrep_tests::programs::workload;
+use recrep_tests::record::record;
+use recrep_tests::report::report;
+use recrep_tests::run::run;
+use recrep_tests::table::assert_same;
+use recrep_tests::{needs, perf as oracle};
+
+/// perf and rep say the same of a file that `rec` wrote, and perf has nothing to warn of.
+#[track_caller]
+fn assert_read_alike(file: &Path, samples: u64) {
+    let stats = oracle::stats(file);
+    assert_eq!(stats.warnings, "");
+    assert_eq!(stats.records.get("SAMPLE").copied().unwrap_or(0), samples, "samples by rec's last line");
+    let by_dso = report(file, "comm,dso");
+    assert_eq!(by_dso.records(), stats.records);
+    assert!(by_dso.warnings.is_empty(), "{:?}", by_dso.warnings);
+    assert_same("comm,dso", &by_dso.tables(), &oracle::tables(file, "comm,dso"));
+    assert_same("comm,dso,symbol", &report(file, "comm,dso,symbol").tables(), &oracle::tables(file, "comm,dso,symbol"));
+}
+
+/// `perf evlist -v`: one line an event.
+#[track_caller]
+fn evlist(file: &Path) -> Vec<String> {
+    let outcome = run(perf().args(["evlist", "-v", "-i"]).arg(file)).expect(0);
+    assert_eq!(outcome.stderr, "");
+    outcome.text().lines().filter(|line| line.contains("sample_type:")).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn assert_self_describing(events: &[String], fields: &[&str]) {
+    for event in events {
+        let (_, sample_type) = event.split_once("sample_type: ").unwrap();
+        let sample_type: Vec<&str> = sample_type.split(',').next().unwrap().split('|').collect();
+        for field in ["IDENTIFIER", "IP", "TID", "TIME"].iter().chain(fields) {
+            assert!(sample_type.contains(field), "no {field} in {event}");
+        }
+        assert!(event.contains("sample_id_all: 1"), "{event}");
+    }
+}
+
+#[test]
+fn flat() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("flat.data");
+    let summary = record(&file, "-e cpu-clock", &workload("hot --ms 500 --threads 2 --forks 1")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    let events = evlist(&file);
+    assert_eq!(events.len(), 1);
+    assert_self_describing(&events, &["CPU", "PERIOD"]);
+}
+
+#[test]
+fn callchains() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("chains.data");
+    let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 500 --children 1")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    assert_self_describing(&evlist(&file), &["CALLCHAIN"]);
+}
+
+#[test]
+fn system_wide() {
+    if !needs::perf_events() || !needs::root() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("all.data");
+    let summary = record(&file, "-e cpu-clock -a -F 997", &workload("hot --ms 500")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    assert_self_describing(&evlist(&file), &["CPU"]);
+}
+
+#[test]
+fn two_events() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("two.data");
+    let summary = record(&file, "-e cpu-clock,page-faults", &workload("hot --ms 300 --threads 2")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    let events = evlist(&file);
+    assert_eq!(events.len(), 2);
+    assert_self_describing(&events, &[]);
+}
+
+/// The addresses are in the file, and each page is one sample.
+#[test]
+fn page_faults_are_exact() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("faults.data");
+    let summary = record(&file, "-e page-faults -d -c 1", &workload("faults --pages 777")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    assert_self_describing(&evlist(&file), &["ADDR"]);
+    let table = report(&file, "symbol").events[0].table();
+    assert_eq!(table.samples_where(|key| key[0].strip_prefix("[.] ") == Some(TOUCH_PAGES)), 777);
+}
+
+#[test]
+fn context_switches_are_all_in() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("switches.data");
+    let summary = record(&file, "-e context-switches -c 1", &workload("switches --count 1000")).summary(&file);
+    assert_read_alike(&file, summary.samples);
+    // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is one more.
+    assert!(summary.samples >= 950, "{} switches for 1000 sleeps", summary.samples);
+}
+
+#[test]
+fn the_header_tells_where_it_was_recorded() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("header.data");
+    record(&file, "-e cpu-clock", &workload("hot --ms 50"));
+    let outcome = run(perf().args(["report", "--header-only", "-i"]).arg(&file)).expect(0);
+    assert_eq!(outcome.stderr, "");
+    for line in [
+        "# hostname : ",
+        "# os release : ",
+        "# arch : ",
+        "# nrcpus online : ",
+        "# cpudesc : ",
+        "# cmdline : ",
+        "# event : ",
+    ] {
+        assert!(outcome.text().lines().any(|text| text.starts_with(line) && text.len() > line.len()), "no {line:?}");
+    }
+    let build_ids = run(perf().args(["buildid-list", "-i"]).arg(&file)).expect(0);
+    assert!(build_ids.text().lines().any(|line| line.ends_with("/workload")), "{}", build_ids.text());
+}
