@@ -121,6 +121,12 @@ impl<'a> U64s<'a> {
         Self { bytes, endian }
     }
 
+    /// The byte order in which they lie.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.endian
+    }
+
     /// How many numbers there are.
     #[must_use]
     pub fn len(&self) -> usize {

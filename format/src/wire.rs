@@ -70,6 +70,21 @@ impl<'a> Wire<'a> for U64s<'a> {
     }
 }
 
+/// A list: a 32-bit count, and so many items. Each takes at least a byte, so the file bounds the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List<T>(pub Vec<T>);
+
+impl<'a, T: Wire<'a>> Wire<'a> for List<T> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let count = c.u32(what)?;
+        (0..count).map(|_| T::decode(c, what)).collect::<Result<_>>().map(Self)
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(u32::try_from(self.0.len()).unwrap_or(u32::MAX));
+        self.0.iter().for_each(|item| item.encode(e));
+    }
+}
+
 /// A part that newer writers append: there where anything is left.
 impl<'a, T: Wire<'a>> Wire<'a> for Option<T> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
@@ -178,6 +193,20 @@ macro_rules! wire {
     )*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name $(<$life>)? {
+            $( $(#[$fmeta])* pub $field: $type, )*
+        }
+        $crate::wire!(@wire $name, [$($life)?], $($field: $type,)*);
+    )*};
+    // A struct that owns lists, and so is not `Copy`.
+    ($(
+        $(#[$meta:meta])*
+        pub owned struct $name:ident $(<$life:lifetime>)? {
+            $( $(#[$fmeta:meta])* pub $field:ident: $type:ty, )*
+        }
+    )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $name $(<$life>)? {
             $( $(#[$fmeta])* pub $field: $type, )*
         }

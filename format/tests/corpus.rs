@@ -2,11 +2,22 @@
 //!
 //! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds them.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test says what it did, and fails loudly")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and fails loudly"
+)]
 
 use std::path::PathBuf;
 
 use recrep_format::bytes::Encoder;
+use recrep_format::feature::{
+    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Caches, ClockData, ClockId, Cmdline,
+    Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, GroupDesc, Hostname,
+    HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime, StatMark, TotalMem,
+    TracingData, Version,
+};
 use recrep_format::read::File;
 
 fn corpus() -> Option<Vec<PathBuf>> {
@@ -44,4 +55,48 @@ fn every_record_of_every_file_comes_back_byte_by_byte() {
     }
     println!("{compared} records of {parsed} files compared");
     assert!(compared > 10_000, "{compared} records are too few to mean anything");
+}
+
+/// Decodes and encodes one feature; `None` where the file does not have it.
+fn again<'a, F: Feature<'a>>(file: &File<'a>) -> Option<(Vec<u8>, &'a [u8])> {
+    let whole = file.feature_cursor(F::ID)?.rest();
+    let feature = file.feature::<F>()?.unwrap_or_else(|e| panic!("{}: {e}", F::ID));
+    let mut e = Encoder::new(file.endian);
+    feature.encode(&mut e);
+    Some((e.into_bytes(), whole))
+}
+
+#[test]
+fn every_feature_of_every_file_comes_back_byte_by_byte() {
+    let Some(files) = corpus() else { return };
+    let mut compared = std::collections::BTreeMap::new();
+    for path in files {
+        let bytes = std::fs::read(&path).unwrap();
+        let Ok(file) = File::parse(&bytes) else { continue };
+        macro_rules! all {
+            ($($feature:ident)*) => {[$( (stringify!($feature), again::<$feature<'_>>(&file)) ),*]};
+        }
+        let texts = all!(Hostname OsRelease Version Arch CpuDesc CpuId Cmdline EventDesc BuildIds PmuMappings GroupDesc
+            CpuPmuCaps PmuCaps CpuTopology NumaTopology HybridTopology MemTopology Caches TracingData AuxtraceIndex
+            BpfProgInfo BpfBtf BranchStackMark StatMark);
+        let numbers = [
+            ("NrCpus", again::<NrCpus>(&file)),
+            ("TotalMem", again::<TotalMem>(&file)),
+            ("SampleTime", again::<SampleTime>(&file)),
+            ("ClockId", again::<ClockId>(&file)),
+            ("ClockData", again::<ClockData>(&file)),
+            ("DirFormat", again::<DirFormat>(&file)),
+            ("Compression", again::<Compression>(&file)),
+        ];
+        let mut known = 0;
+        for (name, outcome) in texts.into_iter().chain(numbers) {
+            let Some((encoded, whole)) = outcome else { continue };
+            assert_eq!(encoded, whole, "{}: {name}", path.display());
+            *compared.entry(name).or_insert(0) += 1;
+            known += 1;
+        }
+        assert_eq!(known, file.features.len(), "{}: a feature that nobody decodes", path.display());
+    }
+    println!("compared {compared:?}");
+    assert!(compared.len() > 10, "{compared:?}");
 }

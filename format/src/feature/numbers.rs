@@ -1,10 +1,8 @@
 //! Features that are a few numbers: CPUs, memory, sample times, PMU numbers.
 
-use super::{Feature, FeatureId, HeaderString};
-use crate::bytes::{Cursor, Encoder};
-use crate::error::Result;
+use super::HeaderString;
 use crate::wire;
-use crate::wire::Wire;
+use crate::wire::List;
 
 wire! {
     /// How many CPUs there are (`NRCPUS`).
@@ -38,61 +36,36 @@ wire! {
     }
 }
 
-macro_rules! wire_features {
-    ($($name:ident = $id:ident;)*) => {$(
-        impl<'a> Feature<'a> for $name {
-            const ID: FeatureId = FeatureId::$id;
-            fn decode(c: &mut Cursor<'a>) -> Result<Self> {
-                Wire::decode(c, stringify!($id))
-            }
-            fn encode(&self, e: &mut Encoder) {
-                Wire::encode(self, e);
-            }
-        }
-    )*};
+wire! {
+    /// The numbers and names of the PMUs (`PMU_MAPPINGS`).
+    pub owned struct PmuMappings<'a> {
+        /// The PMUs.
+        pub pmus: List<PmuMapping<'a>>,
+    }
 }
 
 wire_features! {
     NrCpus = NRCPUS;
     TotalMem = TOTAL_MEM;
     SampleTime = SAMPLE_TIME;
-}
-
-/// The numbers and names of the PMUs (`PMU_MAPPINGS`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PmuMappings<'a> {
-    /// The PMUs.
-    pub pmus: Vec<PmuMapping<'a>>,
-}
-
-impl<'a> Feature<'a> for PmuMappings<'a> {
-    const ID: FeatureId = FeatureId::PMU_MAPPINGS;
-
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
-        let nr = c.u32("PMU_MAPPINGS")?;
-        let pmus = (0..nr).map(|_| PmuMapping::decode(c, "PMU_MAPPINGS")).collect::<Result<_>>()?;
-        Ok(Self { pmus })
-    }
-
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(u32::try_from(self.pmus.len()).unwrap_or(u32::MAX));
-        self.pmus.iter().for_each(|pmu| Wire::encode(pmu, e));
-    }
+    PmuMappings<'a> = PMU_MAPPINGS;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::{Cursor, Encoder};
     use crate::endian::Endian;
+    use crate::feature::Feature;
 
     #[test]
     fn pmus_come_back() {
         let pmu = |kind, name| PmuMapping { kind, name: HeaderString::new(name) };
-        let all = PmuMappings { pmus: vec![pmu(1, "software"), pmu(5, "breakpoint")] };
+        let all = PmuMappings { pmus: List(vec![pmu(1, "software"), pmu(5, "breakpoint")]) };
         let mut e = Encoder::new(Endian::Little);
-        all.encode(&mut e);
-        let back = PmuMappings::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
-        let names: Vec<_> = back.pmus.iter().map(|p| (p.kind, p.name.to_text())).collect();
+        Feature::encode(&all, &mut e);
+        let back = <PmuMappings<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        let names: Vec<_> = back.pmus.0.iter().map(|p| (p.kind, p.name.to_text())).collect();
         assert_eq!(names, [(1, "software".into()), (5, "breakpoint".into())]);
     }
 }

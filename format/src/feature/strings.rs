@@ -3,7 +3,8 @@
 use super::{Feature, FeatureId};
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
-use crate::wire::Wire;
+use crate::wire;
+use crate::wire::{List, Wire};
 
 /// A string in a feature (`struct perf_header_string`): a length, and that many bytes with NUL and padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -101,27 +102,16 @@ string_features! {
     CpuId = CPUID;
 }
 
-/// The recorder's command line (`CMDLINE`): its words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cmdline<'a> {
-    /// The words.
-    pub args: Vec<HeaderString<'a>>,
+wire! {
+    /// The recorder's command line (`CMDLINE`): its words.
+    pub owned struct Cmdline<'a> {
+        /// The words.
+        pub args: List<HeaderString<'a>>,
+    }
 }
 
-impl<'a> Feature<'a> for Cmdline<'a> {
-    const ID: FeatureId = FeatureId::CMDLINE;
-
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
-        let nr = c.u32("CMDLINE")?;
-        // Each word takes at least its length, so the bytes bound the words.
-        let args = (0..nr).map(|_| HeaderString::decode(c, "CMDLINE")).collect::<Result<_>>()?;
-        Ok(Self { args })
-    }
-
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(u32::try_from(self.args.len()).unwrap_or(u32::MAX));
-        self.args.iter().for_each(|arg| arg.encode(e));
-    }
+wire_features! {
+    Cmdline<'a> = CMDLINE;
 }
 
 #[cfg(test)]
@@ -144,13 +134,13 @@ mod tests {
     #[test]
     fn a_command_line_is_its_words() {
         let words = ["rec", "-g", "--", "./a b"];
-        let cmdline = Cmdline { args: words.iter().map(|w| HeaderString::new(w)).collect() };
+        let cmdline = Cmdline { args: List(words.iter().map(|w| HeaderString::new(w)).collect()) };
         let mut e = Encoder::new(Endian::Little);
-        cmdline.encode(&mut e);
-        let back = Cmdline::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
-        assert!(back.args.iter().map(HeaderString::to_text).eq(words));
+        Feature::encode(&cmdline, &mut e);
+        let back = <Cmdline<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        assert!(back.args.0.iter().map(HeaderString::to_text).eq(words));
         let mut lying = Encoder::new(Endian::Little);
         lying.u32(u32::MAX);
-        assert!(Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little)).is_err());
+        assert!(<Cmdline<'_> as Feature>::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little)).is_err());
     }
 }

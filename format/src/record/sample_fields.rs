@@ -4,7 +4,7 @@
 //! fails a test (`every_named_bit_has_its_place`), so no field can be forgotten.
 
 use super::Trailer;
-use crate::abi::{BranchSampleType, ReadFormat, SampleType, regs_abi};
+use crate::abi::{BranchEntry, BranchFlags, BranchSampleType, ReadFormat, SampleType, regs_abi};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::layout::SampleLayout;
@@ -290,6 +290,17 @@ impl<'a> BranchStack<'a> {
         let counters = kind.contains(BranchSampleType::COUNTERS);
         let counters = counters.then(|| c.take_u64s(nr, "sample.branch_stack.counters")).transpose()?;
         Ok(Self { hw_idx, words, counters })
+    }
+
+    /// The branches, newest first.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = BranchEntry> + use<'a> {
+        let words = self.words;
+        let word = move |at| words.get(at).unwrap_or(0);
+        (0..words.len() / 3).map(move |i| BranchEntry {
+            from: word(3 * i),
+            to: word(3 * i + 1),
+            flags: BranchFlags::from_word(word(3 * i + 2), words.endian()),
+        })
     }
 
     fn encode(&self, e: &mut Encoder) {

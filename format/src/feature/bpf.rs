@@ -1,0 +1,71 @@
+//! BPF programs and their types, as the kernel described them when they were recorded.
+
+use crate::bytes::{Cursor, Encoder};
+use crate::error::Result;
+use crate::wire;
+use crate::wire::{List, Wire};
+
+/// A BPF program (`struct perf_bpil`): `struct bpf_prog_info` and the arrays it points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BpfProgInfoEntry<'a> {
+    /// Which arrays are in the data.
+    pub arrays: u64,
+    /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of addresses.
+    pub info: &'a [u8],
+    /// The arrays.
+    pub data: &'a [u8],
+}
+
+impl<'a> Wire<'a> for BpfProgInfoEntry<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let (info_len, data_len, arrays) = (c.u32(what)?, c.u32(what)?, c.u64(what)?);
+        Ok(Self { arrays, info: c.take(info_len as usize, what)?, data: c.take(data_len as usize, what)? })
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(u32::try_from(self.info.len()).unwrap_or(u32::MAX));
+        e.u32(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
+        e.u64(self.arrays);
+        e.bytes(self.info);
+        e.bytes(self.data);
+    }
+}
+
+/// A BTF object: types in the BPF type format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BpfBtfEntry<'a> {
+    /// Its id.
+    pub id: u32,
+    /// The types.
+    pub data: &'a [u8],
+}
+
+impl<'a> Wire<'a> for BpfBtfEntry<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let (id, len) = (c.u32(what)?, c.u32(what)?);
+        Ok(Self { id, data: c.take(len as usize, what)? })
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u32(self.id);
+        e.u32(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
+        e.bytes(self.data);
+    }
+}
+
+wire! {
+    /// The BPF programs (`BPF_PROG_INFO`).
+    pub owned struct BpfProgInfo<'a> {
+        /// The programs.
+        pub programs: List<BpfProgInfoEntry<'a>>,
+    }
+
+    /// The BPF types (`BPF_BTF`).
+    pub owned struct BpfBtf<'a> {
+        /// The objects.
+        pub objects: List<BpfBtfEntry<'a>>,
+    }
+}
+
+wire_features! {
+    BpfProgInfo<'a> = BPF_PROG_INFO;
+    BpfBtf<'a> = BPF_BTF;
+}

@@ -1,0 +1,189 @@
+//! The machine: CPUs, memory nodes, kinds of cores, memory blocks, caches.
+
+use super::HeaderString;
+use crate::bytes::{Cursor, Encoder, U64s};
+use crate::error::Result;
+use crate::wire;
+use crate::wire::{List, Wire};
+
+/// What follows the lists of CPU_TOPOLOGY: its shape depends on the number of CPUs, which NRCPUS tells.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuTopologyTail<'a>(Cursor<'a>);
+
+impl PartialEq for CpuTopologyTail<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for CpuTopologyTail<'_> {}
+
+impl<'a> CpuTopologyTail<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        let mut c = self.0;
+        c.rest()
+    }
+
+    /// For each of `available` CPUs its core and socket.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn cpus(&self, available: u32) -> Result<Vec<(u32, u32)>> {
+        const WHAT: &str = "CPU_TOPOLOGY";
+        let mut c = self.0;
+        (0..available).map(|_| Ok((c.u32(WHAT)?, c.u32(WHAT)?))).collect()
+    }
+
+    /// The lists of CPUs that share a die; none in old files.
+    ///
+    /// # Errors
+    /// The section is too short for what it says.
+    pub fn dies(&self, available: u32) -> Result<Vec<HeaderString<'a>>> {
+        let mut c = self.0;
+        let ids = (available as usize).saturating_mul(8);
+        c.take(ids, "CPU_TOPOLOGY")?;
+        if c.is_empty() { Ok(Vec::new()) } else { List::decode(&mut c, "CPU_TOPOLOGY").map(|list| list.0) }
+    }
+}
+
+impl<'a> Wire<'a> for CpuTopologyTail<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
+        let tail = Self(*c);
+        c.rest();
+        Ok(tail)
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.bytes(self.bytes());
+    }
+}
+
+wire! {
+    /// A memory node.
+    pub struct NumaNode<'a> {
+        /// Its number.
+        pub node: u32,
+        /// Its memory in KiB.
+        pub mem_total: u64,
+        /// What of it was free.
+        pub mem_free: u64,
+        /// Its CPUs, as a list (`0-3`).
+        pub cpus: HeaderString<'a>,
+    }
+
+    /// The cores of one kind.
+    pub struct HybridCores<'a> {
+        /// Their PMU.
+        pub pmu: HeaderString<'a>,
+        /// Their CPUs, as a list.
+        pub cpus: HeaderString<'a>,
+    }
+
+    /// A cache.
+    pub struct CacheLevel<'a> {
+        /// 1, 2, 3.
+        pub level: u32,
+        /// The length of a line in bytes.
+        pub line_size: u32,
+        /// How many sets.
+        pub sets: u32,
+        /// How many ways.
+        pub ways: u32,
+        /// `Data`, `Instruction`, `Unified`.
+        pub kind: HeaderString<'a>,
+        /// Its size (`32K`).
+        pub size: HeaderString<'a>,
+        /// The CPUs that share it, as a list.
+        pub map: HeaderString<'a>,
+    }
+}
+
+/// A node of MEM_TOPOLOGY and its memory blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemNode<'a> {
+    /// Its number.
+    pub node: u64,
+    /// How many bits its set has.
+    pub size: u64,
+    /// The number of bits once more, as the set says it.
+    pub bits: u64,
+    /// The set: a bit for each block.
+    pub set: U64s<'a>,
+}
+
+impl<'a> Wire<'a> for MemNode<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let (node, size, bits) = (c.u64(what)?, c.u64(what)?, c.u64(what)?);
+        Ok(Self { node, size, bits, set: c.take_u64s(bits.div_ceil(64), what)? })
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u64(self.node);
+        e.u64(self.size);
+        e.u64(self.bits);
+        e.u64s(&self.set);
+    }
+}
+
+/// Memory blocks and the nodes they belong to (`MEM_TOPOLOGY`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemTopology<'a> {
+    /// 1.
+    pub version: u64,
+    /// The length of a block in bytes.
+    pub block_size: u64,
+    /// The nodes.
+    pub nodes: Vec<MemNode<'a>>,
+}
+
+impl<'a> Wire<'a> for MemTopology<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+        let (version, block_size, count) = (c.u64(what)?, c.u64(what)?, c.u64(what)?);
+        let nodes = (0..count).map(|_| MemNode::decode(c, what)).collect::<Result<_>>()?;
+        Ok(Self { version, block_size, nodes })
+    }
+    fn encode(&self, e: &mut Encoder) {
+        e.u64(self.version);
+        e.u64(self.block_size);
+        e.u64(self.nodes.len() as u64);
+        self.nodes.iter().for_each(|node| node.encode(e));
+    }
+}
+
+wire! {
+    /// Cores, threads, dies (`CPU_TOPOLOGY`).
+    pub owned struct CpuTopology<'a> {
+        /// The lists of CPUs that share a socket.
+        pub sockets: List<HeaderString<'a>>,
+        /// The lists of CPUs that share a core.
+        pub cores: List<HeaderString<'a>>,
+        /// Core, socket and die of each CPU.
+        pub tail: CpuTopologyTail<'a>,
+    }
+
+    /// Memory nodes (`NUMA_TOPOLOGY`).
+    pub owned struct NumaTopology<'a> {
+        /// The nodes.
+        pub nodes: List<NumaNode<'a>>,
+    }
+
+    /// The kinds of cores (`HYBRID_TOPOLOGY`).
+    pub owned struct HybridTopology<'a> {
+        /// The kinds.
+        pub kinds: List<HybridCores<'a>>,
+    }
+
+    /// The caches (`CACHE`).
+    pub owned struct Caches<'a> {
+        /// 1.
+        pub version: u32,
+        /// The caches.
+        pub levels: List<CacheLevel<'a>>,
+    }
+}
+
+wire_features! {
+    CpuTopology<'a> = CPU_TOPOLOGY;
+    NumaTopology<'a> = NUMA_TOPOLOGY;
+    HybridTopology<'a> = HYBRID_TOPOLOGY;
+    MemTopology<'a> = MEM_TOPOLOGY;
+    Caches<'a> = CACHE;
+}
