@@ -1,1 +1,3 @@
 //! recrep
+
+pub mod resolve;

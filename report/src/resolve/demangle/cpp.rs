@@ -1,0 +1,211 @@
+//! C++ names (the Itanium C++ ABI), spelt as binutils spells them without parameters, which is what perf shows.
+//!
+//! The demangler writes most names that way. Where it has a spelling of its own, it is rewritten here: constants of
+//! templates, empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones
+//! keep the parameters of the function that they stand for.
+
+use std::fmt::Write;
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+
+use super::Bounded;
+
+/// Puts the text for `name` in place of `text`; says `false` if it is no C++ name.
+pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
+    let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
+    let name = name.get(..end).unwrap_or(name);
+    let written = match thunk(name) {
+        Some((kind, target)) => {
+            let mangled = [b"_Z", target].concat();
+            write_name(&mangled, DemangleOptions::new(), text) && {
+                text.insert_str(0, kind);
+                true
+            }
+        }
+        None if name.starts_with(b"_ZGTt") => write_name(name, DemangleOptions::new(), text),
+        None => {
+            write_name(name, DemangleOptions::new().no_params().no_return_type(), text) && {
+                drop_qualifiers(name, text);
+                spell_abbreviations(name, text);
+                true
+            }
+        }
+    };
+    if written {
+        spell_tables(text);
+        spell_literals(text);
+        spell_empty_packs(text);
+    }
+    written
+}
+
+fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> bool {
+    text.clear();
+    // Without parameters, whatever follows the name is of no interest.
+    let Ok((symbol, _)) = BorrowedSymbol::with_tail(name) else { return false };
+    symbol.structured_demangle(&mut Bounded(text), &options).is_ok()
+}
+
+/// What kind of thunk this is, and the function that it goes to, mangled but for the prefix.
+fn thunk(name: &[u8]) -> Option<(&'static str, &[u8])> {
+    let (&kind, rest) = name.strip_prefix(b"_ZT")?.split_first()?;
+    match kind {
+        b'h' => Some(("non-virtual thunk to ", offset(rest)?)),
+        b'v' => Some(("virtual thunk to ", offset(offset(rest)?)?)),
+        b'c' => Some(("covariant return thunk to ", call_offset(call_offset(rest)?)?)),
+        _ => None,
+    }
+}
+
+/// What follows `h offset` or `v offset offset`.
+fn call_offset(text: &[u8]) -> Option<&[u8]> {
+    match text.split_first()? {
+        (b'h', rest) => offset(rest),
+        (b'v', rest) => offset(offset(rest)?),
+        _ => None,
+    }
+}
+
+/// What follows `[n] digits _`.
+fn offset(text: &[u8]) -> Option<&[u8]> {
+    let text = text.strip_prefix(b"n").unwrap_or(text);
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.get(digits..)?.strip_prefix(b"_").filter(|_| digits > 0)
+}
+
+/// A method's `&` or `&&` goes with the parameters, and so does the `const` of a local one. (In the name of an operator
+/// there is no space.)
+fn drop_qualifiers(name: &[u8], text: &mut String) {
+    let mut kept = text.as_str();
+    kept = kept.strip_suffix(" &&").or_else(|| kept.strip_suffix(" &")).unwrap_or(kept);
+    if name.starts_with(b"_ZZ") {
+        kept = kept.strip_suffix(" const").unwrap_or(kept);
+    }
+    text.truncate(kept.len());
+}
+
+/// The standard library's abbreviations (`Ss` for `std::string`) stay as they are, but are written out where a
+/// constructor or destructor has to be named. The demangler does it the other way round for some.
+fn spell_abbreviations(name: &[u8], text: &mut String) {
+    let Some([abbreviation, member, ..]) = name.strip_prefix(b"_ZNS") else { return };
+    let (short, class, arguments) = match abbreviation {
+        b's' => ("string", "basic_string", "<char, std::char_traits<char>, std::allocator<char> >"),
+        b'i' => ("istream", "basic_istream", "<char, std::char_traits<char> >"),
+        b'o' => ("ostream", "basic_ostream", "<char, std::char_traits<char> >"),
+        b'd' => ("iostream", "basic_iostream", "<char, std::char_traits<char> >"),
+        _ => return,
+    };
+    let rest = text.strip_prefix("std::").unwrap_or_default();
+    let rest = rest.strip_prefix(short).or_else(|| rest.strip_prefix(class)?.strip_prefix(arguments));
+    let Some(rest) = rest.and_then(|rest| rest.strip_prefix("::")) else { return };
+    *text = match member {
+        b'C' => format!("std::{class}{arguments}::{class}"),
+        b'D' => format!("std::{class}{arguments}::~{class}"),
+        _ => format!("std::{short}::{rest}"),
+    };
+}
+
+fn spell_tables(text: &mut String) {
+    for (opening, spelt) in [("{vtable(", "vtable for "), ("{vtt(", "VTT for ")] {
+        if let Some(inner) = text.strip_prefix(opening).and_then(|rest| rest.strip_suffix(")}")) {
+            let mut table = String::with_capacity(text.len());
+            // A string takes everything.
+            let _ = write!(table, "{spelt}{inner}");
+            *text = table;
+            return;
+        }
+    }
+}
+
+/// `(unsigned int)1` is written `1u`.
+fn spell_literals(text: &mut String) {
+    const SUFFIXES: [(&str, &str); 5] = [
+        ("(unsigned int)", "u"),
+        ("(long)", "l"),
+        ("(unsigned long)", "ul"),
+        ("(long long)", "ll"),
+        ("(unsigned long long)", "ull"),
+    ];
+    for (cast, suffix) in SUFFIXES {
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(cast)) {
+            let start = from + at;
+            let number = start + cast.len();
+            let rest = text.get(number..).unwrap_or_default();
+            let sign = usize::from(rest.starts_with('-'));
+            let digits = rest.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+            from = number;
+            if digits > 0 {
+                text.insert_str(number + sign + digits, suffix);
+                text.replace_range(start..number, "");
+                from = start;
+            }
+        }
+    }
+}
+
+/// An empty parameter pack leaves no comma.
+fn spell_empty_packs(text: &mut String) {
+    for (empty, spelt) in [(", , ", ", "), ("<, ", "<"), (", >", ">")] {
+        while text.contains(empty) {
+            *text = text.replace(empty, spelt);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str) -> String {
+        let mut text = String::new();
+        assert!(demangle_into(name.as_bytes(), &mut text), "{name}");
+        text
+    }
+
+    #[test]
+    fn without_parameters_and_return_types() {
+        assert_eq!(shown("_ZN2ns3FooIdEC1Ei"), "ns::Foo<double>::Foo");
+        assert_eq!(shown("_ZN2ns3FooIdED2Ev"), "ns::Foo<double>::~Foo");
+        assert_eq!(shown("_ZN12_GLOBAL__N_14anonEi"), "(anonymous namespace)::anon");
+        assert_eq!(shown("_Z4variILi3EJiPcEEiDpT0_"), "vari<3, int, char*>");
+        assert_eq!(shown("_ZltRKN2ns3FooIiEES3_"), "operator<");
+        assert_eq!(shown("_ZNKR1a1bEv"), "a::b");
+        assert_eq!(shown("_ZN1a1bEv.constprop.0"), "a::b");
+        assert_eq!(shown("_ZNSo5flushEv@@GLIBCXX_3.4"), "std::ostream::flush");
+    }
+
+    #[test]
+    fn constants_of_templates() {
+        assert_eq!(shown("_Z2ppILj1ElLm2EEvPT_"), "pp<1u, long, 2ul>");
+        assert_eq!(shown("_Z2ppILln1EEvv"), "pp<-1l>");
+        assert_eq!(shown("_Z2ppILb1EEvv"), "pp<true>");
+    }
+
+    #[test]
+    fn empty_packs() {
+        assert_eq!(shown("_ZN1AI1BJEE3runEv"), "A<B>::run");
+        assert_eq!(shown("_ZN1AI1BS_IS0_JEEJEE3runEv"), "A<B, A<B>>::run");
+    }
+
+    #[test]
+    fn tables_and_thunks() {
+        assert_eq!(shown("_ZTV1A"), "vtable for A");
+        assert_eq!(shown("_ZTT1A"), "VTT for A");
+        assert_eq!(shown("_ZTI1A"), "typeinfo for A");
+        assert_eq!(shown("_ZThn8_N1AD0Ev"), "non-virtual thunk to A::~A()");
+        assert_eq!(shown("_ZTv0_n24_N1A1bEi"), "virtual thunk to A::b(int)");
+        assert_eq!(shown("_ZGTtNKSt9exception4whatEv"), "transaction clone for std::exception::what() const");
+    }
+
+    #[test]
+    fn abbreviated_classes_name_their_constructors_in_full() {
+        assert_eq!(
+            shown("_ZNSsC1ERKSs"),
+            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string"
+        );
+        assert_eq!(shown("_ZNSoD1Ev"), "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream");
+        assert_eq!(shown("_ZNSs6appendEm"), "std::string::append");
+        assert_eq!(shown("_ZNSi4readEPcl"), "std::istream::read");
+    }
+}

@@ -1,0 +1,157 @@
+//! Names as people write them, from the names that compilers give to functions.
+//!
+//! Spelt as `perf report` spells them by default: Rust without the hash of its crate, C++ without parameters and
+//! return types. What compilers and linkers append (`.constprop.0`, `.cold`, `.llvm.123`, `@@GLIBCXX_3.4`) is left
+//! away with the rest of a mangled name; a plain name keeps it.
+//!
+//! Mangled names are input. A short one can stand for a long text (each substitution may double it), so the text is
+//! bounded: what would be longer stays mangled.
+
+mod cpp;
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// The longest text that a name may become.
+const LIMIT: usize = 1 << 16;
+
+/// What perf appends to the names of entries in a procedure linkage table.
+pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
+
+/// `name` as people write it; what is not mangled stays as it is, with unreadable bytes replaced.
+#[must_use]
+pub fn demangled(name: &[u8]) -> Cow<'_, str> {
+    let mut text = String::new();
+    if demangle_into(name, &mut text) { text.into() } else { String::from_utf8_lossy(name) }
+}
+
+/// Puts `name` as people write it in place of `text` if it is mangled. Otherwise says `false` and leaves `text` empty.
+pub fn demangle_into(name: &[u8], text: &mut String) -> bool {
+    text.clear();
+    if !is_mangled(name) {
+        return false;
+    }
+    let (mangled, suffix) = match name.strip_suffix(PLT_SUFFIX) {
+        Some(mangled) => (mangled, "@plt"),
+        None => (name, ""),
+    };
+    if rust(mangled, text) || cpp::demangle_into(mangled, text) {
+        text.push_str(suffix);
+        return true;
+    }
+    text.clear();
+    false
+}
+
+/// Whether `name` looks like the output of a compiler that mangles.
+pub(super) fn is_mangled(name: &[u8]) -> bool {
+    name.starts_with(b"_Z") || name.starts_with(b"_R")
+}
+
+/// Whether two different names are sure to read the same: the variants of one constructor or destructor.
+pub(super) fn same_when_shown(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() || !a.starts_with(b"_Z") {
+        return false;
+    }
+    let mut differing = a.iter().zip(b).enumerate().filter(|(_, (x, y))| x != y);
+    let (Some((at, (x, y))), None) = (differing.next(), differing.next()) else { return false };
+    let before = at.checked_sub(1).and_then(|before| a.get(before));
+    matches!(before, Some(b'C' | b'D')) && x.is_ascii_digit() && y.is_ascii_digit()
+}
+
+fn rust(name: &[u8], text: &mut String) -> bool {
+    // A `.` ends a name of the v0 scheme; a legacy one ends with its hash.
+    let end = if name.starts_with(b"_R") {
+        memchr::memchr2(b'.', b'@', name).or(Some(name.len()))
+    } else {
+        rust_hash_end(name)
+    };
+    let name = end.and_then(|end| name.get(..end)).and_then(|name| std::str::from_utf8(name).ok());
+    let Some(Ok(symbol)) = name.map(rustc_demangle::try_demangle) else { return false };
+    // The alternate form leaves out hashes and the types of constants.
+    write!(Bounded(text), "{symbol:#}").is_ok()
+}
+
+/// Where a legacy Rust name ends: after an element that is a hash of 64 bits.
+fn rust_hash_end(name: &[u8]) -> Option<usize> {
+    const HASH: usize = b"17h0123456789abcdefE".len();
+    memchr::memmem::rfind_iter(name, b"17h").map(|at| at + HASH).find(|&end| {
+        let hash = name.get(end - HASH..end).unwrap_or_default();
+        let digits = hash.get(3..HASH - 1).unwrap_or_default();
+        let hex = digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        hex && hash.ends_with(b"E") && matches!(name.get(end), None | Some(b'.' | b'@'))
+    })
+}
+
+/// A text that refuses to grow past [`LIMIT`].
+struct Bounded<'a>(&'a mut String);
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > LIMIT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(name: &str) -> String {
+        demangled(name.as_bytes()).into_owned()
+    }
+
+    #[test]
+    fn plain_names_stay() {
+        assert_eq!(shown("main"), "main");
+        assert_eq!(shown("cfree@GLIBC_2.2.5"), "cfree@GLIBC_2.2.5");
+        assert_eq!(shown("_Zrk"), "_Zrk");
+        assert_eq!(demangled(b"a\xffb"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn linkage_table_entries_keep_their_mark() {
+        assert_eq!(shown("_Znwm@plt"), "operator new@plt");
+        assert_eq!(shown("free@plt"), "free@plt");
+    }
+
+    #[test]
+    fn rust_without_hash() {
+        assert_eq!(shown("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+        assert_eq!(shown("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123"), "core::fmt::write");
+        assert_eq!(shown("_ZN4core3fmt5write17h0123456789abcdefE.cold"), "core::fmt::write");
+        assert_eq!(
+            shown("_ZN48_$LT$std..fs..File$u20$as$u20$std..io..Write$GT$5write17h0123456789abcdefE"),
+            "<std::fs::File as std::io::Write>::write"
+        );
+        assert_eq!(shown("_RNvC6_123foo3bar"), "123foo::bar");
+        assert_eq!(shown("_RNvC6_123foo3bar.cold.1"), "123foo::bar");
+        assert_eq!(shown("_RNvC6_123foo3bar.0.llvm.12"), "123foo::bar");
+    }
+
+    #[test]
+    fn a_name_that_explodes_stays_mangled() {
+        // Each substitution is a pair of the one before.
+        let mut bomb = String::from("_Z1fI1pIiiE");
+        for at in 0..40 {
+            let before = if at == 0 { "S0_".into() } else { format!("S{}_", radix36(at)) };
+            bomb.push_str(&format!("1pI{before}{before}E"));
+        }
+        bomb.push_str("Evv");
+        assert!(shown(&bomb).len() <= LIMIT + bomb.len());
+    }
+
+    fn radix36(number: u32) -> char {
+        char::from_digit(number, 36).map_or('Z', |digit| digit.to_ascii_uppercase())
+    }
+
+    #[test]
+    fn variants_of_a_constructor_read_the_same() {
+        assert!(same_when_shown(b"_ZN3FooC1Ev", b"_ZN3FooC2Ev"));
+        assert!(!same_when_shown(b"_ZN3FooC1Ev", b"_ZN3BooC2Ev"));
+        assert!(!same_when_shown(b"_ZN3FooEv", b"_ZN3GooEv"));
+    }
+}

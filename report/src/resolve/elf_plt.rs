@@ -1,0 +1,212 @@
+//! Names for the entries of an x86 procedure linkage table, which no symbol table has.
+//!
+//! A call into another module goes through a stub: a jump through a slot of the global offset table that the loader
+//! fills. Which stub serves which function is told by the relocations of the slots:
+//!
+//! ```text
+//!   .plt      header, then one entry for each relocation in .rela.plt (in the order of the slots); with .plt.sec,
+//!             only what resolves lazily, and the stubs proper are in
+//!   .plt.sec  one entry for each relocation in .rela.plt
+//!   .plt.got  stubs that never resolve lazily: the slot is in the jump's displacement, its relocation in .rela.dyn
+//! ```
+//!
+//! A stub is called `function@plt`, the header `.plt`, a stub for an indirect function of the module itself by that
+//! function, and one whose relocation is not found by its offset, as perf 6.12 does it (6.1 names fewer of them).
+//! For other machines the same is done where the header's and the entries' sizes are fixed by the ABI.
+
+use object::Endianness;
+use object::elf::{
+    EM_386, EM_AARCH64, EM_ARM, EM_X86_64, FileHeader32, FileHeader64, R_X86_64_IRELATIVE, SHT_REL, SHT_RELA,
+};
+use object::read::elf::{FileHeader, Rel, Rela, Sym};
+
+use super::demangle::PLT_SUFFIX;
+use super::elf::{Class, Image, Section};
+use super::elf_symbols::{SymbolSection, symbol_section};
+use super::table::{Binding, RawSymbol, TableBuilder};
+
+/// Adds the entries of `image`'s linkage tables. The last thing before a table is finished: these symbols have sizes
+/// and give way to none.
+pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) {
+    match image.class {
+        Class::Elf32 => add::<FileHeader32<Endianness>>(image, table),
+        Class::Elf64 => add::<FileHeader64<Endianness>>(image, table),
+    };
+}
+
+/// A relocation of a slot.
+#[derive(Clone, Copy)]
+struct Slot {
+    address: u64,
+    symbol: usize,
+    /// For an indirect function: where it is linked.
+    indirect: Option<u64>,
+}
+
+fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
+    let plt = image.section(b".plt")?;
+    let (header, entry) = sizes(image, plt)?;
+    // The last symbol before has often no size of its own (`_init`) and was made to end where the next one starts.
+    if let Some(before) = table.lookup_mut(plt.offset)
+        && before.start < plt.offset
+    {
+        before.end = plt.offset;
+    }
+    if image.is_x86() {
+        add_plt_got::<Elf>(image, table);
+    }
+    let relocations = image.section(b".rela.plt").or_else(|| image.section(b".rel.plt"));
+    let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
+    // Slots of indirect functions are not in the order of their entries.
+    slots.sort_by_key(|slot| slot.address);
+    let secondary = if image.is_x86() { image.section(b".plt.sec") } else { None };
+    let (mut offset, entry, header) = match secondary {
+        Some(secondary) => (secondary.offset, sizes(image, secondary)?.1, plt.size),
+        None if slots.len() as u64 * entry == plt.size => (plt.offset, entry, 0),
+        None => (plt.offset.checked_add(header)?, entry, header),
+    };
+    if header > 0 {
+        push(table, b".plt", plt.offset, header);
+    }
+    let symbols = relocations
+        .and_then(|section| image.sections.get(section.link))
+        .and_then(|section| symbol_section::<Elf>(image, section));
+    for slot in slots {
+        let name = symbols
+            .as_ref()
+            .and_then(|symbols| symbol_name(image, symbols, slot.symbol))
+            .or_else(|| indirect_name(image, table, slot.indirect?))
+            .unwrap_or_else(|| offset_name(offset));
+        push(table, &name, offset, entry);
+        offset = offset.checked_add(entry)?;
+    }
+    Some(())
+}
+
+/// The sizes of a table's header and of an entry.
+fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
+    match image.machine {
+        EM_386 | EM_X86_64 => {
+            let entry = match section.entry_size {
+                size @ (8 | 16) => size,
+                _ if section.alignment == 8 => 8,
+                _ => 16,
+            };
+            Some((entry, entry))
+        }
+        EM_ARM => Some((20, 12)),
+        EM_AARCH64 => Some((32, 16)),
+        _ => None,
+    }
+}
+
+fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
+    let (contents, endian) = (image.contents(section), image.endian);
+    match section.kind {
+        SHT_RELA => {
+            let count = contents.len() / size_of::<Elf::Rela>();
+            let Ok((entries, _)) = object::pod::slice_from_bytes::<Elf::Rela>(contents, count) else {
+                return Vec::new();
+            };
+            let slot = |entry: &Elf::Rela| Slot {
+                address: entry.r_offset(endian).into(),
+                symbol: entry.r_sym(endian, false) as usize,
+                indirect: (image.machine == EM_X86_64 && entry.r_type(endian, false) == R_X86_64_IRELATIVE)
+                    .then(|| entry.r_addend(endian).into().cast_unsigned()),
+            };
+            entries.iter().map(slot).collect()
+        }
+        SHT_REL => {
+            let count = contents.len() / size_of::<Elf::Rel>();
+            let Ok((entries, _)) = object::pod::slice_from_bytes::<Elf::Rel>(contents, count) else {
+                return Vec::new();
+            };
+            let slot = |entry: &Elf::Rel| Slot {
+                address: entry.r_offset(endian).into(),
+                symbol: entry.r_sym(endian) as usize,
+                indirect: None,
+            };
+            entries.iter().map(slot).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Names the stubs in `.plt.got` after the slots they jump through.
+fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
+    let section = image.section(b".plt.got")?;
+    let contents = image.contents(section);
+    let entry = usize::try_from(section.entry_size).ok().filter(|&size| size > 0)?;
+    let relocations = image.section(b".rela.dyn").filter(|_| image.machine == EM_X86_64);
+    let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
+    slots.retain(|slot| slot.symbol != 0);
+    slots.sort_by_key(|slot| slot.address);
+    let symbols = relocations
+        .and_then(|section| image.sections.get(section.link))
+        .and_then(|section| symbol_section::<Elf>(image, section));
+    for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
+        let slot = slot_of_jump(stub).and_then(|past| {
+            let address = section.address.wrapping_add(offset - section.offset).wrapping_add(past);
+            slots.get(slots.binary_search_by_key(&address, |slot| slot.address).ok()?)
+        });
+        let name = slot
+            .and_then(|slot| symbol_name(image, symbols.as_ref()?, slot.symbol))
+            .unwrap_or_else(|| offset_name(offset));
+        push(table, &name, offset, section.entry_size);
+    }
+    Some(())
+}
+
+/// From a stub's start to the slot that it jumps through: `[endbr64] [bnd] jmp *displacement(%rip)`.
+fn slot_of_jump(stub: &[u8]) -> Option<u64> {
+    let rest = stub.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(stub);
+    let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
+    let rest = rest.strip_prefix(&[0xff, 0x25])?;
+    let displacement = i32::from_le_bytes(*rest.first_chunk::<4>()?);
+    let end = (stub.len() - rest.len() + 4) as u64;
+    Some(end.wrapping_add_signed(displacement.into()))
+}
+
+fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
+    image: &Image,
+    symbols: &SymbolSection<'_, Elf>,
+    index: usize,
+) -> Option<Vec<u8>> {
+    let at = symbols.symbols.get(index)?.st_name(image.endian) as usize;
+    let name = image.contents(symbols.strings).get(at..)?;
+    let name = name.get(..memchr::memchr(0, name)?)?;
+    (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
+}
+
+/// The indirect function linked at `address`, or the alias that stands for it.
+fn indirect_name(image: &Image, table: &mut TableBuilder, address: u64) -> Option<Vec<u8>> {
+    let offset = image.offset_of(address)?;
+    let symbol = *table.lookup_mut(offset)?;
+    (symbol.start == offset && symbol.ifunc).then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
+}
+
+fn offset_name(offset: u64) -> Vec<u8> {
+    format!("offset_{offset:#x}@plt").into_bytes()
+}
+
+fn push(table: &mut TableBuilder, name: &[u8], start: u64, size: u64) {
+    let name = table.add_name(name);
+    let end = start.saturating_add(size);
+    table.push(RawSymbol { start, end, name, binding: Binding::Global, ifunc: false });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stub_names_its_slot() {
+        // jmp *0x2fe2(%rip); xchg %ax,%ax
+        assert_eq!(slot_of_jump(&[0xff, 0x25, 0xe2, 0x2f, 0, 0, 0x66, 0x90]), Some(0x2fe8));
+        // endbr64; bnd jmp *-0x10(%rip)
+        let stub = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf0, 0xff, 0xff, 0xff, 0x90];
+        assert_eq!(slot_of_jump(&stub), Some(11_u64.wrapping_sub(0x10)));
+        assert_eq!(slot_of_jump(&[0x90; 16]), None);
+        assert_eq!(slot_of_jump(&[0xff, 0x25, 1]), None);
+    }
+}

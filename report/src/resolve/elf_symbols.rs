@@ -1,0 +1,171 @@
+//! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
+//!
+//! Up to two files take part: the one that has the symbol table (perhaps a separate debug file) and the one that was
+//! mapped (`runtime`). Symbols carry linked addresses; the program headers of the mapped file turn them into its file
+//! offsets. A debug file's own headers do not, since its segments have no contents and lie anywhere.
+//!
+//! # What counts as a symbol
+//! As in perf: functions and indirect functions; data objects; and labels without a type, if they are visible and in
+//! a section of code or data (by its name). All of them defined, named, and in a section that is loaded. On ARM, the
+//! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
+
+use object::Endianness;
+use object::elf::{
+    EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, STB_GLOBAL, STB_WEAK,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
+};
+use object::read::elf::{FileHeader, Sym};
+
+use super::Refusal;
+use super::elf::{Class, Image, Section};
+use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
+
+/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), placed in `runtime`. Ends the round.
+/// Returns how many there were.
+pub(super) fn add_symbols(
+    image: &Image,
+    runtime: &Image,
+    table_kind: SectionType,
+    table: &mut TableBuilder,
+) -> Result<usize, Refusal> {
+    let added = match image.class {
+        Class::Elf32 => add::<FileHeader32<Endianness>>(image, runtime, table_kind, table),
+        Class::Elf64 => add::<FileHeader64<Endianness>>(image, runtime, table_kind, table),
+    }?;
+    table.settle();
+    Ok(added)
+}
+
+/// The entries of a symbol table and where their names lie.
+pub(super) struct SymbolSection<'a, Elf: FileHeader> {
+    pub(super) symbols: &'a [Elf::Sym],
+    pub(super) strings: &'a Section,
+}
+
+/// Finds the symbols in `section`.
+pub(super) fn symbol_section<'a, Elf: FileHeader<Endian = Endianness>>(
+    image: &'a Image,
+    section: &'a Section,
+) -> Option<SymbolSection<'a, Elf>> {
+    let contents = image.contents(section);
+    let count = contents.len() / size_of::<Elf::Sym>();
+    let (symbols, _) = object::pod::slice_from_bytes::<Elf::Sym>(contents, count).ok()?;
+    Some(SymbolSection { symbols, strings: image.sections.get(section.link)? })
+}
+
+fn add<Elf: FileHeader<Endian = Endianness>>(
+    image: &Image,
+    runtime: &Image,
+    table_kind: SectionType,
+    table: &mut TableBuilder,
+) -> Result<usize, Refusal> {
+    let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
+    let found = symbol_section::<Elf>(image, section)
+        .ok_or_else(|| Refusal::Malformed("its symbol table lies outside of the file".into()))?;
+    let names = image.range(found.strings);
+    let names_len = names.len() as u64;
+    let source = table.add_source(image.bytes.clone(), names);
+    let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
+    let before = table.len();
+    table.reserve(found.symbols.len());
+    let extended = extended_indices(image, table_kind);
+    for (at, symbol) in found.symbols.iter().enumerate() {
+        let name = u64::from(symbol.st_name(image.endian));
+        if name == 0 || name >= names_len {
+            continue;
+        }
+        let index = section_index(symbol.st_shndx(image.endian), at, extended, image.endian);
+        let Some(section) = index.and_then(|index| image.sections.get(index)) else { continue };
+        if !counts::<Elf>(symbol, section, image.endian) {
+            continue;
+        }
+        let mut address: u64 = symbol.st_value(image.endian).into();
+        let name = NameRef::new(source, name);
+        if arm {
+            if is_mapping_symbol(table.name(name)) {
+                continue;
+            }
+            if image.machine == EM_ARM && symbol.st_type() == STT_FUNC {
+                address &= !1;
+            }
+        }
+        let Some(start) = place(address, section, image, runtime) else { continue };
+        let size: u64 = symbol.st_size(image.endian).into();
+        let binding = match symbol.st_bind() {
+            STB_GLOBAL => Binding::Global,
+            STB_WEAK => Binding::Weak,
+            _ => Binding::Local,
+        };
+        let ifunc = symbol.st_type() == STT_GNU_IFUNC;
+        table.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
+    }
+    Ok(table.len() - before)
+}
+
+/// Whether the rules in the module's documentation let this one in.
+fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Section, endian: Endianness) -> bool {
+    if !section.allocated || symbol.st_shndx(endian) == SHN_ABS {
+        return false;
+    }
+    match symbol.st_type() {
+        STT_FUNC | STT_GNU_IFUNC | STT_OBJECT => true,
+        STT_NOTYPE => !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.is_text_or_data(),
+        _ => false,
+    }
+}
+
+/// The offset in the mapped file of what is linked at `address`.
+fn place(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
+    let Some(segment) = runtime.segment_of(address) else {
+        // No segment: relocatable files, and the images that some JITs write.
+        let section = if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };
+        return Some(address.wrapping_sub(section.address).wrapping_add(section.offset));
+    };
+    let offset = segment.to_offset(address);
+    // What has no bytes in the file (.bss) must not shadow what lies behind its segment there.
+    let beyond = offset.wrapping_sub(segment.offset) >= segment.file_size;
+    let shadows = beyond && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
+    (!shadows).then_some(offset)
+}
+
+/// The indices of sections past what 16 bits hold (`.symtab_shndx`).
+fn extended_indices(image: &Image, table_kind: SectionType) -> &[u8] {
+    if table_kind != SHT_SYMTAB {
+        return &[];
+    }
+    image.section_of_kind(object::elf::SHT_SYMTAB_SHNDX).map_or(&[], |section| image.contents(section))
+}
+
+fn section_index(
+    index: object::elf::SymbolSection,
+    symbol: usize,
+    extended: &[u8],
+    endian: Endianness,
+) -> Option<usize> {
+    use object::Endian;
+    match index {
+        SHN_UNDEF => None,
+        SHN_XINDEX => {
+            let bytes = extended.get(symbol.checked_mul(4)?..)?.first_chunk::<4>()?;
+            Some(endian.read_u32(*bytes) as usize)
+        }
+        _ => Some(usize::from(index.0)),
+    }
+}
+
+fn is_mapping_symbol(name: &[u8]) -> bool {
+    matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapping_symbols_of_arm() {
+        assert!(is_mapping_symbol(b"$a"));
+        assert!(is_mapping_symbol(b"$x.12"));
+        assert!(!is_mapping_symbol(b"$abc"));
+        assert!(!is_mapping_symbol(b"$"));
+    }
+}

@@ -1,0 +1,250 @@
+//! The kernel's own list of its symbols: `/proc/kallsyms`, or a copy of it.
+//!
+//! ```text
+//!   ffffffff81000000 T _text
+//!   ffffffffc0a01010 t nf_hook_slow<TAB>[nf_tables]
+//! ```
+//!
+//! Addresses are absolute and symbols have no sizes. As perf does it: the types `T`, `W`, `D` and `B` count, in both
+//! cases (text, weak, data, zeroed data; upper case is global); a symbol ends where the next one starts, but the last
+//! one before another module ends a page later, since gigabytes may lie between.
+//!
+//! The list is of the kernel that runs *now*. It speaks for a recorded one only if that has the same build ID; and
+//! since a kernel may be loaded elsewhere at each boot, all of its symbols move by what the recorded reference symbol
+//! has moved.
+
+use std::sync::Arc;
+
+use super::Refusal;
+use super::file::FileBytes;
+use super::module::Reference;
+use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
+
+/// The list, parsed: sorted and with ends, not yet split by module.
+#[derive(Debug)]
+pub(super) struct Kallsyms {
+    /// The text, with each name ended by a zero byte.
+    text: Arc<FileBytes>,
+    symbols: Vec<Entry>,
+    modules: Vec<Box<[u8]>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    start: u64,
+    end: u64,
+    /// Offset in the text.
+    name: u32,
+    /// 0 for the kernel itself, else 1 + index.
+    module: u32,
+    binding: Binding,
+}
+
+/// One line, taken apart.
+struct Line<'a> {
+    address: u64,
+    kind: u8,
+    /// Offset of the name in the line.
+    name_at: usize,
+    name: &'a [u8],
+    module: &'a [u8],
+}
+
+impl Kallsyms {
+    pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
+        let mut list =
+            Self { text: Arc::new(FileBytes::from_vec(Vec::new())), symbols: Vec::new(), modules: Vec::new() };
+        let mut line_start = 0;
+        for line in text.split(|&byte| byte == b'\n') {
+            if let Some(line) = split(line) {
+                list.add(&line, line_start);
+            }
+            line_start += line.len() + 1;
+        }
+        if list.symbols.is_empty() {
+            return Err(Refusal::Malformed("it has no line of the form `ADDRESS TYPE NAME`".into()));
+        }
+        if list.symbols.iter().all(|symbol| symbol.start == 0) {
+            return Err(Refusal::Restricted);
+        }
+        for byte in &mut text {
+            if matches!(byte, b'\n' | b'\t') {
+                *byte = 0;
+            }
+        }
+        list.text = Arc::new(FileBytes::from_vec(text));
+        list.symbols.sort_by_key(|symbol| symbol.start);
+        list.set_ends();
+        Ok(list)
+    }
+
+    fn add(&mut self, line: &Line<'_>, line_start: usize) {
+        let binding = match line.kind {
+            b'W' => Binding::Weak,
+            b'T' | b'D' | b'B' => Binding::Global,
+            b't' | b'w' | b'd' | b'b' => Binding::Local,
+            _ => return,
+        };
+        // `$` starts the mapping symbols of ARM.
+        let Ok(name) = u32::try_from(line_start + line.name_at) else { return };
+        if line.name.first().is_none_or(|&byte| byte == b'$') {
+            return;
+        }
+        let module = self.module_number(line.module);
+        self.symbols.push(Entry { start: line.address, end: line.address, name, module, binding });
+    }
+
+    fn module_number(&mut self, name: &[u8]) -> u32 {
+        if name.is_empty() {
+            return 0;
+        }
+        // The symbols of a module come together.
+        let known = self.modules.iter().rposition(|module| **module == *name);
+        let index = known.unwrap_or_else(|| {
+            self.modules.push(name.into());
+            self.modules.len() - 1
+        });
+        u32::try_from(index + 1).unwrap_or(u32::MAX)
+    }
+
+    fn set_ends(&mut self) {
+        const PAGE: u64 = 4096;
+        let mut next: Option<(u64, u32)> = None;
+        for symbol in self.symbols.iter_mut().rev() {
+            symbol.end = match next {
+                Some((start, module)) if module == symbol.module => start,
+                _ => symbol.start.saturating_add(PAGE).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX),
+            };
+            next = Some((symbol.start, symbol.module));
+        }
+    }
+
+    /// The kernel's symbols, moved to where `reference` was when the file was recorded.
+    pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
+        let moved = match reference {
+            Some(reference) => self.moved_by(reference)?,
+            None => 0,
+        };
+        Ok(self.table(0, moved))
+    }
+
+    /// The symbols of a kernel module, by its name without brackets.
+    pub(super) fn module(&self, name: &str) -> Result<SymbolTable, Refusal> {
+        let bracketed = format!("[{name}]");
+        let index = self.modules.iter().position(|module| **module == *bracketed.as_bytes());
+        let number = index.and_then(|index| u32::try_from(index + 1).ok()).ok_or(Refusal::NoSymbols)?;
+        Ok(self.table(number, 0))
+    }
+
+    fn moved_by(&self, reference: &Reference) -> Result<u64, Refusal> {
+        let builder = self.builder();
+        let now = self
+            .symbols
+            .iter()
+            .find(|symbol| symbol.module == 0 && builder.0.name(symbol.name(builder.1)) == reference.symbol.as_bytes())
+            .ok_or(Refusal::Other("it lacks the symbol by which the recorded kernel's address is known"))?;
+        Ok(now.start.wrapping_sub(reference.address))
+    }
+
+    fn builder(&self) -> (TableBuilder, u16) {
+        let mut table = TableBuilder::new(false);
+        let source = table.add_source(self.text.clone(), 0..self.text.len());
+        (table, source)
+    }
+
+    fn table(&self, module: u32, moved: u64) -> SymbolTable {
+        let (mut table, source) = self.builder();
+        for symbol in self.symbols.iter().filter(|symbol| symbol.module == module) {
+            table.push(RawSymbol {
+                start: symbol.start.wrapping_sub(moved),
+                end: symbol.end.wrapping_sub(moved),
+                name: symbol.name(source),
+                binding: symbol.binding,
+                ifunc: false,
+            });
+        }
+        table.settle();
+        table.finish()
+    }
+}
+
+impl Entry {
+    fn name(&self, source: u16) -> NameRef {
+        NameRef::new(source, self.name.into())
+    }
+}
+
+fn split(line: &[u8]) -> Option<Line<'_>> {
+    let digits = memchr::memchr(b' ', line)?;
+    let address = u64::from_str_radix(std::str::from_utf8(line.get(..digits)?).ok()?, 16).ok()?;
+    let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
+    let (name, module) = match memchr::memchr(b'\t', rest) {
+        Some(tab) => (rest.get(..tab)?, rest.get(tab + 1..)?),
+        None => (rest, &[][..]),
+    };
+    Some(Line { address, kind: *kind, name_at: digits + 3, name, module })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+0000000000000000 A fixed_percpu_data
+ffffffff81000000 T _stext
+ffffffff81000000 T _text
+ffffffff81000100 t do_a_too
+ffffffff81000100 t do_a
+ffffffff81000180 W weak_b
+ffffffff81000200 r rodata
+ffffffff81000300 t last
+ffffffffc0a01000 t mod_a\t[nf_tables]
+ffffffffc0a01010 t mod_b\t[nf_tables]
+ffffffffc0b01010 t other\t[ext4]
+not a line
+";
+
+    fn name_at(table: &SymbolTable, address: u64) -> Option<&str> {
+        table.lookup(address).map(|symbol| std::str::from_utf8(symbol.name).unwrap())
+    }
+
+    #[test]
+    fn kernel_symbols_end_at_the_next_and_the_last_a_page_later() {
+        let table = Kallsyms::parse(TEXT.into()).unwrap().kernel(None).unwrap();
+        // Of several names for a start, only the last in the list reaches to the next start.
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_0000), Some("_text"));
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_0100), Some("do_a"));
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_01ff), Some("weak_b"));
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_0200), Some("weak_b"));
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_1fff), Some("last"));
+        assert_eq!(name_at(&table, 0xffff_ffff_8100_2000), None);
+        assert_eq!(name_at(&table, 0xffff_ffff_80ff_ffff), None);
+    }
+
+    #[test]
+    fn modules_have_their_own_symbols() {
+        let list = Kallsyms::parse(TEXT.into()).unwrap();
+        let table = list.module("nf_tables").unwrap();
+        assert_eq!(name_at(&table, 0xffff_ffff_c0a0_100f), Some("mod_a"));
+        assert_eq!(name_at(&table, 0xffff_ffff_c0a0_1010), Some("mod_b"));
+        assert_eq!(name_at(&table, 0xffff_ffff_c0b0_1010), None);
+        assert!(matches!(list.module("xfs"), Err(Refusal::NoSymbols)));
+    }
+
+    #[test]
+    fn the_kernel_follows_its_reference_symbol() {
+        let list = Kallsyms::parse(TEXT.into()).unwrap();
+        let recorded = Reference { symbol: "_text".into(), address: 0xffff_ffff_9100_0000 };
+        let table = list.kernel(Some(&recorded)).unwrap();
+        assert_eq!(name_at(&table, 0xffff_ffff_9100_0101), Some("do_a"));
+        let unknown = Reference { symbol: "_nowhere".into(), address: 1 };
+        assert!(matches!(list.kernel(Some(&unknown)), Err(Refusal::Other(_))));
+    }
+
+    #[test]
+    fn hidden_addresses_are_told() {
+        let hidden = Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t a\n".into());
+        assert!(matches!(hidden, Err(Refusal::Restricted)));
+        assert!(matches!(Kallsyms::parse(b"\x7fELF".into()), Err(Refusal::Malformed(_))));
+    }
+}

@@ -1,0 +1,49 @@
+//! From a module and an address to a symbol.
+//!
+//! ```text
+//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vdso / perfmap ──► SymbolTable
+//!   (identity)   (once each)      (where may    (one file per source)              (sorted starts)
+//!                                  symbols be?)
+//!                    │
+//!                    └────────► Outcome: every place that was tried, and what came of it
+//! ```
+//!
+//! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
+//! unique addresses of its samples, asks [`Resolver::load`] for each module that was hit (from as many threads as it
+//! likes: a module is loaded once, others wait for it), and looks each address up with [`Loaded::lookup`].
+//!
+//! # Which address
+//! [`Module::addressing`] says in which space a module's symbols live:
+//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. That is an offset in the mapped file, the one
+//!   thing that both the kernel's `MMAP` records and an ELF file's program headers speak of, so position-independent
+//!   and fixed executables need no distinction.
+//! * [`Addressing::Absolute`]: look up the sampled address itself (kernel, kernel modules, JIT maps).
+//!
+//! # Which name
+//! The rules are those of `perf report`, so that a profile reads the same in both: which symbols count ([`elf`]),
+//! where a symbol without size ends and which of several names for one address is shown ([`table`]), how names of
+//! C++ and Rust are spelt ([`demangle`]).
+//!
+//! Nothing in here fails: a module whose symbols cannot be had is [`Loaded`] with an empty table and an [`Outcome`]
+//! that says what was tried and why it did not help. Files are input, and damaged ones only end the attempt.
+
+pub mod demangle;
+mod elf;
+mod elf_plt;
+mod elf_symbols;
+mod file;
+mod kallsyms;
+mod kernel;
+mod locate;
+mod module;
+mod outcome;
+mod perf_map;
+mod resolver;
+mod table;
+mod vdso;
+
+pub use module::{Addressing, Module, ModuleKind, Reference};
+pub use outcome::{Attempt, Outcome, Refusal, Source};
+pub use recrep_format::build_id::BuildId;
+pub use resolver::{Loaded, Resolver, SymbolOptions};
+pub use table::{Symbol, SymbolId, SymbolTable};

@@ -1,0 +1,213 @@
+//! What became of the search for a module's symbols: every place that was tried, and why it helped or did not.
+//!
+//! Unresolved samples must never be a mystery, so nothing here is dropped: the first place that fits may still lie
+//! behind three that were refused.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use recrep_format::build_id::BuildId;
+
+use super::table::SymbolTable;
+
+/// The whole search, in the order in which it went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Each place that was looked at.
+    pub attempts: Vec<Attempt>,
+    /// Whether the symbols are only those that other modules may link to: the file is stripped, and what would have
+    /// the others was not found.
+    pub dynamic_only: bool,
+}
+
+/// One place where symbols may have been.
+#[derive(Debug)]
+pub struct Attempt {
+    /// Why this place was looked at.
+    pub source: Source,
+    /// The place.
+    pub path: PathBuf,
+    /// How many symbols it gave, or why none.
+    pub result: Result<usize, Refusal>,
+}
+
+/// Why a place was looked at for symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The recorded path, below `--symfs` if that was given.
+    Path,
+    /// The file that the module's `.gnu_debuglink` section names, next to it or below `/usr/lib/debug`.
+    DebugLink,
+    /// The build ID directory in which recorders keep copies (`~/.debug`).
+    BuildIdCache,
+    /// Below `/usr/lib/debug`, by path.
+    DebugDirectory,
+    /// Below `/usr/lib/debug/.build-id`.
+    DebugBuildId,
+    /// The running kernel, or the file given with `--kallsyms`.
+    Kallsyms,
+    /// The image of `[vdso]` in this process.
+    RunningVdso,
+    /// The map that a JIT writes.
+    PerfMap,
+}
+
+/// Why a place gave no symbols.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is nothing at that path.
+    #[error("no such file")]
+    Missing,
+    /// It is a device, a pipe or a directory: never opened.
+    #[error("not a regular file: not opened")]
+    NotRegular,
+    /// The system would not let us read it.
+    #[error("cannot be read: {0}")]
+    Io(String),
+    /// It is there, but not what it should be.
+    #[error("damaged or no ELF file: {0}")]
+    Malformed(String),
+    /// It is another version of the file.
+    #[error("build ID is {found}, recorded was {recorded}: another version of the file")]
+    BuildIdMismatch {
+        /// As recorded.
+        recorded: BuildId,
+        /// As found.
+        found: BuildId,
+    },
+    /// It cannot be shown to be the recorded file.
+    #[error("has no build ID, recorded was {recorded}: not known to be the same file")]
+    NoBuildId {
+        /// As recorded.
+        recorded: BuildId,
+    },
+    /// Its symbols were removed.
+    #[error("has no symbol table (stripped)")]
+    NoSymbols,
+    /// `/proc/kallsyms` shows zeros for addresses.
+    #[error("addresses are hidden (kernel.kptr_restrict or no CAP_SYSLOG): read as root or set kernel.kptr_restrict=0")]
+    Restricted,
+    /// The running kernel is not the recorded one.
+    #[error("the running kernel has build ID {found}, recorded was {recorded}: give --kallsyms FILE of that kernel")]
+    OtherKernel {
+        /// As recorded.
+        recorded: BuildId,
+        /// Of the running kernel.
+        found: BuildId,
+    },
+    /// Nothing tells whether the running kernel is the recorded one.
+    #[error("the running kernel's build ID cannot be read, recorded was {recorded}: give --kallsyms FILE")]
+    UnknownKernel {
+        /// As recorded.
+        recorded: BuildId,
+    },
+    /// The kernel's module is not where it was.
+    #[error("not loaded at the recorded address {recorded:#x}")]
+    MovedKernelModule {
+        /// As recorded.
+        recorded: u64,
+    },
+    /// `--symfs` says that the files of this machine are not the recorded ones.
+    #[error("not used: with --symfs, this machine is not the recorded one")]
+    Symfs,
+    /// Symbols cannot be there.
+    #[error("{0}")]
+    Other(&'static str),
+}
+
+impl Outcome {
+    /// How many symbols there are in all.
+    #[must_use]
+    pub fn symbols(&self) -> usize {
+        self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().ok()).sum()
+    }
+
+    /// The places that gave symbols.
+    pub fn found(&self) -> impl Iterator<Item = &Attempt> {
+        self.attempts.iter().filter(|attempt| attempt.result.is_ok())
+    }
+
+    pub(super) fn add(&mut self, source: Source, path: impl Into<PathBuf>, result: Result<usize, Refusal>) {
+        self.attempts.push(Attempt { source, path: path.into(), result });
+    }
+
+    /// Notes what became of a table, and keeps it if it has symbols.
+    pub(super) fn keep(
+        &mut self,
+        source: Source,
+        path: &Path,
+        found: Result<SymbolTable, Refusal>,
+    ) -> Option<SymbolTable> {
+        let (table, result) = match found {
+            Ok(table) if table.is_empty() => (None, Err(Refusal::NoSymbols)),
+            Ok(table) => {
+                let symbols = table.len();
+                (Some(table), Ok(symbols))
+            }
+            Err(refusal) => (None, Err(refusal)),
+        };
+        self.add(source, path, result);
+        table
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Path => "recorded path",
+            Self::DebugLink => "debuglink",
+            Self::BuildIdCache => "build ID cache",
+            Self::DebugDirectory => "debug directory",
+            Self::DebugBuildId => "debug directory by build ID",
+            Self::Kallsyms => "kallsyms",
+            Self::RunningVdso => "running vdso",
+            Self::PerfMap => "JIT map",
+        })
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): ", self.path.display(), self.source)?;
+        match &self.result {
+            Ok(symbols) => write!(f, "{symbols} symbols"),
+            Err(refusal) => write!(f, "{refusal}"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            _ => Self::Io(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_reads_as_a_sentence() {
+        let recorded = BuildId::new(&[1]).unwrap();
+        let found = BuildId::new(&[2]).unwrap();
+        let mut outcome = Outcome::default();
+        outcome.add(Source::Path, "/bin/x", Err(Refusal::BuildIdMismatch { recorded, found }));
+        outcome.add(Source::DebugBuildId, "/d", Ok(7));
+        assert_eq!(
+            outcome.attempts[0].to_string(),
+            "/bin/x (recorded path): build ID is 02, recorded was 01: another version of the file"
+        );
+        assert_eq!(outcome.found().next().unwrap().to_string(), "/d (debug directory by build ID): 7 symbols");
+        assert_eq!(outcome.symbols(), 7);
+    }
+
+    #[test]
+    fn a_missing_file_is_no_mere_io_error() {
+        assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::NotFound)), Refusal::Missing));
+        assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::PermissionDenied)), Refusal::Io(_)));
+    }
+}

@@ -1,0 +1,54 @@
+//! `/tmp/perf-PID.map`: the text file in which a JIT names the code it has made.
+//!
+//! ```text
+//!   3ef414c0 398 RegExp:[{(]
+//!   START SIZE NAME            hexadecimal; the name is the rest of the line
+//! ```
+//!
+//! A JIT that reuses memory writes another line with the same start: the last one is what is there now.
+
+use super::table::{Binding, RawSymbol, SymbolTable, TableBuilder};
+
+pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
+    let mut symbols: Vec<(u64, u64, &[u8])> = text.split(|&byte| byte == b'\n').filter_map(split).collect();
+    // Stable, so that the last of equal starts is the last in the file; it goes first and the others go.
+    symbols.reverse();
+    symbols.sort_by_key(|&(start, ..)| start);
+    symbols.dedup_by_key(|&mut (start, ..)| start);
+    let mut table = TableBuilder::new(demangle);
+    for (start, end, name) in symbols {
+        let name = table.add_name(name);
+        table.push(RawSymbol { start, end, name, binding: Binding::Global, ifunc: false });
+    }
+    table.finish()
+}
+
+fn split(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (start, rest) = hexadecimal(line)?;
+    let (size, name) = hexadecimal(rest)?;
+    let name = name.strip_suffix(b"\r").unwrap_or(name);
+    (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
+}
+
+/// The number at the start of `text`, and what follows the space behind it.
+fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
+    let space = memchr::memchr(b' ', text)?;
+    let digits = std::str::from_utf8(text.get(..space)?).ok()?;
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    Some((u64::from_str_radix(digits, 16).ok()?, text.get(space + 1..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_for_a_start_counts() {
+        let table = parse(b"1000 40 old name\n2000 10 b\n\nzz 1 x\n1000 20 LazyCompile:~new a.js:1\n3000 8\n", true);
+        let name = |address| table.lookup(address).map(|symbol| symbol.name);
+        assert_eq!(name(0x1000), Some(&b"LazyCompile:~new a.js:1"[..]));
+        assert_eq!(name(0x1020), None);
+        assert_eq!(name(0x200f), Some(&b"b"[..]));
+        assert_eq!(table.len(), 2);
+    }
+}
