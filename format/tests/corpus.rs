@@ -95,7 +95,8 @@ fn every_feature_of_every_file_comes_back_byte_by_byte() {
             *compared.entry(name).or_insert(0) += 1;
             known += 1;
         }
-        assert_eq!(known, file.features.len(), "{}: a feature that nobody decodes", path.display());
+        let sections: std::collections::BTreeSet<_> = file.features.iter().map(|(id, _)| *id).collect();
+        assert_eq!(known, sections.len(), "{}: a feature that nobody decodes", path.display());
     }
     println!("compared {compared:?}");
     assert!(compared.len() > 10, "{compared:?}");

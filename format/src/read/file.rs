@@ -10,6 +10,7 @@
 //! could write it), features past the end.
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
+use super::pipe::PipeParts;
 use crate::attr::Attr;
 use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
@@ -30,13 +31,24 @@ pub struct Warning {
     pub offset: u64,
 }
 
-/// A perf.data file in file mode.
+/// How the parts of a stream are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// By the header at the start (seekable).
+    File,
+    /// As records (streamed).
+    Pipe,
+}
+
+/// A perf.data file, in file mode or in pipe mode.
 #[derive(Clone, Debug)]
 pub struct File<'a> {
     bytes: &'a [u8],
     /// The byte order of the whole file.
     pub endian: Endian,
-    /// The header as it stands.
+    /// File mode or pipe mode.
+    pub mode: Mode,
+    /// The header as it stands; in pipe mode as if the data were one section.
     pub header: FileHeader,
     /// The attrs.
     pub attrs: AttrTable,
@@ -52,14 +64,14 @@ impl<'a> File<'a> {
     /// Reads the parts of a file; no record is looked at.
     ///
     /// # Errors
-    /// Not a perf.data file, a pipe-mode stream, or a header or attrs that cannot be read.
+    /// Not a perf.data file, or a header or attrs that cannot be read.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let endian = match Magic::read(bytes)? {
             Magic::V2(endian) => endian,
             Magic::V1 => v1_endian(bytes),
         };
         if is_pipe(bytes, endian) {
-            return Err(Error::invalid(8, "perf.data header", "this is a pipe-mode stream, not a file"));
+            return Ok(Self::of_pipe(bytes, endian));
         }
         let header = FileHeader::decode(&mut Cursor::new(bytes, 0, endian), "perf.data header")?;
         let mut warnings = Vec::new();
@@ -67,9 +79,29 @@ impl<'a> File<'a> {
         let data = data_section(bytes, &header, &mut warnings);
         let features = feature_sections(bytes, &header, endian, &mut warnings);
         let attrs = AttrTable::new(entries, endian);
-        let mut file = Self { bytes, endian, header, attrs, data, features, warnings };
+        let mut file = Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
         file.name_events();
         Ok(file)
+    }
+
+    /// A pipe-mode stream as a file whose data section is all that follows its short header.
+    fn of_pipe(bytes: &'a [u8], endian: Endian) -> Self {
+        let PipeParts { attrs, features, warnings } = PipeParts::collect(bytes, endian);
+        let empty = Section { offset: 0, size: 0 };
+        let start = (PIPE_HEADER_SIZE as u64).min(bytes.len() as u64);
+        let data = Section { offset: start, size: bytes.len() as u64 - start };
+        let header = FileHeader {
+            magic: Magic::bytes(endian),
+            size: PIPE_HEADER_SIZE as u64,
+            attr_size: 0,
+            attrs: empty,
+            data,
+            event_types: empty,
+            features: [0; 4],
+        };
+        let mut file = Self { bytes, endian, mode: Mode::Pipe, header, attrs, data, features, warnings };
+        file.name_events();
+        file
     }
 
     /// The whole file.

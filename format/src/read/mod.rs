@@ -3,7 +3,8 @@
 mod file;
 mod frames;
 mod header;
+mod pipe;
 
-pub use file::{File, Warning};
+pub use file::{File, Mode, Warning};
 pub use frames::Frames;
 pub use header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
