@@ -4,7 +4,9 @@ mod file;
 mod frames;
 mod header;
 mod pipe;
+mod unpack;
 
 pub use file::{File, Mode, Warning};
 pub use frames::Frames;
 pub use header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
+pub use unpack::Unpacker;

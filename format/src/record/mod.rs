@@ -40,6 +40,9 @@ pub use user::{
     TimeConvShort,
 };
 
+use zerocopy::byteorder::{BigEndian, ByteOrder, LittleEndian, U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
 use crate::abi::{CpuMode, RecordType};
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
@@ -60,27 +63,51 @@ pub struct RecordHeader {
     pub size: u16,
 }
 
+/// The header as it lies in a stream of one byte order: the one declaration for reading and writing it.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct HeaderBytes<O: ByteOrder> {
+    kind: U32<O>,
+    misc: U16<O>,
+    size: U16<O>,
+}
+
+impl<O: ByteOrder> From<HeaderBytes<O>> for RecordHeader {
+    #[inline]
+    fn from(h: HeaderBytes<O>) -> Self {
+        Self { kind: RecordType(h.kind.get()), misc: h.misc.get(), size: h.size.get() }
+    }
+}
+
+impl<O: ByteOrder> From<RecordHeader> for HeaderBytes<O> {
+    fn from(h: RecordHeader) -> Self {
+        Self { kind: U32::new(h.kind.0), misc: U16::new(h.misc), size: U16::new(h.size) }
+    }
+}
+
 impl RecordHeader {
     /// Reads a header.
     #[inline]
     #[must_use]
     pub fn read(bytes: [u8; HEADER_SIZE], endian: Endian) -> Self {
-        let word = endian.u64(bytes);
-        // One load, then shifts: the three fields lie in opposite halves of the word in the two byte orders.
-        #[expect(clippy::cast_possible_truncation, reason = "each field is cut out of the word")]
         match endian {
             Endian::Little => {
-                Self { kind: RecordType(word as u32), misc: (word >> 32) as u16, size: (word >> 48) as u16 }
+                let header: HeaderBytes<LittleEndian> = zerocopy::transmute!(bytes);
+                header.into()
             }
-            Endian::Big => Self { kind: RecordType((word >> 32) as u32), misc: (word >> 16) as u16, size: word as u16 },
+            Endian::Big => {
+                let header: HeaderBytes<BigEndian> = zerocopy::transmute!(bytes);
+                header.into()
+            }
         }
     }
 
     /// Writes the header.
     pub fn encode(&self, e: &mut Encoder) {
-        e.u32(self.kind.0);
-        e.u16(self.misc);
-        e.u16(self.size);
+        match e.endian() {
+            Endian::Little => e.bytes(HeaderBytes::<LittleEndian>::from(*self).as_bytes()),
+            Endian::Big => e.bytes(HeaderBytes::<BigEndian>::from(*self).as_bytes()),
+        }
     }
 
     /// What the CPU was doing.
