@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use recrep_tests::programs::{programs, rec, rep, workload};
 
 fn main() -> ExitCode {
+    println!("Building rec, rep and the workload");
     let data = programs().dir.join("demo.data");
     let recorded =
         step(rec().args(["-g", "-o"]).arg(&data).arg("--").args(workload("hot --ms 1500 --threads 2 --forks 1")));
