@@ -1,1 +1,41 @@
-//! recrep
+//! The recorder behind `rec`: from the kernel's rings to a perf.data file.
+//!
+//! ```text
+//!  command line ── args ──▶ Config ─┐
+//!  event specs ─── event ───────────┼─ plan ──▶ Plan: attrs, CPUs, ring size      (pure up to here)
+//!  /proc, /sys ─── machine ─────────┘            │
+//!                                                ▼
+//!  kernel (trait; sys is the real one) ◀── counters ── fallback: (attr, errno) → next attr or advice
+//!        │ rings                                 │
+//!        ▼                                       ▼
+//!  ring ── drain (rounds) ──▶ output ◀── synthesize (tasks and mappings that were there before)
+//!             └ tally: counts, times,     ◀── features, buildid (what the file says of itself)
+//!               modules that were mapped
+//! ```
+//!
+//! [`session`] is the story; every other module is one of its nouns. Nothing here knows reports.
+//! `unsafe` lives in [`sys`] (the syscall), [`ring`] (the shared memory) and [`workload`] (between fork and exec).
+
+pub mod args;
+pub mod buildid;
+pub mod config;
+pub mod counters;
+pub mod drain;
+pub mod error;
+pub mod event;
+pub mod fallback;
+pub mod features;
+pub mod kernel;
+pub mod machine;
+pub mod messages;
+pub mod output;
+pub mod plan;
+pub mod ring;
+pub mod session;
+pub mod signals;
+pub mod synthesize;
+pub mod sys;
+pub mod tally;
+pub mod target;
+pub mod wait;
+pub mod workload;

@@ -1,0 +1,176 @@
+//! Draining: rounds over all rings, straight into the file.
+//!
+//! What is in the rings is written from where it lies, several rings in one system call, and only then is the room given
+//! back. Each record's header is looked at once, for the [`Tally`]; nothing is copied in between.
+//!
+//! After every round that had something, a FINISHED_ROUND record says so. A record written to a ring during round n
+//! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
+//! let go of all that is older than the youngest of the round before.
+
+use std::io::IoSlice;
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::record::{Body, Record};
+
+use crate::error::{Error, Result};
+use crate::output::Output;
+use crate::ring::Ring;
+use crate::tally::Tally;
+
+/// Room is given back after so many bytes at most, so that with many CPUs the first ring does not wait for the last.
+const BATCH_BYTES: usize = 1 << 20;
+/// Below the kernel's limit on the parts of one write (`IOV_MAX`, 1024), with a place left for the end of the round.
+const BATCH_PARTS: usize = 1000;
+
+/// Empties rings into a file.
+#[derive(Debug)]
+pub struct Drain {
+    /// What has passed.
+    pub tally: Tally,
+    finished_round: Vec<u8>,
+}
+
+impl Drain {
+    /// Counts what passes in `tally`.
+    #[must_use]
+    pub fn new(tally: Tally) -> Self {
+        Self { tally, finished_round: marker(Body::FinishedRound) }
+    }
+
+    /// One round: writes all that the rings have. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// What writing gives; a ring whose control page makes no sense.
+    pub fn round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
+        let mut written = 0;
+        let mut next = 0;
+        while next < rings.len() {
+            let mut parts = Vec::new();
+            let mut marks = Vec::new();
+            let mut bytes = 0;
+            for (index, ring) in rings.iter().enumerate().skip(next) {
+                let pending = ring.pending().map_err(|e| Error::Failed(format!("cannot go on reading: {e}")))?;
+                next = index + 1;
+                if pending.is_empty() {
+                    continue;
+                }
+                self.tally.walk(pending.first, pending.second);
+                marks.push((index, pending.mark()));
+                bytes += pending.len();
+                parts.extend([pending.first, pending.second].into_iter().filter(|p| !p.is_empty()).map(IoSlice::new));
+                if bytes >= BATCH_BYTES || parts.len() >= BATCH_PARTS {
+                    break;
+                }
+            }
+            if next == rings.len() && (bytes > 0 || written > 0) {
+                parts.push(IoSlice::new(&self.finished_round));
+            }
+            written += output.write_parts(&mut parts)?;
+            for (index, mark) in marks {
+                if let Some(ring) = rings.get_mut(index) {
+                    ring.release(mark);
+                }
+            }
+        }
+        Ok(written)
+    }
+}
+
+/// A record that is its header.
+pub(crate) fn marker(body: Body<'_>) -> Vec<u8> {
+    let mut e = Encoder::new(Endian::NATIVE);
+    // Eight bytes are never too many.
+    let _ = Record::new(0, body).encode(&mut e);
+    e.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::fake::{FakeRing, fake_record};
+    use crate::tally::Counts;
+    use recrep_format::abi::{AttrFlags, RecordType, SampleType};
+    use recrep_format::attr::Attr;
+    use recrep_format::attrs::AttrEntry;
+    use recrep_format::read::File;
+    use recrep_format::write::FeatureWriter;
+
+    fn attr() -> Attr {
+        use SampleType as S;
+        let sample_type = S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU;
+        Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() }
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        fake_record(9, &[1, 0x1000, 2, time, 0])
+    }
+
+    /// Runs `fill` and a round again and again; the kinds of the records in the file, and the tally.
+    fn recorded(
+        pages: u64,
+        rounds: usize,
+        mut fill: impl FnMut(usize, &mut [FakeRing; 2]),
+    ) -> (Vec<RecordType>, Counts) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.data");
+        let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
+        let mut output = Output::create(&path, &[entry]).unwrap();
+        let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];
+        let mut rings = [fakes[0].map(), fakes[1].map()];
+        let mut drain = Drain::new(Tally::new(&attr()));
+        for round in 0..rounds {
+            fill(round, &mut fakes);
+            drain.round(&mut rings, &mut output).unwrap();
+        }
+        output.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let file = File::parse(&bytes).unwrap();
+        let kinds = file.records().map(|r| r.unwrap().header.kind).collect();
+        (kinds, drain.tally.counts)
+    }
+
+    #[test]
+    fn a_round_ends_with_its_mark_and_an_empty_one_leaves_nothing() {
+        use RecordType as T;
+        let (kinds, tally) = recorded(1, 3, |round, [a, b]| {
+            if round == 0 {
+                assert!(a.write(&sample(1)) && b.write(&sample(2)) && a.write(&sample(3)));
+            }
+            if round == 2 {
+                assert!(b.write(&sample(4)));
+            }
+        });
+        assert_eq!(kinds, [T::SAMPLE, T::SAMPLE, T::SAMPLE, T::FINISHED_ROUND, T::SAMPLE, T::FINISHED_ROUND]);
+        assert_eq!((tally.samples, tally.first, tally.last), (4, Some(1), 4));
+    }
+
+    #[test]
+    fn rings_that_wrap_many_times_lose_nothing() {
+        let (kinds, tally) = recorded(1, 200, |round, fakes| {
+            for (n, fake) in fakes.iter_mut().enumerate() {
+                for i in 0..20 + round % 7 + n {
+                    assert!(fake.write(&sample(i as u64 + 1)));
+                }
+            }
+        });
+        let samples = kinds.iter().filter(|k| **k == RecordType::SAMPLE).count();
+        assert_eq!(samples as u64, tally.samples);
+        assert_eq!(samples, (0..200).map(|r| 2 * (20 + r % 7) + 1).sum::<usize>());
+        assert_eq!(tally.damaged, 0);
+    }
+
+    #[test]
+    fn what_the_kernel_lost_is_in_the_file_and_in_the_tally() {
+        let (kinds, tally) = recorded(1, 2, |round, [a, _]| {
+            if round == 0 {
+                while a.write(&sample(1)) {}
+                assert!(!a.write(&sample(2)));
+            } else {
+                assert!(a.write(&sample(3)));
+            }
+        });
+        assert!(kinds.contains(&RecordType::LOST));
+        assert_eq!((tally.lost_events, tally.damaged), (2, 0));
+    }
+}

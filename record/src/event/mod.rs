@@ -1,0 +1,229 @@
+//! Event specs: what follows `-e`, as perf's users write it.
+//!
+//! ```text
+//! list  = spec { "," spec }
+//! spec  = name [ ":" modifiers ]          cycles:u   page-faults   L1-dcache-load-misses   r1a8:k
+//! ```
+//!
+//! Pure: the text and the tables of [`names`] decide, not the machine. What perf has and rec has not yet
+//! (groups, PMU terms, tracepoints, breakpoints) is told apart from what nobody has.
+
+mod modifiers;
+mod names;
+
+pub use modifiers::Modifiers;
+use recrep_format::abi::{EventType, hw, sw};
+use thiserror::Error;
+
+/// An event as the user named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSpec {
+    /// The name as typed, without its modifiers.
+    pub name: String,
+    /// `perf_event_attr.type`.
+    pub kind: EventType,
+    /// `perf_event_attr.config`.
+    pub config: u64,
+    /// What follows the colon.
+    pub modifiers: Modifiers,
+}
+
+impl EventSpec {
+    /// The event that is recorded where none is named: `cycles:P`.
+    #[must_use]
+    pub fn default_event() -> Self {
+        Self {
+            name: "cycles".to_owned(),
+            kind: EventType::HARDWARE,
+            config: hw::CPU_CYCLES,
+            modifiers: Modifiers { max_precise: true, ..Modifiers::default() },
+        }
+    }
+
+    /// Whether this is a software event of that number.
+    #[must_use]
+    pub fn is_software(&self, config: u64) -> bool {
+        self.kind == EventType::SOFTWARE && self.config == config
+    }
+
+    /// Whether samples of it carry raw bytes and each counts (what BPF programs write).
+    #[must_use]
+    pub fn is_bpf_output(&self) -> bool {
+        self.is_software(sw::BPF_OUTPUT)
+    }
+}
+
+/// Why an event spec cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// Nobody has such an event.
+    #[error("there is no event '{name}'{}", hint.as_ref().map(|h| format!("; did you mean '{h}'?")).unwrap_or_default())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The nearest name there is.
+        hint: Option<String>,
+    },
+    /// A letter after the colon that is no modifier.
+    #[error("'{modifier}' in '{spec}' is no modifier; they are u k h G H p P D I e")]
+    Modifier {
+        /// The whole spec.
+        spec: String,
+        /// The letter.
+        modifier: char,
+    },
+    /// A modifier that needs what rec does not do.
+    #[error("modifier '{modifier}' in '{spec}' is for groups of events, which rec does not record")]
+    GroupModifier {
+        /// The whole spec.
+        spec: String,
+        /// The letter.
+        modifier: char,
+    },
+    /// More `p` than the ABI has levels.
+    #[error("'{spec}' has more than three p; ppp is the most exact there is")]
+    TooPrecise {
+        /// The whole spec.
+        spec: String,
+    },
+    /// A kind of event that perf record knows and rec does not.
+    #[error("'{spec}' is {what}, which perf record knows and rec does not record")]
+    NotBuilt {
+        /// The whole spec.
+        spec: String,
+        /// What kind of event it is.
+        what: &'static str,
+    },
+    /// Nothing between two commas.
+    #[error("an event name is missing in '{list}'")]
+    Empty {
+        /// The whole list.
+        list: String,
+    },
+}
+
+/// Reads a comma list of event specs.
+///
+/// # Errors
+/// The first spec that cannot be used.
+pub fn parse_list(list: &str) -> Result<Vec<EventSpec>, SpecError> {
+    if list.contains('{') {
+        return Err(SpecError::NotBuilt { spec: list.to_owned(), what: "a group of events" });
+    }
+    if list.contains('/') {
+        return Err(SpecError::NotBuilt { spec: list.to_owned(), what: "an event with PMU terms" });
+    }
+    list.split(',')
+        .map(|spec| match spec.trim() {
+            "" => Err(SpecError::Empty { list: list.to_owned() }),
+            spec => parse(spec),
+        })
+        .collect()
+}
+
+/// Reads one event spec.
+fn parse(spec: &str) -> Result<EventSpec, SpecError> {
+    let (name, suffix) = spec.split_once(':').map_or((spec, None), |(n, m)| (n, Some(m)));
+    let Some((kind, config)) = names::find(name).or_else(|| raw(name)) else {
+        return Err(unknown(spec, name, suffix));
+    };
+    let modifiers = suffix.map(|m| Modifiers::parse(spec, m)).transpose()?.unwrap_or_default();
+    Ok(EventSpec { name: name.to_owned(), kind, config, modifiers })
+}
+
+/// `rNNN`: a number that the CPU's PMU knows, in hexadecimal.
+fn raw(name: &str) -> Option<(EventType, u64)> {
+    let digits = name.strip_prefix('r').filter(|d| !d.is_empty() && d.len() <= 16)?;
+    digits.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())?;
+    u64::from_str_radix(digits, 16).ok().map(|config| (EventType::RAW, config))
+}
+
+fn unknown(spec: &str, name: &str, suffix: Option<&str>) -> SpecError {
+    let spec = spec.to_owned();
+    if name == "mem" && suffix.is_some() {
+        return SpecError::NotBuilt { spec, what: "a breakpoint" };
+    }
+    let hint = names::nearest(name).map(str::to_owned);
+    // `sched:sched_switch`; but `cycels:u` is a mistyped name with its modifiers.
+    let is_tracepoint = suffix.is_some_and(|s| s.len() > 2 && Modifiers::parse("", s).is_err());
+    if is_tracepoint && hint.is_none() {
+        return SpecError::NotBuilt { spec, what: "a tracepoint" };
+    }
+    SpecError::Unknown { name: name.to_owned(), hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(spec: &str) -> EventSpec {
+        let mut all = parse_list(spec).unwrap();
+        assert_eq!(all.len(), 1, "{spec}");
+        all.remove(0)
+    }
+
+    fn refusal(spec: &str) -> String {
+        parse_list(spec).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_and_their_aliases() {
+        for (name, kind, config) in [
+            ("cycles", EventType::HARDWARE, 0),
+            ("cpu-cycles", EventType::HARDWARE, 0),
+            ("instructions", EventType::HARDWARE, 1),
+            ("branches", EventType::HARDWARE, 4),
+            ("cpu-clock", EventType::SOFTWARE, 0),
+            ("task-clock", EventType::SOFTWARE, 1),
+            ("faults", EventType::SOFTWARE, 2),
+            ("page-faults", EventType::SOFTWARE, 2),
+            ("cs", EventType::SOFTWARE, 3),
+            ("migrations", EventType::SOFTWARE, 4),
+            ("minor-faults", EventType::SOFTWARE, 5),
+            ("major-faults", EventType::SOFTWARE, 6),
+            ("dummy", EventType::SOFTWARE, 9),
+            ("cgroup-switches", EventType::SOFTWARE, 11),
+            ("L1-dcache-load-misses", EventType::HW_CACHE, 0x10000),
+            ("LLC-stores", EventType::HW_CACHE, 0x102),
+            ("dTLB-prefetch-misses", EventType::HW_CACHE, 0x10203),
+            ("r1a8", EventType::RAW, 0x1a8),
+        ] {
+            let spec = one(name);
+            assert_eq!((spec.kind, spec.config), (kind, config), "{name}");
+            assert_eq!(spec.name, name);
+        }
+    }
+
+    #[test]
+    fn lists_keep_their_order() {
+        let all = parse_list("page-faults,cpu-clock:u").unwrap();
+        assert_eq!(all[0].name, "page-faults");
+        assert_eq!(all[1].modifiers.to_string(), "u");
+    }
+
+    #[test]
+    fn a_wrong_name_gets_a_hint() {
+        assert_eq!(refusal("cpuclock"), "there is no event 'cpuclock'; did you mean 'cpu-clock'?");
+        assert_eq!(refusal("cycels:u"), "there is no event 'cycels'; did you mean 'cycles'?");
+        assert_eq!(refusal("zzzzqq"), "there is no event 'zzzzqq'");
+        assert_eq!(refusal("cycles,"), "an event name is missing in 'cycles,'");
+    }
+
+    #[test]
+    fn what_perf_has_and_rec_has_not_is_named() {
+        assert!(refusal("{cycles,instructions}:S").contains("a group of events"));
+        assert!(refusal("cpu/event=0x3c/").contains("PMU terms"));
+        assert!(refusal("mem:0x1000:rw").contains("a breakpoint"));
+        assert!(refusal("sched:sched_switch").contains("a tracepoint"));
+        assert!(refusal("cycles:S").contains("groups of events"));
+    }
+
+    #[test]
+    fn raw_events_are_hexadecimal() {
+        assert!(parse_list("rxyz").is_err());
+        assert!(parse_list("r").is_err());
+        assert_eq!(one("rffffffffffffffff").config, u64::MAX);
+        assert!(parse_list("r10000000000000000").is_err());
+    }
+}

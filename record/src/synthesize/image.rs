@@ -1,0 +1,153 @@
+//! The kernel's image and its modules: where they are.
+//!
+//! The image is `[kernel.kallsyms]`, from the reference symbol (`_text` or `_stext`) to `_etext`; the record's pgoff is
+//! the address of the reference symbol, by which readers find out how far the kernel was moved at boot.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+
+/// The kernel in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelImage {
+    /// The symbol whose address tells how far the kernel was moved.
+    pub reference: &'static str,
+    /// Its address.
+    pub reference_at: u64,
+    /// Where the image begins.
+    pub start: u64,
+    /// Where its code ends.
+    pub end: u64,
+    /// The modules.
+    pub modules: Vec<KernelModule>,
+}
+
+/// A kernel module in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelModule {
+    /// Its name, as in `/proc/modules`.
+    pub name: String,
+    /// The file it was loaded from, or `[name]` where that is not known.
+    pub path: String,
+    /// Where it begins.
+    pub start: u64,
+    /// How long it is.
+    pub size: u64,
+}
+
+impl KernelImage {
+    /// Asks `/proc`. None where this user may not know addresses (`kernel.kptr_restrict`), or the kernel has no
+    /// `/proc/kallsyms`.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let symbols = BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?);
+        let mut image = Self::of_symbols(symbols)?;
+        let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
+        let index = module_index();
+        image.modules = modules.lines().filter_map(|line| module(line, &index)).collect();
+        image.modules.sort_unstable_by_key(|m| m.start);
+        if image.end <= image.start {
+            image.end = image.modules.iter().map(|m| m.start).find(|start| *start > image.start).unwrap_or(u64::MAX);
+        }
+        Some(image)
+    }
+
+    /// The image, from lines `address type name [module]`. Its modules and, without `_etext`, its end are left open.
+    fn of_symbols(mut symbols: impl BufRead) -> Option<Self> {
+        let (mut text, mut stext, mut end) = (None, None, 0);
+        let mut line = Vec::new();
+        while end == 0 && matches!({ line.clear(); symbols.read_until(b'\n', &mut line) }, Ok(n) if n > 0) {
+            let slot = match name_of(&line) {
+                b"_text" => &mut text,
+                b"_stext" => &mut stext,
+                b"_etext" => {
+                    end = address(&line)?;
+                    continue;
+                }
+                _ => continue,
+            };
+            // 0: addresses are hidden.
+            *slot = Some(address(&line).filter(|a| *a != 0)?);
+        }
+        let (reference, reference_at) = text.map(|at| ("_text", at)).or(stext.map(|at| ("_stext", at)))?;
+        Some(Self { reference, reference_at, start: reference_at, end, modules: Vec::new() })
+    }
+}
+
+fn name_of(line: &[u8]) -> &[u8] {
+    // Addresses are as wide as the machine's words, the type is one letter.
+    let name = line.iter().position(|b| *b == b' ').and_then(|space| line.get(space + 3..)).unwrap_or_default();
+    name.trim_ascii_end()
+}
+
+fn address(line: &[u8]) -> Option<u64> {
+    let digits = line.split(|b| *b == b' ').next()?;
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// `name size refcount users state address …`
+fn module(line: &str, index: &[(String, String)]) -> Option<KernelModule> {
+    let mut fields = line.split_ascii_whitespace();
+    let name = fields.next()?;
+    let size = fields.next()?.parse().ok()?;
+    let start = u64::from_str_radix(fields.nth(3)?.strip_prefix("0x")?, 16).ok().filter(|at| *at != 0)?;
+    let path = index.iter().find(|(n, _)| n == name).map_or_else(|| format!("[{name}]"), |(_, path)| path.clone());
+    Some(KernelModule { name: name.to_owned(), path, start, size })
+}
+
+/// The files of the modules that this kernel could load, by name, from the index that depmod(8) made.
+fn module_index() -> Vec<(String, String)> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let dir = format!("/lib/modules/{release}");
+    let index = fs::read_to_string(format!("{dir}/modules.dep")).unwrap_or_default();
+    let files = index.lines().filter_map(|line| line.split_once(':').map(|(file, _)| file));
+    files.filter_map(|file| Some((module_name(file)?, format!("{dir}/{file}")))).collect()
+}
+
+/// `kernel/fs/nls/nls-utf8.ko.zst` is module `nls_utf8`.
+fn module_name(file: &str) -> Option<String> {
+    let (stem, _) = file.rsplit('/').next()?.split_once(".ko")?;
+    Some(stem.replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(symbols: &str) -> Option<KernelImage> {
+        KernelImage::of_symbols(symbols.as_bytes())
+    }
+
+    #[test]
+    fn the_image_from_text_to_etext() {
+        let found = image(
+            "0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\nffffffff81000000 T _text\n\
+             ffffffff81000010 t x_etext\nffffffff8220bb08 T _etext\nffffffff82400000 D _sdata\n",
+        );
+        let found = found.unwrap();
+        assert_eq!((found.reference, found.reference_at), ("_text", 0xffff_ffff_8100_0000));
+        assert_eq!((found.start, found.end), (0xffff_ffff_8100_0000, 0xffff_ffff_8220_bb08));
+    }
+
+    #[test]
+    fn stext_where_there_is_no_text() {
+        let found = image("ffff800080010000 T _stext\nffff800080f00000 D _etext\n").unwrap();
+        assert_eq!((found.reference, found.start), ("_stext", 0xffff_8000_8001_0000));
+    }
+
+    #[test]
+    fn hidden_addresses_are_no_image() {
+        assert_eq!(image("0000000000000000 T _stext\n0000000000000000 T _text\n0000000000000000 T _etext\n"), None);
+        assert_eq!(image(""), None);
+    }
+
+    #[test]
+    fn modules_by_name_and_file() {
+        let index = vec![("nls_utf8".to_owned(), "/lib/modules/x/kernel/fs/nls/nls_utf8.ko".to_owned())];
+        let found = module("nls_utf8 12288 1 - Live 0xffffffffc0a00000 (E)", &index).unwrap();
+        assert_eq!(found.path, "/lib/modules/x/kernel/fs/nls/nls_utf8.ko");
+        assert_eq!((found.start, found.size), (0xffff_ffff_c0a0_0000, 12288));
+        assert_eq!(module("zram 1 0 - Live 0xffffffffc0b00000", &index).unwrap().path, "[zram]");
+        assert_eq!(module("zram 1 0 - Live 0x0000000000000000", &index), None);
+        assert_eq!(module_name("kernel/a/nls-utf8.ko.zst").as_deref(), Some("nls_utf8"));
+    }
+}

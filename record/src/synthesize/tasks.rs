@@ -1,0 +1,146 @@
+//! Tasks that run already, from `/proc`: FORK and COMM for each thread, MMAP2 for each process.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Read;
+
+use super::Synthesizer;
+use super::maps::Mapping;
+use crate::error::Result;
+use crate::target::Task;
+
+/// Which tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All there are.
+    All,
+    /// These; and the processes that they are threads of.
+    These(Vec<Task>),
+    /// A child at the gate: its name only, as an exec will replace the rest.
+    Child(u32),
+}
+
+/// `PF_KTHREAD`: a kernel thread, which has no mappings.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// What `/proc/PID/task/TID/stat` says.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat<'a> {
+    comm: &'a [u8],
+    parent: u32,
+    kernel_thread: bool,
+}
+
+impl<'a> Stat<'a> {
+    /// `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at the last parenthesis.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let open = line.iter().position(|b| *b == b'(')?;
+        let close = line.iter().rposition(|b| *b == b')')?;
+        let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
+        let mut fields = rest.split_ascii_whitespace();
+        let parent = fields.nth(1)?.parse().ok()?;
+        let flags: u64 = fields.nth(4)?.parse().ok()?;
+        Some(Self { comm: line.get(open + 1..close)?, parent, kernel_thread: flags & KERNEL_THREAD != 0 })
+    }
+}
+
+/// Reads files of `/proc` into one buffer again and again.
+#[derive(Default)]
+struct Proc {
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl Proc {
+    /// The file's content; none when the task has ended.
+    fn read(&mut self, path: std::fmt::Arguments<'_>) -> Option<&[u8]> {
+        self.path.clear();
+        self.path.write_fmt(path).ok()?;
+        self.bytes.clear();
+        File::open(&self.path).ok()?.read_to_end(&mut self.bytes).ok()?;
+        Some(&self.bytes)
+    }
+}
+
+pub(super) fn walk(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
+    let mut proc = Proc::default();
+    match scope {
+        Scope::Child(pid) => {
+            let stat = proc.read(format_args!("/proc/{pid}/task/{pid}/stat"));
+            let comm = stat.and_then(Stat::parse).map(|s| s.comm.to_vec());
+            comm.map_or(Ok(()), |comm| to.comm([*pid, *pid], &comm))
+        }
+        Scope::All => numbers("/proc").into_iter().try_for_each(|pid| {
+            let tids = numbers(&format!("/proc/{pid}/task"));
+            process(to, &mut proc, pid, &tids)
+        }),
+        Scope::These(tasks) => tasks.chunk_by(|a, b| a.pid == b.pid).try_for_each(|group| {
+            let tids: Vec<_> = group.iter().map(|t| t.tid).collect();
+            group.first().map_or(Ok(()), |task| process(to, &mut proc, task.pid, &tids))
+        }),
+    }
+}
+
+/// A process: its first thread and its mappings, then its other threads.
+fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
+    if thread(to, proc, pid, pid)? == Some(Kind::User) {
+        mappings(to, proc, pid)?;
+    }
+    for tid in tids.iter().filter(|tid| **tid != pid) {
+        thread(to, proc, pid, *tid)?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    User,
+    Kernel,
+}
+
+fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Result<Option<Kind>> {
+    let stat = proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
+    let Some(stat) = stat.and_then(Stat::parse) else { return Ok(None) };
+    // Threads are taken to be made by the first one, as perf does; who made them is not in /proc.
+    let parent = if tid == pid { stat.parent } else { pid };
+    to.fork([pid, tid], [parent, parent])?;
+    to.comm([pid, tid], stat.comm)?;
+    Ok(Some(if stat.kernel_thread { Kind::Kernel } else { Kind::User }))
+}
+
+fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32) -> Result<()> {
+    let Some(maps) = proc.read(format_args!("/proc/{pid}/task/{pid}/maps")) else { return Ok(()) };
+    let lines = maps.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    lines.filter_map(Mapping::parse).try_for_each(|mapping| to.mmap(pid, &mapping))
+}
+
+/// The entries of a directory whose names are numbers.
+fn numbers(dir: &str) -> Vec<u32> {
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_have_anything_in_them() {
+        let line = b"7 (a) (b c) S 1 7 7 0 -1 4194304 100 0\n";
+        assert_eq!(Stat::parse(line), Some(Stat { comm: b"a) (b c", parent: 1, kernel_thread: false }));
+        let line = b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";
+        assert_eq!(Stat::parse(line), Some(Stat { comm: b"kthreadd", parent: 0, kernel_thread: true }));
+        assert_eq!(Stat::parse(b"7 (x"), None);
+        assert_eq!(Stat::parse(b""), None);
+    }
+
+    #[test]
+    fn this_process_is_there() {
+        let me = std::process::id();
+        assert!(numbers("/proc").contains(&me));
+        let mut proc = Proc::default();
+        let line = proc.read(format_args!("/proc/{me}/task/{me}/stat")).unwrap();
+        assert!(!Stat::parse(line).unwrap().kernel_thread);
+        assert!(proc.read(format_args!("/proc/0/stat")).is_none());
+    }
+}

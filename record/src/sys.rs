@@ -1,0 +1,113 @@
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors.
+//!
+//! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
+
+#![allow(unsafe_code)] // The syscall and the ioctls have no safe form.
+
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use recrep_format::attr::Attr;
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use rustix::io::Errno;
+
+use crate::kernel::{Kernel, Place};
+use crate::ring::Ring;
+
+/// `PERF_FLAG_FD_CLOEXEC`: the workload does not inherit the counters.
+const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+/// Where `asm/ioctl.h` puts the direction of a request: these architectures have a layout of their own.
+#[cfg(any(
+    target_arch = "mips",
+    target_arch = "mips64",
+    target_arch = "powerpc",
+    target_arch = "powerpc64",
+    target_arch = "sparc64"
+))]
+const DIRECTION: (u32, u32) = (1 << 29, 2 << 29);
+#[cfg(not(any(
+    target_arch = "mips",
+    target_arch = "mips64",
+    target_arch = "powerpc",
+    target_arch = "powerpc64",
+    target_arch = "sparc64"
+)))]
+const DIRECTION: (u32, u32) = (0, 2 << 30);
+
+/// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a descriptor.
+const IOC_ENABLE: libc::Ioctl = (DIRECTION.0 | 0x2400) as libc::Ioctl;
+const IOC_DISABLE: libc::Ioctl = (DIRECTION.0 | 0x2401) as libc::Ioctl;
+const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
+/// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
+const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | (size_of::<*mut u64>() as u32) << 16) as libc::Ioctl;
+
+/// The kernel that this process runs on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Perf;
+
+impl Kernel for Perf {
+    fn open(&self, attr: &Attr, place: Place) -> Result<OwnedFd, Errno> {
+        let mut encoder = Encoder::new(Endian::NATIVE);
+        attr.encode(&mut encoder, attr.own_size());
+        // The kernel writes its own size back on E2BIG, so the bytes are ours to change.
+        let mut bytes = encoder.into_bytes();
+        let pid = place.thread.map_or(-1, u32::cast_signed);
+        // SAFETY: `bytes` is a perf_event_attr of the length that its `size` field says and lives through the call;
+        // the other arguments are plain numbers (perf_event_open(2)).
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                bytes.as_mut_ptr(),
+                pid,
+                place.cpu.cast_signed(),
+                -1,
+                FLAG_FD_CLOEXEC,
+            )
+        };
+        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(last_errno)?;
+        // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
+        let mut id = 0u64;
+        // SAFETY: PERF_EVENT_IOC_ID writes one u64 to its argument, which points to one that lives through the call.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ID, &raw mut id) })?;
+        Ok(id)
+    }
+
+    fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_ENABLE takes a number, 0: not the whole group. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ENABLE, 0) })
+    }
+
+    fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: as PERF_EVENT_IOC_ENABLE.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_DISABLE, 0) })
+    }
+
+    fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_SET_OUTPUT takes a descriptor, which is open. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_OUTPUT, to.as_raw_fd()) })
+    }
+
+    fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
+        let mut bytes = [0u8; 8 * 8];
+        let read = rustix::io::read(counter, &mut bytes)?;
+        let found = bytes.as_chunks::<8>().0.iter().take(read / 8);
+        numbers.iter_mut().zip(found).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
+        Ok(read / 8)
+    }
+
+    fn map(&self, counter: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno> {
+        Ring::map(counter, pages)
+    }
+}
+
+fn check(result: libc::c_int) -> Result<(), Errno> {
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

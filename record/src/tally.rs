@@ -1,0 +1,232 @@
+//! What is counted of the stream while it passes: headers only, at a few nanoseconds a record.
+//!
+//! Of a sample, the header and the time are read, which lie in its first cache line; of the rare records that say that
+//! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
+//! sample were, and the build IDs can be read at the end without reading the recording back.
+
+use std::mem;
+
+use recrep_format::abi::{CpuMode, RecordType, misc};
+use recrep_format::attr::Attr;
+use recrep_format::endian::Endian;
+use recrep_format::layout::{SampleLayout, TrailerLayout};
+use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
+use rustc_hash::FxHashMap;
+
+/// Counts of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples.
+    pub samples: u64,
+    /// What LOST records say was lost.
+    pub lost_events: u64,
+    /// What LOST_SAMPLES records say was lost.
+    pub lost_samples: u64,
+    /// How often the kernel held an event back.
+    pub throttled: u64,
+    /// Records that no reader can walk over: a size below a header's.
+    pub damaged: u64,
+    /// When the first sample was.
+    pub first: Option<u64>,
+    /// When the last sample was.
+    pub last: u64,
+}
+
+/// What has passed: counts, and the files that were mapped.
+#[derive(Debug)]
+pub struct Tally {
+    /// The counts.
+    pub counts: Counts,
+    /// The files mapped as code.
+    pub modules: Modules,
+    layout: SampleLayout,
+    trailer: TrailerLayout,
+    scratch: Vec<u8>,
+}
+
+/// The files mapped as code, each with its identity, as of its first mapping.
+#[derive(Debug, Default)]
+pub struct Modules(FxHashMap<Vec<u8>, FileId>);
+
+/// A file by device and inode, as a mapping gives it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileId {
+    /// The device's major number.
+    pub maj: u32,
+    /// The device's minor number.
+    pub min: u32,
+    /// The inode.
+    pub ino: u64,
+}
+
+impl Modules {
+    /// Notes a mapped file.
+    pub fn note(&mut self, path: &[u8], id: FileId) {
+        if !self.0.contains_key(path) {
+            self.0.insert(path.to_vec(), id);
+        }
+    }
+
+    /// The files by name.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(&[u8], FileId)> {
+        let mut all: Vec<_> = self.0.iter().map(|(path, id)| (path.as_slice(), *id)).collect();
+        all.sort_unstable_by_key(|(path, _)| *path);
+        all
+    }
+}
+
+impl Tally {
+    /// Counts nothing yet. `attr` is any of the stream's: rec gives all of them the fields that are read here.
+    #[must_use]
+    pub fn new(attr: &Attr) -> Self {
+        Self {
+            counts: Counts::default(),
+            modules: Modules::default(),
+            layout: SampleLayout::of(attr),
+            trailer: TrailerLayout::of(attr),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Walks the records in the two halves of a ring.
+    pub fn walk(&mut self, first: &[u8], second: &[u8]) {
+        let total = first.len() + second.len();
+        let time_at = if self.layout.time.is_some() { self.layout.time.at() } else { 0 };
+        let word = |at: usize| -> Option<[u8; 8]> {
+            let bytes = match at.checked_sub(first.len()) {
+                None => first.get(at..),
+                Some(at) => second.get(at..),
+            };
+            bytes?.first_chunk().copied()
+        };
+        let mut at = 0;
+        while let Some(header) = word(at) {
+            let header = RecordHeader::read(header, Endian::NATIVE);
+            let size = usize::from(header.size);
+            if size < HEADER_SIZE || size > total - at {
+                self.counts.damaged += 1;
+                return;
+            }
+            match header.kind {
+                RecordType::SAMPLE => {
+                    self.counts.samples += 1;
+                    if let Some(time) = word(at + time_at) {
+                        self.sampled_at(u64::from_ne_bytes(time));
+                    }
+                }
+                RecordType::LOST | RecordType::LOST_SAMPLES | RecordType::MMAP | RecordType::MMAP2 => {
+                    self.rare(header, first, second, at..at + size);
+                }
+                RecordType::THROTTLE => self.counts.throttled += 1,
+                _ => {}
+            }
+            at += size;
+        }
+    }
+
+    #[inline]
+    fn sampled_at(&mut self, time: u64) {
+        let counts = &mut self.counts;
+        counts.first = Some(counts.first.map_or(time, |first| first.min(time)));
+        counts.last = counts.last.max(time);
+    }
+
+    /// Decodes a record of which more than the header counts.
+    #[cold]
+    fn rare(&mut self, header: RecordHeader, first: &[u8], second: &[u8], place: std::ops::Range<usize>) {
+        let mut whole = mem::take(&mut self.scratch);
+        whole.clear();
+        whole.extend(first.iter().chain(second).skip(place.start).take(place.len()));
+        let raw = RawRecord { header, offset: 0, bytes: &whole, payload: &[] };
+        let context = Context { endian: Endian::NATIVE, sample: &self.layout, trailer: self.trailer };
+        match raw.decode(&context).map(|record| record.body) {
+            Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
+            Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
+            Ok(Body::Mmap(m)) if is_user_code(header) => self.modules.note(m.filename.as_bytes(), FileId::default()),
+            Ok(Body::Mmap2(m)) if is_user_code(header) => {
+                let id = match m.identity {
+                    MmapIdentity::Inode(inode) => FileId { maj: inode.maj, min: inode.min, ino: inode.ino },
+                    MmapIdentity::BuildId(_) => FileId::default(),
+                };
+                self.modules.note(m.filename.as_bytes(), id);
+            }
+            Ok(_) => {}
+            Err(_) => self.counts.damaged += 1,
+        }
+        self.scratch = whole;
+    }
+}
+
+fn is_user_code(header: RecordHeader) -> bool {
+    header.misc & misc::MMAP_DATA == 0 && header.cpu_mode() == CpuMode::User
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::fake::fake_record;
+    use recrep_format::abi::{AttrFlags, SampleType};
+
+    fn tally() -> Tally {
+        let sample_type =
+            SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::CPU;
+        Tally::new(&Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() })
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        fake_record(9, &[1, 0x1000, 2, time, 0])
+    }
+
+    fn stream() -> Vec<u8> {
+        let trailer = [0, 0, 0, 0];
+        let lost = fake_record(2, &[&[1, 7][..], &trailer].concat());
+        let lost_samples = fake_record(13, &[&[5][..], &trailer].concat());
+        [
+            sample(30),
+            lost,
+            fake_record(68, &[]),
+            sample(10),
+            lost_samples,
+            sample(20),
+            fake_record(5, &[0, 0, 0, 0, 0, 0, 0]),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn counts_wherever_the_ring_wraps() {
+        let stream = stream();
+        for cut in (0..=stream.len()).step_by(8) {
+            let mut tally = tally();
+            let (first, second) = stream.split_at(cut);
+            tally.walk(first, second);
+            let tally = tally.counts;
+            assert_eq!((tally.samples, tally.lost_events, tally.lost_samples), (3, 7, 5), "wraps at {cut}");
+            assert_eq!(
+                (tally.first, tally.last, tally.throttled, tally.damaged),
+                (Some(10), 30, 1, 0),
+                "wraps at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_ends_the_walk() {
+        let mut zero = sample(1);
+        zero[6..8].fill(0);
+        let mut tally = tally();
+        tally.walk(&[sample(2), zero, sample(3)].concat(), &[]);
+        assert_eq!((tally.counts.samples, tally.counts.damaged), (1, 1));
+    }
+
+    #[test]
+    fn modules_are_noted_once_with_their_first_identity() {
+        let mut modules = Modules::default();
+        let id = |ino| FileId { maj: 8, min: 1, ino };
+        modules.note(b"/lib/b", id(2));
+        modules.note(b"/lib/a", id(1));
+        modules.note(b"/lib/b", id(3));
+        assert_eq!(modules.sorted(), [(&b"/lib/a"[..], id(1)), (b"/lib/b", id(2))]);
+    }
+}

@@ -1,0 +1,149 @@
+//! Whom to record, and the lists of numbers that say so.
+
+use std::fs;
+
+use crate::error::{Error, Result, why_words};
+
+/// Whom to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The command alone, with its threads and children.
+    Command,
+    /// Everything on the CPUs (`-a`, `-C`); a command only says how long.
+    System,
+    /// Processes that run already (`-p`), with the threads and children they will have.
+    Processes(Vec<u32>),
+    /// Threads that run already (`-t`).
+    Threads(Vec<u32>),
+}
+
+/// A thread that runs already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Task {
+    /// Its process.
+    pub pid: u32,
+    /// Itself.
+    pub tid: u32,
+}
+
+impl Target {
+    /// The threads that there are now of the processes or threads named; empty for the other targets.
+    ///
+    /// # Errors
+    /// One that is not there.
+    pub fn tasks(&self) -> Result<Vec<Task>> {
+        let mut tasks = Vec::new();
+        match self {
+            Self::Command | Self::System => {}
+            Self::Processes(pids) => {
+                for pid in pids {
+                    tasks.extend(threads_of(*pid)?);
+                }
+            }
+            Self::Threads(tids) => {
+                for tid in tids {
+                    tasks.push(Task { pid: process_of(*tid)?, tid: *tid });
+                }
+            }
+        }
+        tasks.sort_unstable();
+        tasks.dedup();
+        Ok(tasks)
+    }
+}
+
+fn threads_of(pid: u32) -> Result<Vec<Task>> {
+    let gone = |why: &std::io::Error| match why.kind() {
+        std::io::ErrorKind::NotFound => Error::Failed(format!(
+            "cannot record process {pid} (-p {pid}): there is no such process; it may have ended already"
+        )),
+        _ => Error::Failed(format!("cannot list the threads of process {pid} (-p {pid}): {}", why_words(why))),
+    };
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| gone(&e))?;
+    let tids = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
+    Ok(tids.map(|tid| Task { pid, tid }).collect())
+}
+
+fn process_of(tid: u32) -> Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
+        std::io::ErrorKind::NotFound => Error::Failed(format!(
+            "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended already"
+        )),
+        _ => Error::io(format!("cannot look at thread {tid} (-t {tid})"), why),
+    })?;
+    let tgid = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
+    Ok(tgid.and_then(|t| t.trim().parse().ok()).unwrap_or(tid))
+}
+
+/// Reads `1,2,3`.
+///
+/// # Errors
+/// In words, what is no number.
+pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
+    list.split(',').map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list))).collect()
+}
+
+/// Reads `0-3,8`, as `-C` and the kernel's own lists have it; sorted, each CPU once.
+///
+/// # Errors
+/// In words, what is no number or range.
+pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
+    /// More than any kernel has: keeps a mistyped range from taking all memory.
+    const MOST: u32 = 1 << 16;
+    let mut cpus = Vec::new();
+    for item in list.trim().split(',') {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last && last < MOST => cpus.extend(first..=last),
+            _ => return Err(wrong(item, list)),
+        }
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+fn number(text: &str) -> Option<u32> {
+    let text = text.trim();
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn wrong(item: &str, list: &str) -> String {
+    format!("'{}' in '{}' is not a number", item.trim(), list.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        assert_eq!(parse_ids("1,22"), Ok(vec![1, 22]));
+        assert_eq!(parse_ids("1,x"), Err("'x' in '1,x' is not a number".to_owned()));
+        assert!(parse_ids("0").is_err());
+        assert!(parse_ids("").is_err());
+        assert!(parse_ids("-1").is_err());
+        assert_eq!(parse_cpus("0-2,1,5\n"), Ok(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("0"), Ok(vec![0]));
+        for bad in ["", "2-1", "a", "1-", "0-99999999"] {
+            assert!(parse_cpus(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_its_threads() {
+        let me = std::process::id();
+        let tasks = Target::Processes(vec![me, me]).tasks().unwrap();
+        assert_eq!(tasks.iter().filter(|t| t.tid == me).count(), 1);
+        assert_eq!(Target::Threads(vec![me]).tasks().unwrap(), [Task { pid: me, tid: me }]);
+        assert!(Target::System.tasks().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_a_sentence() {
+        let message = Target::Processes(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
+        assert!(message.contains("there is no such process"), "{message}");
+        let message = Target::Threads(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
+        assert!(message.contains("there is no such thread"), "{message}");
+    }
+}
