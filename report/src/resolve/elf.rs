@@ -1,28 +1,27 @@
 //! ELF files: what is needed to place their symbols.
 //!
-//! An [`Image`] is the shape of one file: its loadable segments, its build ID, where its tables are. It is read once,
-//! and everything else works on it. Sections come from the headers of a file that may be cut or made up: each is
-//! checked against the file before it is kept, and one that does not fit is as good as not there.
+//! An [`Image`] is the shape of one file: its loadable segments, its sections, its build ID. The headers are input,
+//! from a file that may be cut or made up: what they point at is read only if the file has it, and each part is read
+//! once, so a small file cannot ask for more memory than it has bytes.
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
-use std::sync::Arc;
-
 use object::elf::{
-    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PT_LOAD, PT_NOTE, SHF_ALLOC, SHT_NOBITS,
-    SHT_NOTE, SectionType,
+    EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PN_XNUM, PT_LOAD, PT_NOTE, SHF_ALLOC,
+    SHN_XINDEX, SHT_NOBITS, SHT_NOTE, SectionType,
 };
+use object::pod::Pod;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
 use super::Refusal;
-use super::file::FileBytes;
+use super::file::Contents;
 
 /// A file's shape.
 #[derive(Debug)]
 pub(super) struct Image {
-    pub(super) bytes: Arc<FileBytes>,
+    contents: Contents,
     pub(super) class: Class,
     pub(super) machine: Machine,
     pub(super) endian: Endianness,
@@ -62,11 +61,12 @@ pub(super) struct Section {
 }
 
 impl Image {
-    /// Reads the shape of the ELF file in `bytes`.
-    pub(super) fn parse(bytes: Arc<FileBytes>) -> Result<Self, Refusal> {
-        match FileKind::parse(&**bytes) {
-            Ok(FileKind::Elf32) => shape::<FileHeader32<Endianness>>(bytes, Class::Elf32),
-            Ok(FileKind::Elf64) => shape::<FileHeader64<Endianness>>(bytes, Class::Elf64),
+    /// Reads the shape of an ELF file.
+    pub(super) fn parse(contents: Contents) -> Result<Self, Refusal> {
+        let head = contents.read(0, contents.len().min(size_of::<FileHeader64<Endianness>>() as u64))?;
+        match FileKind::parse(&*head) {
+            Ok(FileKind::Elf32) => shape::<FileHeader32<Endianness>>(contents, &head, Class::Elf32),
+            Ok(FileKind::Elf64) => shape::<FileHeader64<Endianness>>(contents, &head, Class::Elf64),
             Ok(other) => Err(Refusal::Malformed(format!("it is {other:?}"))),
             Err(error) => Err(Refusal::Malformed(error.to_string())),
         }
@@ -92,18 +92,11 @@ impl Image {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// The contents of a section, as far as the file has them.
-    pub(super) fn contents(&self, section: &Section) -> &[u8] {
-        self.bytes.get(self.range(section)).unwrap_or_default()
-    }
-
-    /// Where the contents of a section lie in the file; empty when they are not all there.
-    pub(super) fn range(&self, section: &Section) -> std::ops::Range<usize> {
-        let start = usize::try_from(section.offset).unwrap_or(usize::MAX);
-        let end = usize::try_from(section.size).ok().and_then(|size| start.checked_add(size));
-        match end {
-            Some(end) if end <= self.bytes.len() && section.kind != SHT_NOBITS => start..end,
-            _ => 0..0,
+    /// The bytes of a section.
+    pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
+        match section.kind {
+            SHT_NOBITS => Ok(Vec::new()),
+            _ => self.contents.read(section.offset, section.size),
         }
     }
 
@@ -112,9 +105,9 @@ impl Image {
     }
 
     /// The file that a stripped one names as the keeper of its symbols (`.gnu_debuglink`).
-    pub(super) fn debug_link(&self) -> Option<&[u8]> {
-        let contents = self.contents(self.section(b".gnu_debuglink")?);
-        let name = contents.get(..memchr::memchr(0, contents)?)?;
+    pub(super) fn debug_link(&self) -> Option<Vec<u8>> {
+        let mut name = self.read(self.section(b".gnu_debuglink")?).ok()?;
+        name.truncate(memchr::memchr(0, &name)?);
         (!name.is_empty() && !name.contains(&b'/')).then_some(name)
     }
 }
@@ -141,12 +134,22 @@ impl Section {
     }
 }
 
-fn shape<Elf: FileHeader<Endian = Endianness>>(bytes: Arc<FileBytes>, class: Class) -> Result<Image, Refusal> {
+/// The entries of a table, as far as there are whole ones.
+pub(super) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
+    let count = bytes.len().checked_div(size_of::<T>()).unwrap_or(0);
+    object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
+}
+
+fn shape<Elf: FileHeader<Endian = Endianness>>(
+    contents: Contents,
+    head: &[u8],
+    class: Class,
+) -> Result<Image, Refusal> {
     let malformed = |error: object::Error| Refusal::Malformed(error.to_string());
-    let data: &[u8] = &bytes;
-    let header = Elf::parse(data).map_err(malformed)?;
+    let header = Elf::parse(head).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
-    let programs = header.program_headers(endian, data).map_err(malformed)?;
+    let tables = Tables::<Elf>::read(header, endian, &contents)?;
+    let programs: &[Elf::ProgramHeader] = entries(&tables.programs);
     let segments = programs
         .iter()
         .filter(|program| program.p_type(endian) == PT_LOAD)
@@ -157,51 +160,92 @@ fn shape<Elf: FileHeader<Endian = Endianness>>(bytes: Arc<FileBytes>, class: Cla
             offset: program.p_offset(endian).into(),
         })
         .collect();
-    let sections = sections::<Elf>(header, endian, data);
-    let build_id = build_id::<Elf>(header, endian, data);
-    let machine = header.e_machine(endian);
-    Ok(Image { class, machine, endian, build_id, segments, sections, bytes })
-}
-
-/// The sections; none if their table is damaged (an image without it, like a core's, is whole all the same).
-fn sections<Elf: FileHeader<Endian = Endianness>>(header: &Elf, endian: Endianness, data: &[u8]) -> Vec<Section> {
-    let Ok(table) = header.sections(endian, data) else { return Vec::new() };
-    let section = |header: &Elf::SectionHeader| Section {
-        name: table.section_name(endian, header).unwrap_or_default().into(),
-        kind: header.sh_type(endian),
-        allocated: header.sh_flags(endian).contains(SHF_ALLOC),
-        address: header.sh_addr(endian).into(),
-        offset: header.sh_offset(endian).into(),
-        size: header.sh_size(endian).into(),
-        entry_size: header.sh_entsize(endian).into(),
-        alignment: header.sh_addralign(endian).into(),
-        link: header.sh_link(endian) as usize,
-    };
-    table.iter().map(section).collect()
-}
-
-/// The build ID, from the note sections or else from the note segments.
-fn build_id<Elf: FileHeader<Endian = Endianness>>(header: &Elf, endian: Endianness, data: &[u8]) -> Option<BuildId> {
-    let sections = header.sections(endian, data).unwrap_or_default();
-    let in_sections = sections
+    let headers: &[Elf::SectionHeader] = entries(&tables.sections);
+    let sections: Vec<Section> = headers
         .iter()
-        .filter(|section| section.sh_type(endian) == SHT_NOTE)
-        .filter_map(|section| section.notes(endian, data).ok().flatten())
-        .find_map(|notes| in_notes::<Elf>(notes, endian));
-    in_sections.or_else(|| {
-        let programs = header.program_headers(endian, data).ok()?;
-        programs
-            .iter()
-            .filter(|program| program.p_type(endian) == PT_NOTE)
-            .filter_map(|program| program.notes(endian, data).ok().flatten())
-            .find_map(|notes| in_notes::<Elf>(notes, endian))
+        .map(|header| Section {
+            name: name_at(&tables.names, header.sh_name(endian)).into(),
+            kind: header.sh_type(endian),
+            allocated: header.sh_flags(endian).contains(SHF_ALLOC),
+            address: header.sh_addr(endian).into(),
+            offset: header.sh_offset(endian).into(),
+            size: header.sh_size(endian).into(),
+            entry_size: header.sh_entsize(endian).into(),
+            alignment: header.sh_addralign(endian).into(),
+            link: header.sh_link(endian) as usize,
+        })
+        .collect();
+    let noted = sections.iter().filter(|section| section.kind == SHT_NOTE);
+    let in_sections = noted.map(|section| (section.offset, section.size, section.alignment));
+    let in_segments = programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
+        (program.p_offset(endian).into(), program.p_filesz(endian).into(), program.p_align(endian).into())
+    });
+    let build_id = build_id(in_sections.chain(in_segments), endian, &contents);
+    Ok(Image { class, machine: header.e_machine(endian), endian, build_id, segments, sections, contents })
+}
+
+/// The headers' tables, as bytes.
+struct Tables<Elf> {
+    programs: Vec<u8>,
+    sections: Vec<u8>,
+    names: Vec<u8>,
+    of: std::marker::PhantomData<Elf>,
+}
+
+impl<Elf: FileHeader<Endian = Endianness>> Tables<Elf> {
+    /// Reads them. Where there are more entries than the file's header can count, the first section does.
+    fn read(header: &Elf, endian: Endianness, contents: &Contents) -> Result<Self, Refusal> {
+        let section_size = size_of::<Elf::SectionHeader>() as u64;
+        let sections_at: u64 = header.e_shoff(endian).into();
+        let first = if sections_at == 0 { Vec::new() } else { contents.read(sections_at, section_size)? };
+        let first = entries::<Elf::SectionHeader>(&first).first();
+        let sections = match header.e_shnum(endian) {
+            0 => first.map_or(0, |first| first.sh_size(endian).into()),
+            count => count.into(),
+        };
+        let programs = match header.e_phnum(endian) {
+            PN_XNUM => first.map_or(0, |first| first.sh_info(endian)),
+            count => count.into(),
+        };
+        let named = match header.e_shstrndx(endian) {
+            SHN_XINDEX => first.map_or(0, |first| first.sh_link(endian) as usize),
+            index => index.0.into(),
+        };
+        let programs_size = u64::from(programs) * size_of::<Elf::ProgramHeader>() as u64;
+        let programs = contents.read(header.e_phoff(endian).into(), programs_size)?;
+        // A file without sections, or whose sections are cut off, can still be mapped.
+        let sections = match sections.checked_mul(section_size) {
+            Some(size) if sections_at != 0 => contents.read(sections_at, size).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let names = entries::<Elf::SectionHeader>(&sections).get(named);
+        let names =
+            names.and_then(|names| contents.read(names.sh_offset(endian).into(), names.sh_size(endian).into()).ok());
+        Ok(Self { programs, sections, names: names.unwrap_or_default(), of: std::marker::PhantomData })
+    }
+}
+
+/// The text at `offset` of a string table.
+pub(super) fn name_at(table: &[u8], offset: u32) -> &[u8] {
+    let name = table.get(offset as usize..).unwrap_or_default();
+    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
+/// The build ID, from the first of these notes (offset, size, alignment) that has one.
+fn build_id(notes: impl Iterator<Item = (u64, u64, u64)>, endian: Endianness, contents: &Contents) -> Option<BuildId> {
+    // Real files have a handful of small ones.
+    const MOST: usize = 64;
+    const LARGEST: u64 = 1 << 16;
+    notes.filter(|&(_, size, _)| size <= LARGEST).take(MOST).find_map(|(offset, size, alignment)| {
+        let bytes = contents.read(offset, size).ok()?;
+        let eight = alignment == 8;
+        in_notes(&bytes, if eight { 8 } else { 4 }, endian)
     })
 }
 
-fn in_notes<Elf: FileHeader<Endian = Endianness>>(
-    mut notes: NoteIterator<'_, Elf>,
-    endian: Endianness,
-) -> Option<BuildId> {
+/// Notes are the same in both classes of files.
+fn in_notes(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
+    let mut notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {
         if note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID {
             return BuildId::new(note.desc());
@@ -210,8 +254,7 @@ fn in_notes<Elf: FileHeader<Endian = Endianness>>(
     None
 }
 
-/// The build ID in the notes of `bytes`, in this machine's byte order: what `/sys/kernel/notes` holds.
+/// The build ID in notes of this machine's byte order: what `/sys/kernel/notes` holds.
 pub(super) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {
-    let endian = Endianness::default();
-    in_notes::<FileHeader64<Endianness>>(NoteIterator::new(endian, 4, bytes).ok()?, endian)
+    in_notes(bytes, 4, Endianness::default())
 }

@@ -21,8 +21,8 @@ use object::elf::{
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 
 use super::demangle::PLT_SUFFIX;
-use super::elf::{Class, Image, Section};
-use super::elf_symbols::{SymbolSection, symbol_section};
+use super::elf::{self, Class, Image, Section};
+use super::elf_symbols::Symbols;
 use super::table::{Binding, RawSymbol, TableBuilder};
 
 /// Adds the entries of `image`'s linkage tables. The last thing before a table is finished: these symbols have sizes
@@ -68,13 +68,11 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     if header > 0 {
         push(table, b".plt", plt.offset, header);
     }
-    let symbols = relocations
-        .and_then(|section| image.sections.get(section.link))
-        .and_then(|section| symbol_section::<Elf>(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for slot in slots {
         let name = symbols
             .as_ref()
-            .and_then(|symbols| symbol_name(image, symbols, slot.symbol))
+            .and_then(|symbols| symbol_name::<Elf>(image, symbols, slot.symbol))
             .or_else(|| indirect_name(image, table, slot.indirect?))
             .unwrap_or_else(|| offset_name(offset));
         push(table, &name, offset, entry);
@@ -101,32 +99,25 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
 }
 
 fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
-    let (contents, endian) = (image.contents(section), image.endian);
+    let endian = image.endian;
+    let Ok(contents) = image.read(section) else { return Vec::new() };
     match section.kind {
         SHT_RELA => {
-            let count = contents.len() / size_of::<Elf::Rela>();
-            let Ok((entries, _)) = object::pod::slice_from_bytes::<Elf::Rela>(contents, count) else {
-                return Vec::new();
-            };
             let slot = |entry: &Elf::Rela| Slot {
                 address: entry.r_offset(endian).into(),
                 symbol: entry.r_sym(endian, false) as usize,
                 indirect: (image.machine == EM_X86_64 && entry.r_type(endian, false) == R_X86_64_IRELATIVE)
                     .then(|| entry.r_addend(endian).into().cast_unsigned()),
             };
-            entries.iter().map(slot).collect()
+            elf::entries(&contents).iter().map(slot).collect()
         }
         SHT_REL => {
-            let count = contents.len() / size_of::<Elf::Rel>();
-            let Ok((entries, _)) = object::pod::slice_from_bytes::<Elf::Rel>(contents, count) else {
-                return Vec::new();
-            };
             let slot = |entry: &Elf::Rel| Slot {
                 address: entry.r_offset(endian).into(),
                 symbol: entry.r_sym(endian) as usize,
                 indirect: None,
             };
-            entries.iter().map(slot).collect()
+            elf::entries(&contents).iter().map(slot).collect()
         }
         _ => Vec::new(),
     }
@@ -135,22 +126,20 @@ fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section)
 /// Names the stubs in `.plt.got` after the slots they jump through.
 fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let section = image.section(b".plt.got")?;
-    let contents = image.contents(section);
+    let contents = image.read(section).ok()?;
     let entry = usize::try_from(section.entry_size).ok().filter(|&size| size > 0)?;
     let relocations = image.section(b".rela.dyn").filter(|_| image.machine == EM_X86_64);
     let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
     slots.retain(|slot| slot.symbol != 0);
     slots.sort_by_key(|slot| slot.address);
-    let symbols = relocations
-        .and_then(|section| image.sections.get(section.link))
-        .and_then(|section| symbol_section::<Elf>(image, section));
+    let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
         let slot = slot_of_jump(stub).and_then(|past| {
             let address = section.address.wrapping_add(offset - section.offset).wrapping_add(past);
             slots.get(slots.binary_search_by_key(&address, |slot| slot.address).ok()?)
         });
         let name = slot
-            .and_then(|slot| symbol_name(image, symbols.as_ref()?, slot.symbol))
+            .and_then(|slot| symbol_name::<Elf>(image, symbols.as_ref()?, slot.symbol))
             .unwrap_or_else(|| offset_name(offset));
         push(table, &name, offset, section.entry_size);
     }
@@ -167,14 +156,18 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
     Some(end.wrapping_add_signed(displacement.into()))
 }
 
+/// The symbols that a section of relocations refers to.
+fn linked_symbols(image: &Image, relocations: &Section) -> Option<Symbols> {
+    Symbols::read(image, image.sections.get(relocations.link)?).ok()
+}
+
 fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
     image: &Image,
-    symbols: &SymbolSection<'_, Elf>,
+    symbols: &Symbols,
     index: usize,
 ) -> Option<Vec<u8>> {
-    let at = symbols.symbols.get(index)?.st_name(image.endian) as usize;
-    let name = image.contents(symbols.strings).get(at..)?;
-    let name = name.get(..memchr::memchr(0, name)?)?;
+    let symbol = symbols.entries::<Elf>().get(index)?;
+    let name = elf::name_at(&symbols.names, symbol.st_name(image.endian));
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
 }
 

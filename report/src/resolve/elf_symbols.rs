@@ -10,14 +10,16 @@
 //! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
 
 use object::Endianness;
+use std::sync::Arc;
+
 use object::elf::{
-    EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, STB_GLOBAL, STB_WEAK,
-    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
+    EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
+    STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
 };
 use object::read::elf::{FileHeader, Sym};
 
 use super::Refusal;
-use super::elf::{Class, Image, Section};
+use super::elf::{self, Class, Image, Section};
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), placed in `runtime`. Ends the round.
@@ -36,21 +38,23 @@ pub(super) fn add_symbols(
     Ok(added)
 }
 
-/// The entries of a symbol table and where their names lie.
-pub(super) struct SymbolSection<'a, Elf: FileHeader> {
-    pub(super) symbols: &'a [Elf::Sym],
-    pub(super) strings: &'a Section,
+/// A symbol table and the names in it, as bytes.
+pub(super) struct Symbols {
+    entries: Vec<u8>,
+    pub(super) names: Vec<u8>,
 }
 
-/// Finds the symbols in `section`.
-pub(super) fn symbol_section<'a, Elf: FileHeader<Endian = Endianness>>(
-    image: &'a Image,
-    section: &'a Section,
-) -> Option<SymbolSection<'a, Elf>> {
-    let contents = image.contents(section);
-    let count = contents.len() / size_of::<Elf::Sym>();
-    let (symbols, _) = object::pod::slice_from_bytes::<Elf::Sym>(contents, count).ok()?;
-    Some(SymbolSection { symbols, strings: image.sections.get(section.link)? })
+impl Symbols {
+    /// Reads what is in `section`.
+    pub(super) fn read(image: &Image, section: &Section) -> Result<Self, Refusal> {
+        let entries = image.read(section)?;
+        let names = image.sections.get(section.link).map_or(Ok(Vec::new()), |names| image.read(names))?;
+        Ok(Self { entries, names })
+    }
+
+    pub(super) fn entries<Elf: FileHeader>(&self) -> &[Elf::Sym] {
+        elf::entries(&self.entries)
+    }
 }
 
 fn add<Elf: FileHeader<Endian = Endianness>>(
@@ -60,21 +64,18 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
-    let found = symbol_section::<Elf>(image, section)
-        .ok_or_else(|| Refusal::Malformed("its symbol table lies outside of the file".into()))?;
-    let names = image.range(found.strings);
+    let Symbols { entries, names } = Symbols::read(image, section)?;
     let names_len = names.len() as u64;
-    let source = table.add_source(image.bytes.clone(), names);
+    let source = table.add_source(Arc::new(names));
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.len();
-    table.reserve(found.symbols.len());
     let extended = extended_indices(image, table_kind);
-    for (at, symbol) in found.symbols.iter().enumerate() {
+    for (at, symbol) in elf::entries::<Elf::Sym>(&entries).iter().enumerate() {
         let name = u64::from(symbol.st_name(image.endian));
         if name == 0 || name >= names_len {
             continue;
         }
-        let index = section_index(symbol.st_shndx(image.endian), at, extended, image.endian);
+        let index = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian);
         let Some(section) = index.and_then(|index| image.sections.get(index)) else { continue };
         if !counts::<Elf>(symbol, section, image.endian) {
             continue;
@@ -129,11 +130,9 @@ fn place(address: u64, section: &Section, image: &Image, runtime: &Image) -> Opt
 }
 
 /// The indices of sections past what 16 bits hold (`.symtab_shndx`).
-fn extended_indices(image: &Image, table_kind: SectionType) -> &[u8] {
-    if table_kind != SHT_SYMTAB {
-        return &[];
-    }
-    image.section_of_kind(object::elf::SHT_SYMTAB_SHNDX).map_or(&[], |section| image.contents(section))
+fn extended_indices(image: &Image, table_kind: SectionType) -> Vec<u8> {
+    let section = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
+    section.and_then(|section| image.read(section).ok()).unwrap_or_default()
 }
 
 fn section_index(

@@ -1,43 +1,74 @@
 //! The bytes of a file that may hold symbols.
 //!
+//! Parts are read as they are needed, and only those: a library of 200 MB has symbols of 30. A mapping would do, but a
+//! file that is overwritten while we look at it (the program is being rebuilt) would end us with a signal; a read
+//! only fails.
+//!
 //! A recorded path is input from elsewhere: it may name a pipe that blocks when opened or a device that acts on it.
 //! Only regular files are opened.
 
-use std::fs;
-use std::ops::Deref;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::Refusal;
 
-/// A file's bytes, read whole.
+/// A file, or bytes that stand for one.
 #[derive(Debug)]
-pub(super) struct FileBytes(Vec<u8>);
+pub(super) enum Contents {
+    File { file: File, len: u64 },
+    Memory(Vec<u8>),
+}
 
-impl FileBytes {
-    /// Reads the regular file at `path`.
+impl Contents {
+    /// Opens the regular file at `path`.
     pub(super) fn open(path: &Path) -> Result<Self, Refusal> {
-        if !fs::metadata(path)?.is_file() {
-            return Err(Refusal::NotRegular);
+        let file = open_regular(path)?;
+        let len = file.metadata()?.len();
+        Ok(Self::File { file, len })
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::File { len, .. } => *len,
+            Self::Memory(bytes) => bytes.len() as u64,
         }
-        Ok(Self(fs::read(path)?))
     }
 
-    /// Bytes that are no file's.
-    pub(super) fn from_vec(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
-    pub(super) fn into_vec(self) -> Vec<u8> {
-        self.0
+    /// The `size` bytes at `offset`. Memory is asked for only after the file turns out to be that long.
+    pub(super) fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Refusal> {
+        let beyond = || Refusal::Malformed(format!("it has no {size} bytes at offset {offset:#x}"));
+        if offset.checked_add(size).is_none_or(|end| end > self.len()) {
+            return Err(beyond());
+        }
+        let size = usize::try_from(size).map_err(|_| beyond())?;
+        match self {
+            Self::File { file, .. } => {
+                let mut bytes = vec![0; size];
+                file.read_exact_at(&mut bytes, offset)?;
+                Ok(bytes)
+            }
+            Self::Memory(bytes) => {
+                let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+                Ok(rest.and_then(|rest| rest.get(..size)).ok_or_else(beyond)?.to_vec())
+            }
+        }
     }
 }
 
-impl Deref for FileBytes {
-    type Target = [u8];
+/// All of the regular file at `path`, also of those whose size is not known (below `/proc`).
+pub(super) fn read_all(path: &Path) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
-    fn deref(&self) -> &[u8] {
-        &self.0
+fn open_regular(path: &Path) -> Result<File, Refusal> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(Refusal::NotRegular);
     }
+    Ok(File::open(path)?)
 }
 
 #[cfg(test)]
@@ -46,9 +77,22 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_opened() {
-        assert!(matches!(FileBytes::open(Path::new("/dev/null")), Err(Refusal::NotRegular)));
-        assert!(matches!(FileBytes::open(Path::new("/")), Err(Refusal::NotRegular)));
-        assert!(matches!(FileBytes::open(Path::new("/no/such/file")), Err(Refusal::Missing)));
-        assert!(!FileBytes::open(Path::new("/proc/self/status")).unwrap().is_empty());
+        assert!(matches!(read_all(Path::new("/dev/null")), Err(Refusal::NotRegular)));
+        assert!(matches!(Contents::open(Path::new("/")), Err(Refusal::NotRegular)));
+        assert!(matches!(Contents::open(Path::new("/no/such/file")), Err(Refusal::Missing)));
+        assert!(!read_all(Path::new("/proc/self/status")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        fs::write(&path, b"abcdef").unwrap();
+        for contents in [Contents::open(&path).unwrap(), Contents::Memory(b"abcdef".to_vec())] {
+            assert_eq!(contents.read(2, 3).unwrap(), b"cde");
+            assert_eq!(contents.read(6, 0).unwrap(), b"");
+            assert!(matches!(contents.read(2, 5), Err(Refusal::Malformed(_))));
+            assert!(matches!(contents.read(u64::MAX, 2), Err(Refusal::Malformed(_))));
+        }
     }
 }

@@ -16,7 +16,6 @@
 use std::sync::Arc;
 
 use super::Refusal;
-use super::file::FileBytes;
 use super::module::Reference;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 
@@ -24,7 +23,7 @@ use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 #[derive(Debug)]
 pub(super) struct Kallsyms {
     /// The text, with each name ended by a zero byte.
-    text: Arc<FileBytes>,
+    text: Arc<Vec<u8>>,
     symbols: Vec<Entry>,
     modules: Vec<Box<[u8]>>,
 }
@@ -52,8 +51,7 @@ struct Line<'a> {
 
 impl Kallsyms {
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
-        let mut list =
-            Self { text: Arc::new(FileBytes::from_vec(Vec::new())), symbols: Vec::new(), modules: Vec::new() };
+        let mut list = Self { text: Arc::default(), symbols: Vec::new(), modules: Vec::new() };
         let mut line_start = 0;
         for line in text.split(|&byte| byte == b'\n') {
             if let Some(line) = split(line) {
@@ -72,7 +70,7 @@ impl Kallsyms {
                 *byte = 0;
             }
         }
-        list.text = Arc::new(FileBytes::from_vec(text));
+        list.text = Arc::new(text);
         list.symbols.sort_by_key(|symbol| symbol.start);
         list.set_ends();
         Ok(list)
@@ -148,7 +146,7 @@ impl Kallsyms {
 
     fn builder(&self) -> (TableBuilder, u16) {
         let mut table = TableBuilder::new(false);
-        let source = table.add_source(self.text.clone(), 0..self.text.len());
+        let source = table.add_source(self.text.clone());
         (table, source)
     }
 

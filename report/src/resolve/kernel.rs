@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use recrep_format::build_id::BuildId;
 
 use super::elf;
-use super::file::FileBytes;
+use super::file;
 use super::kallsyms::Kallsyms;
 use super::locate;
 use super::resolver::same;
@@ -68,7 +68,7 @@ impl Kernel {
 
     fn running_build_id(&self) -> Option<BuildId> {
         *self.build_id.get_or_init(|| {
-            let notes = FileBytes::open(&self.root.join("sys/kernel/notes")).ok()?;
+            let notes = file::read_all(&self.root.join("sys/kernel/notes")).ok()?;
             elf::build_id_in_notes(&notes)
         })
     }
@@ -78,13 +78,13 @@ impl Kernel {
         let ModuleKind::KernelModule { start, .. } = module.kind else { return Ok(()) };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
-        let running = FileBytes::open(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
+        let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         if let (Some(recorded), Some(found)) = (module.build_id, running)
             && !same(&recorded, &found)
         {
             return Err(Refusal::BuildIdMismatch { recorded, found });
         }
-        let Ok(loaded) = FileBytes::open(&self.root.join("proc/modules")) else { return Ok(()) };
+        let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
             // Zero where addresses are hidden: the list of symbols will say so.
             Some(address) if address != 0 && address != start => Err(Refusal::MovedKernelModule { recorded: start }),
@@ -94,7 +94,7 @@ impl Kernel {
 }
 
 fn parse(path: &Path) -> Result<Kallsyms, Refusal> {
-    Kallsyms::parse(FileBytes::open(path)?.into_vec())
+    Kallsyms::parse(file::read_all(path)?)
 }
 
 fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable, Refusal> {

@@ -9,7 +9,7 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::elf::Image;
-use super::file::FileBytes;
+use super::file::{self, Contents};
 use super::kernel::Kernel;
 use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder};
 use super::{Module, ModuleKind, Outcome, Refusal, Source};
@@ -126,7 +126,7 @@ impl Resolver {
                 self.kernel.load(module, &self.options, &mut outcome)
             }
             ModuleKind::PerfMap { .. } => {
-                let found = FileBytes::open(module.as_path()).map(|text| perf_map::parse(&text, demangle));
+                let found = file::read_all(module.as_path()).map(|text| perf_map::parse(&text, demangle));
                 outcome.keep(Source::PerfMap, module.as_path(), found)
             }
             ModuleKind::Opaque => None,
@@ -153,7 +153,7 @@ impl Resolver {
             let link = runtime.as_ref().and_then(|(.., image)| image.debug_link()).unwrap_or_default();
             let mut places = Vec::new();
             if !link.is_empty() {
-                places = locate::debug_link(module, link, &self.options);
+                places = locate::debug_link(module, &link, &self.options);
             }
             // Without a recorded build ID, that of the file at the recorded path finds its debug file.
             let identity = Module {
@@ -210,7 +210,7 @@ impl Resolver {
         let image = self
             .running_vdso_may_speak(module, kernel)
             .and_then(|()| vdso::running())
-            .and_then(|bytes| checked_image(bytes, module.build_id.as_ref()));
+            .and_then(|contents| checked_image(contents, module.build_id.as_ref()));
         match image {
             Ok(image) => self.build(Some(&(Source::RunningVdso, module.as_path().into(), image)), None, outcome),
             Err(refusal) => {
@@ -253,11 +253,11 @@ fn add_tables(image: &Image, runtime: &Image, table: &mut TableBuilder) -> Resul
 }
 
 fn open_image(path: &Path, recorded: Option<&BuildId>) -> Result<Image, Refusal> {
-    checked_image(FileBytes::open(path)?, recorded)
+    checked_image(Contents::open(path)?, recorded)
 }
 
-fn checked_image(bytes: FileBytes, recorded: Option<&BuildId>) -> Result<Image, Refusal> {
-    let image = Image::parse(Arc::new(bytes))?;
+fn checked_image(contents: Contents, recorded: Option<&BuildId>) -> Result<Image, Refusal> {
+    let image = Image::parse(contents)?;
     match (recorded.copied(), image.build_id) {
         (None, _) => Ok(image),
         (Some(recorded), None) => Err(Refusal::NoBuildId { recorded }),

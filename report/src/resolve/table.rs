@@ -27,7 +27,6 @@
 use std::sync::{Arc, OnceLock};
 
 use super::demangle;
-use super::file::FileBytes;
 
 /// A symbol of one table, as a number that is the same for every lookup that hits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,17 +72,11 @@ pub(super) struct RawSymbol {
     pub(super) ifunc: bool,
 }
 
-/// Bytes that hold names, each ended by a zero byte (or by the end of `range`).
-#[derive(Debug)]
-struct NameSource {
-    bytes: Arc<FileBytes>,
-    range: std::ops::Range<usize>,
-}
-
 /// All names of a table.
 #[derive(Debug, Default)]
 struct Names {
-    sources: Vec<NameSource>,
+    /// Bytes that hold names, each ended by a zero byte.
+    sources: Vec<Arc<Vec<u8>>>,
     /// Names that are in no file: source number 0.
     own: Vec<u8>,
 }
@@ -186,9 +179,9 @@ impl TableBuilder {
         Self { demangle, ..Self::default() }
     }
 
-    /// Adds a source of names; names in it are given as [`NameRef::new`]`(number, offset in range)`.
-    pub(super) fn add_source(&mut self, bytes: Arc<FileBytes>, range: std::ops::Range<usize>) -> u16 {
-        self.names.sources.push(NameSource { bytes, range });
+    /// Adds a source of names; names in it are given as [`NameRef::new`]`(number, offset)`.
+    pub(super) fn add_source(&mut self, bytes: Arc<Vec<u8>>) -> u16 {
+        self.names.sources.push(bytes);
         u16::try_from(self.names.sources.len()).unwrap_or(u16::MAX)
     }
 
@@ -202,10 +195,6 @@ impl TableBuilder {
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {
         self.names.get(name)
-    }
-
-    pub(super) fn reserve(&mut self, more: usize) {
-        self.symbols.reserve(more);
     }
 
     pub(super) fn push(&mut self, symbol: RawSymbol) {
@@ -234,22 +223,14 @@ impl TableBuilder {
             }
             next = Some(symbol.start);
         }
-        let names = &self.names;
-        self.symbols.dedup_by(|later, kept| {
-            later.start == kept.start
-                && match outranks(kept, later, names) {
-                    Some(true) => {
-                        kept.ifunc |= later.ifunc;
-                        true
-                    }
-                    Some(false) => {
-                        later.ifunc |= kept.ifunc;
-                        *kept = *later;
-                        true
-                    }
-                    None => false,
-                }
-        });
+        let mut kept = Vec::with_capacity(self.symbols.len());
+        for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
+            match group {
+                [only] => kept.push(*only),
+                _ => best_of(group, &self.names, &mut kept),
+            }
+        }
+        self.symbols = kept;
         self.settled = self.symbols.len();
     }
 
@@ -283,36 +264,50 @@ impl Names {
         let offset = usize::try_from(name.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX);
         let source = match (name.0 >> 48) as usize {
             0 => Some(self.own.as_slice()),
-            number => self.sources.get(number - 1).and_then(|source| source.bytes.get(source.range.clone())),
+            number => self.sources.get(number - 1).map(|source| source.as_slice()),
         };
         let name = source.and_then(|source| source.get(offset..)).unwrap_or_default();
         memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
     }
 }
 
-/// Whether `kept` outranks `later`, as far as this can be told without demangling.
-fn outranks(kept: &RawSymbol, later: &RawSymbol, names: &Names) -> Option<bool> {
-    let sized = |symbol: &RawSymbol| symbol.end > symbol.start;
-    let facts =
-        |symbol: &RawSymbol| (sized(symbol), symbol.binding != Binding::Weak, symbol.binding == Binding::Global);
-    match facts(kept).cmp(&facts(later)) {
-        std::cmp::Ordering::Greater => return Some(true),
-        std::cmp::Ordering::Less => return Some(false),
-        std::cmp::Ordering::Equal => {}
+/// Adds to `kept` the symbols of one start that outrank the others; several if demangling would have to tell.
+fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
+    let facts = |symbol: &RawSymbol| {
+        (symbol.end > symbol.start, symbol.binding != Binding::Weak, symbol.binding == Binding::Global)
+    };
+    let best = group.iter().map(facts).max();
+    let ifunc = group.iter().any(|symbol| symbol.ifunc);
+    let first = kept.len();
+    for symbol in group.iter().filter(|symbol| Some(facts(symbol)) == best) {
+        let name = names.get(symbol.name);
+        let rivals = kept.get_mut(first..).unwrap_or_default();
+        let mut beaten = false;
+        for rival in rivals {
+            let other = names.get(rival.name);
+            if other == name || demangle::same_when_shown(other, name) {
+                beaten = true;
+            } else if !demangle::is_mangled(other) && !demangle::is_mangled(name) {
+                // There is at most one plain name among the rivals.
+                if shown_rank(name, false) > shown_rank(other, false) {
+                    *rival = *symbol;
+                }
+                beaten = true;
+            }
+            if beaten {
+                break;
+            }
+        }
+        if !beaten {
+            kept.push(*symbol);
+        }
     }
-    let (kept, later) = (names.get(kept.name), names.get(later.name));
-    if kept == later || demangle::same_when_shown(kept, later) {
-        return Some(true);
-    }
-    if demangle::is_mangled(kept) || demangle::is_mangled(later) {
-        return None;
-    }
-    Some(shown_rank(kept, false) >= shown_rank(later, false))
+    kept.iter_mut().skip(first).for_each(|symbol| symbol.ifunc |= ifunc);
 }
 
 /// How a shown name ranks among others of its address: fewer underscores first, then the longer one.
-fn shown_rank(name: &[u8], demangled: bool) -> (std::cmp::Reverse<usize>, usize) {
-    let shown = if demangled { demangle::demangled(name) } else { String::from_utf8_lossy(name) };
+fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) {
+    let shown = if demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) };
     let underscores = shown.bytes().take_while(|&byte| byte == b'_').count();
     (std::cmp::Reverse(underscores), shown.len())
 }

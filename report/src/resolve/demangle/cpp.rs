@@ -35,6 +35,7 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
         spell_tables(text);
         spell_literals(text);
         spell_empty_packs(text);
+        spell_function_types(text);
     }
     written
 }
@@ -87,7 +88,8 @@ fn drop_qualifiers(name: &[u8], text: &mut String) {
 /// The standard library's abbreviations (`Ss` for `std::string`) stay as they are, but are written out where a
 /// constructor or destructor has to be named. The demangler does it the other way round for some.
 fn spell_abbreviations(name: &[u8], text: &mut String) {
-    let Some([abbreviation, member, ..]) = name.strip_prefix(b"_ZNS") else { return };
+    let nested = name.strip_prefix(b"_ZNS").or_else(|| name.strip_prefix(b"_ZNKS"));
+    let Some([abbreviation, member, ..]) = nested else { return };
     let (short, class, arguments) = match abbreviation {
         b's' => ("string", "basic_string", "<char, std::char_traits<char>, std::allocator<char> >"),
         b'i' => ("istream", "basic_istream", "<char, std::char_traits<char> >"),
@@ -98,8 +100,9 @@ fn spell_abbreviations(name: &[u8], text: &mut String) {
     let rest = text.strip_prefix("std::").unwrap_or_default();
     let rest = rest.strip_prefix(short).or_else(|| rest.strip_prefix(class)?.strip_prefix(arguments));
     let Some(rest) = rest.and_then(|rest| rest.strip_prefix("::")) else { return };
+    let of_template = |name: &str| name.strip_prefix(short).or_else(|| name.strip_prefix(class)).map(str::to_owned);
     *text = match member {
-        b'C' => format!("std::{class}{arguments}::{class}"),
+        b'C' => format!("std::{class}{arguments}::{class}{}", of_template(rest).unwrap_or_default()),
         b'D' => format!("std::{class}{arguments}::~{class}"),
         _ => format!("std::{short}::{rest}"),
     };
@@ -153,6 +156,34 @@ fn spell_empty_packs(text: &mut String) {
     }
 }
 
+/// A function type as a template's argument has a space before its parameters: `function<vector<int> (int)>`.
+fn spell_function_types(text: &mut String) {
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find(">(")) {
+        let opening = from + at + 1;
+        from = opening + 1;
+        let is_operator = text.get(..opening).is_some_and(|before| before.ends_with("operator>"));
+        let after = text.get(opening..).and_then(past_closing).unwrap_or_default();
+        if !is_operator && after.starts_with(['>', ',']) {
+            text.insert(opening, ' ');
+        }
+    }
+}
+
+/// What follows the parenthesis that closes the one `text` starts with.
+fn past_closing(text: &str) -> Option<&str> {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 1 => return text.get(at + 1..),
+            b')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +217,12 @@ mod tests {
     fn empty_packs() {
         assert_eq!(shown("_ZN1AI1BJEE3runEv"), "A<B>::run");
         assert_eq!(shown("_ZN1AI1BS_IS0_JEEJEE3runEv"), "A<B, A<B>>::run");
+    }
+
+    #[test]
+    fn function_types() {
+        assert_eq!(shown("_ZN1FIFN1a1bIiEEiEE4swapEv"), "F<a::b<int> (int)>::swap");
+        assert_eq!(shown("_ZN1FIFviEE4swapEv"), "F<void (int)>::swap");
     }
 
     #[test]

@@ -48,13 +48,23 @@ pub(super) fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
-/// Whether two different names are sure to read the same: the variants of one constructor or destructor.
+/// Whether two different names are sure to read the same: one has what is not shown, or they are the variants of one
+/// constructor or destructor.
 pub(super) fn same_when_shown(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() || !a.starts_with(b"_Z") {
+    if !a.starts_with(b"_Z") {
+        return false;
+    }
+    let shown = |name: &[u8]| memchr::memchr(b'@', name).unwrap_or(name.len());
+    let (a, b) = (a.get(..shown(a)).unwrap_or(a), b.get(..shown(b)).unwrap_or(b));
+    if a.len() != b.len() {
         return false;
     }
     let mut differing = a.iter().zip(b).enumerate().filter(|(_, (x, y))| x != y);
-    let (Some((at, (x, y))), None) = (differing.next(), differing.next()) else { return false };
+    let (at, (x, y)) = match (differing.next(), differing.next()) {
+        (None, _) => return true,
+        (Some(one), None) => one,
+        _ => return false,
+    };
     let before = at.checked_sub(1).and_then(|before| a.get(before));
     matches!(before, Some(b'C' | b'D')) && x.is_ascii_digit() && y.is_ascii_digit()
 }
@@ -149,8 +159,9 @@ mod tests {
     }
 
     #[test]
-    fn variants_of_a_constructor_read_the_same() {
+    fn variants_of_a_constructor_and_versions_read_the_same() {
         assert!(same_when_shown(b"_ZN3FooC1Ev", b"_ZN3FooC2Ev"));
+        assert!(same_when_shown(b"_ZN3FooC1Ev@@V_2", b"_ZN3FooC1Ev"));
         assert!(!same_when_shown(b"_ZN3FooC1Ev", b"_ZN3BooC2Ev"));
         assert!(!same_when_shown(b"_ZN3FooEv", b"_ZN3GooEv"));
     }
