@@ -19,8 +19,10 @@ pub struct BuildIdEvent<'a> {
     pub pid: u32,
     /// The build ID's 20 bytes, its length (where `misc` says so), 3 reserved bytes.
     pub raw: [u8; 24],
-    /// The file's name, with NUL and padding.
-    pub filename: &'a [u8],
+    /// The file's name, with NUL and padding where it was found.
+    filename: &'a [u8],
+    /// How many bytes the name takes with its padding.
+    padded: usize,
 }
 
 impl<'a> BuildIdEvent<'a> {
@@ -31,10 +33,11 @@ impl<'a> BuildIdEvent<'a> {
     /// An entry to write; the length of the build ID is told.
     #[must_use]
     pub fn new(mode: CpuMode, id: &BuildId, filename: &'a [u8]) -> Self {
+        let padded = (filename.len() + 1).next_multiple_of(Self::NAME_ALIGN);
         let mut raw = [0; 24];
         let len = u8::try_from(id.as_bytes().len()).unwrap_or(0);
         raw.iter_mut().zip(id.padded().iter().chain([&len])).for_each(|(to, from)| *to = *from);
-        Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, pid: u32::MAX, raw, filename }
+        Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, pid: u32::MAX, raw, filename, padded }
     }
 
     /// The build ID: as long as the entry says; where it does not say, 20 bytes.
@@ -65,20 +68,15 @@ impl<'a> BuildIdEvent<'a> {
         let len = usize::from(header.size)
             .checked_sub(Self::FIXED)
             .ok_or_else(|| crate::error::Error::invalid(start, WHAT, format!("an entry of {} bytes", header.size)))?;
-        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename: c.take(len, WHAT)? })
+        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename: c.take(len, WHAT)?, padded: len })
     }
 
     fn encode_one(&self, e: &mut Encoder) {
-        let name = if self.filename.last() == Some(&0) {
-            self.filename.len()
-        } else {
-            (self.filename.len() + 1).next_multiple_of(Self::NAME_ALIGN)
-        };
-        let size = u16::try_from(Self::FIXED + name).unwrap_or(u16::MAX);
+        let size = u16::try_from(Self::FIXED + self.padded).unwrap_or(u16::MAX);
         RecordHeader { kind: self.kind, misc: self.misc, size }.encode(e);
         e.u32(self.pid);
         e.bytes(&self.raw);
-        let end = e.len() + name;
+        let end = e.len() + self.padded;
         e.bytes(self.filename);
         while e.len() < end {
             e.u8(0);
@@ -133,6 +131,18 @@ mod tests {
         let mut again = Encoder::new(Endian::Little);
         back.encode(&mut again);
         assert_eq!(again.as_bytes(), e.as_bytes());
+    }
+
+    #[test]
+    fn a_name_without_an_end_comes_back_as_it_was() {
+        let mut bytes = vec![0u8; 36];
+        bytes[6] = 40;
+        bytes.extend_from_slice(b"/bin");
+        let found = BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little)).unwrap();
+        let mut e = Encoder::new(Endian::Little);
+        found.encode(&mut e);
+        assert_eq!(e.as_bytes(), bytes);
+        assert_eq!(found.entries[0].name(), b"/bin");
     }
 
     #[test]
