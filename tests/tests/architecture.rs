@@ -36,18 +36,15 @@ fn assert_without(files: &[(String, String)], words: &[&str]) {
     }
 }
 
+/// Each of the modules named imports the next, the last the first.
 #[test]
 fn no_cycle_among_the_modules_imports() {
-    for package in PACKAGES {
+    let cycles = PACKAGES.iter().filter_map(|package| {
         let files = sources(&format!("{package}/src"));
         assert!(!files.is_empty(), "{package} has no sources");
-        let cycle = cycle(&imports(&files));
-        assert!(
-            cycle.is_none(),
-            "{package}: each of these imports the next, the last the first: {}",
-            cycle.unwrap().join(" -> ")
-        );
-    }
+        cycle(&imports(&files)).map(|modules| format!("{package}: {}", modules.join(" -> ")))
+    });
+    assert_eq!(cycles.collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
