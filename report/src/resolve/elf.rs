@@ -58,6 +58,8 @@ pub(super) struct Section {
     pub(super) entry_size: u64,
     pub(super) alignment: u64,
     pub(super) link: usize,
+    /// Whether its name says that it is code or data, so that labels in it count as symbols.
+    pub(super) text_or_data: bool,
 }
 
 impl Image {
@@ -127,11 +129,6 @@ impl Section {
     pub(super) fn is_in_memory_only(&self) -> bool {
         self.kind == SHT_NOBITS
     }
-
-    /// Whether its name says that it is code or data, so that labels in it count as symbols.
-    pub(super) fn is_text_or_data(&self) -> bool {
-        memchr::memmem::find(&self.name, b"text").is_some() || memchr::memmem::find(&self.name, b"data").is_some()
-    }
 }
 
 /// The entries of a table, as far as there are whole ones.
@@ -161,20 +158,7 @@ fn shape<Elf: FileHeader<Endian = Endianness>>(
         })
         .collect();
     let headers: &[Elf::SectionHeader] = entries(&tables.sections);
-    let sections: Vec<Section> = headers
-        .iter()
-        .map(|header| Section {
-            name: name_at(&tables.names, header.sh_name(endian)).into(),
-            kind: header.sh_type(endian),
-            allocated: header.sh_flags(endian).contains(SHF_ALLOC),
-            address: header.sh_addr(endian).into(),
-            offset: header.sh_offset(endian).into(),
-            size: header.sh_size(endian).into(),
-            entry_size: header.sh_entsize(endian).into(),
-            alignment: header.sh_addralign(endian).into(),
-            link: header.sh_link(endian) as usize,
-        })
-        .collect();
+    let sections: Vec<_> = headers.iter().map(|header| section::<Elf>(header, endian, &tables.names)).collect();
     let noted = sections.iter().filter(|section| section.kind == SHT_NOTE);
     let in_sections = noted.map(|section| (section.offset, section.size, section.alignment));
     let in_segments = programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
@@ -182,6 +166,26 @@ fn shape<Elf: FileHeader<Endian = Endianness>>(
     });
     let build_id = build_id(in_sections.chain(in_segments), endian, &contents);
     Ok(Image { class, machine: header.e_machine(endian), endian, build_id, segments, sections, contents })
+}
+
+fn section<Elf: FileHeader<Endian = Endianness>>(
+    header: &Elf::SectionHeader,
+    endian: Endianness,
+    names: &[u8],
+) -> Section {
+    let name = name_at(names, header.sh_name(endian));
+    Section {
+        name: name.into(),
+        kind: header.sh_type(endian),
+        allocated: header.sh_flags(endian).contains(SHF_ALLOC),
+        address: header.sh_addr(endian).into(),
+        offset: header.sh_offset(endian).into(),
+        size: header.sh_size(endian).into(),
+        entry_size: header.sh_entsize(endian).into(),
+        alignment: header.sh_addralign(endian).into(),
+        link: header.sh_link(endian) as usize,
+        text_or_data: [&b"text"[..], b"data"].iter().any(|word| memchr::memmem::find(name, word).is_some()),
+    }
 }
 
 /// The headers' tables, as bytes.

@@ -65,14 +65,16 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
     let Symbols { entries, names } = Symbols::read(image, section)?;
-    let names_len = names.len() as u64;
-    let source = table.add_source(Arc::new(names));
+    let names = Arc::new(names);
+    let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.len();
     let extended = extended_indices(image, table_kind);
-    for (at, symbol) in elf::entries::<Elf::Sym>(&entries).iter().enumerate() {
-        let name = u64::from(symbol.st_name(image.endian));
-        if name == 0 || name >= names_len {
+    let entries = elf::entries::<Elf::Sym>(&entries);
+    table.reserve(entries.len());
+    for (at, symbol) in entries.iter().enumerate() {
+        let name = symbol.st_name(image.endian);
+        if names.get(name as usize).is_none_or(|&first| first == 0) {
             continue;
         }
         let index = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian);
@@ -81,7 +83,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
             continue;
         }
         let mut address: u64 = symbol.st_value(image.endian).into();
-        let name = NameRef::new(source, name);
+        let name = NameRef::new(source, name.into());
         if arm {
             if is_mapping_symbol(table.name(name)) {
                 continue;
@@ -110,7 +112,7 @@ fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Sec
     }
     match symbol.st_type() {
         STT_FUNC | STT_GNU_IFUNC | STT_OBJECT => true,
-        STT_NOTYPE => !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.is_text_or_data(),
+        STT_NOTYPE => !matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL) && section.text_or_data,
         _ => false,
     }
 }

@@ -27,10 +27,14 @@
 //! Nothing in here fails: a module whose symbols cannot be had is [`Loaded`] with an empty table and an [`Outcome`]
 //! that says what was tried and why it did not help. Files are input, and damaged ones only end the attempt.
 
+#[cfg(test)]
+mod against_perf;
 pub mod demangle;
 mod elf;
 mod elf_plt;
 mod elf_symbols;
+#[cfg(test)]
+mod elf_tests;
 mod file;
 mod kallsyms;
 mod kernel;
@@ -39,7 +43,11 @@ mod module;
 mod outcome;
 mod perf_map;
 mod resolver;
+#[cfg(test)]
+mod resolver_tests;
 mod table;
+#[cfg(test)]
+mod test_elf;
 mod vdso;
 
 pub use module::{Addressing, Module, ModuleKind, Reference};

@@ -197,6 +197,10 @@ impl TableBuilder {
         self.names.get(name)
     }
 
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.symbols.reserve(more);
+    }
+
     pub(super) fn push(&mut self, symbol: RawSymbol) {
         self.symbols.push(symbol);
     }

@@ -1,0 +1,185 @@
+//! The rules for symbols of ELF files, each on a file made for it.
+
+use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
+use proptest::prelude::*;
+
+use super::elf::Image;
+use super::elf_plt;
+use super::elf_symbols::add_symbols;
+use super::file::Contents;
+use super::table::{SymbolTable, TableBuilder};
+use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
+
+fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
+    let mut table = TableBuilder::new(true);
+    for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+        let _ = add_symbols(image, runtime, kind, &mut table);
+    }
+    elf_plt::add_plt_symbols(runtime, &mut table);
+    table.finish()
+}
+
+fn names(symtab: Vec<TestSymbol>, dynsym: Vec<TestSymbol>) -> impl Fn(u64) -> String {
+    let image = TestElf { symtab, dynsym, ..TestElf::default() }.image();
+    let table = table_of(&image, &image);
+    move |offset| table.lookup(offset).map_or("-".into(), |symbol| String::from_utf8_lossy(symbol.name).into_owned())
+}
+
+#[test]
+fn addresses_become_file_offsets() {
+    for bias in [0, 0x40_0000, 0x2000] {
+        let symtab = vec![function("a", 0x1100 + bias, 0x20), function("b", 0x1120 + bias, 0x20)];
+        let image = TestElf { bias, symtab, ..TestElf::default() }.image();
+        let table = table_of(&image, &image);
+        let at = |offset| table.lookup(offset).map(|symbol| (symbol.name, symbol.start, symbol.end));
+        assert_eq!(at(0x111f), Some((&b"a"[..], 0x1100, 0x1120)), "bias {bias:#x}");
+        assert_eq!(at(0x1120), Some((&b"b"[..], 0x1120, 0x1140)));
+        assert_eq!((at(0x10ff), at(0x1140)), (None, None));
+    }
+}
+
+#[test]
+fn what_counts_as_a_symbol() {
+    let label = TestSymbol { kind: STT_NOTYPE, bind: STB_LOCAL, ..function("label", 0x1010, 0) };
+    let hidden = TestSymbol { hidden: true, name: "hidden", address: 0x1020, ..label };
+    let in_bss = TestSymbol { name: "label_in_bss", section: BSS, address: 0x3900, ..label };
+    let object = TestSymbol { kind: STT_OBJECT, section: DATA, ..function("object", 0x3010, 8) };
+    let section = TestSymbol { kind: STT_SECTION, ..function("section", 0x1030, 8) };
+    let undefined = TestSymbol { section: 0, ..function("undefined", 0x1040, 8) };
+    let absolute = TestSymbol { section: 0xfff1, ..function("absolute", 0x1050, 8) };
+    let unnamed = function("", 0x1060, 8);
+    let at = names(vec![label, hidden, in_bss, object, section, undefined, absolute, unnamed], vec![]);
+    // A label reaches to whatever comes next; nothing else was let in before the object.
+    assert_eq!([0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060].map(&at), ["label"; 6]);
+    assert_eq!([0x3010, 0x3018, 0x3900].map(&at), ["object", "-", "-"]);
+}
+
+#[test]
+fn sizes_that_are_not_known() {
+    let at =
+        names(vec![function("last", 0x1100, 0), function("first", 0x1000, 0), function("sized", 0x1080, 8)], vec![]);
+    assert_eq!(at(0x107f), "first");
+    assert_eq!(at(0x1088), "-");
+    // The last one ends with the page after its own.
+    assert_eq!((at(0x2fff), at(0x3000)), ("last".into(), "-".into()));
+}
+
+#[test]
+fn one_name_for_an_address() {
+    let local = |name| TestSymbol { bind: STB_LOCAL, ..function(name, 0x1000, 8) };
+    let weak = |name| TestSymbol { bind: STB_WEAK, ..function(name, 0x1000, 8) };
+    let global = |name| function(name, 0x1000, 8);
+    let best = |symtab, dynsym| names(symtab, dynsym)(0x1000);
+    assert_eq!(best(vec![weak("weak_and_long"), local("local")], vec![]), "local");
+    assert_eq!(best(vec![local("local_and_long"), global("global")], vec![]), "global");
+    assert_eq!(best(vec![global("__long_name"), global("_x"), global("y")], vec![]), "y");
+    assert_eq!(best(vec![global("free"), global("cfree@V_1"), global("cfre")], vec![]), "cfree@V_1");
+    assert_eq!(best(vec![global("first"), global("equal")], vec![]), "first");
+    assert_eq!(best(vec![function("sizeless_long", 0x1000, 0), local("l")], vec![]), "l");
+    assert_eq!(best(vec![weak("w")], vec![global("g")]), "g");
+}
+
+#[test]
+fn mangled_names_are_ranked_as_they_are_shown() {
+    // Longer while mangled, shorter when shown: `a::b` against `plain_name`.
+    let symtab = vec![function("_ZN1a1bERKSsS1_S1_S1_", 0x1000, 8), function("plain_name", 0x1000, 8)];
+    assert_eq!(names(symtab, vec![])(0x1000), "plain_name");
+    let local = TestSymbol { bind: STB_LOCAL, ..function("_ZN1aIiiiiiE1bEv", 0x1000, 8) };
+    let symtab = vec![local, function("g", 0x1000, 8), function("_ZN1gE", 0x1000, 8)];
+    assert_eq!(names(symtab, vec![])(0x1000), "g");
+    let symtab = vec![function("_ZN3FooC2Ev@@V", 0x1000, 8), function("_ZN3FooC1Ev", 0x1000, 8)];
+    assert_eq!(names(symtab, vec![])(0x1000), "_ZN3FooC2Ev@@V");
+}
+
+#[test]
+fn symbols_inside_symbols() {
+    let at =
+        names(vec![function("outer", 0x1000, 0x100), function("inner", 0x1040, 8), function("in2", 0x1042, 2)], vec![]);
+    let expected = ["outer", "inner", "in2", "inner", "outer", "-"];
+    assert_eq!([0x103f, 0x1041, 0x1043, 0x1044, 0x1048, 0x1100].map(at), expected);
+}
+
+#[test]
+fn what_is_in_memory_only_shadows_no_code() {
+    // Behind the data's bytes in memory lie other segments' bytes in the file.
+    let file = TestElf { symtab: vec![function("code", 0x1000, 0x100)], ..TestElf::default() };
+    let zeroed = TestSymbol { kind: STT_OBJECT, section: BSS, ..function("zeroed", 0x3900, 8) };
+    let mut with_bss = file.clone();
+    with_bss.symtab.push(zeroed);
+    let image = with_bss.image();
+    assert_eq!(table_of(&image, &image).lookup(0x3900).unwrap().name, b"zeroed");
+    let mut bytes = with_bss.build();
+    // Move the text segment and section to where .bss would be.
+    bytes[64 + 8..64 + 16].copy_from_slice(&0x3800_u64.to_le_bytes());
+    let image = Image::parse(Contents::Memory(bytes)).unwrap();
+    assert_eq!(table_of(&image, &image).lookup(0x3900), None);
+    assert_eq!(table_of(&image, &image).lookup(0x3800).unwrap().name, b"code");
+}
+
+#[test]
+fn a_debug_file_is_placed_by_the_file_that_was_mapped() {
+    let bias = 0x40_0000;
+    let symtab = vec![function("kept", 0x1100 + bias, 8)];
+    let runtime = TestElf { bias, dynsym: vec![function("open", 0x1000 + bias, 8)], ..TestElf::default() }.image();
+    let debug = TestElf { bias, symtab, debug_only: true, ..TestElf::default() }.image();
+    assert_eq!(table_of(&debug, &runtime).lookup(0x1104).unwrap().name, b"kept");
+}
+
+#[test]
+fn an_alias_knows_that_it_stands_for_an_indirect_function() {
+    let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
+    let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
+    let mut table = TableBuilder::new(true);
+    add_symbols(&image, &image, SHT_SYMTAB, &mut table).unwrap();
+    assert!(table.lookup_mut(0x1000).unwrap().ifunc);
+}
+
+#[test]
+fn build_id_and_debug_link() {
+    let file = TestElf { build_id: Some([9; 20]), debug_link: Some("x.debug"), ..TestElf::default() };
+    let image = file.image();
+    assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
+    assert_eq!(image.debug_link().unwrap(), b"x.debug");
+    let away = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
+    assert_eq!(away.debug_link(), None);
+}
+
+fn damaged() -> TestElf {
+    let symtab = vec![function("_ZN3FooC2Ev", 0x1000, 8), function("b", 0x1000, 8), function("c", 0x1004, 0)];
+    let dynsym = vec![function("d", 0x1100, 0)];
+    TestElf { symtab, dynsym, build_id: Some([1; 20]), debug_link: Some("l"), ..TestElf::default() }
+}
+
+/// Everything that is done with a file.
+fn use_all(bytes: Vec<u8>) {
+    if let Ok(image) = Image::parse(Contents::Memory(bytes)) {
+        image.debug_link();
+        let table = table_of(&image, &image);
+        for address in [0, 0x1000, 0x1006, 0x1100, u64::MAX] {
+            let _ = table.lookup(address);
+        }
+        table.iter().for_each(|symbol| assert!(symbol.name.len() < 1 << 20));
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_no_harm() {
+    let bytes = damaged().build();
+    for end in (0..200).chain((200..bytes.len()).step_by(61)).chain(bytes.len() - 1000..bytes.len()) {
+        use_all(bytes[..end].to_vec());
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_file_changed_anywhere_is_no_harm(changes in prop::collection::vec((0..2000_usize, any::<u8>()), 1..12)) {
+        let mut bytes = damaged().build();
+        // The headers in front, the tables behind.
+        let tables = bytes.len() - 1800;
+        for (at, byte) in changes {
+            let at = if at < 200 { at } else { tables + at - 200 };
+            bytes[at] = byte;
+        }
+        use_all(bytes);
+    }
+}
