@@ -12,7 +12,7 @@ use recrep_format::abi::{AttrFlags, ReadFormat};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::fallback::{self, Circumstances, Step};
+use crate::fallback::{self, Circumstances, GivenUp, Step};
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
@@ -98,12 +98,12 @@ fn open_one<K: Kernel>(
     messages: &Messages,
 ) -> Result<Option<OwnedFd>> {
     let mut trial = event.clone();
-    let mut notes = Vec::new();
+    let mut given_up = Vec::new();
     loop {
         let errno = match kernel.open(&trial.attr, place) {
             Ok(fd) => {
+                given_up.iter().for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
                 *event = trial;
-                notes.iter().for_each(|note| messages.note(note));
                 return Ok(Some(fd));
             }
             Err(errno) => errno,
@@ -114,9 +114,9 @@ fn open_one<K: Kernel>(
             return Ok(None);
         }
         match fallback::next(&trial, errno, with) {
-            Step::Retry { event: less, note } if !settled => {
+            Step::Retry { event: less, given_up: what } if !settled => {
                 trial = *less;
-                notes.extend(note);
+                given_up.extend(what);
             }
             Step::Retry { .. } => {
                 let why = crate::error::why_words(&errno.into());
@@ -293,3 +293,7 @@ fn unmappable(errno: Errno, pages: usize) -> String {
     };
     format!("cannot map rings of {pages} pages: {why}")
 }
+
+#[cfg(test)]
+#[path = "counters_tests.rs"]
+mod tests;

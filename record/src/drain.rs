@@ -77,6 +77,12 @@ impl Drain {
     }
 }
 
+/// Whether a ring has filled up so far again that the next round should not wait for the kernel's wakeup at one half.
+#[must_use]
+pub fn is_pressing(rings: &[Ring]) -> bool {
+    rings.iter().any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
+}
+
 /// A record that is its header.
 pub(crate) fn marker(body: Body<'_>) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);

@@ -21,15 +21,57 @@ pub struct Circumstances<'a> {
 /// What to do about a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask for this instead; once it works, say `note` if there is one.
+    /// Ask for this instead; once it works, [`GivenUp::note`] is said.
     Retry {
         /// The event as it is to be now.
         event: Box<PlannedEvent>,
-        /// What the user must know about the change.
-        note: Option<String>,
+        /// What was given up, where the user must know of it.
+        given_up: Option<GivenUp>,
     },
     /// There is nothing else to try: what was tried, why not, and what would help.
     GiveUp(String),
+}
+
+/// Something asked for that the kernel did not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// The cycle counter, for the clock.
+    Cycles,
+    /// The kernel, for user space.
+    Kernel,
+    /// The kernel's count of lost samples.
+    LostCount,
+}
+
+impl GivenUp {
+    /// What the user must know: `asked` became `given`.
+    #[must_use]
+    pub fn note(self, asked: &PlannedEvent, given: &PlannedEvent, with: Circumstances<'_>) -> String {
+        match self {
+            Self::Cycles => {
+                format!("this machine has no counter for {}: sampling {} instead", asked.full_name(), given.name)
+            }
+            Self::Kernel => format!(
+                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which keeps the kernel from users without \
+                 CAP_PERFMON{}",
+                given.full_name(),
+                with.paranoid,
+                if is_of_kernel_only(given) {
+                    "; this event happens in the kernel, so there will be no samples of it"
+                } else {
+                    ""
+                },
+            ),
+            Self::LostCount => {
+                "this kernel does not count lost samples (Linux 6.0 does); LOST records tell of losses".to_owned()
+            }
+        }
+    }
+}
+
+fn is_of_kernel_only(event: &PlannedEvent) -> bool {
+    event.attr.kind == EventType::SOFTWARE
+        && matches!(event.attr.config, sw::CONTEXT_SWITCHES | sw::CPU_MIGRATIONS | sw::CGROUP_SWITCHES)
 }
 
 /// The answer to `errno` for `event`.
@@ -42,8 +84,8 @@ pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>
         .unwrap_or_else(|| Step::GiveUp(advice(event, errno, circumstances)))
 }
 
-fn retry(event: PlannedEvent, note: Option<String>) -> Option<Step> {
-    Some(Step::Retry { event: Box::new(event), note })
+fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Step> {
+    Some(Step::Retry { event: Box::new(event), given_up })
 }
 
 /// `P`: as exact as the machine can, so one level less.
@@ -62,14 +104,13 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     let cycles = attr.kind == EventType::HARDWARE && attr.config == hw::CPU_CYCLES;
     (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV)).then_some(())?;
     let mut event = event.clone();
-    let note = format!("this machine has no counter for {}: sampling cpu-clock instead", event.full_name());
     event.attr.kind = EventType::SOFTWARE;
     event.attr.config = sw::CPU_CLOCK;
     event.attr.flags = event.attr.flags.with_precise_ip(0);
     event.name = "cpu-clock".to_owned();
     event.modifiers.retain(|c| !matches!(c, 'p' | 'P'));
     event.max_precise = false;
-    retry(event, Some(note))
+    retry(event, Some(GivenUp::Cycles))
 }
 
 /// Who may not sample the kernel may still sample user space.
@@ -83,17 +124,7 @@ fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Opt
     let mut event = event.clone();
     event.attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
     event.modifiers = format!("u{}", event.modifiers.replace(['u', 'k', 'h'], ""));
-    let in_kernel = event.attr.kind == EventType::SOFTWARE
-        && matches!(event.attr.config, sw::CONTEXT_SWITCHES | sw::CPU_MIGRATIONS | sw::CGROUP_SWITCHES);
-    let blind =
-        if in_kernel { "; this event happens in the kernel only, so there will be no samples of it" } else { "" };
-    let note = format!(
-        "sampling user space only ({}): kernel.perf_event_paranoid is {}, which keeps the kernel from users without \
-         CAP_PERFMON{blind}",
-        event.full_name(),
-        with.paranoid
-    );
-    retry(event, Some(note))
+    retry(event, Some(GivenUp::Kernel))
 }
 
 /// What kernels learnt after perf_event_open: given up newest first.
@@ -104,10 +135,7 @@ fn older_kernel(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     // Linux 6.0, 5.1 and 5.0.
     if attr.read_format.contains(ReadFormat::LOST) {
         attr.read_format -= ReadFormat::LOST;
-        return retry(
-            event,
-            Some("this kernel does not count lost samples (Linux 6.0 does); LOST records tell of losses".to_owned()),
-        );
+        return retry(event, Some(GivenUp::LostCount));
     }
     for newer in [AttrFlags::KSYMBOL, AttrFlags::BPF_EVENT] {
         if attr.flags.contains(newer) {

@@ -19,14 +19,18 @@ fn settle(
     refuse: impl Fn(&PlannedEvent) -> Option<Errno>,
 ) -> Result<(PlannedEvent, Vec<String>), String> {
     let (mut event, target) = first(line);
-    let mut notes = Vec::new();
+    let with = Circumstances { target: &target, paranoid };
+    let (asked, mut changes) = (event.clone(), Vec::new());
     for _ in 0..20 {
-        let Some(errno) = refuse(&event) else { return Ok((event, notes)) };
-        match next(&event, errno, Circumstances { target: &target, paranoid }) {
-            Step::Retry { event: better, note } => {
+        let Some(errno) = refuse(&event) else {
+            let notes = changes.iter().map(|c: &GivenUp| c.note(&asked, &event, with)).collect();
+            return Ok((event, notes));
+        };
+        match next(&event, errno, with) {
+            Step::Retry { event: better, given_up } => {
                 assert_ne!(*better, event, "a step must change something");
                 event = *better;
-                notes.extend(note);
+                changes.extend(given_up);
             }
             Step::GiveUp(advice) => return Err(advice),
         }

@@ -134,9 +134,11 @@ impl Ring {
         let in_first = length.min(self.data_size - start);
         // SAFETY: the data area begins one page into the mapping and is `data_size` long.
         let data = unsafe { self.base.add(self.page_size) };
+        // SAFETY: `start` is below `data_size`.
+        let at_tail = unsafe { data.add(start) };
         // SAFETY: `start + in_first` is at most `data_size`. The kernel does not write between data_tail and
         // data_head, and data_tail cannot move while the slice borrows `self` (`release` takes `&mut self`).
-        let first = unsafe { std::slice::from_raw_parts(data.add(start).as_ptr(), in_first) };
+        let first = unsafe { std::slice::from_raw_parts(at_tail.as_ptr(), in_first) };
         // SAFETY: what is left is at most `start` bytes from the start of the data area; otherwise as above.
         let second = unsafe { std::slice::from_raw_parts(data.as_ptr(), length - in_first) };
         Ok(Pending { first, second, head })

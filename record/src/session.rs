@@ -8,7 +8,7 @@ use recrep_format::record::{Body, LostSamples, Record, Trailer};
 
 use crate::config::Config;
 use crate::counters::{self, Counters};
-use crate::drain::Drain;
+use crate::drain::{self, Drain};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -81,7 +81,7 @@ impl<K: Kernel> Recording<'_, K> {
             return Err(error);
         }
         self.drain_until_the_end(rings, &mut drain, &mut output, workload)?;
-        self.finish(drain, output, image.as_ref())
+        self.finish(&drain.tally, output, image.as_ref())
     }
 
     fn entries(&self) -> Vec<AttrEntry> {
@@ -136,7 +136,9 @@ impl<K: Kernel> Recording<'_, K> {
         let mut waiter = Waiter::new(self.signals, self.counters)?;
         let attached = matches!(self.config.target, Target::Processes(_) | Target::Threads(_));
         loop {
-            let woken = waiter.wait()?;
+            // A round before each wait: what came before the waiter was made does not wake it any more.
+            drain.round(rings, output)?;
+            let woken = waiter.wait(!drain::is_pressing(rings))?;
             if woken.child {
                 self.signals.clear_child();
             }
@@ -144,7 +146,6 @@ impl<K: Kernel> Recording<'_, K> {
             if woken.stop || ended || (attached && woken.all_ended) {
                 break;
             }
-            drain.round(rings, output)?;
         }
         self.counters.disable(self.kernel)?;
         drain.round(rings, output)?;
@@ -152,10 +153,10 @@ impl<K: Kernel> Recording<'_, K> {
     }
 
     /// What was lost, build IDs, features, the last line.
-    fn finish(&self, drain: Drain, mut output: Output, image: Option<&KernelImage>) -> Result<u8> {
-        let mut counts = drain.tally.counts;
+    fn finish(&self, tally: &Tally, mut output: Output, image: Option<&KernelImage>) -> Result<u8> {
+        let mut counts = tally.counts;
         counts.lost_samples += self.write_lost(&mut output)?;
-        let ids = buildid::collect(&drain.tally.modules, image);
+        let ids = buildid::collect(&tally.modules, image);
         let features = features::collect(self.config, self.machine, self.counters, &counts, &ids);
         let length = output.finish(&features)?;
         self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));

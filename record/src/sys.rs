@@ -38,8 +38,9 @@ const DIRECTION: (u32, u32) = (0, 2 << 30);
 const IOC_ENABLE: libc::Ioctl = (DIRECTION.0 | 0x2400) as libc::Ioctl;
 const IOC_DISABLE: libc::Ioctl = (DIRECTION.0 | 0x2401) as libc::Ioctl;
 const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
+const POINTER_SIZE: u32 = usize::BITS / 8;
 /// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
-const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | (size_of::<*mut u64>() as u32) << 16) as libc::Ioctl;
+const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc::Ioctl;
 
 /// The kernel that this process runs on.
 #[derive(Clone, Copy, Debug, Default)]

@@ -58,13 +58,14 @@ impl<'a> Waiter<'a> {
         make().map_err(|e| Error::io("cannot wait for the rings", e))
     }
 
-    /// Waits.
+    /// Waits; or only looks, unless `block`.
     ///
     /// # Errors
     /// The system's refusal.
-    pub fn wait(&mut self) -> Result<Woken> {
+    pub fn wait(&mut self, block: bool) -> Result<Woken> {
         let mut events = Vec::with_capacity(64);
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+        let timeout = (!block).then(rustix::event::Timespec::default);
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("cannot wait for the rings", e)),
         }

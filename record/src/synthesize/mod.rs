@@ -92,7 +92,8 @@ impl<'a> Synthesizer<'a> {
 
     fn mmap(&mut self, pid: u32, map: &maps::Mapping<'_>) -> Result<()> {
         let code = map.is_code();
-        if !code && !(self.with_data && map.is_readable()) {
+        let wanted = code || (self.with_data && map.is_readable());
+        if !wanted {
             return Ok(());
         }
         let (id, name) = (map.file, map.name());

@@ -1,0 +1,135 @@
+//! The counters over a kernel that is not there: what is opened where, and what is done about refusals.
+
+use std::cell::RefCell;
+use std::os::fd::AsRawFd;
+
+use recrep_format::attr::Attr;
+
+use super::*;
+use crate::messages::Verbosity;
+use crate::ring::fake::FakeRing;
+
+/// A kernel that opens what `refuse` lets it, and remembers.
+#[derive(Default)]
+struct FakeKernel {
+    refuse: Option<fn(&Attr, Place) -> Option<Errno>>,
+    /// The most pages of all rings together.
+    budget: Option<usize>,
+    opened: RefCell<Vec<(i32, Attr, Place)>>,
+    redirected: RefCell<Vec<(i32, i32)>>,
+    enabled: RefCell<Vec<i32>>,
+    mapped: RefCell<usize>,
+}
+
+impl Kernel for FakeKernel {
+    fn open(&self, attr: &Attr, place: Place) -> Result<OwnedFd, Errno> {
+        if let Some(errno) = self.refuse.and_then(|refuse| refuse(attr, place)) {
+            return Err(errno);
+        }
+        let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
+        self.opened.borrow_mut().push((fd.as_raw_fd(), attr.clone(), place));
+        Ok(fd)
+    }
+    fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
+        Ok(1000 + u64::try_from(counter.as_raw_fd()).unwrap())
+    }
+    fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.enabled.borrow_mut().push(counter.as_raw_fd());
+        Ok(())
+    }
+    fn disable(&self, _: BorrowedFd<'_>) -> Result<(), Errno> {
+        Ok(())
+    }
+    fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.redirected.borrow_mut().push((counter.as_raw_fd(), to.as_raw_fd()));
+        Ok(())
+    }
+    fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
+        let id = self.id(counter)?;
+        numbers.copy_from_slice(&[77, id, if id % 2 == 0 { 5 } else { 0 }]);
+        Ok(3)
+    }
+    fn map(&self, _: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno> {
+        if self.budget.is_some_and(|budget| *self.mapped.borrow() + pages > budget) {
+            *self.mapped.borrow_mut() = 0;
+            return Err(Errno::PERM);
+        }
+        *self.mapped.borrow_mut() += pages;
+        Ok(FakeRing::new(pages as u64).map())
+    }
+}
+
+fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
+    let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
+    let config = crate::args::parse(args).unwrap();
+    let machine = Machine { page_size: 4096, online: vec![0, 3], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let plan = crate::plan::plan(&config, &machine).unwrap();
+    let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+    open(kernel, &plan, threads, (&config.target, &machine), &messages)
+}
+
+#[test]
+fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
+    let kernel = FakeKernel::default();
+    let counters = opened(&kernel, "-p 7 -e cpu-clock", &[Some(7), Some(8)]).unwrap();
+    // cpu-clock and the tracking dummy, two threads, two CPUs.
+    assert_eq!(counters.all.len(), 8);
+    assert_eq!(counters.rings.len(), 2);
+    let owners: Vec<_> = counters.owners.iter().map(|i| counters.all[*i].place).collect();
+    assert_eq!(owners, [Place { thread: Some(7), cpu: 0 }, Place { thread: Some(7), cpu: 3 }]);
+    assert_eq!(kernel.redirected.borrow().len(), 6);
+    let cpu_of = |fd: i32| kernel.opened.borrow().iter().find(|o| o.0 == fd).unwrap().2.cpu;
+    assert!(kernel.redirected.borrow().iter().all(|(from, to)| cpu_of(*from) == cpu_of(*to)));
+    assert_eq!(counters.ids(0).len(), 4);
+    assert_eq!(Some(counters.tracking_id()), counters.ids(1).first().copied());
+}
+
+#[test]
+fn only_counters_that_wait_are_started() {
+    let kernel = FakeKernel::default();
+    opened(&kernel, "-a -e cpu-clock", &[None]).unwrap().enable(&kernel).unwrap();
+    assert_eq!(kernel.enabled.borrow().len(), 2);
+}
+
+#[test]
+fn a_refusal_is_settled_once_and_then_asked_for_everywhere() {
+    fn no_hardware(attr: &Attr, _: Place) -> Option<Errno> {
+        (attr.kind.0 == 0).then_some(Errno::NOENT)
+    }
+    let kernel = FakeKernel { refuse: Some(no_hardware), ..FakeKernel::default() };
+    let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
+    assert_eq!(counters.events[0].full_name(), "cpu-clock");
+    assert!(kernel.opened.borrow().iter().all(|(_, attr, _)| *attr == counters.events[0].attr));
+    assert!(counters.sees_kernel());
+}
+
+#[test]
+fn threads_that_ended_meanwhile_are_passed_over() {
+    fn ended(_: &Attr, place: Place) -> Option<Errno> {
+        (place.thread == Some(8)).then_some(Errno::SRCH)
+    }
+    let kernel = FakeKernel { refuse: Some(ended), ..FakeKernel::default() };
+    assert_eq!(opened(&kernel, "-p 7 -e cpu-clock", &[Some(8), Some(7)]).unwrap().all.len(), 4);
+    let error = opened(&kernel, "-p 8 -e cpu-clock", &[Some(8)]).unwrap_err();
+    assert!(error.to_string().contains("it has ended"), "{error}");
+}
+
+#[test]
+fn rings_are_halved_until_they_fit_the_budget() {
+    let kernel = FakeKernel { budget: Some(70), ..FakeKernel::default() };
+    let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
+    let page = rustix::param::page_size();
+    assert_eq!(counters.rings.iter().map(Ring::size).collect::<Vec<_>>(), [32 * page, 32 * page]);
+    let none = FakeKernel { budget: Some(0), ..FakeKernel::default() };
+    let message = opened(&none, "x", &[Some(7)]).unwrap_err().to_string();
+    assert!(message.contains("perf_event_mlock_kb"), "{message}");
+}
+
+#[test]
+fn losses_are_told_by_counter() {
+    let kernel = FakeKernel::default();
+    let counters = opened(&kernel, "-a -e cpu-clock", &[None]).unwrap();
+    let lost = counters.lost(&kernel).unwrap();
+    let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
+    assert_eq!(lost, odd);
+}
