@@ -15,8 +15,8 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
-use super::Refusal;
 use super::file::Contents;
+use super::outcome::Refusal;
 
 /// A file's shape.
 #[derive(Debug)]

@@ -18,8 +18,8 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, Sym};
 
-use super::Refusal;
 use super::elf::{self, Class, Image, Section};
+use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 
 /// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), placed in `runtime`. Ends the round.

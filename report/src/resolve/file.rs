@@ -12,7 +12,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::Refusal;
+use super::outcome::Refusal;
 
 /// A file, or bytes that stand for one.
 #[derive(Debug)]

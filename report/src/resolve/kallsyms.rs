@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use super::Refusal;
 use super::module::Reference;
+use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 
 /// The list, parsed: sorted and with ends, not yet split by module.

@@ -13,9 +13,10 @@ use super::elf;
 use super::file;
 use super::kallsyms::Kallsyms;
 use super::locate;
-use super::resolver::same;
+use super::module::{Module, ModuleKind, same_build_id};
+use super::options::SymbolOptions;
+use super::outcome::{Outcome, Refusal, Source};
 use super::table::SymbolTable;
-use super::{Module, ModuleKind, Outcome, Refusal, Source, SymbolOptions};
 
 /// What is known of kernels; each list is parsed once.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Kernel {
     pub(super) fn is_running(&self, recorded: Option<&BuildId>) -> Result<(), Refusal> {
         let Some(&recorded) = recorded else { return Ok(()) };
         match self.running_build_id() {
-            Some(found) if same(&recorded, &found) => Ok(()),
+            Some(found) if same_build_id(&recorded, &found) => Ok(()),
             Some(found) => Err(Refusal::OtherKernel { recorded, found }),
             None => Err(Refusal::UnknownKernel { recorded }),
         }
@@ -80,7 +81,7 @@ impl Kernel {
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         if let (Some(recorded), Some(found)) = (module.build_id, running)
-            && !same(&recorded, &found)
+            && !same_build_id(&recorded, &found)
         {
             return Err(Refusal::BuildIdMismatch { recorded, found });
         }

@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::build_id::BuildId;
 
-use super::{Module, Source, SymbolOptions};
+use super::module::Module;
+use super::options::SymbolOptions;
+use super::outcome::Source;
 
 /// Where distributions keep separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";

@@ -1,8 +1,8 @@
 //! From a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vdso / perfmap ──► SymbolTable
-//!   (identity)   (once each)      (where may    (one file per source)              (sorted starts)
+//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vdso / perf_map ──► SymbolTable
+//!   (identity)   (once each)      (where may    (one file per source)               (sorted starts)
 //!                                  symbols be?)
 //!                    │
 //!                    └────────► Outcome: every place that was tried, and what came of it
@@ -17,11 +17,12 @@
 //! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. That is an offset in the mapped file, the one
 //!   thing that both the kernel's `MMAP` records and an ELF file's program headers speak of, so position-independent
 //!   and fixed executables need no distinction.
+//! * [`Addressing::ImageOffset`]: look up `ip - map.start` (`[vdso]`, whose records have a page offset that means nothing).
 //! * [`Addressing::Absolute`]: look up the sampled address itself (kernel, kernel modules, JIT maps).
 //!
 //! # Which name
-//! The rules are those of `perf report`, so that a profile reads the same in both: which symbols count ([`elf`]),
-//! where a symbol without size ends and which of several names for one address is shown ([`table`]), how names of
+//! The rules are those of `perf report`, so that a profile reads the same in both: which symbols count (`elf_symbols`),
+//! where a symbol without size ends and which of several names for one address is shown (`table`), how names of
 //! C++ and Rust are spelt ([`demangle`]).
 //!
 //! Nothing in here fails: a module whose symbols cannot be had is [`Loaded`] with an empty table and an [`Outcome`]
@@ -40,6 +41,7 @@ mod kallsyms;
 mod kernel;
 mod locate;
 mod module;
+mod options;
 mod outcome;
 mod perf_map;
 mod resolver;
@@ -51,7 +53,8 @@ mod test_elf;
 mod vdso;
 
 pub use module::{Addressing, Module, ModuleKind, Reference};
+pub use options::SymbolOptions;
 pub use outcome::{Attempt, Outcome, Refusal, Source};
 pub use recrep_format::build_id::BuildId;
-pub use resolver::{Loaded, Resolver, SymbolOptions};
+pub use resolver::{Loaded, Resolver};
 pub use table::{Symbol, SymbolId, SymbolTable};

@@ -187,6 +187,12 @@ impl Module {
     }
 }
 
+/// Whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder tells how many count, so
+/// zeros at the end say nothing.
+pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
+    a.padded() == b.padded()
+}
+
 /// Memory that no file is behind.
 fn is_anonymous(path: &[u8]) -> bool {
     path.is_empty()

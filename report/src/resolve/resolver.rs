@@ -11,22 +11,11 @@ use rustc_hash::FxHashMap;
 use super::elf::Image;
 use super::file::{self, Contents};
 use super::kernel::Kernel;
+use super::module::{Module, ModuleKind, same_build_id};
+use super::options::SymbolOptions;
+use super::outcome::{Outcome, Refusal, Source};
 use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder};
-use super::{Module, ModuleKind, Outcome, Refusal, Source};
 use super::{demangle, elf_plt, elf_symbols, locate, perf_map, vdso};
-
-/// What the user asked for.
-#[derive(Clone, Debug)]
-pub struct SymbolOptions {
-    /// The directory that holds the recorded machine's files, in place of `/`. This machine's kernel is not used then.
-    pub symfs: Option<PathBuf>,
-    /// A copy of the recorded kernel's `/proc/kallsyms`.
-    pub kallsyms: Option<PathBuf>,
-    /// The directory in which recorders keep copies by build ID; `~/.debug` by habit.
-    pub build_id_dir: Option<PathBuf>,
-    /// Whether names are shown as people write them.
-    pub demangle: bool,
-}
 
 /// Loads modules and keeps them.
 #[derive(Debug)]
@@ -47,20 +36,6 @@ pub struct Loaded {
     /// Every place that was tried.
     pub outcome: Outcome,
     demangle: bool,
-}
-
-impl Default for SymbolOptions {
-    fn default() -> Self {
-        Self { symfs: None, kallsyms: None, build_id_dir: None, demangle: true }
-    }
-}
-
-impl SymbolOptions {
-    /// The defaults, with the build ID directory of the user whose home this is.
-    #[must_use]
-    pub fn of_home(home: Option<&Path>) -> Self {
-        Self { build_id_dir: home.map(|home| home.join(".debug")), ..Self::default() }
-    }
 }
 
 impl Loaded {
@@ -147,35 +122,35 @@ impl Resolver {
                 Err(refusal) => outcome.add(Source::Path, path, Err(refusal)),
             }
         }
-        let mut keeper = None;
-        let has_symtab = |image: &Image| image.section_of_kind(SHT_SYMTAB).is_some();
-        if !runtime.as_ref().is_some_and(|(.., image)| has_symtab(image)) {
-            let link = runtime.as_ref().and_then(|(.., image)| image.debug_link()).unwrap_or_default();
-            let mut places = Vec::new();
-            if !link.is_empty() {
-                places = locate::debug_link(module, &link, &self.options);
-            }
-            // Without a recorded build ID, that of the file at the recorded path finds its debug file.
-            let identity = Module {
-                build_id: module.build_id.or_else(|| runtime.as_ref().and_then(|(.., image)| image.build_id)),
-                ..module.clone()
-            };
-            places.extend(locate::elsewhere(&identity, &self.options));
-            for (source, path) in places {
-                match open_image(&path, identity.build_id.as_ref()) {
-                    Ok(image) if has_symtab(&image) => {
-                        keeper = Some((source, path, image));
-                        break;
-                    }
-                    Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
-                        runtime = Some((source, path, image));
-                    }
-                    Ok(_) => outcome.add(source, path, Err(Refusal::NoSymbols)),
-                    Err(refusal) => outcome.add(source, path, Err(refusal)),
+        let keeper = match &runtime {
+            Some((.., image)) if has_symtab(image) => None,
+            _ => self.find_keeper(module, &mut runtime, outcome),
+        };
+        self.build(runtime.as_ref(), keeper.as_ref(), outcome)
+    }
+
+    /// The file that has the symbols of a stripped or missing one. If it is missing, what stands for it as the mapped
+    /// file may turn up on the way.
+    fn find_keeper(&self, module: &Module, runtime: &mut Option<Place>, outcome: &mut Outcome) -> Option<Place> {
+        let found = runtime.as_ref().map(|(.., image)| image);
+        // Without a recorded build ID, that of the file at the recorded path finds its debug file.
+        let build_id = module.build_id.or_else(|| found?.build_id);
+        let mut places = Vec::new();
+        if let Some(link) = found.and_then(Image::debug_link) {
+            places = locate::debug_link(module, &link, &self.options);
+        }
+        places.extend(locate::elsewhere(&Module { build_id, ..module.clone() }, &self.options));
+        for (source, path) in places {
+            match open_image(&path, build_id.as_ref()) {
+                Ok(image) if has_symtab(&image) => return Some((source, path, image)),
+                Ok(image) if runtime.is_none() && image.section_of_kind(SHT_DYNSYM).is_some() => {
+                    *runtime = Some((source, path, image));
                 }
+                Ok(_) => outcome.add(source, path, Err(Refusal::NoSymbols)),
+                Err(refusal) => outcome.add(source, path, Err(refusal)),
             }
         }
-        self.build(runtime.as_ref(), keeper.as_ref(), outcome)
+        None
     }
 
     /// A table of what the mapped file and the one that keeps its symbols have, the latter going first.
@@ -238,6 +213,10 @@ impl Resolver {
 
 type Place = (Source, PathBuf, Image);
 
+fn has_symtab(image: &Image) -> bool {
+    image.section_of_kind(SHT_SYMTAB).is_some()
+}
+
 /// Adds a file's symbols, then its dynamic ones. One damaged table does not spoil the other.
 fn add_tables(image: &Image, runtime: &Image, table: &mut TableBuilder) -> Result<usize, Refusal> {
     let mut sum = 0;
@@ -261,13 +240,7 @@ fn checked_image(contents: Contents, recorded: Option<&BuildId>) -> Result<Image
     match (recorded.copied(), image.build_id) {
         (None, _) => Ok(image),
         (Some(recorded), None) => Err(Refusal::NoBuildId { recorded }),
-        (Some(recorded), Some(found)) if same(&recorded, &found) => Ok(image),
+        (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => Ok(image),
         (Some(recorded), Some(found)) => Err(Refusal::BuildIdMismatch { recorded, found }),
     }
-}
-
-/// Whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder tells how many count, so
-/// zeros at the end say nothing.
-pub(super) fn same(a: &BuildId, b: &BuildId) -> bool {
-    a.padded() == b.padded()
 }

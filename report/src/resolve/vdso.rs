@@ -6,8 +6,8 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::Refusal;
 use super::file::Contents;
+use super::outcome::Refusal;
 
 /// More than any kernel's image has.
 const LIMIT: u64 = 1 << 20;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
-use super::Bounded;
+use super::bounded::Bounded;
 
 /// Puts the text for `name` in place of `text`; says `false` if it is no C++ name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {

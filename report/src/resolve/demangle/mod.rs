@@ -7,13 +7,13 @@
 //! Mangled names are input. A short one can stand for a long text (each substitution may double it), so the text is
 //! bounded: what would be longer stays mangled.
 
+mod bounded;
 mod cpp;
 
 use std::borrow::Cow;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
-/// The longest text that a name may become.
-const LIMIT: usize = 1 << 16;
+use bounded::Bounded;
 
 /// What perf appends to the names of entries in a procedure linkage table.
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
@@ -93,19 +93,6 @@ fn rust_hash_end(name: &[u8]) -> Option<usize> {
     })
 }
 
-/// A text that refuses to grow past [`LIMIT`].
-struct Bounded<'a>(&'a mut String);
-
-impl Write for Bounded<'_> {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
-        if self.0.len() + part.len() > LIMIT {
-            return Err(fmt::Error);
-        }
-        self.0.push_str(part);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,7 +138,7 @@ mod tests {
             bomb.push_str(&format!("1pI{before}{before}E"));
         }
         bomb.push_str("Evv");
-        assert!(shown(&bomb).len() <= LIMIT + bomb.len());
+        assert!(shown(&bomb).len() <= bounded::LIMIT + bomb.len());
     }
 
     fn radix36(number: u32) -> char {

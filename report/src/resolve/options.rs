@@ -1,0 +1,30 @@
+//! What the user may say about where symbols come from.
+
+use std::path::{Path, PathBuf};
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct SymbolOptions {
+    /// The directory that holds the recorded machine's files, in place of `/`. This machine's kernel is not used then.
+    pub symfs: Option<PathBuf>,
+    /// A copy of the recorded kernel's `/proc/kallsyms`.
+    pub kallsyms: Option<PathBuf>,
+    /// The directory in which recorders keep copies by build ID; `~/.debug` by habit.
+    pub build_id_dir: Option<PathBuf>,
+    /// Whether names are shown as people write them.
+    pub demangle: bool,
+}
+
+impl Default for SymbolOptions {
+    fn default() -> Self {
+        Self { symfs: None, kallsyms: None, build_id_dir: None, demangle: true }
+    }
+}
+
+impl SymbolOptions {
+    /// The defaults, with the build ID directory of the user whose home this is.
+    #[must_use]
+    pub fn of_home(home: Option<&Path>) -> Self {
+        Self { build_id_dir: home.map(|home| home.join(".debug")), ..Self::default() }
+    }
+}
