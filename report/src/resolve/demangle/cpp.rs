@@ -10,6 +10,9 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 use super::bounded::Bounded;
 
+/// Rewriting looks at some parts again and again, so what is longer than any real name is left as the demangler has it.
+const LONGEST_REWRITTEN: usize = 1 << 14;
+
 /// Puts the text for `name` in place of `text`; says `false` if it is no C++ name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
@@ -31,11 +34,11 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
             }
         }
     };
-    if written {
+    if written && text.len() <= LONGEST_REWRITTEN {
         spell_tables(text);
         spell_literals(text);
         spell_empty_packs(text);
-        spell_function_types(text);
+        spell_functions(text);
     }
     written
 }
@@ -156,18 +159,48 @@ fn spell_empty_packs(text: &mut String) {
     }
 }
 
-/// A function type as a template's argument has a space before its parameters: `function<vector<int> (int)>`.
-fn spell_function_types(text: &mut String) {
+/// Functions as arguments of templates: a type has a space before its parameters (`function<A<int> (int)>`), an address
+/// has parentheses around the function (`traverse<&(visit(int))>`). Both are told from other parentheses by what comes
+/// after them: the end of an argument.
+fn spell_functions(text: &mut String) {
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find(">(")) {
-        let opening = from + at + 1;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find('(')) {
+        let opening = from + at;
         from = opening + 1;
-        let is_operator = text.get(..opening).is_some_and(|before| before.ends_with("operator>"));
-        let after = text.get(opening..).and_then(past_closing).unwrap_or_default();
-        if !is_operator && after.starts_with(['>', ',']) {
+        let (before, rest) = text.split_at(opening);
+        let Some(after) = past_closing(rest).filter(|after| after.starts_with(['>', ','])) else { continue };
+        let closing = text.len() - after.len();
+        let name = name_at_end(before);
+        let is_word = name.ends_with(|last: char| last == '_' || last == '>' || last.is_ascii_alphanumeric());
+        if !is_word || ["decltype", "sizeof", "alignof", "noexcept"].contains(&name) || name.contains("operator") {
+            continue;
+        }
+        let start = opening - name.len();
+        if before.get(..start).is_some_and(|before| before.ends_with('&')) {
+            text.insert(closing, ')');
+            text.insert(start, '(');
+            from += 1;
+        } else {
             text.insert(opening, ' ');
         }
     }
+}
+
+/// The qualified name that `text` ends with, template arguments and all.
+fn name_at_end(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut start = text.len();
+    for (at, byte) in text.bytes().enumerate().rev() {
+        match byte {
+            b'>' => depth += 1,
+            b'<' if depth == 0 => break,
+            b'<' => depth -= 1,
+            _ if depth > 0 || byte == b'_' || byte == b':' || byte == b'~' || byte.is_ascii_alphanumeric() => {}
+            _ => break,
+        }
+        start = at;
+    }
+    text.get(start..).unwrap_or_default()
 }
 
 /// What follows the parenthesis that closes the one `text` starts with.
@@ -220,9 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn function_types() {
+    fn functions_as_arguments() {
         assert_eq!(shown("_ZN1FIFN1a1bIiEEiEE4swapEv"), "F<a::b<int> (int)>::swap");
+        assert_eq!(shown("_ZN1FIFN1a1bEmEE4swapEv"), "F<a::b (unsigned long)>::swap");
         assert_eq!(shown("_ZN1FIFviEE4swapEv"), "F<void (int)>::swap");
+        assert_eq!(shown("_Z1tIXadL_Z1fiEEEvv"), "t<&(f(int))>");
+        assert_eq!(shown("_ZZ1gIiEvT_ENKUliE_clEi"), "g<int>(int)::{lambda(int)#1}::operator()");
     }
 
     #[test]
