@@ -22,7 +22,7 @@ use crate::tally::Tally;
 use crate::target::{Target, Task};
 use crate::wait::Waiter;
 use crate::workload::Workload;
-use crate::{buildid, features};
+use crate::{buildid, features, synthesize};
 
 /// Records, and gives the exit status.
 ///
@@ -120,7 +120,7 @@ impl<K: Kernel> Recording<'_, K> {
             (Target::Processes(_) | Target::Threads(_), _) => Scope::These(tasks.to_vec()),
             _ => Scope::All,
         };
-        synthesizer.tasks(&scope)?;
+        synthesize::tasks(&mut synthesizer, &scope)?;
         synthesizer.finish()?;
         Ok(image)
     }

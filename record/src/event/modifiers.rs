@@ -4,7 +4,7 @@ use std::fmt;
 
 use recrep_format::abi::AttrFlags;
 
-use super::SpecError;
+use super::error::SpecError;
 
 /// What the letters after the colon ask for. None of `u k h`: all three; none of `G H`: the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

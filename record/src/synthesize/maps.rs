@@ -47,7 +47,7 @@ impl<'a> Mapping<'a> {
             prot: bit(*r, b'r', READ) | bit(*w, b'w', WRITE) | bit(*x, b'x', EXEC),
             flags: if *s == b's' { SHARED } else { PRIVATE },
             pgoff,
-            file: super::file_id(u32::try_from(maj).ok()?, u32::try_from(min).ok()?, ino),
+            file: FileId { maj: u32::try_from(maj).ok()?, min: u32::try_from(min).ok()?, ino },
             path: rest.get(spaces..)?,
         })
     }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
 
-use super::Synthesizer;
 use super::maps::Mapping;
+use super::writer::Synthesizer;
 use crate::error::Result;
 use crate::target::Task;
 
@@ -62,7 +62,11 @@ impl Proc {
     }
 }
 
-pub(super) fn walk(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
+/// Writes tasks that run, and the mappings of their processes. Tasks that end while they are looked at are left out.
+///
+/// # Errors
+/// What writing gives.
+pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
     let mut proc = Proc::default();
     match scope {
         Scope::Child(pid) => {
