@@ -134,8 +134,13 @@ impl FeatureWriter {
     pub fn add<'a, F: Feature<'a>>(&mut self, feature: &F) -> &mut Self {
         let mut e = Encoder::new(self.endian);
         feature.encode(&mut e);
-        self.parts.retain(|(id, _)| *id != F::ID);
-        self.parts.push((F::ID, e.into_bytes()));
+        self.add_bytes(F::ID, e.into_bytes())
+    }
+
+    /// Adds a feature that is encoded already: copied from another file, say.
+    pub fn add_bytes(&mut self, id: FeatureId, bytes: Vec<u8>) -> &mut Self {
+        self.parts.retain(|(have, _)| *have != id);
+        self.parts.push((id, bytes));
         self
     }
 }
