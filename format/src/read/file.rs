@@ -209,6 +209,15 @@ fn data_section(file: &[u8], header: &FileHeader, warnings: &mut Vec<Warning>) -
     Section { offset: offset.min(len), size: size.min(there) }
 }
 
+/// The bitmap of the features. It is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves
+/// the halves of each word the other way round. HOSTNAME, which perf always writes, tells.
+fn feature_words(header: &FileHeader, endian: Endian) -> [u64; 4] {
+    let has_host = |words: [u64; 4]| FeatureId::in_bitmap(words).any(|id| id == FeatureId::HOSTNAME);
+    let halves = header.features.map(|word| word.rotate_left(32));
+    let swapped = endian == Endian::Big && !has_host(header.features) && has_host(halves);
+    if swapped { halves } else { header.features }
+}
+
 /// Finds the sections of the features: their table follows the data.
 fn feature_sections(
     file: &[u8],
@@ -223,7 +232,7 @@ fn feature_sections(
     let rest = usize::try_from(table).ok().and_then(|at| file.get(at..)).unwrap_or_default();
     let mut c = Cursor::new(rest, table, endian);
     let mut found = Vec::new();
-    for id in FeatureId::in_bitmap(header.features) {
+    for id in FeatureId::in_bitmap(feature_words(header, endian)) {
         let Ok(section) = Section::decode(&mut c, "the feature table") else {
             warnings.push(Warning {
                 code: "truncated",
