@@ -1,3 +1,37 @@
-//! recrep
+//! From perf.data files to histograms, on all cores.
+//!
+//! ```text
+//!                     ┌───────────────┐   side-band   ┌───────────────────┐
+//!   bytes ─► split ─► │ records, once │ ────────────► │ timeline (frozen) │
+//!                     └───────┬───────┘               └─────────┬─────────┘
+//!                             │ pieces of ~1 MiB                │ shared
+//!                             ▼                                 ▼
+//!                    worker: samples ─► keys of integers ─► its own histogram ─┐
+//!                    worker: …                                                 ├─► merge ─► label ─► profile ─► view
+//!                    worker: …                                                 ┘             │
+//!                                                                       unique addresses ─► resolve
+//! ```
+//!
+//! - [`args`] turns a command line into a [`query::Query`]; everything after that is pure but for [`input`], which opens
+//!   files, and [`resolve`], which looks for symbols.
+//! - [`split`] walks the record headers once; [`sideband`] and [`timeline`] tell what was what when.
+//! - [`scan`] counts samples into [`aggregate`]'s histograms; samples are never sorted and never kept.
+//! - [`label`] finds the text for each distinct number; a [`profile::Profile`] is what [`view`] prints.
 
+pub mod aggregate;
+pub mod args;
+pub mod clock;
+pub mod event_name;
+pub mod input;
+pub mod label;
+pub mod profile;
+pub mod query;
+pub mod report;
 pub mod resolve;
+pub mod scan;
+pub mod sideband;
+pub mod split;
+pub mod timeline;
+pub mod unpack;
+pub mod view;
+pub mod warning;

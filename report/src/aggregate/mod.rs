@@ -1,0 +1,18 @@
+//! From samples to counted keys: integers only, no text and no IO.
+//!
+//! ```text
+//!   piece ─► worker: sample ─► Key (packed integers) ─► its own Histogram ─┐
+//!   piece ─► worker: …                                                     ├─► merge ─► Histogram of the file
+//!   piece ─► worker: …                                                     ┘
+//! ```
+//!
+//! A key holds what the question needs and nothing else, so that samples that would end in one row meet early. What text
+//! stands for a number is found out afterwards, once for each distinct key ([`crate::label`]).
+
+mod histogram;
+mod key;
+mod reads;
+
+pub use histogram::{Count, Histogram};
+pub use key::{Field, Key, Layout, Meta};
+pub use reads::{PieceReads, Reads};

@@ -1,0 +1,187 @@
+//! The answer: rows of text with counts, of one file or of several together. This is what the views see.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+
+use crate::aggregate::Count;
+use crate::query::Query;
+use crate::warning::Warning;
+
+/// The number of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LabelId(u32);
+
+/// Texts, each once.
+#[derive(Debug, Default)]
+pub struct Labels {
+    texts: IndexSet<String>,
+}
+
+impl Labels {
+    /// The number of this text.
+    pub fn intern(&mut self, text: String) -> LabelId {
+        LabelId(u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX))
+    }
+
+    /// The text of a number.
+    #[must_use]
+    pub fn text(&self, id: LabelId) -> &str {
+        self.texts.get_index(id.0 as usize).map_or("", String::as_str)
+    }
+}
+
+/// What an input is, in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct InputSummary {
+    /// Its name.
+    pub path: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// How many records of each type.
+    pub records: BTreeMap<String, u64>,
+    /// Records that did not fit in a ring.
+    pub lost_events: u64,
+    /// Samples lost.
+    pub lost_samples: u64,
+    /// Whether the recording was ended properly and all of it is here.
+    pub complete: bool,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row<'l> {
+    /// The text of each column.
+    pub columns: Vec<&'l str>,
+    /// What it has gathered.
+    pub count: Count,
+    /// Its share of the event's period.
+    pub percent: f64,
+}
+
+/// An event and its rows.
+#[derive(Clone, Debug)]
+pub struct EventTable<'l> {
+    /// Its name.
+    pub name: &'l str,
+    /// All its samples, in rows or not.
+    pub total: Count,
+    /// Its lost samples.
+    pub lost_samples: u64,
+    /// By period, largest first, then by text.
+    pub rows: Vec<Row<'l>>,
+}
+
+#[derive(Debug)]
+struct EventRows {
+    name: String,
+    total: Count,
+    lost_samples: u64,
+    rows: FxHashMap<Vec<LabelId>, Count>,
+}
+
+/// Everything that was found.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// The inputs.
+    pub inputs: Vec<InputSummary>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// The texts of all rows.
+    pub labels: Labels,
+    events: Vec<EventRows>,
+}
+
+impl Profile {
+    /// The places of a file's events in the profile. An event of a later file with the name of one that is there is
+    /// the same; a file's second event of a name is the second of that name.
+    pub fn places(&mut self, names: &[String]) -> Vec<usize> {
+        let mut taken = Vec::new();
+        for name in names {
+            let free =
+                |(place, event): (usize, &EventRows)| (event.name == *name && !taken.contains(&place)).then_some(place);
+            let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
+                let (total, rows) = (Count::default(), FxHashMap::default());
+                self.events.push(EventRows { name: name.clone(), total, lost_samples: 0, rows });
+                self.events.len() - 1
+            });
+            taken.push(place);
+        }
+        taken
+    }
+
+    /// Adds to an event's totals.
+    pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64) {
+        if let Some(event) = self.events.get_mut(place) {
+            event.total.add(total);
+            event.lost_samples = event.lost_samples.saturating_add(lost_samples);
+        }
+    }
+
+    /// Adds to a row.
+    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, count: Count) {
+        if let Some(event) = self.events.get_mut(place) {
+            event.rows.entry(columns).or_default().add(count);
+        }
+    }
+
+    /// The tables to show: sorted, and cut as the query says.
+    #[must_use]
+    pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
+        self.events.iter().map(|event| self.table(event, query)).collect()
+    }
+
+    fn table<'l>(&'l self, event: &'l EventRows, query: &Query) -> EventTable<'l> {
+        let text = |columns: &[LabelId]| columns.iter().map(|id| self.labels.text(*id)).collect();
+        let percent = |count: Count| share(count.period, event.total.period);
+        let mut rows: Vec<Row<'l>> = event
+            .rows
+            .iter()
+            .map(|(columns, count)| Row { columns: text(columns), count: *count, percent: percent(*count) })
+            .filter(|row| query.percent_limit.is_none_or(|limit| row.percent >= limit))
+            .collect();
+        rows.sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
+        rows.truncate(query.limit.unwrap_or(usize::MAX));
+        EventTable { name: &event.name, total: event.total, lost_samples: event.lost_samples, rows }
+    }
+}
+
+/// How many percent `part` is of `whole`.
+#[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_several_files_meet_by_name() {
+        let mut profile = Profile::default();
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        assert_eq!(profile.places(&names(&["a", "b", "a"])), [0, 1, 2]);
+        assert_eq!(profile.places(&names(&["b", "a", "c", "a"])), [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_period_then_by_text_and_cut() {
+        let mut profile = Profile::default();
+        profile.places(&["e".into()]);
+        for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
+            let label = profile.labels.intern(text.into());
+            profile.add_row(0, vec![label], Count { samples: 1, period });
+        }
+        profile.add_total(0, Count { samples: 4, period: 100 }, 0);
+        let query = |line: &str| crate::args::parse(line.split(' ').map(Into::into)).unwrap();
+        let shown = |line: &str| {
+            let tables = profile.tables(&query(line));
+            tables[0].rows.iter().map(|r| (r.columns[0].to_owned(), r.percent)).collect::<Vec<_>>()
+        };
+        let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
+        assert_eq!(shown("rep x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
+        assert_eq!(shown("rep --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
+        assert_eq!(shown("rep --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
+    }
+}

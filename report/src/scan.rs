@@ -1,0 +1,277 @@
+//! The pass over the samples: every worker takes the next piece until there is none.
+//!
+//! What is asked of a sample costs a few loads at known places; its callchain is never walked. Lookups in the timeline are
+//! remembered per worker, since samples come in runs of one thread at few addresses.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
+use recrep_format::attrs::{AttrIndex, AttrTable};
+use recrep_format::read::Frames;
+use recrep_format::record::Sample;
+
+use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
+use crate::clock::Clock;
+use crate::query::Filters;
+use crate::split::Piece;
+use crate::timeline::{Mapping, ModuleId, Moment, Task, Timeline};
+
+/// What every worker reads.
+#[derive(Debug)]
+pub struct Scan<'f> {
+    /// The attrs.
+    pub attrs: &'f AttrTable,
+    /// When records take effect.
+    pub clock: &'f Clock<'f>,
+    /// The frozen side-band.
+    pub timeline: &'f Timeline,
+    /// What a key holds.
+    pub layout: &'f Layout,
+    /// Which samples make rows.
+    pub filters: &'f Filters,
+    /// Which modules pass the filter by module; all, where there is none.
+    pub modules: Option<Vec<bool>>,
+}
+
+/// What the scan found beside the histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Samples whose id no event has.
+    pub unknown_id: u64,
+    /// Samples of guests: they count in the totals only.
+    pub guest: u64,
+}
+
+/// The result, with keys of whatever width as whole keys.
+#[derive(Debug)]
+pub struct Scanned {
+    /// Keys and what they gathered, in no order.
+    pub rows: Vec<(Key, Count)>,
+    /// The totals of each event.
+    pub totals: Vec<Count>,
+    /// What made no row.
+    pub strays: Strays,
+}
+
+impl Scan<'_> {
+    /// Counts the samples in these pieces on all cores.
+    #[must_use]
+    pub fn run(&self, pieces: &[Piece<'_>]) -> Scanned {
+        match self.layout.len() {
+            1 => self.run_with::<1>(pieces),
+            2 => self.run_with::<2>(pieces),
+            3 => self.run_with::<3>(pieces),
+            4 => self.run_with::<4>(pieces),
+            5 => self.run_with::<5>(pieces),
+            _ => self.run_with::<{ Layout::MOST }>(pieces),
+        }
+    }
+
+    fn run_with<const N: usize>(&self, pieces: &[Piece<'_>]) -> Scanned {
+        let next = AtomicUsize::new(0);
+        let workers = rayon::broadcast(|_| {
+            let mut worker = Worker::<N>::new(self);
+            while let Some((index, piece)) = take(&next, pieces) {
+                worker.piece(index, piece);
+            }
+            worker
+        });
+        let mut all = Worker::<N>::new(self);
+        for worker in workers {
+            all.histogram.merge(worker.histogram);
+            all.reads.pieces.extend(worker.reads.pieces);
+            all.strays.unknown_id += worker.strays.unknown_id;
+            all.strays.guest += worker.strays.guest;
+        }
+        all.reads.settle(&mut all.histogram);
+        let rows = all.histogram.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
+        Scanned { rows, totals: all.histogram.totals, strays: all.strays }
+    }
+}
+
+fn take<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    Some((index, pieces.get(index)?))
+}
+
+struct Worker<'s, const N: usize> {
+    scan: &'s Scan<'s>,
+    histogram: Histogram<N>,
+    reads: Reads<N>,
+    strays: Strays,
+    events: Vec<Event>,
+}
+
+/// What is the same for all samples of an event.
+#[derive(Clone, Copy)]
+struct Event {
+    number: u16,
+    period: u64,
+    reads: bool,
+    has_time: bool,
+    group: bool,
+}
+
+/// Where a sample's address belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    module: Option<ModuleId>,
+    address: u64,
+}
+
+impl<'s, const N: usize> Worker<'s, N> {
+    fn new(scan: &'s Scan<'s>) -> Self {
+        let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
+            number: u16::try_from(number).unwrap_or(u16::MAX),
+            period: entry.attr.sample_period,
+            reads: entry.attr.sample_type.contains(SampleType::READ),
+            has_time: entry.attr.sample_type.contains(SampleType::TIME),
+            group: entry.attr.read_format.contains(ReadFormat::GROUP),
+        });
+        let events: Vec<_> = events.collect();
+        Self {
+            scan,
+            histogram: Histogram::new(events.len()),
+            reads: Reads { pieces: Vec::new() },
+            strays: Strays::default(),
+            events,
+        }
+    }
+
+    fn piece(&mut self, index: usize, piece: &Piece<'_>) {
+        let attrs = self.scan.attrs;
+        let mut reads = PieceReads::new(index);
+        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+            if raw.header.kind != RecordType::SAMPLE {
+                continue;
+            }
+            match attrs.sample(raw) {
+                Some((event, sample)) => self.sample(event, &sample, &mut reads),
+                None => self.strays.unknown_id += 1,
+            }
+        }
+        self.reads.pieces.push(reads);
+    }
+
+    #[inline]
+    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
+        let Some(&event) = self.events.get(index.0) else { return };
+        if let Some(cpus) = &self.scan.filters.cpus
+            && !sample.cpu().is_some_and(|cpu| cpus.contains(&cpu))
+        {
+            return;
+        }
+        let key = self.key(event, sample);
+        if event.reads {
+            self.readings(event, sample, key, reads);
+            return;
+        }
+        let period = sample.period().unwrap_or(event.period);
+        let packed = key.map(|key| self.scan.layout.pack(&key));
+        self.histogram.count(index.0, packed, Count { samples: 1, period });
+    }
+
+    /// Counts a sample for each counter that it reads.
+    #[cold]
+    fn readings(&mut self, event: Event, sample: &Sample<'_, '_>, key: Option<Key>, reads: &mut PieceReads<N>) {
+        let Ok(Some(read)) = sample.upto(SampleType::READ).map(|fields| fields.read) else { return };
+        for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
+            let Some((id, target)) = self.counter_of(event, sample, counter.id) else {
+                self.strays.unknown_id += 1;
+                continue;
+            };
+            let packed = key.map(|mut key| {
+                let meta = Meta { event: target.number, ..Meta::unpack(Field::Meta.of(&key)) };
+                *Field::Meta.of_mut(&mut key) = meta.pack();
+                self.scan.layout.pack(&key)
+            });
+            let number = usize::from(target.number);
+            if let Some(period) = reads.read(id, counter.value, number, packed)
+                && period != 0
+            {
+                self.histogram.count(number, packed, Count { samples: 1, period });
+            }
+        }
+    }
+
+    fn counter_of(&self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>) -> Option<(u64, Event)> {
+        match id.or_else(|| sample.event_id()) {
+            Some(id) => {
+                let index = self.scan.attrs.by_id(id).map_or(usize::from(event.number), |index| index.0);
+                let known = self.scan.attrs.by_id(id).is_some() || self.events.len() == 1;
+                if known { Some((id, *self.events.get(index)?)) } else { None }
+            }
+            None => Some((0, event)),
+        }
+    }
+
+    /// The sample's key; `None` where it makes no row.
+    #[inline]
+    fn key(&mut self, event: Event, sample: &Sample<'_, '_>) -> Option<Key> {
+        let (layout, filters) = (self.scan.layout, self.scan.filters);
+        let mode = sample.cpu_mode();
+        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+            self.strays.guest += 1;
+            return None;
+        }
+        let mut key = Key::default();
+        let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
+        *Field::Meta.of_mut(&mut key) = Meta { event: event.number, level, cpu }.pack();
+        let time = if event.has_time { sample.time() } else { None };
+        let at = self.scan.clock.moment(time, sample.raw().offset);
+        let task = self.task(sample, at);
+        if filtered(filters, self.scan.timeline, &task, sample.tid()) {
+            return None;
+        }
+        let ip = sample.ip().unwrap_or(0);
+        if layout.has(Field::Module) {
+            let place = self.place(mode, &task, ip, at);
+            if let Some(wanted) = &self.scan.modules
+                && !place.module.is_some_and(|m| wanted.get(m.0 as usize) == Some(&true))
+            {
+                return None;
+            }
+            *Field::Module.of_mut(&mut key) = place.module.map_or(0, |m| u64::from(m.0) + 1);
+            *Field::Address.of_mut(&mut key) = place.address;
+        }
+        *Field::Comm.of_mut(&mut key) = task.comm.pack();
+        *Field::Thread.of_mut(&mut key) = task.thread.pack();
+        *Field::Ip.of_mut(&mut key) = ip;
+        Some(key)
+    }
+
+    /// What the sample's thread was.
+    #[inline]
+    fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> Task {
+        let pid = sample.pid().map_or(-1, u32::cast_signed);
+        let tid = sample.tid().map_or(-1, u32::cast_signed);
+        self.scan.timeline.thread(pid, tid, at)
+    }
+
+    #[inline]
+    fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
+        let timeline = self.scan.timeline;
+        let mapping: Option<&Mapping> = match mode {
+            CpuMode::Kernel => timeline.kernel_mapping(ip, at),
+            CpuMode::User => task.space.and_then(|space| timeline.mapping(space, ip, at)),
+            _ => None,
+        };
+        match mapping {
+            Some(mapping) => Place { module: mapping.module, address: mapping.relative(ip) },
+            None => Place { module: None, address: ip },
+        }
+    }
+}
+
+/// Whether a filter by thread leaves the sample out.
+#[inline]
+fn filtered(filters: &Filters, timeline: &Timeline, task: &Task, tid: Option<u32>) -> bool {
+    let lacks = |set: &Option<_>, number: i32| {
+        let set: &Option<std::collections::HashSet<i32>> = set;
+        set.as_ref().is_some_and(|set| !set.contains(&number))
+    };
+    lacks(&filters.pids, task.pid)
+        || lacks(&filters.tids, tid.map_or(-1, u32::cast_signed))
+        || filters.comms.as_ref().is_some_and(|comms| !comms.contains(timeline.comm(task.comm).as_ref()))
+}

@@ -1,0 +1,288 @@
+//! One pass over the side-band, in the order of its moments, that ends in a [`Timeline`].
+
+use indexmap::IndexSet;
+use rustc_hash::FxHashMap;
+
+use super::space::{Draft, Mapping, Space, SpaceId};
+use super::threads::Life;
+use super::{IDLE, Moment, Timeline};
+
+/// What a record of the side-band changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A thread has this name from now on.
+    Comm {
+        /// The process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// The name.
+        comm: String,
+    },
+    /// A thread began.
+    Fork {
+        /// The process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// The process that it comes from.
+        ppid: i32,
+        /// The thread that it comes from.
+        ptid: i32,
+        /// Whether a new process has a copy of its parent's mappings (not where the fork is synthesized).
+        copies: bool,
+    },
+    /// Something was mapped in a process.
+    Map {
+        /// The process.
+        pid: i32,
+        /// The thread that mapped it.
+        tid: i32,
+        /// What, and where.
+        mapping: Mapping,
+    },
+    /// Something was mapped in the kernel.
+    KernelMap(Mapping),
+}
+
+/// A thread number's uses, from one fork of it to the next; the last one goes on.
+#[derive(Default)]
+struct Track {
+    lives: Vec<DraftLife>,
+}
+
+#[derive(Clone)]
+struct DraftLife {
+    start: Moment,
+    pid: Option<i32>,
+    space: Option<SpaceId>,
+    names: Vec<(Moment, u32)>,
+}
+
+impl DraftLife {
+    fn new(start: Moment) -> Self {
+        Self { start, pid: None, space: None, names: Vec::new() }
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    tracks: FxHashMap<i32, Track>,
+    comms: IndexSet<String>,
+    spaces: Vec<Draft>,
+    kernel: Draft,
+}
+
+impl Timeline {
+    /// The timeline of these changes, in any order.
+    #[must_use]
+    pub fn build(mut changes: Vec<(Moment, Change)>) -> Self {
+        changes.sort_by_key(|(moment, _)| *moment);
+        let mut builder = Builder::default();
+        builder.name(IDLE, IDLE, "swapper".into(), Moment::START);
+        for (at, change) in changes {
+            builder.apply(at, change);
+        }
+        builder.freeze()
+    }
+}
+
+impl Builder {
+    fn apply(&mut self, at: Moment, change: Change) {
+        match change {
+            Change::Comm { pid, tid, comm } => self.name(pid, tid, comm, at),
+            Change::Fork { pid, tid, ppid, ptid, copies } => self.fork((pid, tid), (ppid, ptid), copies, at),
+            Change::Map { pid, tid, mapping } => {
+                let space = self.place(pid, tid);
+                if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
+                    draft.mappings.push((at, mapping));
+                }
+            }
+            Change::KernelMap(mapping) => self.kernel.mappings.push((at, mapping)),
+        }
+    }
+
+    fn life(&mut self, tid: i32) -> &mut DraftLife {
+        let lives = &mut self.tracks.entry(tid).or_default().lives;
+        if lives.is_empty() {
+            lives.push(DraftLife::new(Moment::START));
+        }
+        let last = lives.len() - 1;
+        #[allow(clippy::indexing_slicing, reason = "one was pushed if there was none")]
+        &mut lives[last]
+    }
+
+    /// Makes sure that the thread has a process and memory: its own as a leader, its leader's otherwise.
+    fn place(&mut self, pid: i32, tid: i32) -> SpaceId {
+        let life = self.life(tid);
+        let unplaced = life.pid.is_none_or(|known| known == -1 && pid != -1);
+        if let (Some(space), false) = (life.space, unplaced) {
+            return space;
+        }
+        let own = life.space;
+        let space =
+            if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.place(pid, pid) };
+        let life = self.life(tid);
+        (life.pid, life.space) = (Some(pid), Some(space));
+        space
+    }
+
+    fn new_space(&mut self) -> SpaceId {
+        let id = SpaceId(u32::try_from(self.spaces.len()).unwrap_or(u32::MAX));
+        self.spaces.push(Draft::default());
+        id
+    }
+
+    fn name(&mut self, pid: i32, tid: i32, comm: String, at: Moment) {
+        let (id, _) = self.comms.insert_full(comm);
+        let id = u32::try_from(id).unwrap_or(u32::MAX);
+        self.place(pid, tid);
+        self.life(tid).names.push((at, id));
+    }
+
+    /// Ends the current use of a number; whatever is said of it from now on is of another thread.
+    fn end(&mut self, tid: i32, at: Moment) {
+        self.life(tid);
+        if let Some(track) = self.tracks.get_mut(&tid) {
+            track.lives.push(DraftLife::new(at));
+        }
+    }
+
+    fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
+        self.place(ppid, ptid);
+        if self.life(ptid).pid != Some(ppid) {
+            self.end(ptid, at);
+            self.place(ppid, ptid);
+        }
+        let name = self.life(ptid).names.last().map(|&(_, id)| id);
+        let parent = self.life(ptid).space;
+        self.end(tid, at);
+        let space = self.place(pid, tid);
+        self.life(tid).names.extend(name.map(|id| (at, id)));
+        if pid == ppid || !copies || parent == Some(space) {
+            return;
+        }
+        if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
+            draft.parent = draft.parent.or(parent.map(|parent| (parent, at)));
+        }
+    }
+
+    fn freeze(self) -> Timeline {
+        let mut timeline = Timeline {
+            comms: self.comms.into_iter().collect(),
+            spaces: self.spaces.into_iter().map(Space::freeze).collect(),
+            kernel: Space::freeze(self.kernel),
+            ..Timeline::default()
+        };
+        let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let mut tracks: Vec<_> = self.tracks.into_iter().collect();
+        tracks.sort_unstable_by_key(|(tid, _)| *tid);
+        for (tid, track) in tracks {
+            timeline.tids.insert(tid, (length(timeline.lives.len()), length(track.lives.len())));
+            for DraftLife { start, pid, space, names } in track.lives {
+                let place = (length(timeline.names.len()), length(names.len()));
+                timeline.names.extend(names);
+                timeline.lives.push(Life { start, tid, pid, space, names: place });
+            }
+        }
+        timeline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CommRef, ModuleId, ThreadRef};
+    use super::*;
+
+    fn at(time: u64) -> Moment {
+        Moment::timed(time, 0)
+    }
+
+    fn comm(pid: i32, tid: i32, name: &str) -> Change {
+        Change::Comm { pid, tid, comm: name.into() }
+    }
+
+    fn fork(pid: i32, tid: i32, ppid: i32, ptid: i32) -> Change {
+        Change::Fork { pid, tid, ppid, ptid, copies: true }
+    }
+
+    fn map(pid: i32, start: u64, module: u32) -> Change {
+        let mapping = Mapping { start, end: start + 0x100, pgoff: 0, module: Some(ModuleId(module)), identity: false };
+        Change::Map { pid, tid: pid, mapping }
+    }
+
+    fn build(changes: Vec<(u64, Change)>) -> Timeline {
+        Timeline::build(changes.into_iter().map(|(time, change)| (at(time), change)).collect())
+    }
+
+    fn name(timeline: &Timeline, pid: i32, tid: i32, time: u64) -> String {
+        timeline.comm(timeline.thread(pid, tid, at(time)).comm).into_owned()
+    }
+
+    fn module(timeline: &Timeline, pid: i32, tid: i32, address: u64, time: u64) -> Option<u32> {
+        let space = timeline.thread(pid, tid, at(time)).space?;
+        timeline.mapping(space, address, at(time))?.module.map(|m| m.0)
+    }
+
+    #[test]
+    fn the_first_name_counts_for_the_time_before_it_and_others_from_their_moment() {
+        let t = build(vec![(10, comm(5, 5, "sh")), (20, comm(5, 5, "ls"))]);
+        assert_eq!([1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time)), ["sh", "sh", "sh", "ls", "ls"]);
+        assert_eq!(name(&t, 0, 0, 3), "swapper");
+        assert_eq!(name(&t, 77, 77, 3), ":77");
+        assert_eq!(name(&t, -1, -1, 3), ":-1");
+        assert_eq!(t.thread_label(t.thread(5, 5, at(1)).thread).1, t.thread(5, 5, at(99)).comm);
+    }
+
+    #[test]
+    fn a_fork_of_the_same_number_is_another_thread() {
+        let t = build(vec![
+            (1, comm(1, 1, "init")),
+            (10, fork(5, 5, 1, 1)),
+            (11, comm(5, 5, "old")),
+            (12, map(5, 0x5000, 0)),
+            (30, fork(5, 5, 1, 1)),
+            (31, comm(5, 5, "new")),
+        ]);
+        let names = [9, 10, 11, 29, 30, 31].map(|time| name(&t, 5, 5, time));
+        assert_eq!(names, [":5", "init", "old", "old", "init", "new"]);
+        assert_ne!(t.thread(5, 5, at(12)).thread, t.thread(5, 5, at(32)).thread);
+        assert_eq!([29, 30].map(|time| module(&t, 5, 5, 0x5000, time)), [Some(0), None]);
+    }
+
+    #[test]
+    fn a_child_has_the_mappings_of_the_fork_and_then_its_own() {
+        let t = build(vec![
+            (1, map(1, 0x1000, 0)),
+            (10, fork(2, 2, 1, 1)),
+            (11, map(2, 0x1000, 1)),
+            (12, map(1, 0x2000, 2)),
+        ]);
+        assert_eq!(module(&t, 2, 2, 0x1000, 10), Some(0));
+        assert_eq!(module(&t, 2, 2, 0x1000, 11), Some(1));
+        assert_eq!(module(&t, 2, 2, 0x2000, 99), None);
+        assert_eq!(module(&t, 1, 1, 0x1000, 99), Some(0));
+        let synthesized = Change::Fork { pid: 3, tid: 3, ppid: 1, ptid: 1, copies: false };
+        let t = build(vec![(1, map(1, 0x1000, 0)), (10, synthesized)]);
+        assert_eq!(module(&t, 3, 3, 0x1000, 10), None);
+    }
+
+    #[test]
+    fn threads_share_the_memory_of_their_leader() {
+        let t = build(vec![(1, map(1, 0x1000, 0)), (2, fork(1, 9, 1, 1)), (3, map(1, 0x2000, 1))]);
+        assert_eq!(module(&t, 1, 9, 0x1000, 9), Some(0));
+        assert_eq!(module(&t, 1, 9, 0x2000, 9), Some(1));
+        assert_eq!(module(&t, 1, 8, 0x1000, 3), Some(0), "a thread that only samples name");
+        assert_eq!(module(&t, 7, 8, 0x1000, 3), None, "one whose leader nobody knows");
+    }
+
+    #[test]
+    fn references_survive_packing() {
+        for comm in [CommRef::Named(7), CommRef::Unnamed(-1), CommRef::Unnamed(7)] {
+            assert_eq!(CommRef::unpack(comm.pack()), comm);
+        }
+        for thread in [ThreadRef::Known(7), ThreadRef::Bare(-1), ThreadRef::Bare(i32::MAX)] {
+            assert_eq!(ThreadRef::unpack(thread.pack()), thread);
+        }
+    }
+}

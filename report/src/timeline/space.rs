@@ -1,0 +1,247 @@
+//! What is mapped where, over time, in one address space; frozen.
+//!
+//! ```text
+//!            0x1000    0x2000    0x3000    0x4000
+//!   later      │         ├── B ─────┤         │      B covers part of A from its moment on
+//!   earlier    ├── A ────┼─────────┼─────────┤
+//!              └ piece 0 ┴ piece 1 ┴ piece 2 ┘      pieces between all boundaries
+//! ```
+//!
+//! A segment tree stands over the pieces; each mapping is stored in at most 2·log₂ of its nodes, in the order of
+//! moments. A question (address, moment) finds its piece, walks from that leaf to the root, and takes the
+//! latest mapping that is not later than the moment. That is O(m log m) memory for m mappings and O(log² m)
+//! for a question, whatever overlays what. A space that began as a copy of another (fork) holds only its own
+//! mappings, and asks the other one, at the moment of the fork, for the rest.
+
+use super::Moment;
+
+/// The number of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ModuleId(pub u32);
+
+/// The number of an address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpaceId(pub u32);
+
+/// A range of addresses and what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The first address.
+    pub start: u64,
+    /// The address after the last one.
+    pub end: u64,
+    /// What an address in a module's own terms is: `address - start + pgoff`.
+    pub pgoff: u64,
+    /// The module that is there; nothing where something was unmapped.
+    pub module: Option<ModuleId>,
+    /// Whether addresses here are their own terms already (anonymous memory, the kernel image).
+    pub identity: bool,
+}
+
+impl Mapping {
+    /// This address, in the module's own terms.
+    #[must_use]
+    #[inline]
+    pub fn relative(&self, address: u64) -> u64 {
+        if self.identity { address } else { address.wrapping_sub(self.start).wrapping_add(self.pgoff) }
+    }
+}
+
+/// An address space while the side-band is being read.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    /// The space of which this one began as a copy, and when.
+    pub(super) parent: Option<(SpaceId, Moment)>,
+    /// In the order of their moments.
+    pub(super) mappings: Vec<(Moment, Mapping)>,
+}
+
+/// An address space over all time.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    parent: Option<(SpaceId, Moment)>,
+    /// The boundaries of all mappings, ascending; piece i is from boundary i to i+1.
+    bounds: Vec<u64>,
+    mappings: Vec<(Moment, Mapping)>,
+    /// The mappings of tree node n are `items[firsts[n]..firsts[n + 1]]`, in the order of moments.
+    firsts: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Space {
+    pub(super) fn freeze(draft: Draft) -> Self {
+        let Draft { parent, mappings } = draft;
+        let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let pieces = bounds.len().saturating_sub(1);
+        let nodes = |m: &Mapping, f: &mut dyn FnMut(usize)| {
+            let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
+            cover(place(m.start), place(m.end), f);
+        };
+        let mut firsts = vec![0u32; 2 * pieces + 1];
+        for (_, m) in &mappings {
+            nodes(m, &mut |n| add(&mut firsts, n + 1, 1));
+        }
+        let mut sum = 0;
+        for first in &mut firsts {
+            sum += *first;
+            *first = sum;
+        }
+        let mut items = vec![0u32; sum as usize];
+        let mut ends = firsts.clone();
+        for (index, (_, m)) in (0u32..).zip(&mappings) {
+            nodes(m, &mut |n| {
+                if let Some(slot) = ends.get(n).and_then(|&at| items.get_mut(at as usize)) {
+                    *slot = index;
+                }
+                add(&mut ends, n, 1);
+            });
+        }
+        Self { parent, bounds, mappings, firsts, items }
+    }
+
+    /// The latest mapping at this address that is not later than `at`.
+    fn own(&self, address: u64, at: Moment) -> Option<&Mapping> {
+        let piece = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;
+        let pieces = self.bounds.len() - 1;
+        if piece >= pieces {
+            return None;
+        }
+        let (mut node, mut latest) = (piece + pieces, None);
+        while node >= 1 {
+            latest = latest.max(self.latest_of(node, at));
+            node >>= 1;
+        }
+        self.mappings.get(latest? as usize).map(|(_, m)| m)
+    }
+
+    #[inline]
+    fn latest_of(&self, node: usize, at: Moment) -> Option<u32> {
+        let items = self.items.get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
+        let in_time = |&i: &u32| self.mappings.get(i as usize).is_some_and(|(m, _)| *m <= at);
+        match items.last() {
+            None => None,
+            Some(last) if in_time(last) => Some(*last),
+            Some(_) => items.get(items.partition_point(in_time).checked_sub(1)?).copied(),
+        }
+    }
+}
+
+fn add(counts: &mut [u32], at: usize, by: u32) {
+    if let Some(count) = counts.get_mut(at) {
+        *count += by;
+    }
+}
+
+/// Calls `f` for the nodes of a bottom-up segment tree that together are exactly the leaves `from..to`.
+fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
+    while from < to {
+        if from & 1 == 1 {
+            f(from);
+            from += 1;
+        }
+        if to & 1 == 1 {
+            to -= 1;
+            f(to);
+        }
+        from >>= 1;
+        to >>= 1;
+    }
+}
+
+/// What is at `address` of space `id` at this moment.
+#[must_use]
+pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
+    let (mut id, mut at) = (id, at);
+    loop {
+        let space = spaces.get(id.0 as usize)?;
+        if let Some(mapping) = space.own(address, at) {
+            return mapping.module.is_some().then_some(mapping);
+        }
+        // A fork's moment is always before the questions asked of the child, so the chain ends.
+        let (parent, forked) = space.parent?;
+        (id, at) = (parent, at.min(forked));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mapping(start: u64, end: u64, module: u32) -> Mapping {
+        Mapping { start, end, pgoff: 0, module: Some(ModuleId(module)), identity: false }
+    }
+
+    fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
+        find(spaces, SpaceId(id), address, Moment::timed(time, 0)).and_then(|m| m.module).map(|m| m.0)
+    }
+
+    #[test]
+    fn a_later_mapping_covers_an_earlier_one_from_its_moment_on() {
+        let at = |t| Moment::timed(t, 0);
+        let mappings = vec![(at(1), mapping(0x1000, 0x4000, 0)), (at(5), mapping(0x2000, 0x3000, 1))];
+        let spaces = [Space::freeze(Draft { parent: None, mappings })];
+        assert_eq!(found(&spaces, 0, 0x2800, 4), Some(0));
+        assert_eq!(found(&spaces, 0, 0x2800, 5), Some(1));
+        assert_eq!(found(&spaces, 0, 0x3000, 5), Some(0));
+        assert_eq!(found(&spaces, 0, 0x1000, 0), None);
+        assert_eq!(found(&spaces, 0, 0x4000, 9), None);
+    }
+
+    #[test]
+    fn an_address_keeps_its_place_in_the_module() {
+        let m = Mapping { pgoff: 0x3000, ..mapping(0x7000, 0x8000, 0) };
+        assert_eq!(m.relative(0x7123), 0x3123);
+        assert_eq!(Mapping { identity: true, ..m }.relative(0x7123), 0x7123);
+    }
+
+    #[test]
+    fn ten_thousand_forks_in_a_chain_answer() {
+        let mut spaces =
+            vec![Space::freeze(Draft { parent: None, mappings: vec![(Moment::timed(1, 0), mapping(0, 10, 7))] })];
+        for i in 0..10_000u32 {
+            let parent = Some((SpaceId(i), Moment::timed(u64::from(i) + 2, 0)));
+            spaces.push(Space::freeze(Draft { parent, mappings: Vec::new() }));
+        }
+        assert_eq!(found(&spaces, 10_000, 5, 20_000), Some(7));
+    }
+
+    /// The naive twin: the list of mappings, searched from its end; a fork copies the list.
+    fn naive(list: &[(Moment, Mapping)], address: u64, at: Moment) -> Option<u32> {
+        let hit = |(when, m): &&(Moment, Mapping)| *when <= at && m.start <= address && address < m.end;
+        list.iter().rev().find(hit).and_then(|(_, m)| m.module).map(|m| m.0)
+    }
+
+    proptest! {
+        #[test]
+        fn the_tree_answers_as_the_list_does(
+            raw in prop::collection::vec((0u64..40, 1u64..20, prop::option::weighted(0.9, 0u32..9)), 0..40),
+            own in prop::collection::vec((0u64..40, 1u64..20), 0..10),
+            fork in 0u64..60,
+        ) {
+            let make = |start, len, module: Option<u32>| Mapping {
+                start, end: start + len, pgoff: 0, module: module.map(ModuleId), identity: false,
+            };
+            let parent: Vec<_> = (1u64..).zip(&raw)
+                .map(|(t, &(s, l, m))| (Moment::timed(t, 0), make(s, l, m))).collect();
+            let child: Vec<_> = (fork + 1..).zip(&own)
+                .map(|(t, &(s, l))| (Moment::timed(t, 0), make(s, l, Some(99)))).collect();
+            let mut copy: Vec<_> = parent.iter().filter(|(t, _)| *t <= Moment::timed(fork, 0)).copied().collect();
+            copy.extend(child.iter().copied());
+            let spaces = [
+                Space::freeze(Draft { parent: None, mappings: parent.clone() }),
+                Space::freeze(Draft { parent: Some((SpaceId(0), Moment::timed(fork, 0))), mappings: child }),
+            ];
+            for address in 0..62 {
+                for t in [0, 1, 5, 20, fork, fork + 3, 80] {
+                    prop_assert_eq!(found(&spaces, 0, address, t), naive(&parent, address, Moment::timed(t, 0)));
+                    if t > fork {
+                        prop_assert_eq!(found(&spaces, 1, address, t), naive(&copy, address, Moment::timed(t, 0)));
+                    }
+                }
+            }
+        }
+    }
+}

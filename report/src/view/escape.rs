@@ -1,0 +1,40 @@
+//! Text from the file on its way to a terminal.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The same text with control characters (and what turns the direction of writing) as `\x1b` or `\u{202e}`, so
+/// that a recording cannot move the cursor of who reads it.
+#[must_use]
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        let code = u32::from(c);
+        let outcome = match c {
+            _ if !is_unsafe(c) => safe.write_char(c),
+            _ if code < 0x100 => write!(safe, "\\x{code:02x}"),
+            _ => write!(safe, "\\u{{{code:x}}}"),
+        };
+        debug_assert!(outcome.is_ok(), "a String takes everything");
+    }
+    safe.into()
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_cursor_gets_through() {
+        assert_eq!(escape("\x1b[31mred\x07\n"), "\\x1b[31mred\\x07\\x0a");
+        assert_eq!(escape("a\u{202e}b\u{9b}"), "a\\u{202e}b\\x9b");
+        assert!(matches!(escape("plain ünïcode"), Cow::Borrowed(_)));
+    }
+}

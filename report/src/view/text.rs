@@ -1,0 +1,175 @@
+//! A table for people, in the reading order of `perf report --stdio`.
+//!
+//! ```text
+//!   # Samples: 13 of event 'cycles:u'
+//!   # Event count (approx.): 140126
+//!   #
+//!   # Overhead  Command  Shared Object     Symbol
+//!   # ........  .......  ................  ..........
+//!   #
+//!       14.29%  ls       libc.so.6         [.] strlen
+//! ```
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::profile::{EventTable, Profile, Row};
+use crate::query::{Query, SortKey};
+
+use super::{Screen, escape};
+
+/// Prints all tables.
+pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let lost_samples: u64 = profile.inputs.iter().map(|i| i.lost_samples).sum();
+    let lost_events: u64 = profile.inputs.iter().map(|i| i.lost_events).sum();
+    writeln!(out, "#")?;
+    writeln!(out, "# Total Lost Samples: {lost_samples}")?;
+    if lost_events > 0 {
+        writeln!(out, "# Total Lost Events: {lost_events}")?;
+    }
+    writeln!(out, "#")?;
+    for table in profile.tables(query).iter().filter(|t| t.total.samples > 0) {
+        let samples = table.total.samples;
+        writeln!(out, "# Samples: {samples} of event '{}'", escape(table.name))?;
+        writeln!(out, "# Event count (approx.): {}", table.total.period)?;
+        if table.lost_samples > 0 {
+            writeln!(out, "# Lost samples: {}", table.lost_samples)?;
+        }
+        writeln!(out, "#")?;
+        match &query.separator {
+            Some(separator) => separated(table, query, separator, out)?,
+            None => aligned(table, query, screen, out)?,
+        }
+        writeln!(out, "\n")?;
+    }
+    Ok(())
+}
+
+/// The heading of a column.
+fn heading(key: SortKey) -> &'static str {
+    match key {
+        SortKey::Comm => "Command",
+        SortKey::Pid => "    Pid:Command",
+        SortKey::Tid => "    Tid:Command",
+        SortKey::Dso => "Shared Object",
+        SortKey::Symbol => "Symbol",
+        SortKey::Ip => "IP",
+        SortKey::Cpu => "CPU",
+        SortKey::Event => "Event",
+    }
+}
+
+/// The headings of the columns that are numbers, and their widths.
+fn numbers(query: &Query) -> Vec<(&'static str, usize)> {
+    let mut columns = vec![("Overhead", 8)];
+    if query.show_samples {
+        columns.push(("Samples", 12));
+    }
+    columns
+}
+
+/// The text of a row's columns: numbers first.
+fn cells<'r>(row: &Row<'r>, query: &Query) -> Vec<Cow<'r, str>> {
+    let mut cells: Vec<Cow<'r, str>> = vec![format!("{:.2}%", row.percent).into()];
+    if query.show_samples {
+        cells.push(row.count.samples.to_string().into());
+    }
+    for (column, text) in query.columns.iter().zip(&row.columns) {
+        let text = escape(text);
+        // perf right-aligns the number before the colon.
+        let is_thread = matches!(column.key, SortKey::Pid | SortKey::Tid);
+        cells.push(match text.split_once(':') {
+            Some((tid, comm)) if is_thread => format!("{tid:>7}:{comm}").into(),
+            _ => text,
+        });
+    }
+    cells
+}
+
+fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.iter().map(|row| cells(row, query)).collect();
+    let numbers = numbers(query);
+    let mut headings: Vec<&str> = numbers.iter().map(|(heading, _)| *heading).collect();
+    headings.extend(query.columns.iter().map(|c| heading(c.key)));
+    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
+    for (width, (_, least)) in widths.iter_mut().zip(&numbers) {
+        *width = (*width).max(*least);
+    }
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    let table = Aligned { widths: &widths, numbers: numbers.len(), screen };
+    table.line("# ", &headings, out)?;
+    let dots: Vec<String> = widths.iter().map(|width| ".".repeat(*width)).collect();
+    table.line("# ", &dots, out)?;
+    writeln!(out, "#")?;
+    rows.iter().try_for_each(|row| table.line("  ", row, out))
+}
+
+struct Aligned<'t> {
+    widths: &'t [usize],
+    /// How many columns are numbers, and so right-aligned.
+    numbers: usize,
+    screen: Screen,
+}
+
+impl Aligned<'_> {
+    fn line(&self, margin: &str, cells: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
+        let mut line = margin.to_owned();
+        for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
+            if place > 0 {
+                line.push_str("  ");
+            }
+            let cell = cell.as_ref();
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            if place < self.numbers {
+                line.push_str(&pad);
+                line.push_str(cell);
+            } else {
+                line.push_str(cell);
+                line.push_str(&pad);
+            }
+        }
+        let line = line.trim_end();
+        writeln!(out, "{}", self.screen.width.map_or(line, |width| cut(line, width)))
+    }
+}
+
+/// The beginning of a line that fits in `width` columns.
+fn cut(line: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in line.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            return line.get(..at).unwrap_or(line);
+        }
+    }
+    line
+}
+
+fn separated(table: &EventTable<'_>, query: &Query, separator: &str, out: &mut impl Write) -> io::Result<()> {
+    let mut headings: Vec<String> = numbers(query).iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    headings.extend(query.columns.iter().map(|c| heading(c.key).trim().to_owned()));
+    writeln!(out, "# {}", headings.join(separator))?;
+    for row in &table.rows {
+        let cells: Vec<String> = cells(row, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
+        writeln!(out, "{}", cells.join(separator))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_the_terminal_ends() {
+        assert_eq!(cut("abcdef", 4), "abcd");
+        assert_eq!(cut("日本語", 5), "日本");
+        assert_eq!(cut("abc", 4), "abc");
+    }
+}

@@ -1,0 +1,35 @@
+//! What the user should know about the input, beside the answer.
+
+use recrep_format::error::Error;
+
+/// A warning: printed on standard error, and listed in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Warning {
+    /// A short stable word for scripts.
+    pub code: &'static str,
+    /// A sentence: what is wrong, and what was done about it.
+    pub message: String,
+    /// At which byte of the input, where that can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+}
+
+impl Warning {
+    /// A warning about the whole input.
+    #[must_use]
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), offset: None }
+    }
+}
+
+impl From<&Error> for Warning {
+    fn from(error: &Error) -> Self {
+        Self { code: error.kind.code(), message: error.kind.to_string(), offset: Some(error.offset) }
+    }
+}
+
+impl From<recrep_format::read::Warning> for Warning {
+    fn from(warning: recrep_format::read::Warning) -> Self {
+        Self { code: warning.code, message: warning.message, offset: Some(warning.offset) }
+    }
+}
