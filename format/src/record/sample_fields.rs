@@ -241,19 +241,21 @@ impl<'a> ReadValues<'a> {
         e.u64s(&self.words);
     }
 
-    /// The counters: value, id and lost count of each.
+    /// The counters: value, id and lost count of each. The times lie before the counters of a group, and behind the value of
+    /// a counter alone.
     pub fn counters(&self) -> impl Iterator<Item = Counter> + use<'a> {
         let has = |bit| usize::from(self.format.contains(bit));
         let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
-        let first = has(ReadFormat::GROUP) + times;
+        let (before, behind) = if has(ReadFormat::GROUP) == 1 { (1 + times, 0) } else { (0, times) };
         let (id, lost) = (has(ReadFormat::ID), has(ReadFormat::LOST));
-        let (words, each) = (self.words, 1 + id + lost);
-        (0..words.len().saturating_sub(first) / each).filter_map(move |i| {
-            let at = first + i * each;
+        let (words, each) = (self.words, 1 + behind + id + lost);
+        (0..words.len().saturating_sub(before) / each).filter_map(move |i| {
+            let at = before + i * each;
+            let rest = at + 1 + behind;
             Some(Counter {
                 value: words.get(at)?,
-                id: (id == 1).then(|| words.get(at + 1)).flatten(),
-                lost: (lost == 1).then(|| words.get(at + 1 + id)).flatten(),
+                id: (id == 1).then(|| words.get(rest)).flatten(),
+                lost: (lost == 1).then(|| words.get(rest + id)).flatten(),
             })
         })
     }

@@ -155,6 +155,17 @@ fn a_sample_with_every_field_comes_back_and_is_read_lazily() {
 }
 
 #[test]
+fn a_counter_alone_has_its_times_behind_its_value() {
+    let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+    let words: Vec<u8> = [1000u64, 50, 25, 7, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let read = |format, len| ReadValues { format, words: U64s::new(&words[..len], Endian::Little) };
+    let all: Vec<_> = read(times | ReadFormat::ID | ReadFormat::LOST, 40).counters().collect();
+    assert_eq!(all, [Counter { value: 1000, id: Some(7), lost: Some(3) }]);
+    let value_only: Vec<_> = read(times, 24).counters().collect();
+    assert_eq!(value_only, [Counter { value: 1000, id: None, lost: None }]);
+}
+
+#[test]
 fn every_named_bit_has_its_place() {
     let ordered: SampleType = sample_fields::ORDER.into_iter().collect();
     assert_eq!(ordered.bits(), SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b));
