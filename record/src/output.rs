@@ -28,29 +28,19 @@ impl Output {
     /// Makes the file, its header for a recording that was killed: all records up to the end of the file.
     ///
     /// A file that is there becomes `PATH.old`. The new one is always created, never followed to through a
-    /// link, and for its owner's eyes only (0600). A device is written to as it is.
+    /// link, and for its owner's eyes only (0600). A device is written to as it is; what is neither is left alone.
     ///
     /// # Errors
     /// What cannot be created, renamed or written.
     pub fn create(path: &Path, attrs: &[AttrEntry]) -> Result<Self> {
-        let shown = path.display();
-        let there = fs::symlink_metadata(path).ok();
-        let kind = there.as_ref().map(fs::Metadata::file_type);
-        if kind.is_some_and(|k| k.is_fifo() || k.is_socket()) {
-            return Err(Error::Failed(format!(
-                "cannot write to '{shown}': a perf.data file cannot be written to a pipe or a socket; name a regular file with -o"
-            )));
-        }
-        let device = kind.is_some_and(|k| k.is_char_device() || k.is_block_device());
-        let old = match there {
-            Some(_) if !device => Some(keep_old(path)?),
-            _ => None,
-        };
+        let there = There::at(path)?;
+        let device = there == There::Device;
+        let old = if there == There::File { Some(keep_old(path)?) } else { None };
         let mut options = OpenOptions::new();
         options.write(true).create_new(!device).mode(0o600);
         let file = options.open(path).map_err(|e| {
             restore(path, old.as_deref());
-            Error::io(format!("cannot create '{shown}' (-o names another file)"), e)
+            Error::io(format!("cannot create '{}' (-o names another file)", path.display()), e)
         })?;
         let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| failed(path, e))?;
         Ok(Self { path: path.to_owned(), old, created: !device, writer })
@@ -108,6 +98,44 @@ impl Output {
     }
 }
 
+/// What is where the file is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum There {
+    Nothing,
+    /// A device, or a link to one: written to, not replaced.
+    Device,
+    /// A file, or a link to one or to nothing: renamed.
+    File,
+}
+
+impl There {
+    /// Looks. What a perf.data file can neither be written to nor put in the place of is an error.
+    fn at(path: &Path) -> Result<Self> {
+        let Ok(itself) = fs::symlink_metadata(path) else { return Ok(Self::Nothing) };
+        // Judged by what a link leads to: /dev/stdout is a pipe or a terminal, and nothing to rename.
+        let end = fs::metadata(path).unwrap_or_else(|_| itself.clone()).file_type();
+        let what = if end.is_fifo() || end.is_socket() {
+            "a pipe or a socket, and a perf.data file is written in more than one place"
+        } else if end.is_dir() {
+            "a directory"
+        } else if end.is_char_device() || end.is_block_device() {
+            return Ok(Self::Device);
+        } else if itself.is_symlink() && is_system_s(path) {
+            "a link of the system's"
+        } else {
+            return Ok(Self::File);
+        };
+        let shown = path.display();
+        Err(Error::Failed(format!("cannot write to '{shown}': it is {what}; name a regular file with -o")))
+    }
+}
+
+/// Whether the directory of a link is the kernel's or the devices': what is there serves everyone.
+fn is_system_s(link: &Path) -> bool {
+    let parent = link.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(parent).is_ok_and(|dir| dir == Path::new("/dev") || dir.starts_with("/proc"))
+}
+
 /// Renames what is there to `PATH.old`, over what was called so.
 fn keep_old(path: &Path) -> Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
@@ -134,7 +162,7 @@ fn failed(path: &Path, why: std::io::Error) -> Error {
 mod tests {
     use super::*;
     use recrep_format::read;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     fn attrs() -> Vec<AttrEntry> {
         let attr = recrep_format::attr::Attr { size: 128, ..Default::default() };
@@ -184,6 +212,32 @@ mod tests {
         Output::create(&path, &attrs()).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert!(fs::symlink_metadata(&path).unwrap().is_file());
+    }
+
+    #[test]
+    fn what_is_no_file_is_left_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = |to: &str, name: &str| {
+            let path = dir.path().join(name);
+            std::os::unix::fs::symlink(to, &path).unwrap();
+            path
+        };
+        let refused = |path: &Path| {
+            let before = fs::symlink_metadata(path).unwrap().ino();
+            let message = Output::create(path, &attrs()).unwrap_err().to_string();
+            assert_eq!(fs::symlink_metadata(path).unwrap().ino(), before, "{message}");
+            message
+        };
+        let (_read, write) = std::io::pipe().unwrap();
+        let pipe = link(&format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&write)), "pipe");
+        assert!(refused(&pipe).contains("it is a pipe"));
+        assert!(refused(dir.path()).contains("it is a directory"));
+        assert!(refused(&link("/", "root")).contains("it is a directory"));
+        let file = File::create(dir.path().join("file")).unwrap();
+        let fd = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+        assert!(refused(Path::new(&fd)).contains("it is a link of the system's"));
+        assert_eq!(There::at(&link("/dev/null", "null")).unwrap(), There::Device);
+        assert_eq!(There::at(&link("nowhere", "dangling")).unwrap(), There::File);
     }
 
     #[test]
