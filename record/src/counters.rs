@@ -32,6 +32,12 @@ pub struct Counter {
     pub place: Place,
 }
 
+impl Counter {
+    pub(crate) fn new(fd: OwnedFd, id: u64, event: usize, place: Place) -> Self {
+        Self { fd, id, event, place }
+    }
+}
+
 impl AsFd for Counter {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -76,7 +82,7 @@ pub fn open<K: Kernel>(
                 None => continue,
             };
             let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
-            counters.all.push(Counter { fd, id, event: index, place: *place });
+            counters.all.push(Counter::new(fd, id, index, *place));
         }
         if counters.all.len() == before {
             return Err(Error::Failed(fallback_message(event, with)));
@@ -216,11 +222,11 @@ impl Counters {
         self.all.iter().try_for_each(|c| kernel.disable(c.as_fd()).map_err(|e| Error::io("cannot stop a counter", e)))
     }
 
-    /// What each counter lost, where the kernel counts that: event, id and number of samples.
+    /// The counters that lost samples, and how many; where the kernel counts that.
     ///
     /// # Errors
     /// A counter that cannot be read.
-    pub fn lost<K: Kernel>(&self, kernel: &K) -> Result<Vec<(usize, u64, u64)>> {
+    pub fn lost<K: Kernel>(&self, kernel: &K) -> Result<Vec<(&Counter, u64)>> {
         let mut all = Vec::new();
         for counter in &self.all {
             let counts = self.events.get(counter.event).is_some_and(|e| e.attr.read_format.contains(ReadFormat::LOST));
@@ -230,8 +236,8 @@ impl Counters {
                 kernel
                     .read(counter.as_fd(), &mut numbers)
                     .map_err(|e| Error::io("cannot read how many samples a counter lost", e))?;
-                let [_, id, lost] = numbers;
-                all.extend((lost > 0).then_some((counter.event, id, lost)));
+                let [_, _, lost] = numbers;
+                all.extend((lost > 0).then_some((counter, lost)));
             }
         }
         Ok(all)

@@ -129,7 +129,7 @@ fn rings_are_halved_until_they_fit_the_budget() {
 fn losses_are_told_by_counter() {
     let kernel = FakeKernel::default();
     let counters = opened(&kernel, "-a -e cpu-clock", &[None]).unwrap();
-    let lost = counters.lost(&kernel).unwrap();
+    let lost: Vec<_> = counters.lost(&kernel).unwrap().iter().map(|(c, lost)| (c.event, c.id, *lost)).collect();
     let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
     assert_eq!(lost, odd);
 }

@@ -174,13 +174,15 @@ impl<K: Kernel> Recording<'_, K> {
     fn write_lost(&self, output: &mut Output) -> Result<u64> {
         let lost = self.counters.lost(self.kernel)?;
         let mut e = Encoder::new(Endian::NATIVE);
-        for (event, id, lost) in &lost {
-            let layout = self.counters.events.get(*event).map_or(TrailerLayout::NONE, |e| TrailerLayout::of(&e.attr));
-            let trailer = Trailer { identifier: Some(*id), ..Trailer::default() }.shaped(&layout);
+        for (counter, lost) in &lost {
+            let event = self.counters.events.get(counter.event);
+            let layout = event.map_or(TrailerLayout::NONE, |e| TrailerLayout::of(&e.attr));
+            let cpu = Some([counter.place.cpu, 0]);
+            let trailer = Trailer { identifier: Some(counter.id), cpu, ..Trailer::default() }.shaped(&layout);
             // A few numbers are never too long for a record.
             let _ = Record::new(0, Body::LostSamples(LostSamples { lost: *lost })).with_trailer(trailer).encode(&mut e);
         }
         output.write(e.as_bytes())?;
-        Ok(lost.iter().map(|(_, _, lost)| lost).sum())
+        Ok(lost.iter().map(|(_, lost)| lost).sum())
     }
 }

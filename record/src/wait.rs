@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::error::{Error, Result};
 use crate::signals::Signals;
 
@@ -32,7 +32,8 @@ pub struct Woken {
 pub struct Waiter<'a> {
     epoll: OwnedFd,
     counters: &'a Counters,
-    /// For each ring, which counter is polled; `None` when all have hung up.
+    /// For each ring, which counter is polled; `None` when all have hung up, a number that no counter has when none
+    /// is left that could tell.
     polled: Vec<Option<usize>>,
 }
 
@@ -77,6 +78,8 @@ impl<'a> Waiter<'a> {
                 STOP => woken.stop = true,
                 CHILD => woken.child = true,
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
+                // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
+                ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
                 _ => {}
             }
         }
@@ -86,19 +89,35 @@ impl<'a> Waiter<'a> {
 
     /// Polls the next counter of a ring whose counter hung up.
     fn hung_up(&mut self, ring: u64) -> Result<()> {
+        // Other events of the same threads end with them: those of one are enough.
+        self.replace(ring, |gone, next| next.event == gone.event, None)
+    }
+
+    /// Polls another event of a ring whose counter failed. Its threads have not ended for that.
+    fn failed(&mut self, ring: u64) -> Result<()> {
+        self.replace(ring, |gone, next| next.event != gone.event, Some(usize::MAX))
+    }
+
+    /// Polls the next counter on the same CPU that is `wanted` in the place of one that has no more to tell; if there is
+    /// none, what is polled is `otherwise`.
+    fn replace(
+        &mut self,
+        ring: u64,
+        wanted: impl Fn(&Counter, &Counter) -> bool,
+        otherwise: Option<usize>,
+    ) -> Result<()> {
         let slot = usize::try_from(ring).ok().and_then(|ring| self.polled.get_mut(ring));
         let Some((slot, old)) = slot.and_then(|slot| slot.map(|old| (slot, old))) else { return Ok(()) };
         let all = &self.counters.all;
         let swap = || -> Result<Option<usize>, Errno> {
-            let Some(gone) = all.get(old) else { return Ok(None) };
+            let Some(gone) = all.get(old) else { return Ok(otherwise) };
             epoll::delete(&self.epoll, gone.as_fd())?;
-            // Other events of the same threads end with them: those of the first are enough.
-            let same = |c: &crate::counters::Counter| c.event == gone.event && c.place.cpu == gone.place.cpu;
-            let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| same(c));
+            let fits = |c: &Counter| c.place.cpu == gone.place.cpu && wanted(gone, c);
+            let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
             if let Some((_, counter)) = next {
                 add(&self.epoll, counter.as_fd(), ring)?;
             }
-            Ok(next.map(|(index, _)| index))
+            Ok(next.map_or(otherwise, |(index, _)| Some(index)))
         };
         *slot = swap().map_err(|e| Error::io("cannot wait for the rings", e))?;
         Ok(())
@@ -107,4 +126,73 @@ impl<'a> Waiter<'a> {
 
 fn add(epoll: &OwnedFd, fd: BorrowedFd<'_>, data: u64) -> Result<(), Errno> {
     epoll::add(epoll, fd, epoll::EventData::new_u64(data), epoll::EventFlags::IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Place;
+    use std::io::{PipeReader, PipeWriter, pipe};
+
+    /// Counters of one ring: `(event, descriptor)`.
+    fn counters(all: Vec<(usize, OwnedFd)>) -> Counters {
+        let place = Place { thread: Some(1), cpu: 0 };
+        let all = all.into_iter().map(|(event, fd)| Counter::new(fd, 1, event, place)).collect();
+        Counters { events: Vec::new(), all, rings: Vec::new(), owners: vec![0] }
+    }
+
+    /// What a poll of it says: nothing, until the writer is closed; then that it hung up.
+    fn hangs_up_with() -> (OwnedFd, PipeWriter) {
+        let (reader, writer) = pipe().unwrap();
+        (reader.into(), writer)
+    }
+
+    /// Polled for reading it says nothing, until the reader is closed; then that there is an error.
+    fn fails_with() -> (OwnedFd, PipeReader) {
+        let (reader, writer) = pipe().unwrap();
+        (writer.into(), reader)
+    }
+
+    #[test]
+    fn all_ended_when_the_last_counter_of_a_ring_hung_up() {
+        let signals = Signals::install().unwrap();
+        let (first, one) = hangs_up_with();
+        let (second, two) = hangs_up_with();
+        let counters = counters(vec![(0, first), (0, second)]);
+        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        assert!(!waiter.wait(false).unwrap().all_ended);
+        drop(one);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        assert!(!waiter.wait(false).unwrap().all_ended);
+        drop(two);
+        assert!(waiter.wait(true).unwrap().all_ended);
+    }
+
+    #[test]
+    fn a_counter_that_failed_is_not_polled_again_and_its_threads_have_not_ended() {
+        let signals = Signals::install().unwrap();
+        let (first, one) = fails_with();
+        let (second, two) = hangs_up_with();
+        let counters = counters(vec![(0, first), (1, second)]);
+        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        drop(one);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        assert_eq!(waiter.polled, [Some(1)]);
+        drop(two);
+        assert!(waiter.wait(true).unwrap().all_ended);
+    }
+
+    #[test]
+    fn where_no_counter_is_left_that_could_tell_nothing_has_ended() {
+        let signals = Signals::install().unwrap();
+        let (only, reader) = fails_with();
+        let counters = counters(vec![(0, only)]);
+        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        drop(reader);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        let mut events = Vec::with_capacity(4);
+        let now = rustix::event::Timespec::default();
+        epoll::wait(&waiter.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+        assert!(events.iter().all(|e| e.data.u64() >= CHILD), "it would be woken again and again");
+    }
 }
