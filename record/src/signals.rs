@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::error::{Error, Result};
+use crate::sys;
 
 /// Signals, from when this is made on; before, they had their usual effect.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. SIGHUP only where it is not ignored, as nohup(1) has it.
+    /// Takes the signals over, also those that were blocked when rec was started. SIGHUP only where it is not ignored, as nohup(1) has it.
     ///
     /// # Errors
     /// The system's refusal.
@@ -56,6 +57,7 @@ fn receiver(signals: impl IntoIterator<Item = i32>) -> io::Result<UnixStream> {
     receiver.set_nonblocking(true)?;
     for signal in signals {
         pipe::register(signal, sender.try_clone()?)?;
+        sys::unblock(signal)?;
     }
     Ok(receiver)
 }

@@ -1,4 +1,4 @@
-//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors.
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; and the mask of signals.
 //!
 //! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
 
@@ -102,6 +102,25 @@ impl Kernel for Perf {
 
     fn map(&self, counter: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno> {
         Ring::map(counter, pages)
+    }
+}
+
+/// Lets a signal through to this thread, and to those that it will start. A process inherits the signals that its
+/// parent blocked: one that waits for its child with SIGCHLD blocked would wait for ever.
+///
+/// # Errors
+/// A number that is no signal.
+pub fn unblock(signal: i32) -> std::io::Result<()> {
+    // SAFETY: a sigset_t is plain bits, for which zeroes are a value.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is ours and lives through both calls.
+    check(unsafe { libc::sigemptyset(&raw mut set) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
+    // SAFETY: `set` is a set of signals; the old mask is not asked for.
+    match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(std::io::Error::from_raw_os_error(errno)),
     }
 }
 

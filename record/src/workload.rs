@@ -109,23 +109,28 @@ impl Workload {
     /// Asks it to end (SIGTERM) if it still runs, waits for that, and gives its exit status as a shell would:
     /// its own, or 128 + N if signal N killed it.
     pub fn finish(mut self) -> u8 {
-        if self.ended().is_none() {
-            if let Some(pid) = rustix::process::Pid::from_raw(self.pid.cast_signed()) {
-                // It may end by itself just now.
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            }
-            if let Stage::Running(child) = &mut self.stage
-                && let Ok(status) = child.wait()
-            {
-                self.stage = Stage::Ended(status);
-            }
+        self.ask_to_end();
+        if let Stage::Running(child) = &mut self.stage
+            && let Ok(status) = child.wait()
+        {
+            self.stage = Stage::Ended(status);
         }
         self.ended().map_or(125, exit_status)
+    }
+
+    fn ask_to_end(&mut self) {
+        let runs = self.ended().is_none() && matches!(self.stage, Stage::Running(_));
+        if let Some(pid) = rustix::process::Pid::from_raw(self.pid.cast_signed()).filter(|_| runs) {
+            // It may end by itself just now.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
     }
 }
 
 impl Drop for Workload {
     fn drop(&mut self) {
+        // Where the recording failed, nobody waits for the command any more.
+        self.ask_to_end();
         // Without a byte through the gate, the child ends; the thread has then reaped it.
         if let Stage::AtGate { gate, spawner } = std::mem::replace(&mut self.stage, Stage::Nothing) {
             drop(gate);
@@ -250,6 +255,22 @@ mod tests {
         let mut workload = at_gate(&["sleep", "1000"]);
         workload.release().unwrap();
         assert_eq!(workload.finish(), 128 + 15);
+    }
+
+    #[test]
+    fn one_that_is_not_waited_for_is_asked_to_end_too() {
+        let mut workload = at_gate(&["sleep", "1000"]);
+        workload.release().unwrap();
+        let stat = format!("/proc/{}/stat", workload.pid());
+        drop(workload);
+        let zombie = || std::fs::read_to_string(&stat).is_ok_and(|s| s.contains(") Z "));
+        for _ in 0..1000 {
+            if zombie() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(zombie());
     }
 
     #[test]

@@ -116,6 +116,54 @@ fn a_file_that_cannot_be_made_is_125_and_the_command_does_not_run() {
 }
 
 #[test]
+fn a_command_s_end_is_noticed_where_the_signal_of_it_was_blocked() {
+    if !can_record() {
+        return;
+    }
+    let (_dir, path) = place();
+    let blocked = [
+        "--block-signal=CHLD",
+        "--block-signal=TERM",
+        "timeout",
+        "-sKILL",
+        "20",
+        env!("CARGO_BIN_EXE_rec"),
+        "-q",
+        "-o",
+    ];
+    let mut env = std::process::Command::new("env");
+    let output = env.args(blocked).arg(&path).args(["-e", "cpu-clock", "--", "true"]).output().unwrap();
+    assert_eq!((said(&output).as_str(), output.status.code()), ("", Some(0)));
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_and_the_command() {
+    if !can_record() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let pid = dir.path().join("pid");
+    // A file that may not grow beyond 8 KiB; a command that would run on.
+    let script = "ulimit -f 16; trap '' XFSZ; exec \"$@\"";
+    let command = format!("echo $$ > {}; ulimit -f unlimited; while :; do :; done", pid.display());
+    let mut sh = std::process::Command::new("sh");
+    let sh =
+        sh.args(["-c", script, "sh", env!("CARGO_BIN_EXE_rec"), "-e", "cpu-clock", "-F", "20000", "-m", "2", "-o"]);
+    let output = sh.arg(dir.path().join("x.data")).args(["--", "sh", "-c", &command]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(said(&output).contains("cannot write"), "{}", said(&output));
+    let proc = format!("/proc/{}/cmdline", std::fs::read_to_string(pid).unwrap().trim());
+    let gone = || std::fs::read_to_string(&proc).map_or(true, |line| !line.contains("while"));
+    for _ in 0..200 {
+        if gone() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(gone(), "the command goes on without its recorder");
+}
+
+#[test]
 fn the_command_has_its_own_output_and_input() {
     if !can_record() {
         return;
