@@ -76,8 +76,8 @@ impl Messages {
     }
 
     fn line(&self, what: &dyn Display) {
-        // Nothing can be said about a standard error that does not take what is said.
-        let _ = writeln!(self.out.borrow_mut(), "rec: {what}");
+        // In one piece, as the command writes there too. Nothing can be said about a standard error that takes nothing.
+        let _ = self.out.borrow_mut().write_all(format!("rec: {what}\n").as_bytes());
     }
 }
 
