@@ -173,12 +173,18 @@ fn read_attrs(file: &[u8], header: &FileHeader, endian: Endian) -> Result<Vec<At
     }
     let mut entries = Vec::with_capacity(all.len() / entry_size);
     let mut c = Cursor::new(all, at, endian);
+    // Attrs do not share ids, so all ids together are never longer than the file.
+    let mut left = file.len();
     while c.left() >= entry_size {
         let attr = Attr::decode(&mut c, entry_size - IDS_SECTION)?;
         let section = Section::decode(&mut c, "the ids section of an attr")?;
         let bytes = section.of(file).ok_or_else(|| {
             let left = (file.len() as u64).saturating_sub(section.offset);
             Error::truncated(section.offset, "the ids of an attr", section.size, left)
+        })?;
+        left = left.checked_sub(bytes.len()).ok_or_else(|| {
+            let detail = "the attrs have more ids together than the file has bytes";
+            Error::invalid(section.offset, "the ids of an attr", detail.to_owned())
         })?;
         let ids = crate::bytes::U64s::new(bytes, endian).iter().collect();
         entries.push(AttrEntry { attr, ids, name: None });

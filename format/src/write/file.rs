@@ -205,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn attrs_that_all_claim_the_whole_file_as_ids_are_refused() {
+        let entries = vec![AttrEntry { attr: Attr { size: 128, ..Attr::default() }, ids: vec![1], name: None }; 1000];
+        let (mut bytes, _) = FileWriter::new(Vec::new(), Endian::Little, &entries)
+            .unwrap()
+            .finish(&FeatureWriter::new(Endian::Little))
+            .unwrap();
+        let (first, entry) = (104 + 8 * entries.len(), 128 + 16);
+        let len = bytes.len() as u64;
+        for at in (0..entries.len()).map(|i| first + i * entry + 128) {
+            bytes[at..at + 8].fill(0);
+            bytes[at + 8..at + 16].copy_from_slice(&len.to_le_bytes());
+        }
+        assert!(File::parse(&bytes).unwrap_err().to_string().contains("more ids together"));
+    }
+
+    #[test]
     fn a_cut_anywhere_is_an_error_or_a_warning_never_a_panic() {
         let bytes = whole_file(Endian::Big);
         for cut in 0..bytes.len() {
