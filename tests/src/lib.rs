@@ -13,6 +13,7 @@
 //! | [`report`] | `rep --json` as data, in the same shape as perf's tables |
 //! | [`sources`] | the sources of the workspace, and which module imports which |
 //! | [`damage`] | a perf.data file to be cut and patched |
+//! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
 //! A test that keeps the CPUs busy takes [`needs::cpus`] first: tests within one binary run in parallel, and with
@@ -26,6 +27,7 @@
     reason = "a test harness fails by panicking, and says on stderr what it skips"
 )]
 
+pub mod agreement;
 pub mod damage;
 pub mod needs;
 pub mod perf;

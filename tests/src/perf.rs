@@ -1,15 +1,17 @@
 //! perf as the oracle.
 //!
-//! Run with no configuration and a home of its own, so that neither a user's settings nor a cache of old binaries changes its
-//! answer. `PERF` names another perf than the one in `PATH`.
+//! Run with no configuration and a home of its own in the target directory, so that a user's settings do not change its
+//! answer; its cache of binaries there goes by build ID, so an old one does no harm, and gives perf the symbols of the vdso.
+//! `PERF` names another perf than the one in `PATH`.
 //!
 //! perf's tables are read with a separator that no name contains, by the header line that perf prints above each event's
-//! rows; cells lose their padding, nothing else is normalised.
+//! rows; cells lose their padding. What is compared as one although perf tells it apart is said in [`crate::table`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use crate::programs::programs;
 use crate::run::{Outcome, run};
 use crate::table::Table;
 
@@ -19,7 +21,9 @@ const SEPARATOR: char = '\u{1}';
 /// perf, about to be given arguments.
 pub fn perf() -> Command {
     let mut command = Command::new(std::env::var_os("PERF").unwrap_or_else(|| "perf".into()));
-    command.env("PERF_CONFIG", "/dev/null").env("HOME", "/nonexistent").env("LC_ALL", "C");
+    let home = programs().dir.join("perf-home");
+    std::fs::create_dir_all(&home).expect("the target directory can be written");
+    command.env("PERF_CONFIG", "/dev/null").env("HOME", home).env("LC_ALL", "C");
     command
 }
 
@@ -27,7 +31,7 @@ pub fn perf() -> Command {
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
     let mut perf = perf();
-    perf.args(["record", "-q", "-N", "-o"]).arg(file).args(args.split_whitespace());
+    perf.args(["record", "-q", "-o"]).arg(file).args(args.split_whitespace());
     run(perf.arg("--").args(command)).expect(0)
 }
 

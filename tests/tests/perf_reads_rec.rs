@@ -5,25 +5,19 @@
 use std::path::Path;
 
 use recrep_fixtures::TOUCH_PAGES;
+use recrep_tests::agreement::{Extent, assert_agrees};
+use recrep_tests::needs;
 use recrep_tests::perf::perf;
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::report::report;
 use recrep_tests::run::run;
-use recrep_tests::table::assert_same;
-use recrep_tests::{needs, perf as oracle};
 
-/// perf and rep say the same of a file that `rec` wrote, and perf has nothing to warn of.
+/// perf and rep say the same of a file that `rec` wrote, and as many samples as rec's last line.
 #[track_caller]
-fn assert_read_alike(file: &Path, samples: u64) {
-    let stats = oracle::stats(file);
-    assert_eq!(stats.warnings, "");
-    assert_eq!(stats.records.get("SAMPLE").copied().unwrap_or(0), samples, "samples by rec's last line");
-    let by_dso = report(file, "comm,dso");
-    assert_eq!(by_dso.records(), stats.records);
-    assert!(by_dso.warnings.is_empty(), "{:?}", by_dso.warnings);
-    assert_same("comm,dso", &by_dso.tables(), &oracle::tables(file, "comm,dso"));
-    assert_same("comm,dso,symbol", &report(file, "comm,dso,symbol").tables(), &oracle::tables(file, "comm,dso,symbol"));
+fn assert_read_alike(file: &Path, extent: Extent<'_>, samples: u64) {
+    let stats = assert_agrees(file, extent);
+    assert_eq!(stats.records.get("SAMPLE"), Some(&samples), "samples by rec's last line");
 }
 
 /// `perf evlist -v`: one line an event.
@@ -55,7 +49,7 @@ fn flat() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
     let summary = record(&file, "-e cpu-clock", &workload("hot --ms 500 --threads 2 --forks 1")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::Command, summary.samples);
     let events = evlist(&file);
     assert_eq!(events.len(), 1);
     assert_self_describing(&events, &["CPU", "PERIOD"]);
@@ -70,7 +64,7 @@ fn callchains() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
     let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 500 --children 1")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::Command, summary.samples);
     assert_self_describing(&evlist(&file), &["CALLCHAIN"]);
 }
 
@@ -83,7 +77,7 @@ fn system_wide() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all.data");
     let summary = record(&file, "-e cpu-clock -a -F 997", &workload("hot --ms 500")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::System(&["workload", "rec"]), summary.samples);
     assert_self_describing(&evlist(&file), &["CPU"]);
 }
 
@@ -96,7 +90,7 @@ fn two_events() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
     let summary = record(&file, "-e cpu-clock,page-faults", &workload("hot --ms 300 --threads 2")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::Command, summary.samples);
     let events = evlist(&file);
     assert_eq!(events.len(), 2);
     assert_self_describing(&events, &[]);
@@ -111,7 +105,7 @@ fn page_faults_are_exact() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("faults.data");
     let summary = record(&file, "-e page-faults -d -c 1", &workload("faults --pages 777")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::Command, summary.samples);
     assert_self_describing(&evlist(&file), &["ADDR"]);
     let table = report(&file, "symbol").events[0].table();
     assert_eq!(table.samples_where(|key| key[0].strip_prefix("[.] ") == Some(TOUCH_PAGES)), 777);
@@ -125,7 +119,7 @@ fn context_switches_are_all_in() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("switches.data");
     let summary = record(&file, "-e context-switches -c 1", &workload("switches --count 1000")).summary(&file);
-    assert_read_alike(&file, summary.samples);
+    assert_read_alike(&file, Extent::Command, summary.samples);
     // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is one more.
     assert!(summary.samples >= 950, "{} switches for 1000 sleeps", summary.samples);
 }
