@@ -76,7 +76,7 @@ impl<'a> File<'a> {
         let header = FileHeader::decode(&mut Cursor::new(bytes, 0, endian), "perf.data header")?;
         let mut warnings = Vec::new();
         let entries = read_attrs(bytes, &header, endian)?;
-        let data = data_section(bytes, &header, &mut warnings);
+        let data = data_section(bytes, &header, endian, &mut warnings);
         let features = feature_sections(bytes, &header, endian, &mut warnings);
         let attrs = AttrTable::new(entries, endian);
         let mut file = Self { bytes, endian, mode: Mode::File, header, attrs, data, features, warnings };
@@ -192,11 +192,12 @@ fn read_attrs(file: &[u8], header: &FileHeader, endian: Endian) -> Result<Vec<At
     Ok(entries)
 }
 
-fn data_section(file: &[u8], header: &FileHeader, warnings: &mut Vec<Warning>) -> Section {
+fn data_section(file: &[u8], header: &FileHeader, endian: Endian, warnings: &mut Vec<Warning>) -> Section {
     let len = file.len() as u64;
     let Section { offset, size } = header.data;
     let there = len.saturating_sub(offset);
-    if size == 0 && there > 0 && offset >= FILE_HEADER_SIZE as u64 {
+    let unfinished = size == 0 && there > 0 && !finished_empty(file, header, endian);
+    if unfinished && offset >= FILE_HEADER_SIZE as u64 {
         warnings.push(Warning {
             code: "no-data-size",
             message: "the header gives no data size: the recorder did not finish; reading all that follows as records"
@@ -213,6 +214,16 @@ fn data_section(file: &[u8], header: &FileHeader, warnings: &mut Vec<Warning>) -
         });
     }
     Section { offset: offset.min(len), size: size.min(there) }
+}
+
+/// Whether a file without data was finished: then its feature table, and not records, is where the data would begin.
+fn finished_empty(file: &[u8], header: &FileHeader, endian: Endian) -> bool {
+    let ids = FeatureId::in_bitmap(feature_words(header, endian)).count();
+    let start = usize::try_from(header.data.offset).unwrap_or(usize::MAX);
+    let behind = header.data.offset.saturating_add(16 * ids as u64);
+    let mut c = Cursor::new(file.get(start..).unwrap_or_default(), header.data.offset, endian);
+    let told = |section: Section| section.offset >= behind && section.of(file).is_some();
+    ids > 0 && (0..ids).all(|_| Section::decode(&mut c, "the feature table").is_ok_and(told))
 }
 
 /// The bitmap of the features. It is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves
@@ -232,7 +243,7 @@ fn feature_sections(
     warnings: &mut Vec<Warning>,
 ) -> Vec<(FeatureId, Section)> {
     let Some(table) = header.data.offset.checked_add(header.data.size) else { return Vec::new() };
-    if header.data.size == 0 {
+    if header.data.size == 0 && !finished_empty(file, header, endian) {
         return Vec::new();
     }
     let rest = usize::try_from(table).ok().and_then(|at| file.get(at..)).unwrap_or_default();

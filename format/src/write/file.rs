@@ -221,6 +221,20 @@ mod tests {
     }
 
     #[test]
+    fn a_finished_file_without_data_was_not_killed() {
+        for endian in [Endian::Little, Endian::Big] {
+            let w = FileWriter::new(Vec::new(), endian, &[]).unwrap();
+            let mut features = FeatureWriter::new(endian);
+            features.add(&Hostname::new("here"));
+            let (mut bytes, header) = w.finish(&features).unwrap();
+            bytes[..header.len()].copy_from_slice(&header);
+            let file = File::parse(&bytes).unwrap();
+            assert_eq!((file.warnings.len(), file.records().count()), (0, 0));
+            assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
+        }
+    }
+
+    #[test]
     fn a_cut_anywhere_is_an_error_or_a_warning_never_a_panic() {
         let bytes = whole_file(Endian::Big);
         for cut in 0..bytes.len() {
