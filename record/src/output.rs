@@ -141,8 +141,9 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".old");
     let old = PathBuf::from(name);
-    fs::rename(path, &old)
-        .map_err(|e| Error::io(format!("cannot rename '{}' to '{}'", path.display(), old.display()), e))?;
+    fs::rename(path, &old).map_err(|e| {
+        Error::io(format!("cannot rename '{}' to '{}' (-o names another file)", path.display(), old.display()), e)
+    })?;
     Ok(old)
 }
 

@@ -291,3 +291,33 @@ fn wait_until(mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Two threads, of which the first ends at once, by itself (`SYS_exit`): its process goes on without it.
+const WITHOUT_FIRST_THREAD: &str = "\
+import ctypes, platform, threading, time
+def busy():
+    end = time.time() + 1.5
+    while time.time() < end: pass
+threading.Thread(target=busy).start()
+print(flush=True)
+ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)
+";
+
+#[test]
+fn a_process_whose_first_thread_ended_has_its_mappings() {
+    let python =
+        std::process::Command::new("python3").args(["-c", WITHOUT_FIRST_THREAD]).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = python else { return skipped("there is no python3") };
+    if !can_record() {
+        return;
+    }
+    let stat = format!("/proc/{}/stat", child.id());
+    wait_until(|| std::fs::read_to_string(&stat).unwrap().contains(") Z "));
+    let (_dir, path) = place();
+    let pid = child.id();
+    assert!(run(&path, &["-e", "cpu-clock", "-p", &pid.to_string()]).status.success());
+    child.wait().unwrap();
+    let recording = Recording::read(&path);
+    let mapped = recording.records().iter().filter(|r| matches!(&r.body, Body::Mmap2(m) if m.pid == pid)).count();
+    assert!(mapped > 3 && recording.count(RecordType::SAMPLE) > 0, "{mapped} mappings");
+}

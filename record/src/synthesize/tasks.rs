@@ -88,7 +88,7 @@ pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
 /// A process: its first thread and its mappings, then its other threads.
 fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
     if thread(to, proc, pid, pid)? == Some(Kind::User) {
-        mappings(to, proc, pid)?;
+        mappings(to, proc, pid, tids)?;
     }
     for tid in tids.iter().filter(|tid| **tid != pid) {
         thread(to, proc, pid, *tid)?;
@@ -112,8 +112,14 @@ fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Resu
     Ok(Some(if stat.kernel_thread { Kind::Kernel } else { Kind::User }))
 }
 
-fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32) -> Result<()> {
-    let Some(maps) = proc.read(format_args!("/proc/{pid}/task/{pid}/maps")) else { return Ok(()) };
+fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
+    // The first thread may have ended before the others; it has no memory then.
+    let mut threads = std::iter::once(&pid).chain(tids);
+    let has_memory = |tid: &&u32| proc.read(format_args!("/proc/{pid}/task/{tid}/maps")).is_some_and(|m| !m.is_empty());
+    if threads.find(has_memory).is_none() {
+        return Ok(());
+    }
+    let maps = proc.bytes.as_slice();
     let lines = maps.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     lines.filter_map(Mapping::parse).try_for_each(|mapping| to.mmap(pid, &mapping))
 }
