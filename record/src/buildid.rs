@@ -59,10 +59,10 @@ fn of_file(path: &[u8], mapped: FileId) -> Option<BuildId> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = File::open(path).ok()?;
     let now = file.metadata().ok()?;
-    let device = (rustix::fs::major(now.dev()), rustix::fs::minor(now.dev()));
-    // Some file systems (overlayfs, btrfs) show another device in mappings than in stat: they cannot be compared.
-    let replaced = device == (mapped.maj, mapped.min) && now.ino() != mapped.ino && mapped.ino != 0;
-    if replaced { None } else { in_elf(&ReadCache::new(file)) }
+    // By the inode alone: some file systems (overlayfs, btrfs) show another device in mappings than in stat. What has
+    // another inode was replaced meanwhile, or is a namesake that a process in a container mapped.
+    let same = mapped.ino == 0 || mapped.ino == now.ino();
+    if same { in_elf(&ReadCache::new(file)) } else { None }
 }
 
 /// The build ID of the vDSO, which is the same in all processes, so ours will do.
@@ -159,6 +159,10 @@ mod tests {
         let path = me.as_os_str().as_bytes();
         let other = FileId { ino: id.ino + 1, ..id };
         assert_eq!(of_file(path, other), None);
+        let in_a_container = FileId { min: id.min + 1, ..other };
+        assert_eq!(of_file(path, in_a_container), None);
+        let on_overlayfs = FileId { min: id.min + 1, ..id };
+        assert_eq!(of_file(path, on_overlayfs), of_file(path, id));
         assert_eq!(of_file(path, id), in_elf(fs::read(&me).unwrap().as_slice()));
     }
 
