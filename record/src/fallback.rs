@@ -146,14 +146,20 @@ fn older_kernel(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     None
 }
 
+/// "process 7", or "processes 7, 8".
+fn listed(one: &str, several: &str, ids: &[u32]) -> String {
+    let list: Vec<String> = ids.iter().map(u32::to_string).collect();
+    format!("{} {}", if list.len() == 1 { one } else { several }, list.join(", "))
+}
+
 /// What was tried, why the kernel refuses, and the setting or flag that would allow it.
 fn advice(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> String {
     let name = event.full_name();
     let whom = match with.target {
         Target::Command => "the command".to_owned(),
         Target::System => "all that runs on a CPU".to_owned(),
-        Target::Processes(_) => "that process (-p)".to_owned(),
-        Target::Threads(_) => "that thread (-t)".to_owned(),
+        Target::Processes(pids) => format!("{} (-p)", listed("process", "processes", pids)),
+        Target::Threads(tids) => format!("{} (-t)", listed("thread", "threads", tids)),
     };
     let why = match errno {
         Errno::ACCESS | Errno::PERM => return no_permission(event, errno, with, &whom),
@@ -197,9 +203,10 @@ fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>, wh
             event.name
         );
     }
-    if matches!(with.target, Target::Processes(_) | Target::Threads(_)) && errno == Errno::ACCESS {
+    if let (Target::Processes(ids) | Target::Threads(ids), Errno::ACCESS) = (with.target, errno) {
+        let it = if ids.len() == 1 { "it" } else { "one of them" };
         return format!(
-            "cannot count {name} for {whom}: it belongs to another user, or is protected from ptrace; be its user, root, or \
+            "cannot count {name} for {whom}: {it} belongs to another user, or is protected from ptrace; be its user, root, or \
              have CAP_PERFMON"
         );
     }
