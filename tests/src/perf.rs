@@ -49,7 +49,12 @@ pub struct Stats {
 /// The statistics.
 #[track_caller]
 pub fn stats(file: &Path) -> Stats {
-    let outcome = run(perf().args(["report", "--stats", "-i"]).arg(file)).expect(0);
+    parse_stats(&run(perf().args(["report", "--stats", "-i"]).arg(file)).expect(0))
+}
+
+/// The statistics in what `perf report --stats` printed; there are none where it gave up.
+#[track_caller]
+pub fn parse_stats(outcome: &Outcome) -> Stats {
     let mut stats = Stats { warnings: outcome.stderr.clone(), ..Stats::default() };
     for line in outcome.text().lines() {
         if let Some((name, count)) = line.split_once(" events:") {

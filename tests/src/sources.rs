@@ -2,8 +2,8 @@
 //!
 //! A module's imports are found in its text: every path that starts with `crate::` or `super::`, in a `use` or anywhere
 //! else, and every `child::` of a module declared in the same file. Comments and the unit tests at the end of a file
-//! (from `#[cfg(test)]` on) are left out. A path leads to the deepest module that it names; what a module re-exports
-//! belongs to that module.
+//! (from `#[cfg(test)]` on) are left out. A path leads to the deepest module that it names, and from there to where a
+//! re-export (`pub use`) points; the re-export itself is no import, unless the module uses the name too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -67,37 +67,66 @@ impl Source {
         lines.map(|line| line.split("//").next().unwrap_or("")).collect::<Vec<_>>().join("\n")
     }
 
-    /// The paths of this crate that the code names, each as its segments from the root of the crate.
-    pub fn paths(&self) -> BTreeSet<Vec<String>> {
-        let code = self.code();
+    /// The paths of this crate that the code names, each as its segments from the root of the crate, but for those that
+    /// it only re-exports.
+    fn paths(&self) -> BTreeSet<Vec<String>> {
+        let (code, reexports) = self.code_and_reexports();
         let mut paths = BTreeSet::new();
-        for start in ["crate", "super"] {
-            for (at, _) in code.match_indices(&format!("{start}::")) {
+        for start in ["crate::", "super::"] {
+            for (at, _) in code.match_indices(start) {
                 if starts_a_word(&code, at) && !code[..at].ends_with("super::") {
-                    self.path_at(&code[at..], &mut paths);
+                    paths.extend(self.tree(&code[at..]));
                 }
             }
         }
-        for line in code.lines() {
-            let Some((before, child)) = line.split_once("mod ") else {
-                continue;
-            };
-            let Some(child) = child.trim().strip_suffix(';') else {
-                continue;
-            };
-            if before.trim().is_empty() || before.trim().starts_with("pub") {
-                let start = format!("{child}::");
-                if code.match_indices(&start).any(|(at, _)| starts_a_word(&code, at) && !code[..at].ends_with(':')) {
-                    paths.insert([&self.module[..], &[child.to_owned()]].concat());
-                }
+        for child in self.children(&code) {
+            let start = format!("{child}::");
+            let named = code.match_indices(&start);
+            for (at, _) in named.filter(|&(at, _)| starts_a_word(&code, at) && !code[..at].ends_with(':')) {
+                paths.extend(self.tree(&code[at..]));
             }
         }
+        let used = reexports.into_iter().filter(|(name, _)| words(&code).any(|word| word == name));
+        paths.extend(used.map(|(_, path)| path));
         paths
     }
 
-    fn path_at(&self, code: &str, paths: &mut BTreeSet<Vec<String>>) {
+    /// The modules declared in this file.
+    fn children<'a>(&self, code: &'a str) -> impl Iterator<Item = &'a str> {
+        code.lines().filter_map(|line| {
+            let (before, child) = line.split_once("mod ")?;
+            let declared = before.trim().is_empty() || before.trim().starts_with("pub");
+            child.trim().strip_suffix(';').filter(|_| declared)
+        })
+    }
+
+    /// The code without its `pub use` statements, and what these name, by name.
+    fn code_and_reexports(&self) -> (String, BTreeMap<String, Vec<String>>) {
+        let (mut code, mut reexports) = (String::new(), BTreeMap::new());
+        let whole = self.code();
+        for statement in whole.split_inclusive(';') {
+            let start = statement.find(|c: char| !c.is_whitespace()).unwrap_or(0);
+            // Attributes and items without a semicolon may stand before it.
+            let start = statement[start..].rfind("\npub").map_or(start, |at| start + at + 1);
+            let tree = statement[start..]
+                .split_once(" use ")
+                .filter(|(before, _)| *before == "pub" || (before.starts_with("pub(") && before.ends_with(')')));
+            match tree {
+                Some((_, tree)) => {
+                    code.push_str(&statement[..start]);
+                    let named = self.tree(tree).into_iter().filter_map(|path| Some((path.last()?.clone(), path)));
+                    reexports.extend(named);
+                }
+                None => code.push_str(statement),
+            }
+        }
+        (code, reexports)
+    }
+
+    /// The paths that a `use` tree stands for.
+    fn tree(&self, tree: &str) -> BTreeSet<Vec<String>> {
         let mut prefix = self.module.clone();
-        let mut rest = code;
+        let mut rest = tree;
         if let Some(tail) = rest.strip_prefix("crate::") {
             prefix.clear();
             rest = tail;
@@ -106,8 +135,15 @@ impl Source {
             prefix.pop();
             rest = tail;
         }
-        use_tree(rest, &prefix, paths);
+        let mut paths = BTreeSet::new();
+        use_tree(rest, &prefix, &mut paths);
+        paths
     }
+}
+
+/// The identifiers in some code.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 fn starts_a_word(code: &str, at: usize) -> bool {
@@ -146,20 +182,33 @@ fn use_tree<'a>(code: &'a str, prefix: &[String], paths: &mut BTreeSet<Vec<Strin
 
 /// Which module imports which, by their names joined with `::`; the root is `crate`.
 pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
-    let modules: BTreeSet<&[String]> = sources.iter().map(|source| &source.module[..]).collect();
-    let name = |module: &[String]| {
-        if module.is_empty() { "crate".to_owned() } else { module.join("::") }
-    };
+    let modules: BTreeMap<&[String], BTreeMap<String, Vec<String>>> =
+        sources.iter().map(|source| (&source.module[..], source.code_and_reexports().1)).collect();
+    let name = |module: &[String]| if module.is_empty() { "crate".to_owned() } else { module.join("::") };
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources {
-        let targets = source.paths().into_iter().map(|path| {
-            let deepest = (0..=path.len()).rev().find(|&length| modules.contains(&path[..length]));
-            name(&path[..deepest.unwrap_or(0)])
-        });
+        let targets = source.paths().into_iter().map(|path| name(&defining(&modules, path)));
         let own = name(&source.module);
         edges.entry(own.clone()).or_default().extend(targets.filter(|target| *target != own));
     }
     edges
+}
+
+/// The module that a path leads to, re-exports followed.
+fn defining(modules: &BTreeMap<&[String], BTreeMap<String, Vec<String>>>, mut path: Vec<String>) -> Vec<String> {
+    // Re-exports of re-exports are few: a bound keeps two that name each other from being followed for ever.
+    for _ in 0..8 {
+        let deepest = (0..=path.len()).rev().find(|&length| modules.contains_key(&path[..length])).unwrap_or(0);
+        let next = path.get(deepest).and_then(|name| modules.get(&path[..deepest])?.get(name));
+        match next {
+            Some(next) if *next != path => path.clone_from(next),
+            _ => {
+                path.truncate(deepest);
+                break;
+            }
+        }
+    }
+    path
 }
 
 /// One cycle of imports, if there is any, as the modules on it.
@@ -209,6 +258,25 @@ mod tests {
         assert_eq!(of("b"), [""; 0]);
         assert_eq!(of("b::c"), ["a", "b"]);
         assert_eq!(cycle(&edges).as_deref(), Some(&["a".to_owned(), "b::c".to_owned()][..]));
+    }
+
+    #[test]
+    fn a_re_export_leads_to_what_it_names() {
+        let facade = "mod c;\nmod d;\npub use c::{D, E};\npub(crate) use d::F;\n";
+        let sources = |own: &str| {
+            [
+                at("", "mod b;"),
+                at("b", &format!("{facade}{own}")),
+                at("b::c", "use super::{F, d};"),
+                at("b::d", "use super::G;"),
+            ]
+        };
+        let edges = imports(&sources("struct G;"));
+        assert_eq!(edges["b"].len(), 0, "re-exports alone are no imports: {edges:?}");
+        assert_eq!(edges["b::c"].iter().collect::<Vec<_>>(), ["b::d"]);
+        assert_eq!(cycle(&edges), None);
+        let edges = imports(&sources("struct G(F);"));
+        assert_eq!(cycle(&edges).as_deref(), Some(&["b".to_owned(), "b::d".to_owned()][..]));
     }
 
     #[test]

@@ -1,0 +1,214 @@
+//! perf reads every fixture that it can know, in both byte orders and in every container, with the same counts and values.
+//!
+//! Where it does not, the manifest says how that shows and why we know better; that it still shows is tested too, so a
+//! reason cannot outlive its cause.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use recrep_fixtures::manifest::{Case, Difference, Fact, Form, List, Number, Perf, cases};
+use recrep_tests::perf::perf;
+use recrep_tests::run::{Outcome, run};
+use recrep_tests::{needs, perf};
+
+#[test]
+fn perf_reads_every_fixture_as_the_manifest_says() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let all: Vec<(Case, Form)> =
+        cases().into_iter().flat_map(|case| case.forms().map(move |form| (case, form))).collect();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let compared = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((case, form)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let path = dir.path().join(format!("{}.{form}.data", case.name));
+                    std::fs::write(&path, case.bytes(*form)).unwrap();
+                    let mut checked = Checked { case, form: *form, file: &path, wrong: Vec::new(), compared: 0 };
+                    checked.check();
+                    compared.fetch_add(checked.compared, Ordering::Relaxed);
+                    wrong.lock().unwrap().extend(checked.wrong);
+                    std::fs::remove_file(&path).unwrap();
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    println!("{} values of {} streams compared with perf's", compared.into_inner(), all.len());
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// One stream, and what is wrong with it.
+struct Checked<'a> {
+    case: &'a Case,
+    form: Form,
+    file: &'a Path,
+    wrong: Vec<String>,
+    compared: usize,
+}
+
+impl Checked<'_> {
+    fn check(&mut self) {
+        let differences: Vec<&Difference> = self.case.differences(self.form).collect();
+        let outcome = run(perf().args(["report", "--stats", "-i"]).arg(self.file));
+        let refusals: Vec<&str> = differences.iter().filter_map(|difference| refusal(&difference.perf)).collect();
+        if !refusals.is_empty() {
+            let refused = perf::parse_stats(&outcome).records.is_empty();
+            if !refused || !refusals.iter().any(|said| outcome.stderr.contains(said)) {
+                self.tell(&format!("perf was to refuse it saying one of {refusals:?}"), &outcome);
+            }
+            return;
+        }
+        if perf::parse_stats(&outcome).records.is_empty() {
+            return self.tell("perf gives no answer", &outcome);
+        }
+        self.counts(&differences, &outcome);
+        for fact in (self.case.make)(self.form.endian).facts {
+            if let Some(field) = fact.perf_field() {
+                self.values(&differences, &fact, field);
+            }
+        }
+    }
+
+    fn counts(&mut self, differences: &[&Difference], outcome: &Outcome) {
+        let mut stats = perf::parse_stats(outcome).records;
+        // perf counts the containers, too.
+        stats.remove("COMPRESSED");
+        let ours: BTreeMap<String, u64> =
+            self.case.counts(self.form).into_iter().map(|(kind, count)| (kind.to_string(), count)).collect();
+        let miscounted: Vec<String> = differences.iter().flat_map(|difference| miscounted(&difference.perf)).collect();
+        for name in ours.keys().chain(stats.keys()) {
+            let (our, their) = (ours.get(name), stats.get(name));
+            if (our == their) == miscounted.contains(name) {
+                self.tell(&format!("{name}: {our:?} by the manifest, {their:?} by perf"), outcome);
+            }
+        }
+        self.compared += ours.len();
+    }
+
+    fn values(&mut self, differences: &[&Difference], fact: &Fact, field: &str) {
+        let outcome = run(perf().args(["script", "--ns", "-F", field, "-i"]).arg(self.file));
+        let printed = printed(fact, &outcome);
+        let about: Vec<&Perf> = differences.iter().map(|d| &d.perf).filter(|perf| perf.is_about(fact)).collect();
+        let misread = about.iter().any(|perf| matches!(perf, Perf::MisreadsNumber(_) | Perf::MisreadsList(_)));
+        let expected = about.iter().fold(as_perf_prints(fact), |expected, perf| respelt(expected, perf));
+        if about.iter().any(|perf| matches!(perf, Perf::Spells(..))) && printed == as_perf_prints(fact) {
+            self.tell(&format!("{field}: perf spells all as we do"), &outcome);
+        } else if (printed == expected) == misread {
+            self.tell(&format!("{field}: {expected:?} by the manifest, {printed:?} by perf"), &outcome);
+        }
+        self.compared += expected.len();
+    }
+
+    fn tell(&mut self, what: &str, outcome: &Outcome) {
+        let (case, form) = (self.case.name, self.form);
+        let said: String = outcome.stderr.chars().take(300).collect();
+        self.wrong.push(format!("{case} as {form}: {what}\n    {}", said.replace('\n', "\n    ")));
+    }
+}
+
+fn refusal(perf: &Perf) -> Option<&'static str> {
+    match perf {
+        Perf::Refuses(said) => Some(said),
+        _ => None,
+    }
+}
+
+fn miscounted(perf: &Perf) -> Vec<String> {
+    match perf {
+        Perf::Miscounts(kinds) => kinds.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The values of a fact in the form in which they are compared.
+fn as_perf_prints(fact: &Fact) -> Vec<String> {
+    match fact {
+        Fact::Numbers(_, values) => values.iter().map(ToString::to_string).collect(),
+        Fact::Lists(List::Branches, lists) => lists.iter().map(|list| branches(list)).collect(),
+        Fact::Lists(_, lists) => lists.iter().map(|list| chain(list.iter().copied())).collect(),
+        Fact::Texts(_, texts) => texts.clone(),
+    }
+}
+
+fn respelt(texts: Vec<String>, perf: &Perf) -> Vec<String> {
+    let Perf::Spells(_, pairs) = perf else { return texts };
+    let spell =
+        |text: String| pairs.iter().find(|(ours, _)| *ours == text).map_or(text, |(_, theirs)| (*theirs).into());
+    texts.into_iter().map(spell).collect()
+}
+
+/// What `perf script` printed of a fact, in the same form.
+fn printed(fact: &Fact, outcome: &Outcome) -> Vec<String> {
+    let text = String::from_utf8_lossy(&outcome.stdout);
+    let lines = text.lines().map(str::trim);
+    match fact {
+        Fact::Lists(List::Callchain, _) => {
+            let blocks = text.split("\n\n").filter(|block| !block.trim().is_empty());
+            blocks.map(|block| chain(block.lines().filter_map(hex))).collect()
+        }
+        Fact::Lists(..) => lines.map(printed_branches).collect(),
+        Fact::Texts(..) => lines.map(|line| line.find('|').map_or(line, |at| &line[at..]).trim().to_owned()).collect(),
+        Fact::Numbers(what, _) => lines.filter(|line| !line.is_empty()).map(|line| number(*what, line)).collect(),
+    }
+}
+
+/// A number as perf prints it, in decimal; as it stands where it is none.
+fn number(what: Number, text: &str) -> String {
+    let value = match what {
+        Number::Ip | Number::Addr | Number::PhysAddr => hex(text),
+        Number::Time => text.trim_end_matches(':').split_once('.').and_then(|(seconds, nanoseconds)| {
+            Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + nanoseconds.parse::<u64>().ok()?)
+        }),
+        Number::Cpu => text.trim_matches(['[', ']']).parse().ok(),
+        Number::DataPageSize | Number::CodePageSize => page_size(text),
+        _ => text.parse().ok(),
+    };
+    value.map_or_else(|| text.to_owned(), |value| value.to_string())
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.split_whitespace().next()?.trim_start_matches("0x"), 16).ok()
+}
+
+/// `4K`, `2M`, `1G`, and `N/A` for 0.
+fn page_size(text: &str) -> Option<u64> {
+    if text == "N/A" {
+        return Some(0);
+    }
+    let shift = match text.chars().last()? {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => return text.parse().ok(),
+    };
+    text[..text.len() - 1].parse::<u64>().ok().map(|number| number << shift)
+}
+
+/// A callchain without its context marks.
+fn chain(ips: impl Iterator<Item = u64>) -> String {
+    const MARKS: u64 = 4095u64.wrapping_neg();
+    ips.filter(|ip| *ip < MARKS).map(|ip| format!("{ip:#x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// From, to, mispredicted or predicted, in a transaction, aborted, cycles: of each branch.
+fn branches(words: &[u64]) -> String {
+    let branch = |words: &[u64]| {
+        let [from, to, flags] = words else { panic!("three words for each branch") };
+        let flag = |bit: u64, letter| if flags & bit != 0 { letter } else { "-" };
+        let prediction = if flags & 1 != 0 { "M" } else { flag(2, "P") };
+        format!("{from:#x}/{to:#x}/{prediction}/{}/{}/{}", flag(4, "X"), flag(8, "A"), flags >> 4 & 0xffff)
+    };
+    words.chunks(3).map(branch).collect::<Vec<_>>().join(" ")
+}
+
+fn printed_branches(line: &str) -> String {
+    let cut = |branch: &str| branch.split('/').take(6).collect::<Vec<_>>().join("/");
+    line.split_whitespace().map(cut).collect::<Vec<_>>().join(" ")
+}
