@@ -1,10 +1,11 @@
 //! From counted keys to rows of text: each distinct address is resolved once, each text made once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 use recrep_format::abi::CpuMode;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::aggregate::{Count, Field, Key, Meta};
 use crate::profile::{LabelId, Labels};
@@ -27,7 +28,7 @@ pub struct Labeller<'f> {
 
 /// A row before it has a text: the key, with the function in the place of the address where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Resolved {
+pub struct Resolved {
     key: Key,
     symbol: Option<SymbolId>,
 }
@@ -35,32 +36,43 @@ struct Resolved {
 /// A row: its event, its columns, what it has gathered.
 pub type LabelledRow = (usize, Vec<LabelId>, Count);
 
-impl Labeller<'_> {
-    /// Makes rows of keys. Rows whose columns read the same may still come several times.
-    #[must_use]
-    pub fn label(&self, rows: &[(Key, Count)], resolver: &Resolver, labels: &mut Labels) -> Vec<LabelledRow> {
-        let loaded = self.load(rows, resolver);
-        let resolved = resolve(rows, &loaded);
-        let threads = self.threads(&resolved);
-        let mut texts = Texts { labeller: self, loaded: &loaded, threads, known: FxHashMap::default(), labels };
-        let mut out = Vec::with_capacity(resolved.len());
-        for (row, count) in resolved {
-            if let Some(columns) = texts.columns(&row) {
-                out.push((usize::from(Meta::unpack(Field::Meta.of(&row.key)).event), columns, count));
-            }
-        }
-        out
-    }
+/// The symbols of modules by their numbers; none of those that were not hit.
+pub type Symbols = Vec<Option<Arc<Loaded>>>;
 
+impl Labeller<'_> {
     /// The symbols of all modules that were hit, where functions are asked for.
-    fn load(&self, rows: &[(Key, Count)], resolver: &Resolver) -> Vec<Option<Arc<Loaded>>> {
+    #[must_use]
+    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
         if !self.query.needs_symbols() {
             return Vec::new();
         }
-        let hit: FxHashSet<u64> = rows.iter().map(|(key, _)| Field::Module.of(key)).collect();
-        let wanted = |(number, module): (u64, &&Module)| hit.contains(&(number + 1)).then(|| resolver.load(module));
-        let modules: Vec<_> = (0u64..).zip(&self.modules).collect();
-        modules.into_par_iter().map(wanted).collect()
+        self.modules.par_iter().zip(hits).map(|(module, hit)| hit.then(|| resolver.load(module))).collect()
+    }
+
+    /// Puts the function in the place of the address.
+    #[must_use]
+    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Resolved {
+        let module = module_of(symbols, Field::Module.of(&key));
+        let symbol = module.and_then(|m| m.table.find(Field::Address.of(&key)));
+        if symbol.is_some() {
+            *Field::Address.of_mut(&mut key) = 0;
+        }
+        Resolved { key, symbol }
+    }
+
+    /// Makes rows of text. Rows whose columns read the same may still come several times.
+    #[must_use]
+    pub fn label(&self, rows: FxHashMap<Resolved, Count>, symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
+        let wanted = |row: &Resolved| match &self.query.filters.symbols {
+            None => true,
+            Some(names) => function(symbols, row).is_some_and(|name| names.contains(name.as_ref())),
+        };
+        let rows: Vec<_> = rows.into_iter().filter(|(row, _)| wanted(row)).collect();
+        let texts = Texts { labeller: self, symbols, threads: self.threads(&rows) };
+        let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
+        let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
+        let event = |row: &Resolved| usize::from(Meta::unpack(Field::Meta.of(&row.key)).event);
+        rows.iter().enumerate().map(|(place, (row, count))| (event(row), columns_of(place), *count)).collect()
     }
 
     /// A thread number's column is named after its first use that was sampled, as in perf.
@@ -77,81 +89,41 @@ impl Labeller<'_> {
     }
 }
 
-fn module_of(loaded: &[Option<Arc<Loaded>>], number: u64) -> Option<&Loaded> {
-    loaded.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
+fn module_of(symbols: &Symbols, number: u64) -> Option<&Loaded> {
+    symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
 }
 
-/// Puts functions in the place of addresses, and counts what has become the same together.
-fn resolve(rows: &[(Key, Count)], loaded: &[Option<Arc<Loaded>>]) -> Vec<(Resolved, Count)> {
-    let one = |(key, count): &(Key, Count)| {
-        let mut key = *key;
-        let found = module_of(loaded, Field::Module.of(&key)).and_then(|m| m.lookup(Field::Address.of(&key)));
-        if found.is_some() {
-            *Field::Address.of_mut(&mut key) = 0;
-        }
-        (Resolved { key, symbol: found.map(|symbol| symbol.id) }, *count)
-    };
-    let part = |rows: &[(Key, Count)]| {
-        let mut map = FxHashMap::<Resolved, Count>::default();
-        for (row, count) in rows.iter().map(one) {
-            map.entry(row).or_default().add(count);
-        }
-        map
-    };
-    let len = rows.len().div_ceil(rayon::current_num_threads()).max(1);
-    let mut parts = rows.par_chunks(len).map(part).collect::<Vec<_>>().into_iter();
-    let mut all = parts.next().unwrap_or_default();
-    for (row, count) in parts.flatten() {
-        all.entry(row).or_default().add(count);
-    }
-    all.into_iter().collect()
+fn function<'s>(symbols: &'s Symbols, row: &Resolved) -> Option<Cow<'s, str>> {
+    module_of(symbols, Field::Module.of(&row.key))?.name(row.symbol?)
 }
 
 /// Makes texts, each once.
 struct Texts<'t, 'f> {
     labeller: &'t Labeller<'f>,
-    loaded: &'t [Option<Arc<Loaded>>],
+    symbols: &'t Symbols,
     threads: FxHashMap<i32, ThreadRef>,
-    known: FxHashMap<(SortKey, [u64; 3]), LabelId>,
-    labels: &'t mut Labels,
 }
 
 impl Texts<'_, '_> {
-    /// The columns of a row; `None` where the filter by function leaves it out.
-    fn columns(&mut self, row: &Resolved) -> Option<Vec<LabelId>> {
-        let query = self.labeller.query;
-        if let Some(wanted) = &query.filters.symbols
-            && !self.function(row).is_some_and(|name| wanted.contains(name.as_ref()))
-        {
-            return None;
-        }
-        Some(query.columns.iter().map(|column| self.column(column.key, row)).collect())
+    /// The texts of one column, row by row: what differs is found first, then made into text by all cores.
+    fn column(&self, column: SortKey, rows: &[(Resolved, Count)], labels: &mut Labels) -> Vec<LabelId> {
+        let mut slots = FxHashMap::<[u64; 3], usize>::default();
+        let mut firsts = Vec::new();
+        let mut slot_of = |row: &Resolved| {
+            *slots.entry(identity(column, row)).or_insert_with(|| {
+                firsts.push(*row);
+                firsts.len() - 1
+            })
+        };
+        let slots: Vec<usize> = rows.iter().map(|(row, _)| slot_of(row)).collect();
+        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, row)).collect();
+        let ids: Vec<LabelId> = texts.into_iter().map(|text| labels.intern(text)).collect();
+        slots.into_iter().filter_map(|slot| ids.get(slot).copied()).collect()
     }
 
-    fn column(&mut self, column: SortKey, row: &Resolved) -> LabelId {
+    fn text(&self, column: SortKey, row: &Resolved) -> String {
         let word = |field: Field| field.of(&row.key);
         let meta = Meta::unpack(word(Field::Meta));
-        let symbol = row.symbol.map_or(0, |id| u64::from(id.0) + 1);
-        let identity = match column {
-            SortKey::Comm => [word(Field::Comm), 0, 0],
-            SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
-            SortKey::Dso => [word(Field::Module), 0, 0],
-            SortKey::Symbol => [word(Field::Module), word(Field::Address), symbol << 8 | u64::from(meta.level)],
-            SortKey::Ip => [word(Field::Ip), 0, 0],
-            SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
-            SortKey::Event => [u64::from(meta.event), 0, 0],
-        };
-        if let Some(label) = self.known.get(&(column, identity)) {
-            return *label;
-        }
-        let text = self.text(column, row, meta);
-        let label = self.labels.intern(text);
-        self.known.insert((column, identity), label);
-        label
-    }
-
-    fn text(&self, column: SortKey, row: &Resolved, meta: Meta) -> String {
-        let word = |field: Field| field.of(&row.key);
         let timeline = self.labeller.timeline;
         match column {
             SortKey::Comm => timeline.comm(CommRef::unpack(word(Field::Comm))).into_owned(),
@@ -163,7 +135,7 @@ impl Texts<'_, '_> {
             SortKey::Dso => self.module(row).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
             SortKey::Symbol => {
                 let level = level(meta.level);
-                match self.function(row) {
+                match function(self.symbols, row) {
                     Some(name) => format!("[{level}] {name}"),
                     None => format!("[{level}] {}", padded_hex(self.shown_address(row))),
                 }
@@ -179,10 +151,6 @@ impl Texts<'_, '_> {
         self.labeller.modules.get(index).copied()
     }
 
-    fn function(&self, row: &Resolved) -> Option<std::borrow::Cow<'_, str>> {
-        module_of(self.loaded, Field::Module.of(&row.key))?.name(row.symbol?)
-    }
-
     /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
     fn shown_address(&self, row: &Resolved) -> u64 {
         let address = Field::Address.of(&row.key);
@@ -190,6 +158,24 @@ impl Texts<'_, '_> {
             Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
             _ => address,
         }
+    }
+}
+
+/// What of a row its text in this column depends on.
+fn identity(column: SortKey, row: &Resolved) -> [u64; 3] {
+    let word = |field: Field| field.of(&row.key);
+    let meta = Meta::unpack(word(Field::Meta));
+    match column {
+        SortKey::Comm => [word(Field::Comm), 0, 0],
+        SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
+        SortKey::Dso => [word(Field::Module), 0, 0],
+        SortKey::Symbol => {
+            let symbol = row.symbol.map_or(0, |id| u64::from(id.0) + 1);
+            [word(Field::Module), word(Field::Address), symbol << 8 | u64::from(meta.level)]
+        }
+        SortKey::Ip => [word(Field::Ip), 0, 0],
+        SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
+        SortKey::Event => [u64::from(meta.event), 0, 0],
     }
 }
 

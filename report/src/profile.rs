@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::aggregate::Count;
@@ -137,11 +138,11 @@ impl Profile {
         let percent = |count: Count| share(count.period, event.total.period);
         let mut rows: Vec<Row<'l>> = event
             .rows
-            .iter()
+            .par_iter()
             .map(|(columns, count)| Row { columns: text(columns), count: *count, percent: percent(*count) })
             .filter(|row| query.percent_limit.is_none_or(|limit| row.percent >= limit))
             .collect();
-        rows.sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
+        rows.par_sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
         rows.truncate(query.limit.unwrap_or(usize::MAX));
         EventTable { name: &event.name, total: event.total, lost_samples: event.lost_samples, rows }
     }

@@ -5,6 +5,8 @@
 //!                                                    └─ modules ─► Resolver ─► Labeller ─► Profile ─► view
 //! ```
 
+use std::sync::OnceLock;
+
 use anyhow::Context as _;
 use recrep_format::attrs::AttrIndex;
 use recrep_format::error::Error;
@@ -58,17 +60,22 @@ fn add(profile: &mut Profile, query: &Query, input: &Input, resolver: &Resolver)
                 |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
             side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
         });
-        let (attrs, filters) = (&file.attrs, &query.filters);
-        let scan = Scan { attrs, clock: &clock, timeline: &timeline, layout: &layout, filters, modules };
-        let scanned = scan.run(&split.pieces);
+        let (attrs, filters, module_count) = (&file.attrs, &query.filters, side_band.modules.len());
+        let (timeline, layout) = (&timeline, &layout);
+        let scan = Scan { attrs, clock: &clock, timeline, layout, filters, modules, module_count };
+        let labeller = Labeller { query, timeline, modules: side_band.modules.iter().collect(), events: &names };
+        let symbols = OnceLock::new();
+        let scanned = scan.run(&split.pieces, |hits| {
+            let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
+            |key| labeller.resolve(key, symbols)
+        });
         strays = scanned.strays;
         for (index, (place, total)) in places.iter().zip(&scanned.totals).enumerate() {
             let lost = side_band.lost_samples.get(&Some(AttrIndex(index))).copied();
             profile.add_total(*place, *total, lost.unwrap_or(0));
         }
-        let modules = side_band.modules.iter().collect();
-        let labeller = Labeller { query, timeline: &timeline, modules, events: &names };
-        for (event, columns, count) in labeller.label(&scanned.rows, resolver, &mut profile.labels) {
+        let symbols = symbols.into_inner().unwrap_or_default();
+        for (event, columns, count) in labeller.label(scanned.rows, &symbols, &mut profile.labels) {
             if let Some(place) = places.get(event) {
                 profile.add_row(*place, columns, count);
             }

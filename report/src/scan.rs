@@ -3,14 +3,17 @@
 //! What is asked of a sample costs a few loads at known places; its callchain is never walked. Lookups in the timeline are
 //! remembered per worker, since samples come in runs of one thread at few addresses.
 
+use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::{AttrIndex, AttrTable};
 use recrep_format::read::Frames;
 use recrep_format::record::Sample;
+use rustc_hash::FxHashMap;
 
-use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
+use crate::aggregate::{Count, Counted, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
 use crate::clock::Clock;
 use crate::query::Filters;
 use crate::split::Piece;
@@ -31,6 +34,8 @@ pub struct Scan<'f> {
     pub filters: &'f Filters,
     /// Which modules pass the filter by module; all, where there is none.
     pub modules: Option<Vec<bool>>,
+    /// How many modules there are.
+    pub module_count: usize,
 }
 
 /// What the scan found beside the histogram.
@@ -42,11 +47,11 @@ pub struct Strays {
     pub guest: u64,
 }
 
-/// The result, with keys of whatever width as whole keys.
+/// The result: rows of whatever the keys were turned into.
 #[derive(Debug)]
-pub struct Scanned {
-    /// Keys and what they gathered, in no order.
-    pub rows: Vec<(Key, Count)>,
+pub struct Scanned<R> {
+    /// What each row gathered.
+    pub rows: FxHashMap<R, Count>,
     /// The totals of each event.
     pub totals: Vec<Count>,
     /// What made no row.
@@ -55,19 +60,29 @@ pub struct Scanned {
 
 impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
-    #[must_use]
-    pub fn run(&self, pieces: &[Piece<'_>]) -> Scanned {
+    ///
+    /// When all are counted, `prepare` is told which modules were hit, and gives what turns a key into a row; that too is
+    /// done by all cores, each with the keys that it has counted. Rows are far fewer than keys, so little is left to merge.
+    pub fn run<R, F>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned<R>
+    where
+        R: Hash + Eq + Send,
+        F: Fn(Key) -> R + Sync,
+    {
         match self.layout.len() {
-            1 => self.run_with::<1>(pieces),
-            2 => self.run_with::<2>(pieces),
-            3 => self.run_with::<3>(pieces),
-            4 => self.run_with::<4>(pieces),
-            5 => self.run_with::<5>(pieces),
-            _ => self.run_with::<{ Layout::MOST }>(pieces),
+            1 => self.run_with::<1, R, F>(pieces, prepare),
+            2 => self.run_with::<2, R, F>(pieces, prepare),
+            3 => self.run_with::<3, R, F>(pieces, prepare),
+            4 => self.run_with::<4, R, F>(pieces, prepare),
+            5 => self.run_with::<5, R, F>(pieces, prepare),
+            _ => self.run_with::<{ Layout::MOST }, R, F>(pieces, prepare),
         }
     }
 
-    fn run_with<const N: usize>(&self, pieces: &[Piece<'_>]) -> Scanned {
+    fn run_with<const N: usize, R, F>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned<R>
+    where
+        R: Hash + Eq + Send,
+        F: Fn(Key) -> R + Sync,
+    {
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
             let mut worker = Worker::<N>::new(self);
@@ -76,16 +91,23 @@ impl Scan<'_> {
             }
             worker
         });
-        let mut all = Worker::<N>::new(self);
+        let mut rest = Worker::<N>::new(self);
+        let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
+        let mut histograms = Vec::new();
         for worker in workers {
-            all.histogram.merge(worker.histogram);
-            all.reads.pieces.extend(worker.reads.pieces);
-            all.strays.unknown_id += worker.strays.unknown_id;
-            all.strays.guest += worker.strays.guest;
+            strays.unknown_id += worker.strays.unknown_id;
+            strays.guest += worker.strays.guest;
+            hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
+            rest.reads.pieces.extend(worker.reads.pieces);
+            histograms.push(worker.histogram);
         }
-        all.reads.settle(&mut all.histogram);
-        let rows = all.histogram.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
-        Scanned { rows, totals: all.histogram.totals, strays: all.strays }
+        rest.reads.settle(&mut rest.histogram);
+        histograms.push(rest.histogram);
+        let row = prepare(&hits);
+        let part = |histogram: Histogram<N>| histogram.map(|key| row(self.layout.unpack(&key)));
+        let parts: Vec<Counted<R>> = histograms.into_par_iter().map(part).collect();
+        let all = parts.into_iter().reduce(Counted::merge).unwrap_or_default();
+        Scanned { rows: all.rows, totals: all.totals, strays }
     }
 }
 
@@ -99,6 +121,7 @@ struct Worker<'s, const N: usize> {
     histogram: Histogram<N>,
     reads: Reads<N>,
     strays: Strays,
+    hits: Vec<bool>,
     events: Vec<Event>,
 }
 
@@ -134,6 +157,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             histogram: Histogram::new(events.len()),
             reads: Reads { pieces: Vec::new() },
             strays: Strays::default(),
+            hits: vec![false; scan.module_count],
             events,
         }
     }
@@ -228,9 +252,12 @@ impl<'s, const N: usize> Worker<'s, N> {
         if layout.has(Field::Module) {
             let place = self.place(mode, &task, ip, at);
             if let Some(wanted) = &self.scan.modules
-                && !place.module.is_some_and(|m| wanted.get(m.0 as usize) == Some(&true))
+                && place.module.is_none_or(|m| wanted.get(m.0 as usize) != Some(&true))
             {
                 return None;
+            }
+            if let Some(hit) = place.module.and_then(|m| self.hits.get_mut(m.0 as usize)) {
+                *hit = true;
             }
             *Field::Module.of_mut(&mut key) = place.module.map_or(0, |m| u64::from(m.0) + 1);
             *Field::Address.of_mut(&mut key) = place.address;

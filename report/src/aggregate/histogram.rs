@@ -1,5 +1,7 @@
 //! Counted keys, and the totals of each event.
 
+use std::hash::Hash;
+
 use rustc_hash::FxHashMap;
 
 /// What a key has gathered.
@@ -21,46 +23,62 @@ impl Count {
 }
 
 /// A histogram over keys of `N` words.
-#[derive(Clone, Debug)]
-pub struct Histogram<const N: usize> {
-    /// The rows, as keys.
-    pub rows: FxHashMap<[u64; N], Count>,
+pub type Histogram<const N: usize> = Counted<[u64; N]>;
+
+/// Rows of any kind and what they have gathered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted<R: Hash + Eq> {
+    /// The rows.
+    pub rows: FxHashMap<R, Count>,
     /// All samples of each event, in rows or not.
     pub totals: Vec<Count>,
 }
 
-impl<const N: usize> Histogram<N> {
+impl<R: Hash + Eq> Default for Counted<R> {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl<R: Hash + Eq> Counted<R> {
     /// Nothing counted, for this many events.
     #[must_use]
     pub fn new(events: usize) -> Self {
         Self { rows: FxHashMap::default(), totals: vec![Count::default(); events] }
     }
 
-    /// Counts samples of an event; where `key` is `None` only in the totals.
+    /// Counts samples of an event; where `row` is `None` only in the totals.
     #[inline]
-    pub fn count(&mut self, event: usize, key: Option<[u64; N]>, count: Count) {
+    pub fn count(&mut self, event: usize, row: Option<R>, count: Count) {
         if let Some(total) = self.totals.get_mut(event) {
             total.add(count);
         }
-        if let Some(key) = key {
-            self.rows.entry(key).or_default().add(count);
+        if let Some(row) = row {
+            self.rows.entry(row).or_default().add(count);
         }
     }
 
-    /// Adds what another worker has counted. Sums do not depend on their order, so neither does the result.
-    pub fn merge(&mut self, other: Self) {
-        let (mut into, from) = if self.rows.len() < other.rows.len() {
-            (other.rows, std::mem::take(&mut self.rows))
-        } else {
-            (std::mem::take(&mut self.rows), other.rows)
-        };
-        for (key, count) in from {
-            into.entry(key).or_default().add(count);
+    /// The same with other rows; those that become equal are counted together.
+    #[must_use]
+    pub fn map<S: Hash + Eq>(self, row: impl Fn(R) -> S) -> Counted<S> {
+        let mut rows = FxHashMap::<S, Count>::default();
+        for (old, count) in self.rows {
+            rows.entry(row(old)).or_default().add(count);
         }
-        self.rows = into;
-        for (total, count) in self.totals.iter_mut().zip(other.totals) {
+        Counted { rows, totals: self.totals }
+    }
+
+    /// What two have counted together. Sums do not depend on their order, so neither does the result.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        let (mut into, from) = if self.rows.len() < other.rows.len() { (other, self) } else { (self, other) };
+        for (row, count) in from.rows {
+            into.rows.entry(row).or_default().add(count);
+        }
+        for (total, count) in into.totals.iter_mut().zip(from.totals) {
             total.add(count);
         }
+        into
     }
 }
 
@@ -84,13 +102,10 @@ mod tests {
             };
             let whole = fill(&samples);
             let (a, b) = samples.split_at(cut.min(samples.len()));
-            let mut forth = fill(a);
-            forth.merge(fill(b));
-            let mut back = fill(b);
-            back.merge(fill(a));
-            prop_assert_eq!(&forth.rows, &whole.rows);
-            prop_assert_eq!(&back.rows, &whole.rows);
-            prop_assert_eq!(&forth.totals, &whole.totals);
+            prop_assert_eq!(&fill(a).merge(fill(b)), &whole);
+            prop_assert_eq!(&fill(b).merge(fill(a)), &whole);
+            let halved = whole.clone().map(|[key]| key / 2).rows.values().map(|c| c.samples).sum::<u64>();
+            prop_assert_eq!(halved, whole.rows.values().map(|c| c.samples).sum::<u64>());
         }
     }
 }

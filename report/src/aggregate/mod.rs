@@ -1,9 +1,9 @@
 //! From samples to counted keys: integers only, no text and no IO.
 //!
 //! ```text
-//!   piece ─► worker: sample ─► Key (packed integers) ─► its own Histogram ─┐
-//!   piece ─► worker: …                                                     ├─► merge ─► Histogram of the file
-//!   piece ─► worker: …                                                     ┘
+//!   piece ─► worker: sample ─► Key (packed integers) ─► its own Histogram ─► functions for addresses ─┐
+//!   piece ─► worker: …                                                                                ├─► merge
+//!   piece ─► worker: …                                                                                ┘
 //! ```
 //!
 //! A key holds what the question needs and nothing else, so that samples that would end in one row meet early. What text
@@ -13,6 +13,6 @@ mod histogram;
 mod key;
 mod reads;
 
-pub use histogram::{Count, Histogram};
+pub use histogram::{Count, Counted, Histogram};
 pub use key::{Field, Key, Layout, Meta};
 pub use reads::{PieceReads, Reads};

@@ -115,12 +115,18 @@ impl SymbolTable {
     /// The symbol at `address`.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
+        self.get(self.find(address)?)
+    }
+
+    /// The number of the symbol at `address`: what to ask for many addresses, since no name is looked at.
+    #[must_use]
+    pub fn find(&self, address: u64) -> Option<SymbolId> {
         let after = self.starts.partition_point(|&start| start <= address);
         let mut index = u32::try_from(after.checked_sub(1)?).ok()?;
         loop {
-            let symbol = self.get(SymbolId(index))?;
-            if address < symbol.end {
-                return Some(symbol);
+            let (_, end, _) = self.place(SymbolId(index))?;
+            if address < end {
+                return Some(SymbolId(index));
             }
             let at = self.outer.binary_search_by_key(&index, |&(inner, _)| inner).ok()?;
             index = self.outer.get(at)?.1;
@@ -130,13 +136,19 @@ impl SymbolTable {
     /// The symbol that a lookup in this table gave the number `id`.
     #[must_use]
     pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
+        let (start, end, name) = self.place(id)?;
+        Some(Symbol { id, start, end, name: self.names.get(name) })
+    }
+
+    /// Where a symbol begins and ends, and where its name is.
+    fn place(&self, id: SymbolId) -> Option<(u64, u64, NameRef)> {
         let index = id.0 as usize;
         let (start, mut end, mut name) = (*self.starts.get(index)?, *self.ends.get(index)?, *self.refs.get(index)?);
         if let Ok(at) = self.ties.binary_search_by_key(&id.0, |tie| tie.index) {
             let best = self.ties.get(at)?.best(&self.names, self.demangle)?;
             (end, name) = (best.end, best.name);
         }
-        Some(Symbol { id, start, end, name: self.names.get(name) })
+        Some((start, end, name))
     }
 
     /// How many starts have a symbol.

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::profile::{EventTable, Profile, Row};
@@ -89,26 +90,34 @@ fn cells<'r>(row: &Row<'r>, query: &Query) -> Vec<Cow<'r, str>> {
 }
 
 fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.iter().map(|row| cells(row, query)).collect();
     let numbers = numbers(query);
     let mut headings: Vec<&str> = numbers.iter().map(|(heading, _)| *heading).collect();
     headings.extend(query.columns.iter().map(|c| heading(c.key)));
-    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
-    for (width, (_, least)) in widths.iter_mut().zip(&numbers) {
+    let mut least: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
+    for (width, (_, least)) in least.iter_mut().zip(&numbers) {
         *width = (*width).max(*least);
     }
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
+    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, query)).collect();
+    let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
+    let widths = |row: &Vec<Cow<'_, str>>| row.iter().map(|cell| cell.width()).collect();
+    let widths: Vec<usize> = rows.par_iter().map(widths).reduce(|| least.clone(), widest);
     let table = Aligned { widths: &widths, numbers: numbers.len(), screen };
-    table.line("# ", &headings, out)?;
+    let mut head = String::new();
+    table.line("# ", &headings, &mut head);
     let dots: Vec<String> = widths.iter().map(|width| ".".repeat(*width)).collect();
-    table.line("# ", &dots, out)?;
-    writeln!(out, "#")?;
-    rows.iter().try_for_each(|row| table.line("  ", row, out))
+    table.line("# ", &dots, &mut head);
+    writeln!(out, "{head}#")?;
+    let part = |rows: &[Vec<Cow<'_, str>>]| {
+        let mut lines = String::new();
+        rows.iter().for_each(|row| table.line("  ", row, &mut lines));
+        lines
+    };
+    let parts: Vec<String> = rows.par_chunks(PART).map(part).collect();
+    parts.iter().try_for_each(|lines| out.write_all(lines.as_bytes()))
 }
+
+/// How many lines a core makes at a time.
+const PART: usize = 4096;
 
 struct Aligned<'t> {
     widths: &'t [usize],
@@ -118,24 +127,24 @@ struct Aligned<'t> {
 }
 
 impl Aligned<'_> {
-    fn line(&self, margin: &str, cells: &[impl AsRef<str>], out: &mut impl Write) -> io::Result<()> {
-        let mut line = margin.to_owned();
+    fn line(&self, margin: &str, cells: &[impl AsRef<str>], lines: &mut String) {
+        let start = lines.len();
+        lines.push_str(margin);
         for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
-            if place > 0 {
-                line.push_str("  ");
-            }
             let cell = cell.as_ref();
-            let pad = " ".repeat(width.saturating_sub(cell.width()));
-            if place < self.numbers {
-                line.push_str(&pad);
-                line.push_str(cell);
-            } else {
-                line.push_str(cell);
-                line.push_str(&pad);
-            }
+            let pad = width.saturating_sub(cell.width());
+            let (before, after) = if place < self.numbers { (pad, 0) } else { (0, pad) };
+            lines.extend(std::iter::repeat_n(' ', if place > 0 { 2 } else { 0 } + before));
+            lines.push_str(cell);
+            // What comes last may be ten thousand characters wide in one row; the others need not follow.
+            let is_last = place + 1 == cells.len();
+            lines.extend(std::iter::repeat_n(' ', if is_last { 0 } else { after }));
         }
-        let line = line.trim_end();
-        writeln!(out, "{}", self.screen.width.map_or(line, |width| cut(line, width)))
+        if let (Some(width), Some(line)) = (self.screen.width, lines.get(start..)) {
+            let fits = cut(line, width).len();
+            lines.truncate(start + fits);
+        }
+        lines.push('\n');
     }
 }
 
