@@ -1,5 +1,6 @@
 //! The `rep` command.
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -7,7 +8,9 @@ use recrep_report::args;
 use recrep_report::profile::Profile;
 use recrep_report::query::Query;
 use recrep_report::report;
+use recrep_report::script;
 use recrep_report::view::{self, Screen, escape};
+use recrep_report::warning::Warning;
 
 /// The input cannot be answered.
 const FAILED: u8 = 1;
@@ -15,27 +18,70 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let program = words.next();
+    match words.next().and_then(|word| word.into_string().ok()).as_deref() {
+        Some("script") => return script(named("rep script", words)),
+        _ => drop(program),
+    }
     let query = match args::parse(std::env::args_os()) {
         Ok(query) => query,
-        Err(error) => {
-            let printed = error.print();
-            return ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE });
-        }
+        Err(error) => return refuse(&error),
     };
     match report::run(&query) {
         Ok(profile) => finish(&profile, &query),
-        Err(error) => {
-            say(&format!("rep: {}", escape(&format!("{error:#}"))));
-            ExitCode::from(FAILED)
+        Err(error) => failed(&error),
+    }
+}
+
+/// The words of a command, its name first as one word.
+fn named(name: &str, words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    std::iter::once(name.into()).chain(words).collect()
+}
+
+fn refuse(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE })
+}
+
+fn script(words: Vec<OsString>) -> ExitCode {
+    let query = match script::parse(words) {
+        Ok(query) => query,
+        Err(error) => return refuse(&error),
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let outcome = script::run(&query, &mut out).and_then(|warnings| {
+        out.flush().map_err(script::ScriptError::Write)?;
+        Ok(warnings)
+    });
+    match outcome {
+        Ok(warnings) => {
+            warn(&warnings);
+            ExitCode::SUCCESS
         }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Says why there is no answer; that nobody reads it any more is no failure.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(broken) {
+        return ExitCode::SUCCESS;
+    }
+    say(&format!("rep: {}", escape(&format!("{error:#}"))));
+    ExitCode::from(FAILED)
+}
+
+fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
+        say(&format!("rep: warning: {}{at}", escape(&warning.message)));
     }
 }
 
 fn finish(profile: &Profile, query: &Query) -> ExitCode {
-    for warning in &profile.warnings {
-        let at = warning.offset.map(|offset| format!(" (at byte {offset})")).unwrap_or_default();
-        say(&format!("rep: warning: {}{at}", escape(&warning.message)));
-    }
+    warn(&profile.warnings);
     let stdout = io::stdout();
     let width = if stdout.is_terminal() { terminal_size::terminal_size() } else { None };
     let screen = Screen { width: width.map(|(columns, _)| usize::from(columns.0)) };

@@ -140,6 +140,21 @@ impl Module {
         }
     }
 
+    /// The name that listings of single records show: the whole path, a kernel module's name.
+    #[must_use]
+    pub fn long_name(&self) -> Cow<'_, str> {
+        match &self.kind {
+            ModuleKind::PerfMap { pid } => format!("/tmp/perf-{pid}.map").into(),
+            // perf knows the path of those that the table of build IDs names.
+            ModuleKind::KernelModule { .. } if self.build_id.is_none() => self.name(),
+            ModuleKind::KernelModule { .. }
+            | ModuleKind::Kernel { .. }
+            | ModuleKind::Vdso { .. }
+            | ModuleKind::File
+            | ModuleKind::Opaque => String::from_utf8_lossy(&self.path),
+        }
+    }
+
     /// In which space its symbols live.
     #[must_use]
     pub fn addressing(&self) -> Addressing {

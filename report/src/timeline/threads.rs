@@ -122,6 +122,17 @@ impl Timeline {
         }
     }
 
+    /// What thread `tid` had been called up to this moment: where a listing goes record by record, a name does
+    /// not count before it was given.
+    #[must_use]
+    pub fn comm_so_far(&self, tid: i32, at: Moment) -> CommRef {
+        let named = self.life(tid, at).and_then(|(_, life)| {
+            let names = self.names_of(life);
+            names.get(names.partition_point(|(when, _)| *when <= at).checked_sub(1)?)
+        });
+        named.map_or(CommRef::Unnamed(tid), |&(_, id)| CommRef::Named(id))
+    }
+
     fn life(&self, tid: i32, at: Moment) -> Option<(u32, &Life)> {
         let &(first, count) = self.tids.get(&tid)?;
         let lives = self.lives.get(first as usize..(first + count) as usize)?;
