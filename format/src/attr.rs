@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use crate::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
 use crate::bytes::{Cursor, Encoder};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
 
 /// What is counted and what each sample of it holds (`struct perf_event_attr`; perf_event_open(2)).
@@ -112,6 +113,18 @@ impl Attr {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
 
+    /// How many bytes a file must give the attr so that nothing is lost: its own size, as far as that can be believed,
+    /// and never less than what is set in it.
+    #[must_use]
+    pub fn stored_size(&self) -> usize {
+        let most = Self::KNOWN_SIZE + self.extra.len();
+        let mut e = Encoder::new(Endian::NATIVE);
+        self.encode(&mut e, most);
+        let set = e.as_bytes().iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let published = Self::SIZES.iter().map(|size| *size as usize).find(|size| *size >= set);
+        self.own_size().clamp(Self::MIN_SIZE, most).max(published.unwrap_or(most))
+    }
+
     /// The sampling frequency in Hz, where the kernel adapts the period.
     #[must_use]
     pub fn frequency(&self) -> Option<u64> {
@@ -211,7 +224,6 @@ impl Fields for Push<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endian::Endian;
 
     fn every_byte_differs(len: usize) -> Vec<u8> {
         (0..=u8::MAX).cycle().step_by(7).take(len).collect()
@@ -247,6 +259,16 @@ mod tests {
             let back = Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 64).unwrap();
             assert_eq!(back.flags, attr.flags);
         }
+    }
+
+    #[test]
+    fn what_is_stored_is_all_that_is_set_and_no_more_than_there_is() {
+        let stored = |attr: Attr| attr.stored_size();
+        assert_eq!(stored(Attr { size: 128, ..Attr::default() }), 128);
+        assert_eq!(stored(Attr { size: 0, sample_regs_user: 1, ..Attr::default() }), 96);
+        assert_eq!(stored(Attr { size: u32::MAX, ..Attr::default() }), Attr::KNOWN_SIZE);
+        assert_eq!(stored(Attr { size: 3, ..Attr::default() }), 64);
+        assert_eq!(stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }), 147);
     }
 
     #[test]

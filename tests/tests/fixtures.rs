@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recrep_fixtures::manifest::{Case, Difference, Fact, Form, List, Number, Perf, cases};
+use recrep_fixtures::recorded;
 use recrep_tests::perf::perf;
 use recrep_tests::run::{Outcome, run};
 use recrep_tests::{needs, perf};
@@ -46,6 +47,36 @@ fn perf_reads_every_fixture_as_the_manifest_says() {
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[test]
+fn the_numbers_of_what_perf_recorded_are_perfs() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for recorded in recorded::ALL {
+        let path = dir.path().join(recorded.name);
+        std::fs::write(&path, recorded.bytes).unwrap();
+        let mut stats = perf::parse_stats(&through(&path, recorded.is_pipe, &["report", "--stats"]));
+        stats.records.remove("COMPRESSED");
+        let counts = recorded.counts.iter().map(|(kind, count)| (kind.to_string(), *count));
+        assert_eq!(stats.records, counts.collect(), "{}", recorded.name);
+        let samples: Vec<u64> = stats.events.iter().filter_map(|(_, counts)| counts.get("SAMPLE").copied()).collect();
+        assert_eq!(samples, recorded.samples, "{}", recorded.name);
+    }
+}
+
+/// perf on a file, or on what comes through a pipe: where it could seek it would.
+fn through(file: &Path, is_pipe: bool, args: &[&str]) -> Outcome {
+    let mut perf = perf();
+    if !is_pipe {
+        return run(perf.args(args).arg("-i").arg(file));
+    }
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"file=$1; shift; cat "$file" | "$@" -i -"#, "sh"]).arg(file).arg(perf.get_program());
+    shell.envs(perf.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    run(shell.args(args))
+}
+
 /// One stream, and what is wrong with it.
 struct Checked<'a> {
     case: &'a Case,
@@ -58,21 +89,9 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    /// perf on the stream: what is in pipe mode comes through a pipe, since perf seeks in whatever lets it.
-    fn perf(&self, args: &[&str]) -> Outcome {
-        let mut perf = perf();
-        if !self.form.container.is_pipe() {
-            return run(perf.args(args).arg("-i").arg(self.file));
-        }
-        let mut shell = Command::new("sh");
-        shell.args(["-c", r#"file=$1; shift; cat "$file" | "$@" -i -"#, "sh"]).arg(self.file).arg(perf.get_program());
-        shell.envs(perf.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        run(shell.args(args))
-    }
-
     fn check(&mut self) {
         let differences: Vec<&Difference> = self.case.differences(self.form).collect();
-        let outcome = self.perf(&["report", "--stats"]);
+        let outcome = through(self.file, self.form.container.is_pipe(), &["report", "--stats"]);
         let refusals: Vec<&str> = differences.iter().filter_map(|difference| refusal(&difference.perf)).collect();
         if !refusals.is_empty() {
             let records = perf::parse_stats(&outcome).records;
@@ -117,7 +136,7 @@ impl Checked<'_> {
     }
 
     fn values(&mut self, differences: &[&Difference], fact: &Fact, field: &str) {
-        let outcome = self.perf(&["script", "--ns", "-F", field]);
+        let outcome = through(self.file, self.form.container.is_pipe(), &["script", "--ns", "-F", field]);
         let printed = printed(fact, &outcome);
         let about: Vec<&Perf> = differences.iter().map(|d| &d.perf).filter(|perf| perf.is_about(fact)).collect();
         let misread = about.iter().any(|perf| matches!(perf, Perf::MisreadsNumber(_) | Perf::MisreadsList(_)));
