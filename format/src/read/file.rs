@@ -11,6 +11,7 @@
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use super::pipe::PipeParts;
+use super::warning::Warning;
 use crate::attr::Attr;
 use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
@@ -19,17 +20,6 @@ use crate::error::{Error, Result};
 use crate::feature::{EventDesc, Feature, FeatureId};
 use crate::read::Frames;
 use crate::wire::Wire;
-
-/// Something about the input that its reader should know, with a stable code for scripts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
-    /// A short stable word, such as `truncated`.
-    pub code: &'static str,
-    /// A sentence: what is wrong, and what was done about it.
-    pub message: String,
-    /// Where, in bytes from the start of the file.
-    pub offset: u64,
-}
 
 /// How the parts of a stream are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,9 @@
 //! perf writes them first, but promises nothing; so the whole stream is walked once, headers only, and what a file
 //! has in sections is picked out. A FEATURE record holds just what the section would, so it becomes one.
 
+use super::Frames;
 use super::header::{PIPE_HEADER_SIZE, Section};
-use super::{Frames, Warning};
+use super::warning::Warning;
 use crate::abi::RecordType;
 use crate::attrs::{AttrEntry, AttrTable};
 use crate::bytes::U64s;

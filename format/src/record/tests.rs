@@ -1,9 +1,11 @@
 //! Every record comes back as it was: field by field, and byte by byte.
 
 use super::*;
-use crate::abi::{BranchSampleType, ReadFormat, SampleType, misc, regs_abi};
+use crate::abi::{BranchSampleType, ReadFormat, RecordType, SampleType, misc, regs_abi};
 use crate::attr::Attr;
-use crate::bytes::U64s;
+use crate::bytes::{Cursor, Encoder, U64s};
+use crate::endian::Endian;
+use crate::layout::{SampleLayout, TrailerLayout};
 use crate::read::Frames;
 use crate::wire::Text;
 

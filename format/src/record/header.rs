@@ -1,0 +1,89 @@
+//! What every record begins with, and what decoding one needs to know beside its bytes.
+
+use zerocopy::byteorder::{BigEndian, ByteOrder, LittleEndian, U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::abi::{CpuMode, RecordType};
+use crate::bytes::Encoder;
+use crate::endian::Endian;
+use crate::layout::{SampleLayout, TrailerLayout};
+
+/// How long a record's header is.
+pub const HEADER_SIZE: usize = 8;
+
+/// `struct perf_event_header`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// The record's type.
+    pub kind: RecordType,
+    /// Bits whose meaning depends on the type ([`crate::abi::misc`]); the low three are the CPU mode.
+    pub misc: u16,
+    /// The record's length with this header, in bytes.
+    pub size: u16,
+}
+
+/// The header as it lies in a stream of one byte order: the one declaration for reading and writing it.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct HeaderBytes<O: ByteOrder> {
+    kind: U32<O>,
+    misc: U16<O>,
+    size: U16<O>,
+}
+
+impl<O: ByteOrder> From<HeaderBytes<O>> for RecordHeader {
+    #[inline]
+    fn from(h: HeaderBytes<O>) -> Self {
+        Self { kind: RecordType(h.kind.get()), misc: h.misc.get(), size: h.size.get() }
+    }
+}
+
+impl<O: ByteOrder> From<RecordHeader> for HeaderBytes<O> {
+    fn from(h: RecordHeader) -> Self {
+        Self { kind: U32::new(h.kind.0), misc: U16::new(h.misc), size: U16::new(h.size) }
+    }
+}
+
+impl RecordHeader {
+    /// Reads a header.
+    #[inline]
+    #[must_use]
+    pub fn read(bytes: [u8; HEADER_SIZE], endian: Endian) -> Self {
+        match endian {
+            Endian::Little => {
+                let header: HeaderBytes<LittleEndian> = zerocopy::transmute!(bytes);
+                header.into()
+            }
+            Endian::Big => {
+                let header: HeaderBytes<BigEndian> = zerocopy::transmute!(bytes);
+                header.into()
+            }
+        }
+    }
+
+    /// Writes the header.
+    pub fn encode(&self, e: &mut Encoder) {
+        match e.endian() {
+            Endian::Little => e.bytes(HeaderBytes::<LittleEndian>::from(*self).as_bytes()),
+            Endian::Big => e.bytes(HeaderBytes::<BigEndian>::from(*self).as_bytes()),
+        }
+    }
+
+    /// What the CPU was doing.
+    #[inline]
+    #[must_use]
+    pub fn cpu_mode(&self) -> CpuMode {
+        CpuMode::of(self.misc)
+    }
+}
+
+/// What must be known of the stream to decode one record.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'l> {
+    /// The byte order.
+    pub endian: Endian,
+    /// The layout of samples, and of READ, of the record's event.
+    pub sample: &'l SampleLayout,
+    /// The layout of its trailer.
+    pub trailer: TrailerLayout,
+}

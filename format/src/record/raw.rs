@@ -1,0 +1,104 @@
+//! A record as framing finds it, and as it is when decoded.
+
+use crate::abi::RecordType;
+use crate::bytes::{Cursor, Encoder};
+use crate::error::{Error, Result};
+use crate::layout::TrailerLayout;
+
+use super::body::Body;
+use super::header::{Context, HEADER_SIZE, RecordHeader};
+use super::trailer::Trailer;
+
+/// A record as framing finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawRecord<'a> {
+    /// Its header.
+    pub header: RecordHeader,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// All its bytes, header included.
+    pub bytes: &'a [u8],
+    /// The bytes that follow the record and belong to it (AUXTRACE, TRACING_DATA); mostly empty.
+    pub payload: &'a [u8],
+}
+
+impl<'a> RawRecord<'a> {
+    /// The bytes after the header.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        self.bytes.get(HEADER_SIZE..).unwrap_or_default()
+    }
+
+    /// Decodes the record.
+    ///
+    /// # Errors
+    /// The record is shorter than its type's fixed fields and the trailer.
+    pub fn decode(&self, cx: &Context<'_>) -> Result<Record<'a>> {
+        let body = self.body();
+        let at = self.offset + HEADER_SIZE as u64;
+        let trailer = if self.header.kind.is_kernel() && self.header.kind != RecordType::SAMPLE {
+            cx.trailer
+        } else {
+            TrailerLayout::NONE
+        };
+        let short = || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
+        let split = body.len().checked_sub(trailer.size).ok_or_else(short)?;
+        let (own, tail) = body.split_at_checked(split).ok_or_else(short)?;
+        let mut c = Cursor::new(own, at, cx.endian);
+        let decoded = Body::decode(&mut c, self.header, cx)?;
+        let rest = c.rest();
+        let trailer = Trailer::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
+        Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
+    }
+}
+
+/// A decoded record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The header's `misc`.
+    pub misc: u16,
+    /// The fields of its type.
+    pub body: Body<'a>,
+    /// Bytes after the fields known here and before the trailer, as found.
+    pub rest: &'a [u8],
+    /// Who, when, which event; empty where the stream has no `sample_id_all`.
+    pub trailer: Trailer,
+}
+
+impl<'a> Record<'a> {
+    /// A record to write, with nothing beyond its fields and no trailer.
+    #[must_use]
+    pub fn new(misc: u16, body: Body<'a>) -> Self {
+        Self { misc, body, rest: &[], trailer: Trailer::default() }
+    }
+
+    /// The same record with this trailer.
+    #[must_use]
+    pub fn with_trailer(mut self, trailer: Trailer) -> Self {
+        self.trailer = trailer;
+        self
+    }
+
+    /// Appends the record to `e`; the size in its header is what it takes.
+    ///
+    /// # Errors
+    /// The record takes more than the 65,535 bytes that a header can say; nothing is left written then.
+    pub fn encode(&self, e: &mut Encoder) -> Result<()> {
+        let start = e.len();
+        RecordHeader { kind: self.body.kind(), misc: self.misc, size: 0 }.encode(e);
+        self.body.encode(e);
+        e.bytes(self.rest);
+        self.trailer.encode(e);
+        let len = e.len() - start;
+        match u16::try_from(len) {
+            Ok(size) => {
+                e.patch_u16(start + 6, size);
+                Ok(())
+            }
+            Err(_) => {
+                e.truncate(start);
+                Err(Error::invalid(start as u64, "record", format!("{len} bytes, more than a header can say (65535)")))
+            }
+        }
+    }
+}
