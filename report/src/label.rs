@@ -26,13 +26,6 @@ pub struct Labeller<'f> {
     pub events: &'f [String],
 }
 
-/// A row before it has a text: the key, with the function in the place of the address where there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Resolved {
-    key: Key,
-    symbol: Option<SymbolId>,
-}
-
 /// A row: its event, its columns, what it has gathered.
 pub type LabelledRow = (usize, Vec<LabelId>, Count);
 
@@ -51,19 +44,20 @@ impl Labeller<'_> {
 
     /// Puts the function in the place of the address.
     #[must_use]
-    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Resolved {
+    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Key {
         let module = module_of(symbols, Field::Module.of(&key));
-        let symbol = module.and_then(|m| m.table.find(Field::Address.of(&key)));
-        if symbol.is_some() {
-            *Field::Address.of_mut(&mut key) = 0;
+        if let Some(symbol) = module.and_then(|m| m.table.find(Field::Address.of(&key))) {
+            let meta = Meta { is_symbol: true, ..Meta::unpack(Field::Meta.of(&key)) };
+            *Field::Meta.of_mut(&mut key) = meta.pack();
+            *Field::Address.of_mut(&mut key) = u64::from(symbol.0);
         }
-        Resolved { key, symbol }
+        key
     }
 
     /// Makes rows of text. Rows whose columns read the same may still come several times.
     #[must_use]
-    pub fn label(&self, rows: FxHashMap<Resolved, Count>, symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
-        let wanted = |row: &Resolved| match &self.query.filters.symbols {
+    pub fn label(&self, rows: Vec<(Key, Count)>, symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
+        let wanted = |row: &Key| match &self.query.filters.symbols {
             None => true,
             Some(names) => function(symbols, row).is_some_and(|name| names.contains(name.as_ref())),
         };
@@ -71,16 +65,16 @@ impl Labeller<'_> {
         let texts = Texts { labeller: self, symbols, threads: self.threads(&rows) };
         let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
         let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
-        let event = |row: &Resolved| usize::from(Meta::unpack(Field::Meta.of(&row.key)).event);
+        let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
         rows.iter().enumerate().map(|(place, (row, count))| (event(row), columns_of(place), *count)).collect()
     }
 
     /// A thread number's column is named after its first use that was sampled, as in perf.
-    fn threads(&self, rows: &[(Resolved, Count)]) -> FxHashMap<i32, ThreadRef> {
+    fn threads(&self, rows: &[(Key, Count)]) -> FxHashMap<i32, ThreadRef> {
         let mut first = FxHashMap::default();
         if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
             for (row, _) in rows {
-                let thread = ThreadRef::unpack(Field::Thread.of(&row.key));
+                let thread = ThreadRef::unpack(Field::Thread.of(row));
                 let (tid, _) = self.timeline.thread_label(thread);
                 first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
             }
@@ -93,8 +87,10 @@ fn module_of(symbols: &Symbols, number: u64) -> Option<&Loaded> {
     symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
 }
 
-fn function<'s>(symbols: &'s Symbols, row: &Resolved) -> Option<Cow<'s, str>> {
-    module_of(symbols, Field::Module.of(&row.key))?.name(row.symbol?)
+fn function<'s>(symbols: &'s Symbols, row: &Key) -> Option<Cow<'s, str>> {
+    let module = module_of(symbols, Field::Module.of(row))?;
+    let is_symbol = Meta::unpack(Field::Meta.of(row)).is_symbol;
+    module.name(SymbolId(u32::try_from(Field::Address.of(row)).ok().filter(|_| is_symbol)?))
 }
 
 /// Makes texts, each once.
@@ -106,10 +102,10 @@ struct Texts<'t, 'f> {
 
 impl Texts<'_, '_> {
     /// The texts of one column, row by row: what differs is found first, then made into text by all cores.
-    fn column(&self, column: SortKey, rows: &[(Resolved, Count)], labels: &mut Labels) -> Vec<LabelId> {
+    fn column(&self, column: SortKey, rows: &[(Key, Count)], labels: &mut Labels) -> Vec<LabelId> {
         let mut slots = FxHashMap::<[u64; 3], usize>::default();
         let mut firsts = Vec::new();
-        let mut slot_of = |row: &Resolved| {
+        let mut slot_of = |row: &Key| {
             *slots.entry(identity(column, row)).or_insert_with(|| {
                 firsts.push(*row);
                 firsts.len() - 1
@@ -121,8 +117,8 @@ impl Texts<'_, '_> {
         slots.into_iter().filter_map(|slot| ids.get(slot).copied()).collect()
     }
 
-    fn text(&self, column: SortKey, row: &Resolved) -> String {
-        let word = |field: Field| field.of(&row.key);
+    fn text(&self, column: SortKey, row: &Key) -> String {
+        let word = |field: Field| field.of(row);
         let meta = Meta::unpack(word(Field::Meta));
         let timeline = self.labeller.timeline;
         match column {
@@ -146,14 +142,14 @@ impl Texts<'_, '_> {
         }
     }
 
-    fn module(&self, row: &Resolved) -> Option<&Module> {
-        let index = usize::try_from(Field::Module.of(&row.key).checked_sub(1)?).ok()?;
+    fn module(&self, row: &Key) -> Option<&Module> {
+        let index = usize::try_from(Field::Module.of(row).checked_sub(1)?).ok()?;
         self.labeller.modules.get(index).copied()
     }
 
     /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
-    fn shown_address(&self, row: &Resolved) -> u64 {
-        let address = Field::Address.of(&row.key);
+    fn shown_address(&self, row: &Key) -> u64 {
+        let address = Field::Address.of(row);
         match self.module(row).map(|m| &m.kind) {
             Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
             _ => address,
@@ -162,17 +158,14 @@ impl Texts<'_, '_> {
 }
 
 /// What of a row its text in this column depends on.
-fn identity(column: SortKey, row: &Resolved) -> [u64; 3] {
-    let word = |field: Field| field.of(&row.key);
+fn identity(column: SortKey, row: &Key) -> [u64; 3] {
+    let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
     match column {
         SortKey::Comm => [word(Field::Comm), 0, 0],
         SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
         SortKey::Dso => [word(Field::Module), 0, 0],
-        SortKey::Symbol => {
-            let symbol = row.symbol.map_or(0, |id| u64::from(id.0) + 1);
-            [word(Field::Module), word(Field::Address), symbol << 8 | u64::from(meta.level)]
-        }
+        SortKey::Symbol => [word(Field::Module), word(Field::Address), Meta { event: 0, cpu: 0, ..meta }.pack()],
         SortKey::Ip => [word(Field::Ip), 0, 0],
         SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
         SortKey::Event => [u64::from(meta.event), 0, 0],

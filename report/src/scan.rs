@@ -3,7 +3,6 @@
 //! What is asked of a sample costs a few loads at known places; its callchain is never walked. Lookups in the timeline are
 //! remembered per worker, since samples come in runs of one thread at few addresses.
 
-use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
@@ -11,13 +10,12 @@ use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::{AttrIndex, AttrTable};
 use recrep_format::read::Frames;
 use recrep_format::record::Sample;
-use rustc_hash::FxHashMap;
 
-use crate::aggregate::{Count, Counted, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
+use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
 use crate::clock::Clock;
 use crate::query::Filters;
 use crate::split::Piece;
-use crate::timeline::{Mapping, ModuleId, Moment, Task, Timeline};
+use crate::timeline::{Mapping, ModuleId, Moment, Span, Task, Timeline};
 
 /// What every worker reads.
 #[derive(Debug)]
@@ -47,11 +45,11 @@ pub struct Strays {
     pub guest: u64,
 }
 
-/// The result: rows of whatever the keys were turned into.
+/// The result.
 #[derive(Debug)]
-pub struct Scanned<R> {
-    /// What each row gathered.
-    pub rows: FxHashMap<R, Count>,
+pub struct Scanned {
+    /// Rows and what they gathered, in no order.
+    pub rows: Vec<(Key, Count)>,
     /// The totals of each event.
     pub totals: Vec<Count>,
     /// What made no row.
@@ -61,28 +59,25 @@ pub struct Scanned<R> {
 impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
     ///
-    /// When all are counted, `prepare` is told which modules were hit, and gives what turns a key into a row; that too is
-    /// done by all cores, each with the keys that it has counted. Rows are far fewer than keys, so little is left to merge.
-    pub fn run<R, F>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned<R>
-    where
-        R: Hash + Eq + Send,
-        F: Fn(Key) -> R + Sync,
-    {
+    /// When all are counted, `prepare` is told which modules were hit, and gives what turns a key into a row: a
+    /// key with a symbol in the place of the address. That too is done by all cores, each with the keys that it has
+    /// counted. Rows are far fewer than keys, so little is left to merge.
+    pub fn run<F: Fn(Key) -> Key + Sync>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         match self.layout.len() {
-            1 => self.run_with::<1, R, F>(pieces, prepare),
-            2 => self.run_with::<2, R, F>(pieces, prepare),
-            3 => self.run_with::<3, R, F>(pieces, prepare),
-            4 => self.run_with::<4, R, F>(pieces, prepare),
-            5 => self.run_with::<5, R, F>(pieces, prepare),
-            _ => self.run_with::<{ Layout::MOST }, R, F>(pieces, prepare),
+            1 => self.run_with::<1, F>(pieces, prepare),
+            2 => self.run_with::<2, F>(pieces, prepare),
+            3 => self.run_with::<3, F>(pieces, prepare),
+            4 => self.run_with::<4, F>(pieces, prepare),
+            5 => self.run_with::<5, F>(pieces, prepare),
+            _ => self.run_with::<{ Layout::MOST }, F>(pieces, prepare),
         }
     }
 
-    fn run_with<const N: usize, R, F>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned<R>
-    where
-        R: Hash + Eq + Send,
-        F: Fn(Key) -> R + Sync,
-    {
+    fn run_with<const N: usize, F: Fn(Key) -> Key + Sync>(
+        &self,
+        pieces: &[Piece<'_>],
+        prepare: impl FnOnce(&[bool]) -> F,
+    ) -> Scanned {
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
             let mut worker = Worker::<N>::new(self);
@@ -104,10 +99,11 @@ impl Scan<'_> {
         rest.reads.settle(&mut rest.histogram);
         histograms.push(rest.histogram);
         let row = prepare(&hits);
-        let part = |histogram: Histogram<N>| histogram.map(|key| row(self.layout.unpack(&key)));
-        let parts: Vec<Counted<R>> = histograms.into_par_iter().map(part).collect();
-        let all = parts.into_iter().reduce(Counted::merge).unwrap_or_default();
-        Scanned { rows: all.rows, totals: all.totals, strays }
+        let part = |histogram: Histogram<N>| histogram.map(|key| self.layout.pack(&row(self.layout.unpack(&key))));
+        let parts: Vec<Histogram<N>> = histograms.into_par_iter().map(part).collect();
+        let all = parts.into_iter().reduce(Histogram::merge).unwrap_or_else(|| Histogram::new(0));
+        let rows = all.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
+        Scanned { rows, totals: all.totals, strays }
     }
 }
 
@@ -122,6 +118,7 @@ struct Worker<'s, const N: usize> {
     reads: Reads<N>,
     strays: Strays,
     hits: Vec<bool>,
+    span: Option<Span>,
     events: Vec<Event>,
 }
 
@@ -158,6 +155,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             reads: Reads { pieces: Vec::new() },
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
+            span: None,
             events,
         }
     }
@@ -174,6 +172,7 @@ impl<'s, const N: usize> Worker<'s, N> {
                 None => self.strays.unknown_id += 1,
             }
         }
+        self.histogram.settle();
         self.reads.pieces.push(reads);
     }
 
@@ -241,7 +240,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         let mut key = Key::default();
         let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
-        *Field::Meta.of_mut(&mut key) = Meta { event: event.number, level, cpu }.pack();
+        *Field::Meta.of_mut(&mut key) = Meta { event: event.number, level, is_symbol: false, cpu }.pack();
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);
         let task = self.task(sample, at);
@@ -273,7 +272,10 @@ impl<'s, const N: usize> Worker<'s, N> {
     fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> Task {
         let pid = sample.pid().map_or(-1, u32::cast_signed);
         let tid = sample.tid().map_or(-1, u32::cast_signed);
-        self.scan.timeline.thread(pid, tid, at)
+        match &self.span {
+            Some(span) if span.covers(pid, tid, at) => span.task,
+            _ => self.span.insert(self.scan.timeline.span(pid, tid, at)).task,
+        }
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use crate::query::{Query, SortKey};
 /// A word of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Event, level, CPU: [`Meta`].
+    /// Event, level, CPU and what the address is: [`Meta`].
     Meta,
     /// A comm ([`crate::timeline::CommRef::pack`]).
     Comm,
@@ -119,6 +119,8 @@ pub struct Meta {
     pub event: u16,
     /// The CPU mode: the low bits of the record's `misc`.
     pub level: u8,
+    /// Whether [`Field::Address`] is a symbol's number in its module, in the place of the address.
+    pub is_symbol: bool,
     /// The CPU; all ones where it is not sampled.
     pub cpu: u32,
 }
@@ -128,14 +130,16 @@ impl Meta {
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
-        u64::from(self.event) << 48 | u64::from(self.level) << 40 | u64::from(self.cpu)
+        let small = u64::from(self.level) << 8 | u64::from(self.is_symbol);
+        u64::from(self.event) << 48 | small << 32 | u64::from(self.cpu)
     }
 
     /// The reverse of [`Meta::pack`].
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "the parts are cut out by their widths")]
     pub fn unpack(word: u64) -> Self {
-        Self { event: (word >> 48) as u16, level: (word >> 40) as u8, cpu: word as u32 }
+        let is_symbol = word >> 32 & 1 == 1;
+        Self { event: (word >> 48) as u16, level: (word >> 40) as u8, is_symbol, cpu: word as u32 }
     }
 }
 
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn packing_keeps_every_part() {
-        let meta = Meta { event: 0xfedc, level: 5, cpu: u32::MAX };
+        let meta = Meta { event: 0xfedc, level: 5, is_symbol: true, cpu: u32::MAX };
         assert_eq!(Meta::unpack(meta.pack()), meta);
         let layout = Layout { fields: vec![Field::Meta, Field::Address], level: true, cpu: false };
         let key: Key = [1, 0, 0, 4, 0, 0];

@@ -74,6 +74,7 @@ impl<const N: usize> Reads<N> {
                 }
             }
         }
+        histogram.settle();
     }
 }
 

@@ -277,6 +277,31 @@ mod tests {
     }
 
     #[test]
+    fn a_span_answers_for_all_of_its_time_and_no_more() {
+        let t = build(vec![
+            (1, comm(1, 1, "init")),
+            (10, fork(5, 5, 1, 1)),
+            (20, comm(5, 5, "a")),
+            (25, comm(5, 5, "b")),
+            (30, fork(5, 5, 1, 1)),
+            (40, comm(9, 9, "late")),
+            (45, comm(9, 9, "later")),
+        ]);
+        for (pid, tid) in [(5, 5), (9, 9), (1, 1), (5, 77), (0, 0)] {
+            for start in 0..50 {
+                let span = t.span(pid, tid, at(start));
+                for time in (0..50).filter(|time| span.covers(pid, tid, at(*time))) {
+                    assert_eq!(t.thread(pid, tid, at(time)), span.task, "{tid} from {start} at {time}");
+                }
+                let lasts = (0..50).filter(|time| span.covers(pid, tid, at(*time))).count();
+                // What no record places depends on its leader, and is asked for anew each time.
+                let unplaced = tid == 77 || (tid == 5 && start < 10);
+                assert!(lasts > 3 || unplaced, "{tid} at {start} lasts {lasts}");
+            }
+        }
+    }
+
+    #[test]
     fn references_survive_packing() {
         for comm in [CommRef::Named(7), CommRef::Unnamed(-1), CommRef::Unnamed(7)] {
             assert_eq!(CommRef::unpack(comm.pack()), comm);

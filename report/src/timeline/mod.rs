@@ -22,7 +22,7 @@ mod threads;
 pub use build::Change;
 pub use moment::{FlushLimits, Moment, is_time};
 pub use space::{Mapping, ModuleId, SpaceId};
-pub use threads::{CommRef, Task, ThreadRef};
+pub use threads::{CommRef, Span, Task, ThreadRef};
 
 use rustc_hash::FxHashMap;
 

@@ -32,6 +32,9 @@ impl Moment {
     /// Before every record.
     pub const START: Self = Self { time: 0, seq: 0 };
 
+    /// After every record.
+    pub const END: Self = Self { time: u64::MAX, seq: u64::MAX };
+
     /// The moment of a record with a time, `offset` bytes into its file.
     #[must_use]
     #[inline]

@@ -89,24 +89,58 @@ pub struct Task {
     pub space: Option<SpaceId>,
 }
 
+/// A stretch of time in which nothing about a thread changes, as one process's samples see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pid: i32,
+    tid: i32,
+    from: Moment,
+    until: Moment,
+    /// What the thread is in it.
+    pub task: Task,
+}
+
+impl Span {
+    /// Whether it answers for this thread at this moment.
+    #[must_use]
+    #[inline]
+    pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
+        self.tid == tid && self.pid == pid && self.from <= at && at < self.until
+    }
+}
+
 impl Timeline {
     /// What thread `tid` was at this moment; `pid` is what the sample says of its process.
     #[must_use]
     pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
-        match self.life(tid, at) {
-            Some((index, life)) => Task {
-                thread: ThreadRef::Known(index),
-                pid: life.pid.unwrap_or(pid),
-                comm: self.name(life, at),
-                space: life.space.or_else(|| self.leaders_space(pid, tid, at)),
-            },
-            None => Task {
-                thread: ThreadRef::Bare(tid),
-                pid,
-                comm: CommRef::Unnamed(tid),
-                space: self.leaders_space(pid, tid, at),
-            },
+        self.span(pid, tid, at).task
+    }
+
+    /// The same, and for how long.
+    #[must_use]
+    pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
+        let Some((index, life)) = self.life(tid, at) else {
+            let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
+            let task = Task { thread, pid, comm, space: self.leaders_space(pid, tid, at) };
+            return Span { pid, tid, from: at, until: at, task };
+        };
+        let task = Task {
+            thread: ThreadRef::Known(index),
+            pid: life.pid.unwrap_or(pid),
+            comm: self.name(life, at),
+            space: life.space.or_else(|| self.leaders_space(pid, tid, at)),
+        };
+        if life.space.is_none() {
+            return Span { pid, tid, from: at, until: at, task };
         }
+        let names = self.names_of(life);
+        let next = names.partition_point(|(when, _)| *when <= at);
+        // The first name counts for the time before it too.
+        let since = next.checked_sub(1).filter(|last| *last > 0).and_then(|last| names.get(last));
+        let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
+        let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
+        let from = since.map_or(life.start, |(when, _)| life.start.max(*when));
+        Span { pid, tid, from, until: renamed.min(replaced), task }
     }
 
     /// The number and last name of a thread, as perf's `pid` column has them.
