@@ -3,9 +3,13 @@
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
+use super::frozen::Timeline;
+use super::moment::Moment;
 use super::space::{Draft, Mapping, Space, SpaceId};
 use super::threads::Life;
-use super::{IDLE, Moment, Timeline};
+
+/// The number that perf gives to the idle task.
+const IDLE: i32 = 0;
 
 /// What a record of the side-band changes.
 #[derive(Clone, Debug, PartialEq, Eq)]

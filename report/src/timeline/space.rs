@@ -13,7 +13,7 @@
 //! for a question, whatever overlays what. A space that began as a copy of another (fork) holds only its own
 //! mappings, and asks the other one, at the moment of the fork, for the rest.
 
-use super::Moment;
+use super::moment::Moment;
 
 /// The number of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

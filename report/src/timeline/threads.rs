@@ -3,8 +3,8 @@
 //! A thread number is used again and again; each use is a [`Life`], from one fork of the number to the next. The time
 //! before the first fork is a life too, and is all that a thread has which was there before the recording.
 
+use super::moment::Moment;
 use super::space::SpaceId;
-use super::{Moment, Timeline};
 
 /// One use of a thread number.
 #[derive(Clone, Debug)]
@@ -92,10 +92,10 @@ pub struct Task {
 /// A stretch of time in which nothing about a thread changes, as one process's samples see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    pid: i32,
-    tid: i32,
-    from: Moment,
-    until: Moment,
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+    pub(super) from: Moment,
+    pub(super) until: Moment,
     /// What the thread is in it.
     pub task: Task,
 }
@@ -106,90 +106,5 @@ impl Span {
     #[inline]
     pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
         self.tid == tid && self.pid == pid && self.from <= at && at < self.until
-    }
-}
-
-impl Timeline {
-    /// What thread `tid` was at this moment; `pid` is what the sample says of its process.
-    #[must_use]
-    pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
-        self.span(pid, tid, at).task
-    }
-
-    /// The same, and for how long.
-    #[must_use]
-    pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
-        let Some((index, life)) = self.life(tid, at) else {
-            let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
-            let task = Task { thread, pid, comm, space: self.leaders_space(pid, tid, at) };
-            return Span { pid, tid, from: at, until: at, task };
-        };
-        let task = Task {
-            thread: ThreadRef::Known(index),
-            pid: life.pid.unwrap_or(pid),
-            comm: self.name(life, at),
-            space: life.space.or_else(|| self.leaders_space(pid, tid, at)),
-        };
-        if life.space.is_none() {
-            return Span { pid, tid, from: at, until: at, task };
-        }
-        let names = self.names_of(life);
-        let next = names.partition_point(|(when, _)| *when <= at);
-        // The first name counts for the time before it too.
-        let since = next.checked_sub(1).filter(|last| *last > 0).and_then(|last| names.get(last));
-        let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
-        let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
-        let from = since.map_or(life.start, |(when, _)| life.start.max(*when));
-        Span { pid, tid, from, until: renamed.min(replaced), task }
-    }
-
-    /// The number and last name of a thread, as perf's `pid` column has them.
-    #[must_use]
-    pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
-        match thread {
-            ThreadRef::Bare(tid) => (tid, CommRef::Unnamed(tid)),
-            ThreadRef::Known(index) => {
-                let Some(life) = self.lives.get(index as usize) else { return (-1, CommRef::Unnamed(-1)) };
-                let last = self.names_of(life).last().map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id));
-                (life.tid, last)
-            }
-        }
-    }
-
-    /// What thread `tid` had been called up to this moment: where a listing goes record by record, a name does
-    /// not count before it was given.
-    #[must_use]
-    pub fn comm_so_far(&self, tid: i32, at: Moment) -> CommRef {
-        let named = self.life(tid, at).and_then(|(_, life)| {
-            let names = self.names_of(life);
-            names.get(names.partition_point(|(when, _)| *when <= at).checked_sub(1)?)
-        });
-        named.map_or(CommRef::Unnamed(tid), |&(_, id)| CommRef::Named(id))
-    }
-
-    fn life(&self, tid: i32, at: Moment) -> Option<(u32, &Life)> {
-        let &(first, count) = self.tids.get(&tid)?;
-        let lives = self.lives.get(first as usize..(first + count) as usize)?;
-        let index = if count == 1 { 0 } else { lives.partition_point(|l| l.start <= at).checked_sub(1)? };
-        Some((first + u32::try_from(index).ok()?, lives.get(index)?))
-    }
-
-    fn names_of(&self, life: &Life) -> &[(Moment, u32)] {
-        let (first, count) = life.names;
-        self.names.get(first as usize..(first + count) as usize).unwrap_or_default()
-    }
-
-    fn name(&self, life: &Life, at: Moment) -> CommRef {
-        let names = self.names_of(life);
-        let last = names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
-        names.get(last).map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id))
-    }
-
-    /// The memory of a thread that no record places: its leader's.
-    fn leaders_space(&self, pid: i32, tid: i32, at: Moment) -> Option<SpaceId> {
-        if pid == tid {
-            return None;
-        }
-        self.life(pid, at)?.1.space
     }
 }
