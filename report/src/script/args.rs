@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
-use super::{Fields, ScriptQuery};
+use super::fields::Fields;
+use super::query::ScriptQuery;
 use crate::query::Source;
 
 /// Prints samples as text, in time order

@@ -6,14 +6,19 @@ use recrep_format::abi::{BranchEntry, CpuMode, DataSrc, EventType, ReadFormat, S
 use recrep_format::attr::Attr;
 use recrep_format::attrs::AttrIndex;
 use recrep_format::record::{RawRecord, SampleFields};
+use rustc_hash::FxHashMap;
 
+use super::fields::{Field, Fields};
 use super::frames::{Finder, Place, frames};
-use super::{Field, Fields, Readings, ScriptQuery};
+use super::query::ScriptQuery;
 use crate::resolve::Resolver;
 use crate::stage::Stage;
 use crate::timeline::{Moment, Task};
 use crate::view::escape;
 use crate::warning::Warning;
+
+/// The last reading of each counter: a sample that reads counters stands for what each has gained.
+type Readings = FxHashMap<u64, u64>;
 
 /// How many frames of a callchain perf prints (`PERF_MAX_STACK_DEPTH`).
 const MOST_FRAMES: usize = 127;

@@ -13,16 +13,17 @@ mod args;
 mod fields;
 mod frames;
 mod line;
+mod query;
 
 pub use args::{ScriptArgs, parse};
 pub use fields::{Field, Fields};
+pub use query::ScriptQuery;
 
 use std::io::{self, Write};
 
 use rayon::prelude::*;
 use recrep_format::read::Frames;
 use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
-use rustc_hash::FxHashMap;
 
 use crate::input::Input;
 use crate::resolve::{Resolver, SymbolOptions};
@@ -31,19 +32,6 @@ use crate::stage::{self, Stage};
 use crate::timeline::Moment;
 use crate::warning::Warning;
 use line::Printer;
-
-/// What was asked of `rep script`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ScriptQuery {
-    /// The input.
-    pub source: crate::query::Source,
-    /// The columns; perf's own choice for each event where none were named.
-    pub fields: Option<Fields>,
-    /// Nanoseconds in times.
-    pub nanoseconds: bool,
-    /// Only so many samples.
-    pub limit: Option<usize>,
-}
 
 /// Why there is no answer, or not a whole one.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +91,3 @@ fn record_at<'f>(stage: &Stage<'f>, piece: u32, at: u32) -> Option<RawRecord<'f>
     let bytes = bytes.get(..usize::from(header.size))?;
     Some(RawRecord { header, offset: piece.offset + u64::from(at), bytes, payload: &[] })
 }
-
-/// The last reading of each counter: a sample that reads counters stands for what each has gained.
-type Readings = FxHashMap<u64, u64>;
