@@ -58,7 +58,7 @@ pub(crate) fn rewrite(bytes: &[u8]) {
     writer.write(file.data_bytes()).expect("memory takes all");
     let (mut again, header) = writer.finish(&features).expect("memory takes all");
     again[..header.len()].copy_from_slice(&header);
-    // The same number of bytes, but for attrs that are filled up to the longest, and the table and head of a pipe.
+    // As many bytes, but for attrs that are filled up to the longest, and the head and table of what was a pipe.
     assert!(again.len() <= bytes.len() + 4096 + file.attrs.entries().len() * 4096);
     let again = File::parse(&again).expect("what was written is read");
     if !file.data_bytes().is_empty() {

@@ -239,6 +239,8 @@ fn feature_sections(
     let rest = usize::try_from(table).ok().and_then(|at| file.get(at..)).unwrap_or_default();
     let mut c = Cursor::new(rest, table, endian);
     let mut found = Vec::new();
+    // Features do not share bytes, so all of them together are never longer than the file.
+    let mut left = file.len() as u64;
     for id in FeatureId::in_bitmap(feature_words(header, endian)) {
         let Ok(section) = Section::decode(&mut c, "the feature table") else {
             warnings.push(Warning {
@@ -248,12 +250,13 @@ fn feature_sections(
             });
             break;
         };
-        if section.of(file).is_some() {
+        if section.of(file).is_some() && section.size <= left {
+            left -= section.size;
             found.push((id, section));
         } else {
             warnings.push(Warning {
                 code: "truncated",
-                message: format!("the feature {id} lies outside the file, and is left out"),
+                message: format!("the feature {id} lies outside the file or on others, and is left out"),
                 offset: section.offset,
             });
         }

@@ -221,6 +221,18 @@ mod tests {
     }
 
     #[test]
+    fn features_that_all_claim_the_whole_file_are_left_out() {
+        let mut bytes = whole_file(Endian::Little);
+        let file = File::parse(&bytes).unwrap();
+        let (table, count) = (usize::try_from(file.data.offset + file.data.size).unwrap(), file.features.len());
+        let whole = [0u64.to_le_bytes(), (bytes.len() as u64).to_le_bytes()].concat();
+        bytes[table..table + 16 * count].copy_from_slice(&whole.repeat(count));
+        let file = File::parse(&bytes).unwrap();
+        assert_eq!(file.features.len(), 1);
+        assert_eq!(file.warnings.len(), count - 1);
+    }
+
+    #[test]
     fn a_finished_file_without_data_was_not_killed() {
         for endian in [Endian::Little, Endian::Big] {
             let w = FileWriter::new(Vec::new(), endian, &[]).unwrap();
