@@ -3,7 +3,12 @@
 //! `cargo bench -p recrep-format` makes a file of 256 MiB in memory (samples with identifier, ip, tid, time, CPU, period and
 //! a callchain of 30 frames, as `rec -a -g` leaves them) and reads it; `RECREP_BENCH_FILE=x.data` reads a real one.
 //! The figures are in `docs/speed.md`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that cannot run has nothing to say")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
 
 use std::io::Cursor;
 use std::sync::OnceLock;
