@@ -2,6 +2,7 @@
 
 mod escape;
 mod json;
+mod screen;
 mod stats;
 mod text;
 
@@ -11,13 +12,7 @@ use crate::profile::Profile;
 use crate::query::{Format, Query};
 
 pub use escape::escape;
-
-/// Where a view writes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Screen {
-    /// How many columns it has, where it is a terminal.
-    pub width: Option<usize>,
-}
+pub use screen::Screen;
 
 /// Prints the profile as the query says.
 ///

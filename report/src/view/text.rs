@@ -19,7 +19,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::{Query, SortKey};
 
-use super::{Screen, escape};
+use super::escape::escape;
+use super::screen::Screen;
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
