@@ -101,7 +101,8 @@ fn event_names(file: &File<'_>) -> Vec<String> {
 
 fn is_complete(file: &File<'_>, unpacked: Option<&Unpacked>, split: &Split<'_>) -> bool {
     let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
-    let ended = file.mode == Mode::Pipe || file.header.data.size > 0;
+    // A recorder writes the data's size and the features last.
+    let ended = file.mode == Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
     ended && !mended && split.damage.is_none() && unpacked.is_none_or(|u| u.damage.is_none())
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::{Place, json, rep, run, two_events};
+use recrep_fixtures::build::{Event, Stream};
 use recrep_format::endian::Endian;
 
 /// What `rep` says when it cannot answer.
@@ -85,6 +86,18 @@ fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
         }
     }
     assert!(answered > 20 && last == 14, "{answered} answered, {last} samples in the longest");
+}
+
+#[test]
+fn a_recording_of_nothing_is_complete_and_one_that_was_killed_is_not() {
+    let place = Place::new();
+    let nothing = Stream::new(Endian::Little).event(Event::new("cycles"));
+    let complete = |bytes: &[u8]| json(&[], &place.put("x.data", bytes))["inputs"][0]["complete"].clone();
+    assert_eq!(complete(&nothing.file()), true);
+    let mut killed = two_events(Endian::Little, 2).file();
+    // The size of the data, in the header.
+    killed[48..56].fill(0);
+    assert_eq!(complete(&killed), false);
 }
 
 #[test]
