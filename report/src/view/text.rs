@@ -105,7 +105,10 @@ fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl
     let table = Aligned { widths: &widths, numbers: numbers.len(), screen };
     let mut head = String::new();
     table.line("# ", &headings, &mut head);
-    let dots: Vec<String> = widths.iter().map(|width| ".".repeat(*width)).collect();
+    let last = widths.len().saturating_sub(1);
+    let rule =
+        |(place, width): (usize, &usize)| ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width });
+    let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
     table.line("# ", &dots, &mut head);
     writeln!(out, "{head}#")?;
     let part = |rows: &[Vec<Cow<'_, str>>]| {
@@ -116,6 +119,9 @@ fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl
     let parts: Vec<String> = rows.par_chunks(PART).map(part).collect();
     parts.iter().try_for_each(|lines| out.write_all(lines.as_bytes()))
 }
+
+/// Under the last heading: one long name need not make a line of thousands of dots.
+const LONGEST_RULE: usize = 60;
 
 /// How many lines a core makes at a time.
 const PART: usize = 4096;
