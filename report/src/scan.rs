@@ -15,7 +15,7 @@ use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, R
 use crate::clock::Clock;
 use crate::query::Filters;
 use crate::split::Piece;
-use crate::timeline::{Mapping, ModuleId, Moment, Span, Task, Timeline};
+use crate::timeline::{Moment, Span, Task, Timeline};
 
 /// What every worker reads.
 #[derive(Debug)]
@@ -132,13 +132,6 @@ struct Event {
     group: bool,
 }
 
-/// Where a sample's address belongs.
-#[derive(Clone, Copy)]
-struct Place {
-    module: Option<ModuleId>,
-    address: u64,
-}
-
 impl<'s, const N: usize> Worker<'s, N> {
     fn new(scan: &'s Scan<'s>) -> Self {
         let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
@@ -249,7 +242,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
-            let place = self.place(mode, &task, ip, at);
+            let place = self.scan.timeline.place(mode, &task, ip, at);
             if let Some(wanted) = &self.scan.modules
                 && place.module.is_none_or(|m| wanted.get(m.0 as usize) != Some(&true))
             {
@@ -275,20 +268,6 @@ impl<'s, const N: usize> Worker<'s, N> {
         match &self.span {
             Some(span) if span.covers(pid, tid, at) => span.task,
             _ => self.span.insert(self.scan.timeline.span(pid, tid, at)).task,
-        }
-    }
-
-    #[inline]
-    fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
-        let timeline = self.scan.timeline;
-        let mapping: Option<&Mapping> = match mode {
-            CpuMode::Kernel => timeline.kernel_mapping(ip, at),
-            CpuMode::User => task.space.and_then(|space| timeline.mapping(space, ip, at)),
-            _ => None,
-        };
-        match mapping {
-            Some(mapping) => Place { module: mapping.module, address: mapping.relative(ip) },
-            None => Place { module: None, address: ip },
         }
     }
 }

@@ -53,10 +53,7 @@ impl<'a> Known<'a> {
         }
         for raw in records.iter().filter(|raw| raw.header.kind == RecordType::BUILD_ID) {
             if let Ok(Record { body: Body::HeaderBuildId(entry), .. }) = file.attrs.decode(raw) {
-                let told = raw.header.misc & misc::BUILD_ID_SIZE != 0;
-                let len = if told { entry.raw.get(BuildId::MAX).map_or(0, |l| usize::from(*l)) } else { BuildId::MAX };
-                let id = entry.raw.get(..len.min(BuildId::MAX)).and_then(BuildId::new);
-                known.add(entry.filename.as_bytes(), id, raw.header.cpu_mode());
+                known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), raw.header.cpu_mode());
             }
         }
         known

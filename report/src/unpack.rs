@@ -50,10 +50,7 @@ fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, out: &mut Vec<u8>) -> Resu
         let raw = raw?;
         let piece = match attrs.decode(&raw)?.body {
             Body::Compressed(piece) => piece.data,
-            Body::Compressed2(piece) => {
-                let len = usize::try_from(piece.data_size).unwrap_or(usize::MAX);
-                piece.data.get(..len).unwrap_or(piece.data)
-            }
+            Body::Compressed2(piece) => piece.stream(),
             _ => {
                 out.extend_from_slice(raw.bytes);
                 out.extend_from_slice(raw.payload);

@@ -8,16 +8,8 @@ use recrep_format::bytes::U64s;
 
 use crate::resolve::{Loaded, Resolver, SymbolId};
 use crate::stage::Stage;
-use crate::timeline::{ModuleId, Moment, Task};
+use crate::timeline::{Moment, Place, Task};
 use crate::view::escape;
-
-/// Where an address belongs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) module: Option<ModuleId>,
-    /// The address in the module's own terms.
-    pub(super) address: u64,
-}
 
 /// Finds places and names; modules are loaded when first asked for.
 pub(super) struct Finder<'s, 'f> {
@@ -28,25 +20,16 @@ pub(super) struct Finder<'s, 'f> {
 
 impl<'s, 'f> Finder<'s, 'f> {
     pub(super) fn new(stage: &'s Stage<'f>, resolver: &'s Resolver) -> Self {
-        Self { stage, resolver, loaded: vec![None; stage.modules.len()] }
+        Self { stage, resolver, loaded: vec![None; stage.side_band.modules.len()] }
     }
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
-        let timeline = &self.stage.timeline;
-        let mapping = match mode {
-            CpuMode::Kernel => timeline.kernel_mapping(ip, at),
-            CpuMode::User => task.space.and_then(|space| timeline.mapping(space, ip, at)),
-            _ => None,
-        };
-        match mapping {
-            Some(mapping) => Place { module: mapping.module, address: mapping.relative(ip) },
-            None => Place { module: None, address: ip },
-        }
+        self.stage.timeline.place(mode, task, ip, at)
     }
 
     /// The module as `perf script` prints it: its whole path.
     pub(super) fn dso(&self, place: Place) -> Cow<'s, str> {
-        let module = place.module.and_then(|id| self.stage.modules.get_index(id.0 as usize));
+        let module = place.module.and_then(|id| self.stage.side_band.modules.get_index(id.0 as usize));
         match module {
             Some(module) => Cow::Owned(escape(&module.long_name()).into_owned()),
             None => "[unknown]".into(),
@@ -56,7 +39,7 @@ impl<'s, 'f> Finder<'s, 'f> {
     /// The function's name, and how far into it the address is.
     pub(super) fn symbol(&mut self, place: Place) -> Option<(String, u64)> {
         let index = place.module?.0 as usize;
-        let module = self.stage.modules.get_index(index)?;
+        let module = self.stage.side_band.modules.get_index(index)?;
         let slot = self.loaded.get_mut(index)?;
         let loaded = slot.get_or_insert_with(|| self.resolver.load(module));
         let symbol = loaded.lookup(place.address)?;

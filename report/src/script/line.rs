@@ -9,11 +9,11 @@ use recrep_format::record::{RawRecord, SampleFields};
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Place, frames};
+use super::frames::{Finder, frames};
 use super::query::ScriptQuery;
 use crate::resolve::Resolver;
 use crate::stage::Stage;
-use crate::timeline::{Moment, Task};
+use crate::timeline::{Moment, Place, Task};
 use crate::view::escape;
 use crate::warning::Warning;
 

@@ -48,7 +48,7 @@ pub enum ScriptError {
 pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(SymbolOptions::default());
-    let (missing, mut warnings) = stage::on(&input, |stage| {
+    stage::on(&input, |stage| {
         let mut printer = Printer::new(stage, query, &resolver);
         let moments = moments(stage);
         for (_, piece, at) in &moments {
@@ -58,10 +58,10 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
             }
             printer.sample(raw, out).map_err(ScriptError::Write)?;
         }
-        Ok(printer.missing())
-    })?;
-    warnings.extend(missing);
-    Ok(warnings)
+        let mut warnings = stage.warnings();
+        warnings.extend(printer.missing());
+        Ok(warnings)
+    })
 }
 
 /// The samples in the order of their moments: piece and place in it.

@@ -1,9 +1,10 @@
 //! The timeline when it is built: what can be asked of it.
 
+use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::moment::Moment;
-use super::space::{Mapping, Space, SpaceId, find};
+use super::space::{Mapping, ModuleId, Space, SpaceId, find};
 use super::threads::{CommRef, Life, Span, Task, ThreadRef};
 
 /// All of the side-band, in the order of its moments.
@@ -18,7 +19,31 @@ pub struct Timeline {
     pub(super) kernel: Space,
 }
 
+/// Where an address belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The module that was mapped there.
+    pub module: Option<ModuleId>,
+    /// The address in the module's own terms; as it is where nothing was mapped.
+    pub address: u64,
+}
+
 impl Timeline {
+    /// Where an address belongs that a task ran at, or touched, in this CPU mode.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
+        let mapping = match mode {
+            CpuMode::Kernel => self.kernel_mapping(address, at),
+            CpuMode::User => task.space.and_then(|space| self.mapping(space, address, at)),
+            _ => None,
+        };
+        match mapping {
+            Some(mapping) => Place { module: mapping.module, address: mapping.relative(address) },
+            None => Place { module: None, address },
+        }
+    }
+
     /// What was mapped at `address` of a process.
     #[must_use]
     #[inline]

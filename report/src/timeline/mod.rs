@@ -21,7 +21,7 @@ mod space;
 mod threads;
 
 pub use build::Change;
-pub use frozen::Timeline;
+pub use frozen::{Place, Timeline};
 pub use moment::{FlushLimits, Moment, is_time};
 pub use space::{Mapping, ModuleId, SpaceId};
 pub use threads::{CommRef, Span, Task, ThreadRef};
