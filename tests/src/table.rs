@@ -6,7 +6,7 @@
 //!
 //! One thing is compared less exactly than it is told: the entries of procedure linkage tables, `[.] malloc@plt`. perf
 //! before 6.3 names them by their position among the relocations, which is wrong wherever these are in another order, and
-//! knows no `.plt.got`. So under a key where either has such an entry, these and the samples without a symbol are added up.
+//! knows neither `.plt.got` nor the table's head, `[.] .plt`. So under a key where either has such an entry, these and the samples without a symbol are added up.
 //! Later versions of perf agree with rep on each.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,10 +84,14 @@ pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
     }
 }
 
+fn is_plt(symbol: &str) -> bool {
+    symbol.ends_with("@plt") || symbol == "[.] .plt"
+}
+
 /// What stands before the symbol in a key that ends with an entry of a procedure linkage table.
 fn plt(key: &[String]) -> Option<&[String]> {
     let (symbol, before) = key.split_last()?;
-    symbol.ends_with("@plt").then_some(before)
+    is_plt(symbol).then_some(before)
 }
 
 impl Table {
@@ -98,7 +102,7 @@ impl Table {
             let mut key = key.clone();
             if let Some((symbol, before)) = key.split_last_mut()
                 && linked.contains(&*before)
-                && (symbol.ends_with("@plt") || symbol.starts_with("[.] 0x"))
+                && (is_plt(symbol) || symbol.starts_with("[.] 0x"))
             {
                 "[.] @plt or unknown".clone_into(symbol);
             }
@@ -122,7 +126,7 @@ mod tests {
 
     #[test]
     fn linkage_tables_are_compared_as_one_with_what_is_unknown() {
-        let ours = table(&[("ls", "[.] free@plt", 2), ("ls", "[.] 0x0000000000000001", 1), ("sh", "[.] main", 1)]);
+        let ours = table(&[("ls", "[.] free@plt", 2), ("ls", "[.] .plt", 1), ("sh", "[.] main", 1)]);
         let perfs = table(&[("ls", "[.] @plt", 1), ("ls", "[.] 0x0000000000000002", 2), ("sh", "[.] main", 1)]);
         assert_same("symbol", &ours, &perfs);
     }

@@ -17,12 +17,24 @@ use rustix::process::Signal;
 
 /// Waits until samples have reached the file.
 #[track_caller]
-fn until_it_grows(file: &Path, rec: &Running) {
+fn until_it_grows(file: &Path, bytes: u64, rec: &Running) {
+    let is_written = || fs::metadata(file).map_or(0, |found| found.len()) >= bytes;
+    until(is_written, || format!("{} does not grow to {bytes} bytes: {}", file.display(), rec.said()));
+}
+
+/// Waits, half a minute at most.
+fn until(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    while fs::metadata(file).map_or(0, |found| found.len()) < 16 * 1024 {
-        assert!(Instant::now() < deadline, "nothing is written to {}: {}", file.display(), rec.said());
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{}", otherwise());
         sleep(Duration::from_millis(10));
     }
+}
+
+/// Whether a process has a thread of this name.
+fn has_thread(pid: &str, name: &str) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.into_iter().any(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
 }
 
 /// A file with samples, ended in order, that perf reads as it reads its own.
@@ -48,7 +60,7 @@ fn assert_ended_by(signal: Signal) {
     let file = dir.path().join("ended.data");
     let begun = Instant::now();
     let rec = start(&mut recording(&file, "-e cpu-clock -F 10000 -m 8", &workload("hot --ms 60000")));
-    until_it_grows(&file, &rec);
+    until_it_grows(&file, 16 * 1024, &rec);
     rec.signal(signal);
     let outcome = rec.finish();
     assert!(begun.elapsed() < Duration::from_secs(50), "the recording went on after the signal");
@@ -77,10 +89,12 @@ fn an_attached_process_is_recorded_and_lives_on() {
     let words = workload("hot --ms 60000 --threads 2");
     let target = start(Command::new(&words[0]).args(&words[1..]));
     let pid = target.pid().as_raw_nonzero().to_string();
+    until(|| has_thread(&pid, "hot-1"), || "the workload starts no second thread".to_owned());
     let mut command = rec();
     command.args(["-e", "cpu-clock", "-F", "10000", "-m", "8", "-p", &pid, "-o"]).arg(&file);
     let rec = start(&mut command);
-    until_it_grows(&file, &rec);
+    // Long enough for both threads to have had a CPU, however few there are.
+    until_it_grows(&file, 256 * 1024, &rec);
     rec.signal(Signal::INT);
     let outcome = rec.finish();
     rustix::process::test_kill_process(target.pid()).expect("the target lives on");
