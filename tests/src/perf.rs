@@ -2,7 +2,7 @@
 //!
 //! Run with no configuration and a home of its own in the target directory, so that a user's settings do not change its
 //! answer; its cache of binaries there goes by build ID, so an old one does no harm, and gives perf the symbols of the vdso.
-//! `PERF` names another perf than the one in `PATH`.
+//! `PERF` names another perf than the one in `PATH`; names agree with builds that demangle as Debian's 6.1 does.
 //!
 //! perf's tables are read with a separator that no name contains, by the header line that perf prints above each event's
 //! rows; cells lose their padding. What is compared as one although perf tells it apart is said in [`crate::table`].
