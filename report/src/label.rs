@@ -11,6 +11,7 @@ use crate::aggregate::{Count, Field, Key, Meta};
 use crate::profile::{LabelId, Labels};
 use crate::query::{Query, SortKey};
 use crate::resolve::{Loaded, Module, ModuleKind, Resolver, SymbolId};
+use crate::scan::Named;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 
 /// What the numbers in the keys of one file stand for.
@@ -56,17 +57,47 @@ impl Labeller<'_> {
 
     /// Makes rows of text. Rows whose columns read the same may still come several times.
     #[must_use]
-    pub fn label(&self, rows: Vec<(Key, Count)>, symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
+    pub fn label(
+        &self,
+        rows: Vec<(Key, Count)>,
+        named: &Named,
+        symbols: &Symbols,
+        labels: &mut Labels,
+    ) -> Vec<LabelledRow> {
         let wanted = |row: &Key| match &self.query.filters.symbols {
             None => true,
             Some(names) => function(symbols, row).is_some_and(|name| names.contains(name.as_ref())),
         };
         let rows: Vec<_> = rows.into_iter().filter(|(row, _)| wanted(row)).collect();
-        let texts = Texts { labeller: self, symbols, threads: self.threads(&rows) };
+        let comm_widths = self.comm_widths(&rows, named);
+        let texts = Texts { labeller: self, symbols, threads: self.threads(&rows), comm_widths };
         let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
         let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
         let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
         rows.iter().enumerate().map(|(place, (row, count))| (event(row), columns_of(place), *count)).collect()
+    }
+
+    /// How wide perf's column of comms is for each event: as wide as its heading and as the last names of the threads
+    /// in its rows. A name that a thread gave up for a shorter one is cut to that, so that it reads as in perf.
+    fn comm_widths(&self, rows: &[(Key, Count)], named: &Named) -> Vec<usize> {
+        const HEADING: usize = "Command".len();
+        let mut widths = vec![HEADING; self.events.len()];
+        if !self.query.has(SortKey::Comm) {
+            return widths;
+        }
+        let mut longest = FxHashMap::<u64, usize>::default();
+        for (comm, thread) in named {
+            let (_, last) = self.timeline.thread_label(ThreadRef::unpack(*thread));
+            let most = longest.entry(*comm).or_default();
+            *most = (*most).max(self.timeline.comm(last).len());
+        }
+        for (row, _) in rows {
+            let event = usize::from(Meta::unpack(Field::Meta.of(row)).event);
+            if let (Some(width), Some(len)) = (widths.get_mut(event), longest.get(&Field::Comm.of(row))) {
+                *width = (*width).max(*len);
+            }
+        }
+        widths
     }
 
     /// A thread number's column is named after its first use that was sampled, as in perf.
@@ -98,6 +129,7 @@ struct Texts<'t, 'f> {
     labeller: &'t Labeller<'f>,
     symbols: &'t Symbols,
     threads: FxHashMap<i32, ThreadRef>,
+    comm_widths: Vec<usize>,
 }
 
 impl Texts<'_, '_> {
@@ -122,7 +154,10 @@ impl Texts<'_, '_> {
         let meta = Meta::unpack(word(Field::Meta));
         let timeline = self.labeller.timeline;
         match column {
-            SortKey::Comm => timeline.comm(CommRef::unpack(word(Field::Comm))).into_owned(),
+            SortKey::Comm => {
+                let width = self.comm_widths.get(usize::from(meta.event)).copied().unwrap_or(usize::MAX);
+                cut(&timeline.comm(CommRef::unpack(word(Field::Comm))), width).to_owned()
+            }
             SortKey::Pid | SortKey::Tid => {
                 let (tid, _) = timeline.thread_label(ThreadRef::unpack(word(Field::Thread)));
                 let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
@@ -162,7 +197,7 @@ fn identity(column: SortKey, row: &Key) -> [u64; 3] {
     let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
     match column {
-        SortKey::Comm => [word(Field::Comm), 0, 0],
+        SortKey::Comm => [word(Field::Comm), u64::from(meta.event), 0],
         SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
         SortKey::Dso => [word(Field::Module), 0, 0],
         SortKey::Symbol => [word(Field::Module), word(Field::Address), Meta { event: 0, cpu: 0, ..meta }.pack()],
@@ -170,6 +205,12 @@ fn identity(column: SortKey, row: &Key) -> [u64; 3] {
         SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
         SortKey::Event => [u64::from(meta.event), 0, 0],
     }
+}
+
+/// The first `width` bytes of a text, or fewer where a character would be split.
+fn cut(text: &str, width: usize) -> &str {
+    let fits = (0..=width.min(text.len())).rev().find_map(|len| text.get(..len));
+    fits.unwrap_or_default()
 }
 
 /// As C's `%#.16llx`, which gives zero no prefix.
@@ -194,6 +235,13 @@ fn cpu(number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("perf-exec", 7), "perf-ex");
+        assert_eq!(cut("ls", 7), "ls");
+        assert_eq!(cut("fähre", 2), "f");
+    }
 
     #[test]
     fn numbers_read_as_in_perfs_columns() {

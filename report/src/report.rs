@@ -78,7 +78,7 @@ fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: 
         profile.add_total(*place, *total, lost.unwrap_or(0));
     }
     let symbols = symbols.into_inner().unwrap_or_default();
-    for (event, columns, count) in labeller.label(scanned.rows, &symbols, &mut profile.labels) {
+    for (event, columns, count) in labeller.label(scanned.rows, &scanned.named, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
             profile.add_row(*place, columns, count);
         }

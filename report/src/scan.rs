@@ -10,6 +10,7 @@ use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::{AttrIndex, AttrTable};
 use recrep_format::read::Frames;
 use recrep_format::record::Sample;
+use rustc_hash::FxHashSet;
 
 use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
 use crate::clock::Clock;
@@ -54,7 +55,12 @@ pub struct Scanned {
     pub totals: Vec<Count>,
     /// What made no row.
     pub strays: Strays,
+    /// Which threads were sampled under which names.
+    pub named: Named,
 }
+
+/// Pairs of a comm and a thread, both packed.
+pub type Named = FxHashSet<(u64, u64)>;
 
 impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
@@ -89,7 +95,9 @@ impl Scan<'_> {
         let mut rest = Worker::<N>::new(self);
         let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
         let mut histograms = Vec::new();
+        let mut named = Named::default();
         for worker in workers {
+            named.extend(worker.named);
             strays.unknown_id += worker.strays.unknown_id;
             strays.guest += worker.strays.guest;
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
@@ -103,7 +111,7 @@ impl Scan<'_> {
         let parts: Vec<Histogram<N>> = histograms.into_par_iter().map(part).collect();
         let all = parts.into_iter().reduce(Histogram::merge).unwrap_or_else(|| Histogram::new(0));
         let rows = all.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
-        Scanned { rows, totals: all.totals, strays }
+        Scanned { rows, totals: all.totals, strays, named }
     }
 }
 
@@ -119,6 +127,7 @@ struct Worker<'s, const N: usize> {
     strays: Strays,
     hits: Vec<bool>,
     span: Option<Span>,
+    named: Named,
     events: Vec<Event>,
 }
 
@@ -149,6 +158,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
             span: None,
+            named: Named::default(),
             events,
         }
     }
@@ -267,7 +277,11 @@ impl<'s, const N: usize> Worker<'s, N> {
         let tid = sample.tid().map_or(-1, u32::cast_signed);
         match &self.span {
             Some(span) if span.covers(pid, tid, at) => span.task,
-            _ => self.span.insert(self.scan.timeline.span(pid, tid, at)).task,
+            _ => {
+                let task = self.span.insert(self.scan.timeline.span(pid, tid, at)).task;
+                self.named.insert((task.comm.pack(), task.thread.pack()));
+                task
+            }
         }
     }
 }
