@@ -41,21 +41,22 @@ impl Unpacker {
         let mut input = InBuffer::around(piece);
         loop {
             let start = out.len();
-            let room = Self::STEP.min(end - start);
+            // One byte beyond the limit is asked for, and never given: only so is it known whether there is more.
+            let room = Self::STEP.min(end.saturating_add(1) - start);
             out.resize(start + room, 0);
             let target = out.get_mut(start..).unwrap_or_default();
             let mut output = OutBuffer::around(target);
             let outcome = self.decoder.run(&mut input, &mut output);
             let written = output.pos();
-            out.truncate(start + written);
+            out.truncate((start + written).min(end));
             outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
+            if start + written > end {
+                let detail = format!("it unpacks to more than {limit} bytes");
+                return Err(Error::invalid(offset, "COMPRESSED", detail));
+            }
             let drained = written < room;
             if input.pos >= piece.len() && drained {
                 return Ok(());
-            }
-            if out.len() >= end {
-                let detail = format!("it unpacks to more than {limit} bytes");
-                return Err(Error::invalid(offset, "COMPRESSED", detail));
             }
         }
     }
@@ -89,6 +90,17 @@ mod tests {
         let mut out = Vec::new();
         let error = Unpacker::new().unwrap().unpack(&bomb, 99, 1 << 20, &mut out).unwrap_err();
         assert_eq!((error.offset, out.len()), (99, 1 << 20));
+    }
+
+    #[test]
+    fn a_limit_that_is_just_enough_is_enough() {
+        let whole = packed(&[7; 300_000]);
+        let unpack = |limit| {
+            let mut out = Vec::new();
+            Unpacker::new().unwrap().unpack(&whole, 0, limit, &mut out).map(|()| out.len())
+        };
+        assert_eq!(unpack(300_000), Ok(300_000));
+        assert!(unpack(299_999).is_err());
     }
 
     #[test]
