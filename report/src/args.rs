@@ -91,6 +91,14 @@ struct Args {
     /// Only count the records of each type
     #[arg(long)]
     stats: bool,
+
+    /// Only list the tasks, each below the one that it comes from
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    tasks: bool,
+
+    /// Only list the tasks, each with what it had mapped at its end
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    mmaps: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -134,6 +142,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         show_samples: args.show_nr_samples,
         separator: args.field_separator,
         stats: args.stats,
+        tasks: args.tasks,
+        mmaps: args.mmaps,
         sources: sources(args.input.into_iter().chain(args.files).collect()),
     })
 }

@@ -125,6 +125,10 @@ pub struct Query {
     pub separator: Option<String>,
     /// Only the counts of records, no histogram.
     pub stats: bool,
+    /// Only the tasks, no histogram.
+    pub tasks: bool,
+    /// Only the tasks with what they mapped, no histogram.
+    pub mmaps: bool,
 }
 
 impl Query {
