@@ -13,6 +13,9 @@
 //! | [`report`] | `rep --json` as data, in the same shape as perf's tables |
 //! | [`sources`] | the sources of the workspace, and which module imports which |
 //! | [`damage`] | a perf.data file to be cut and patched |
+//! | [`variants`] | numbered damaged variants of any perf.data file |
+//! | [`measured`] | runs a program with a short limit, and measures its time and memory |
+//! | [`campaign`] | `rep --json` on very many variants, and which rules it broke |
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
@@ -28,7 +31,9 @@
 )]
 
 pub mod agreement;
+pub mod campaign;
 pub mod damage;
+pub mod measured;
 pub mod needs;
 pub mod perf;
 pub mod programs;
@@ -37,3 +42,4 @@ pub mod report;
 pub mod run;
 pub mod sources;
 pub mod table;
+pub mod variants;

@@ -125,7 +125,7 @@ impl Running {
 }
 
 /// The whole file, whatever offset the program is at: it shares ours.
-fn read_back(file: &File) -> Vec<u8> {
+pub(crate) fn read_back(file: &File) -> Vec<u8> {
     let length = file.metadata().expect("a temporary file can be asked").len();
     let mut bytes = vec![0; usize::try_from(length).expect("an output fits in memory")];
     file.read_exact_at(&mut bytes, 0).expect("a temporary file can be read");
