@@ -10,8 +10,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use recrep_fixtures::manifest::{Case, Difference, Fact, Form, List, Number, Perf, cases};
+use recrep_fixtures::manifest::{Case, DIRECTORIES, Difference, Fact, Form, List, Number, Perf, cases};
 use recrep_fixtures::recorded;
+use recrep_format::abi::RecordType;
+use recrep_format::endian::Endian;
 use recrep_tests::perf::perf;
 use recrep_tests::run::{Outcome, run};
 use recrep_tests::{needs, perf};
@@ -63,6 +65,39 @@ fn the_numbers_of_what_perf_recorded_are_perfs() {
         let samples: Vec<u64> = stats.events.iter().filter_map(|(_, counts)| counts.get("SAMPLE").copied()).collect();
         assert_eq!(samples, recorded.samples, "{}", recorded.name);
     }
+}
+
+#[test]
+fn perf_reads_every_directory_as_the_manifest_says() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let by_name = |counts: &mut dyn Iterator<Item = (RecordType, u64)>| -> BTreeMap<String, u64> {
+        counts.map(|(kind, count)| (kind.to_string(), count)).collect()
+    };
+    for case in DIRECTORIES {
+        for endian in [Endian::Little, Endian::Big] {
+            let path = dir.path().join(format!("{}.{endian:?}", case.name));
+            case.directory(endian).write(&path).unwrap();
+            let mut stats = perf::stats(&path);
+            stats.records.remove("COMPRESSED");
+            assert_eq!(stats.warnings, "", "{}", path.display());
+            assert_eq!(stats.records, by_name(&mut case.counts(endian).into_iter()), "{}", path.display());
+            for fact in case.made(endian).facts {
+                let printed =
+                    printed(&fact, &through(&path, false, &["script", "--ns", "-F", fact.perf_field().unwrap()]));
+                assert_eq!(printed, as_perf_prints(&fact), "{}", path.display());
+            }
+        }
+    }
+    let recorded = recorded::THREADS;
+    let path = dir.path().join(recorded.name);
+    recorded.directory().write(&path).unwrap();
+    assert_eq!(perf::stats(&path).records, by_name(&mut recorded.counts.iter().copied()));
+    let rows = perf::tables(&path, "comm").remove(0).rows;
+    let comms: BTreeMap<_, _> = rows.iter().map(|(key, counts)| (key[0].as_str(), counts.samples)).collect();
+    assert_eq!(comms, recorded.comms.iter().copied().collect());
 }
 
 /// perf on a file, or on what comes through a pipe: where it could seek it would.
