@@ -9,12 +9,13 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::query::{Column, Filters, Format, Query, Source};
+use crate::sort_key::{Mode, SortKey};
 
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
 #[command(override_usage = "rep [report] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
-#[command(args_override_self = true)]
+#[command(args_override_self = true, after_help = keys_help())]
 struct Args {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]
@@ -24,9 +25,17 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys: comm, pid, tid, dso, symbol (sym), ip, cpu, event
-    #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "comm,dso,symbol")]
-    sort: String,
+    /// Group by these keys [default: comm,dso,symbol; more for --mem-mode and -b]. All keys are listed below
+    #[arg(short, long, value_name = "KEY[,KEY…]")]
+    sort: Option<String>,
+
+    /// Count branches: each branch of each sample's branch stack is one, with a period of 1
+    #[arg(short, long, conflicts_with = "mem_mode")]
+    branch_stack: bool,
+
+    /// Count memory accesses: the period is the weight (of loads, usually the latency)
+    #[arg(long)]
+    mem_mode: bool,
 
     /// The form of the answer
     #[arg(long, value_enum, default_value = "text")]
@@ -101,6 +110,10 @@ struct Args {
     mmaps: bool,
 }
 
+fn keys_help() -> String {
+    format!("Sort keys: {}", SortKey::list())
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FormatArg {
     Text,
@@ -125,9 +138,16 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     if args.field_separator.as_deref() == Some("") {
         return Err(wrong("--field-separator takes at least one character".into()));
     }
+    let mode = match (args.branch_stack, args.mem_mode) {
+        (true, _) => Mode::Branches,
+        (_, true) => Mode::Memory,
+        _ => Mode::Samples,
+    };
+    let sort = args.sort.as_deref().unwrap_or(mode.default_keys());
     let json = args.json || matches!(args.format, FormatArg::Json);
     Ok(Query {
-        columns: Column::parse_list(&args.sort).map_err(|e| wrong(format!("--sort: {e}")))?,
+        mode,
+        columns: Column::parse_list(sort, mode).map_err(|e| wrong(format!("--sort: {e}")))?,
         filters: Filters {
             comms: args.comms.as_deref().map(names),
             dsos: args.dsos.as_deref().map(names),
@@ -186,7 +206,6 @@ fn cpus(list: &str) -> Result<HashSet<u32>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::SortKey;
 
     fn read(line: &str) -> Result<Query, clap::Error> {
         parse(line.split_whitespace().map(OsString::from))
@@ -210,9 +229,9 @@ mod tests {
     fn what_is_not_known_is_refused_by_name() {
         for (line, word) in [
             ("rep --children x", "--children"),
-            ("rep -b x", "-b"),
             ("rep --sort nope x", "nope"),
-            ("rep --sort comm,mem x", "mem"),
+            ("rep --sort comm,dso_from x", "needs -b"),
+            ("rep -b --mem-mode x", "--mem-mode"),
             ("rep -g fractal x", "fractal"),
             ("rep --pid one x", "one"),
             ("rep --cpu 4-2 x", "4-2"),

@@ -82,6 +82,7 @@ fn warn(warnings: &[Warning]) {
 
 fn finish(profile: &Profile, query: &Query) -> ExitCode {
     warn(&profile.warnings);
+    profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
     let stdout = io::stdout();
     let width = if stdout.is_terminal() { terminal_size::terminal_size() } else { None };
     let screen = Screen { width: width.map(|(columns, _)| usize::from(columns.0)) };

@@ -1,5 +1,6 @@
 //! The answer: rows of text with counts, of one file or of several together. This is what the views see.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
@@ -54,7 +55,7 @@ pub struct InputSummary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<'l> {
     /// The text of each column.
-    pub columns: Vec<&'l str>,
+    pub columns: Vec<Cow<'l, str>>,
     /// What it has gathered.
     pub count: Count,
     /// Its share of the event's period.
@@ -89,6 +90,8 @@ pub struct Profile {
     pub inputs: Vec<InputSummary>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
+    /// What else could be asked of the inputs.
+    pub hints: Vec<String>,
     /// The texts of all rows.
     pub labels: Labels,
     events: Vec<EventRows>,
@@ -134,18 +137,28 @@ impl Profile {
     }
 
     fn table<'l>(&'l self, event: &'l EventRows, query: &Query) -> EventTable<'l> {
-        let text = |columns: &[LabelId]| columns.iter().map(|id| self.labels.text(*id)).collect();
+        let text = |columns: &[LabelId], count: &Count| {
+            let texts = columns.iter().map(|id| self.labels.text(*id)).zip(&query.columns);
+            texts
+                .map(|(text, column)| if column.key.is_times_samples() { times(text, count) } else { text.into() })
+                .collect()
+        };
         let percent = |count: Count| share(count.period, event.total.period);
         let mut rows: Vec<Row<'l>> = event
             .rows
             .par_iter()
-            .map(|(columns, count)| Row { columns: text(columns), count: *count, percent: percent(*count) })
+            .map(|(columns, count)| Row { columns: text(columns, count), count: *count, percent: percent(*count) })
             .filter(|row| query.percent_limit.is_none_or(|limit| row.percent >= limit))
             .collect();
         rows.par_sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
         rows.truncate(query.limit.unwrap_or(usize::MAX));
         EventTable { name: &event.name, total: event.total, lost_samples: event.lost_samples, rows }
     }
+}
+
+/// What each sample has of something, as what all have together.
+fn times<'l>(text: &'l str, count: &Count) -> Cow<'l, str> {
+    text.parse().map_or(text.into(), |each: u64| each.saturating_mul(count.samples).to_string().into())
 }
 
 /// How many percent `part` is of `whole`.
@@ -178,7 +191,7 @@ mod tests {
         let query = |line: &str| crate::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {
             let tables = profile.tables(&query(line));
-            tables[0].rows.iter().map(|r| (r.columns[0].to_owned(), r.percent)).collect::<Vec<_>>()
+            tables[0].rows.iter().map(|r| (r.columns[0].to_string(), r.percent)).collect::<Vec<_>>()
         };
         let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
         assert_eq!(shown("rep x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));

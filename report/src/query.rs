@@ -3,26 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// A column by which samples are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SortKey {
-    /// The thread's name at the sample's moment.
-    Comm,
-    /// The thread, as perf's `pid` column reads: `tid:name`.
-    Pid,
-    /// The thread; the same column.
-    Tid,
-    /// The module.
-    Dso,
-    /// The function, with the level before it.
-    Symbol,
-    /// The sampled address.
-    Ip,
-    /// The CPU.
-    Cpu,
-    /// The event.
-    Event,
-}
+use crate::sort_key::{Mode, SortKey};
 
 /// A sort key as the user spelt it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,33 +14,29 @@ pub struct Column {
     pub key: SortKey,
 }
 
-/// A sort key that is none.
+/// A sort key that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no sort key is called `{name}`; there are: comm, pid, tid, dso, symbol (sym), ip, cpu, event")]
-pub struct UnknownKey {
-    /// What was typed.
-    pub name: String,
+pub enum KeyError {
+    /// Nothing is called so.
+    #[error("no sort key is called `{0}`; there are: {list}", list = SortKey::list())]
+    Unknown(String),
+    /// Only branches have it.
+    #[error("`{0}` is a key of branches: it needs -b (--branch-stack)")]
+    OfBranch(String),
 }
 
 impl Column {
     /// Reads a list such as `comm,dso,sym`. As in perf, case does not count, and a key named twice counts once.
     ///
     /// # Errors
-    /// A key has no meaning.
-    pub fn parse_list(list: &str) -> Result<Vec<Self>, UnknownKey> {
+    /// A key has no meaning, or none in this mode.
+    pub fn parse_list(list: &str, mode: Mode) -> Result<Vec<Self>, KeyError> {
         let mut columns: Vec<Self> = Vec::new();
         for name in list.split(',').map(str::trim) {
-            let key = match name.to_ascii_lowercase().as_str() {
-                "comm" => SortKey::Comm,
-                "pid" => SortKey::Pid,
-                "tid" => SortKey::Tid,
-                "dso" => SortKey::Dso,
-                "sym" | "symbol" => SortKey::Symbol,
-                "ip" => SortKey::Ip,
-                "cpu" => SortKey::Cpu,
-                "event" => SortKey::Event,
-                _ => return Err(UnknownKey { name: name.into() }),
-            };
+            let key = SortKey::named(name).ok_or_else(|| KeyError::Unknown(name.into()))?;
+            if key.is_of_branch() && mode != Mode::Branches {
+                return Err(KeyError::OfBranch(name.into()));
+            }
             if columns.iter().all(|c| c.key != key) {
                 columns.push(Self { typed: name.into(), key });
             }
@@ -87,6 +64,17 @@ pub enum Source {
     Path(PathBuf),
 }
 
+impl Source {
+    /// What the user called it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Stdin => "-".into(),
+            Self::Path(path) => path.display().to_string(),
+        }
+    }
+}
+
 /// Which samples make rows. What is left out still counts in the event's totals, as in perf, except by CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filters {
@@ -109,6 +97,8 @@ pub struct Filters {
 pub struct Query {
     /// The inputs; together one profile.
     pub sources: Vec<Source>,
+    /// What is counted.
+    pub mode: Mode,
     /// The columns.
     pub columns: Vec<Column>,
     /// The filters.
@@ -137,18 +127,6 @@ impl Query {
     pub fn has(&self, key: SortKey) -> bool {
         self.columns.iter().any(|c| c.key == key)
     }
-
-    /// Whether samples must be resolved to functions.
-    #[must_use]
-    pub fn needs_symbols(&self) -> bool {
-        self.has(SortKey::Symbol) || self.filters.symbols.is_some()
-    }
-
-    /// Whether samples must be placed in modules.
-    #[must_use]
-    pub fn needs_modules(&self) -> bool {
-        self.has(SortKey::Dso) || self.filters.dsos.is_some() || self.needs_symbols()
-    }
 }
 
 #[cfg(test)]
@@ -157,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_order_and_spelling() {
-        let columns = Column::parse_list("Comm,sym,dso,symbol").unwrap();
+        let columns = Column::parse_list("Comm,sym,dso,symbol", Mode::Samples).unwrap();
         let typed: Vec<_> = columns.iter().map(|c| c.typed.as_str()).collect();
         assert_eq!(typed, ["Comm", "sym", "dso"]);
         assert_eq!(columns[1].key, SortKey::Symbol);
@@ -165,8 +143,8 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_named() {
-        let error = Column::parse_list("comm,nope").unwrap_err();
+        let error = Column::parse_list("comm,nope", Mode::Samples).unwrap_err();
         assert!(error.to_string().contains("`nope`"), "{error}");
-        assert!(Column::parse_list("").is_err());
+        assert!(Column::parse_list("", Mode::Samples).is_err());
     }
 }

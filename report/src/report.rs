@@ -7,6 +7,7 @@
 
 use std::sync::OnceLock;
 
+use recrep_format::abi::SampleType;
 use recrep_format::attrs::AttrIndex;
 
 use crate::aggregate::Layout;
@@ -16,6 +17,7 @@ use crate::profile::{InputSummary, Profile};
 use crate::query::Query;
 use crate::resolve::{Resolver, SymbolOptions};
 use crate::scan::{Scan, Strays};
+use crate::sort_key::Mode;
 use crate::stage::{self, Stage};
 use crate::warning::Warning;
 
@@ -27,8 +29,15 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
     let resolver = Resolver::new(SymbolOptions::default());
     let mut profile = Profile::default();
     for source in &query.sources {
-        let input = Input::open(source)?;
-        add(&mut profile, query, &input, &resolver)?;
+        for input in Input::all(source)? {
+            let before = profile.warnings.len();
+            add(&mut profile, query, &input, &resolver)?;
+            let mut new = profile.warnings.split_off(before);
+            if query.sources.len() > 1 || input.name != source.name() {
+                new.iter_mut().for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
+            }
+            profile.warnings.extend(new);
+        }
     }
     Ok(profile)
 }
@@ -36,11 +45,12 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
 /// Adds one input to the profile.
 fn add(profile: &mut Profile, query: &Query, input: &Input, resolver: &Resolver) -> anyhow::Result<()> {
     stage::on(input, |stage| {
+        recorded(&input.name, query.mode, stage)?;
         let strays = histogram(profile, query, stage, resolver);
         let (split, side_band) = (stage.split, &stage.side_band);
         profile.inputs.push(InputSummary {
             path: input.name.clone(),
-            bytes: input.bytes().len() as u64,
+            bytes: input.len(),
             records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
             lost_events: side_band.lost_events,
             lost_samples: side_band.all_lost_samples(),
@@ -48,8 +58,31 @@ fn add(profile: &mut Profile, query: &Query, input: &Input, resolver: &Resolver)
         });
         profile.warnings.extend(stage.warnings());
         profile.warnings.extend(strays_told(strays));
+        if query.mode == Mode::Samples && samples_have(stage, SampleType::BRANCH_STACK) {
+            let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
+            profile.hints.push(hint);
+        }
         Ok(())
     })
+}
+
+/// Whether what is asked for was recorded.
+fn recorded(name: &str, mode: Mode, stage: &Stage<'_>) -> anyhow::Result<()> {
+    let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
+    match mode {
+        Mode::Branches if !samples_have(stage, SampleType::BRANCH_STACK) => {
+            anyhow::bail!("{name}: no branch stacks were recorded; record with -b, or leave -b out")
+        }
+        Mode::Memory if !samples_have(stage, access) => {
+            anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W, or leave --mem-mode out")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether samples of an event have one of these fields.
+fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
+    stage.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
 }
 
 /// Counts the samples on all cores and adds the rows; gives what made no row.
@@ -66,7 +99,8 @@ fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: 
         side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
     });
     let (clock, filters, module_count) = (&stage.clock, &query.filters, side_band.modules.len());
-    let scan = Scan { attrs, clock, timeline, layout: &layout, filters, modules, module_count };
+    let mode = query.mode;
+    let scan = Scan { attrs, clock, timeline, mode, layout: &layout, filters, modules, module_count };
     let labeller = Labeller { query, timeline, modules: side_band.modules.iter().collect(), events: &stage.events };
     let symbols = OnceLock::new();
     let scanned = scan.run(&stage.split.pieces, |hits| {
@@ -92,6 +126,11 @@ fn strays_told(strays: Strays) -> Vec<Warning> {
         let message =
             format!("{} samples have an id that no event in the file has, and are left out", strays.unknown_id);
         all.push(Warning::new("unknown-id", message));
+    }
+    if strays.malformed > 0 {
+        let message =
+            format!("{} samples end before the fields that their event says, and are left out", strays.malformed);
+        all.push(Warning::new("bad-sample", message));
     }
     if strays.guest > 0 {
         let message = format!("{} samples are of guests: they count in the totals and are in no row", strays.guest);

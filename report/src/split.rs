@@ -39,8 +39,8 @@ pub struct Split<'a> {
     pub pieces: Vec<Piece<'a>>,
     /// Where the first round ends.
     pub first_round: Option<u64>,
-    /// Why the walk ended before the end of the data.
-    pub damage: Option<Error>,
+    /// Why the walk ended before the end of the data; for each stream once at most.
+    pub damage: Vec<Error>,
 }
 
 impl<'a> Split<'a> {
@@ -48,6 +48,12 @@ impl<'a> Split<'a> {
     #[must_use]
     pub fn of(data: &'a [u8], offset: u64, endian: Endian) -> Self {
         let mut split = Self::default();
+        split.walk(data, offset, endian);
+        split
+    }
+
+    /// Walks one more stream, whose bytes count from `offset`, where no stream before it has any.
+    pub fn walk(&mut self, data: &'a [u8], offset: u64, endian: Endian) {
         let mut samples = 0u64;
         let mut frames = Frames::new(data, offset, endian);
         let (mut rest, mut begin) = (data, offset);
@@ -55,25 +61,24 @@ impl<'a> Split<'a> {
             let ahead = frames.offset();
             let len = usize::try_from(ahead - begin).unwrap_or(usize::MAX);
             if len >= PIECE {
-                rest = split.cut(rest, begin, len);
+                rest = self.cut(rest, begin, len);
                 begin = ahead;
             }
             match frames.next() {
                 None => break,
                 Some(Err(error)) => {
-                    split.damage = Some(error);
+                    self.damage.push(error);
                     break;
                 }
                 Some(Ok(raw)) if raw.header.kind == RecordType::SAMPLE => samples += 1,
-                Some(Ok(raw)) => split.keep(raw),
+                Some(Ok(raw)) => self.keep(raw),
             }
         }
         let len = usize::try_from(frames.offset() - begin).unwrap_or(usize::MAX);
-        split.cut(rest, begin, len);
+        self.cut(rest, begin, len);
         if samples > 0 {
-            split.counts.insert(RecordType::SAMPLE, samples);
+            *self.counts.entry(RecordType::SAMPLE).or_default() += samples;
         }
-        split
     }
 
     fn cut(&mut self, rest: &'a [u8], offset: u64, len: usize) -> &'a [u8] {
@@ -134,11 +139,11 @@ mod tests {
         let mut data = stream([RecordType::SAMPLE, RecordType::COMM], 64);
         data.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
         let split = Split::of(&data, 0, Endian::Little);
-        assert_eq!(split.damage.unwrap().offset, 128);
+        assert_eq!(split.damage[0].offset, 128);
         assert_eq!(split.pieces[0].bytes.len(), 128);
         for cut in 0..128 {
             let split = Split::of(&data[..cut], 0, Endian::Little);
-            assert_eq!(split.damage.is_some(), cut % 64 != 0);
+            assert_eq!(!split.damage.is_empty(), cut % 64 != 0);
             assert_eq!(split.pieces.iter().map(|p| p.bytes.len()).sum::<usize>(), cut / 64 * 64);
         }
     }

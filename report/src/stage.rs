@@ -1,12 +1,11 @@
 //! Everything that is known of a file before its samples are looked at: what every view begins with.
 //!
 //! ```text
-//!   bytes ─► File (parts) ─► [unpacked] ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
+//!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
 //! ```
 
 use anyhow::Context as _;
 use recrep_format::attrs::AttrEntry;
-use recrep_format::error::Error;
 use recrep_format::read::{File, Mode};
 
 use crate::clock::Clock;
@@ -14,8 +13,8 @@ use crate::event_name::event_name;
 use crate::input::Input;
 use crate::sideband::SideBand;
 use crate::split::Split;
+use crate::streams::Streams;
 use crate::timeline::Timeline;
-use crate::unpack;
 use crate::warning::Warning;
 
 /// A file with its side-band frozen.
@@ -33,8 +32,7 @@ pub struct Stage<'f> {
     pub timeline: Timeline,
     /// The names of the events.
     pub events: Vec<String>,
-    /// Why what was unpacked ends early.
-    unpacking: Option<&'f Error>,
+    streams: &'f Streams<'f>,
 }
 
 /// Sets the stage for `input` and gives what `act` makes of it.
@@ -43,15 +41,13 @@ pub struct Stage<'f> {
 /// The input is not a perf.data file; what `act` gives.
 pub fn on<R>(input: &Input, act: impl FnOnce(&Stage<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
     let file = File::parse(input.bytes()).with_context(|| format!("cannot read {}", input.name))?;
-    let unpacked = unpack::is_compressed(file.records()).then(|| unpack::unpack(file.records(), &file.attrs));
-    let (data, offset) = unpacked.as_ref().map_or((file.data_bytes(), file.data.offset), |u| (&u.bytes, 0));
-    let split = Split::of(data, offset, file.endian);
+    let streams = Streams::of(input, &file);
+    let split = &streams.split(file.endian);
     let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
     let mut side_band = SideBand::read(&file, &split.side_band, &clock);
     let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
     let events = file.attrs.entries().iter().map(name_of).collect();
-    let unpacking = unpacked.as_ref().and_then(|u| u.damage.as_ref());
-    act(&Stage { file: &file, split: &split, clock, side_band, timeline, events, unpacking })
+    act(&Stage { file: &file, split, clock, side_band, timeline, events, streams: &streams })
 }
 
 /// The name of an event: the file's, else one made of its attr.
@@ -67,23 +63,21 @@ impl Stage<'_> {
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
         // A recorder writes the data's size and the features last.
         let ended = file.mode == Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
-        ended && !mended && self.split.damage.is_none() && self.unpacking.is_none()
+        ended && !mended && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
     }
 
     /// What is wrong with the file.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
-        let ends = |error: &Error| {
-            let warning = Warning::from(error);
-            Warning { message: format!("{}; what is before it is reported", warning.message), ..warning }
-        };
-        all.extend(self.unpacking.map(ends));
-        all.extend(self.split.damage.as_ref().map(ends));
+        let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
+        let ends = self.streams.unpacking().chain(damage);
+        all.extend(ends.map(|w| Warning { message: format!("{}; what is before it is reported", w.message), ..w }));
         if let Some((count, first)) = &self.side_band.malformed {
             let message =
                 format!("{count} records are not what their type says and are left out; the first: {}", first.kind);
-            all.push(Warning { code: "bad-record", message, offset: Some(first.offset) });
+            let offset = Some(first.offset);
+            all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
         }
         if self.file.attrs.entries().is_empty() {
             all.push(Warning::new("no-events", "the file describes no events, so its samples cannot be read"));

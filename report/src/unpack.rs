@@ -19,6 +19,8 @@ const MOST: usize = 40;
 pub struct Unpacked {
     /// The records.
     pub bytes: Vec<u8>,
+    /// How many COMPRESSED containers there were. perf's statistics have these, and not those of COMPRESSED2.
+    pub containers: u64,
     /// Why it ends early.
     pub damage: Option<Error>,
 }
@@ -37,19 +39,21 @@ pub fn is_compressed(frames: Frames<'_>) -> bool {
 #[must_use]
 pub fn unpack(frames: Frames<'_>, attrs: &AttrTable) -> Unpacked {
     let mut unpacked = Unpacked::default();
-    if let Err(error) = unpack_into(frames, attrs, &mut unpacked.bytes) {
-        unpacked.damage = Some(error);
-    }
+    unpacked.damage = unpack_into(frames, attrs, &mut unpacked).err();
     unpacked
 }
 
-fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, out: &mut Vec<u8>) -> Result<()> {
+fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, unpacked: &mut Unpacked) -> Result<()> {
+    let out = &mut unpacked.bytes;
     let mut left = frames.left().len().saturating_mul(MOST).max(16 << 20);
     let (mut unpacker, mut pending) = (Unpacker::new()?, Vec::new());
     for raw in frames {
         let raw = raw?;
         let piece = match attrs.decode(&raw)?.body {
-            Body::Compressed(piece) => piece.data,
+            Body::Compressed(piece) => {
+                unpacked.containers += 1;
+                piece.data
+            }
             Body::Compressed2(piece) => piece.stream(),
             _ => {
                 out.extend_from_slice(raw.bytes);

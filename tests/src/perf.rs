@@ -73,8 +73,15 @@ pub fn parse_stats(outcome: &Outcome) -> Stats {
 /// The histograms of the events that have samples, in the file's order, by sort keys separated by commas.
 #[track_caller]
 pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
+    tables_of(file, &[], sort)
+}
+
+/// The same of what some flags make perf count: `-b`, `--mem-mode`.
+#[track_caller]
+pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     let mut perf = perf();
-    perf.args(["report", "--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string()]);
+    perf.arg("report").args(flags);
+    perf.args(["--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string()]);
     perf.arg("-F").arg(format!("sample,period,{sort}")).arg("-i").arg(file);
     let outcome = run(&mut perf).expect(0);
     // It says 0 of what it cannot do, too.
@@ -84,7 +91,8 @@ pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
 
 fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
-    for line in text.lines() {
+    // What follows the tables of `-b`.
+    for line in text.lines().take_while(|line| *line != "# Branch Statistics:") {
         if line.starts_with('#') {
             if let Some((_, event)) = line.split_once(" of event '") {
                 tables.push(Table::new(event.trim_end_matches('\'')));

@@ -83,7 +83,13 @@ pub struct Warning {
 /// What rep says of a file, sorted by keys separated by commas.
 #[track_caller]
 pub fn report(file: &Path, sort: &str) -> Report {
-    let outcome = run(rep().args(["--json", "--sort", sort]).arg(file)).expect(0);
+    report_of(file, &[], sort)
+}
+
+/// The same of what some flags make rep count: `-b`, `--mem-mode`.
+#[track_caller]
+pub fn report_of(file: &Path, flags: &[&str], sort: &str) -> Report {
+    let outcome = run(rep().arg("--json").args(flags).args(["--sort", sort]).arg(file)).expect(0);
     let report: Report = serde_json::from_slice(&outcome.stdout)
         .unwrap_or_else(|error| panic!("{}: {error}: {}", outcome.command, String::from_utf8_lossy(&outcome.stdout)));
     assert_eq!(report.schema, "recrep-report/1");

@@ -22,6 +22,15 @@ pub struct BranchEntry {
 const WIDTHS: [u32; 10] = [1, 1, 1, 1, 16, 4, 2, 4, 3, 31];
 
 impl BranchFlags {
+    /// The bits of [`BranchFlags::mispred`] and [`BranchFlags::predicted`].
+    pub const PREDICTION: u64 = 0b11;
+    /// The bit of [`BranchFlags::in_tx`].
+    pub const IN_TX: u64 = 1 << 2;
+    /// The bit of [`BranchFlags::abort`].
+    pub const ABORT: u64 = 1 << 3;
+    /// The bits of [`BranchFlags::cycles`].
+    pub const CYCLES: u64 = 0xffff << 4;
+
     /// The flags in the word of a file with this byte order: on big-endian machines the fields are laid out
     /// from the other end, each with its own bits in order.
     #[inline]

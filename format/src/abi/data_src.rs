@@ -42,6 +42,26 @@ fields! {
     hops = 43, 3;
 }
 
+/// Bits `first` to `last` of the word.
+const fn bits(first: u32, last: u32) -> u64 {
+    (u64::MAX >> (63 - last)) & (u64::MAX << first)
+}
+
+impl DataSrc {
+    /// What stands for a sample without the field: every part not known (`PERF_MEM_DATA_SRC_NONE`).
+    pub const NONE: Self = Self(1 | 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26 | 15 << 33);
+    /// The bits that [`DataSrc::mem`] reads.
+    pub const MEM: u64 = bits(5, 18) | bits(33, 37) | bits(43, 45);
+    /// The bits that [`DataSrc::snoop_name`] reads.
+    pub const SNOOP: u64 = bits(19, 23) | bits(38, 39);
+    /// The bits that [`DataSrc::locked_name`] reads.
+    pub const LOCKED: u64 = bits(24, 25);
+    /// The bits that [`DataSrc::tlb_name`] reads.
+    pub const TLB: u64 = bits(26, 32);
+    /// The bits that [`DataSrc::blocked_name`] reads.
+    pub const BLOCKED: u64 = bits(40, 42);
+}
+
 const NA: u32 = 1;
 const HIT: u32 = 2;
 const MISS: u32 = 4;
@@ -226,6 +246,25 @@ mod tests {
         ];
         assert!(fields.iter().zip(widths).all(|(field, width)| *field == (1 << width) - 1));
         assert_eq!(widths.iter().sum::<u32>(), 46);
+    }
+
+    #[test]
+    fn a_column_reads_its_own_bits_only() {
+        let parts = [DataSrc::MEM, DataSrc::SNOOP, DataSrc::LOCKED, DataSrc::TLB, DataSrc::BLOCKED];
+        let all = parts.iter().fold(0x1f, |all, part| {
+            assert_eq!(all & part, 0);
+            all | part
+        });
+        assert_eq!(all, (1 << 46) - 1);
+        for word in [0, u64::MAX, 0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321] {
+            let src = DataSrc(word);
+            assert_eq!(DataSrc(word & DataSrc::MEM).mem(), src.mem());
+            assert_eq!(DataSrc(word & DataSrc::SNOOP).snoop_name(), src.snoop_name());
+            assert_eq!(DataSrc(word & DataSrc::LOCKED).locked_name(), src.locked_name());
+            assert_eq!(DataSrc(word & DataSrc::TLB).tlb_name(), src.tlb_name());
+            assert_eq!(DataSrc(word & DataSrc::BLOCKED).blocked_name(), src.blocked_name());
+        }
+        assert_eq!(DataSrc::NONE.to_string(), "|OP N/A|LVL N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A");
     }
 
     #[test]

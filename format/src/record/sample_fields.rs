@@ -101,8 +101,10 @@ impl<'a> SampleFields<'a> {
     /// Reads the fields up to `last`.
     pub(super) fn decode_upto(c: &mut Cursor<'a>, layout: &SampleLayout, last: SampleType) -> Result<Self> {
         let mut fields = Self::default();
-        for bit in ORDER.into_iter().filter(|bit| layout.sample_type.contains(*bit)) {
-            fields.decode_one(bit, c, layout)?;
+        for bit in ORDER {
+            if layout.sample_type.contains(bit) {
+                fields.decode_one(bit, c, layout)?;
+            }
             if bit == last {
                 break;
             }

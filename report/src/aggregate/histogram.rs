@@ -20,6 +20,15 @@ impl Count {
     }
 }
 
+/// What a sample adds to a histogram: one of these, or one for each of its branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<const N: usize> {
+    /// Its key; `None` where it counts in the totals only.
+    pub key: Option<[u64; N]>,
+    /// Its period, where that is not the sample's own.
+    pub period: Option<u64>,
+}
+
 /// A histogram over keys of `N` words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram<const N: usize> {
@@ -50,6 +59,14 @@ impl<const N: usize> Histogram<N> {
         }
         if let Some(row) = row {
             self.add(row, count);
+        }
+    }
+
+    /// Counts the rows of a sample with this period.
+    #[inline]
+    pub fn count_rows(&mut self, event: usize, rows: &[Row<N>], period: u64) {
+        for row in rows {
+            self.count(event, row.key, Count { samples: 1, period: row.period.unwrap_or(period) });
         }
     }
 

@@ -13,6 +13,6 @@ mod histogram;
 mod key;
 mod reads;
 
-pub use histogram::{Count, Histogram};
-pub use key::{Field, Key, Layout, Meta};
+pub use histogram::{Count, Histogram, Row};
+pub use key::{End, Field, Key, Layout, Meta};
 pub use reads::{PieceReads, Reads};

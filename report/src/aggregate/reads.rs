@@ -12,7 +12,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Count, Histogram};
+use super::histogram::{Histogram, Row};
 
 /// Readings in one piece.
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ pub struct PieceReads<const N: usize> {
     counters: FxHashMap<u64, Readings<N>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Readings<const N: usize> {
     first: u64,
     event: usize,
-    key: Option<[u64; N]>,
+    rows: Box<[Row<N>]>,
     last: u64,
 }
 
@@ -38,7 +38,7 @@ impl<const N: usize> PieceReads<N> {
     }
 
     /// Takes a reading of counter `id`; the period if it is known, which is when it is not the first.
-    pub fn read(&mut self, id: u64, value: u64, event: usize, key: Option<[u64; N]>) -> Option<u64> {
+    pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> Box<[Row<N>]>) -> Option<u64> {
         match self.counters.get_mut(&id) {
             Some(readings) => {
                 let period = value.wrapping_sub(readings.last);
@@ -46,7 +46,7 @@ impl<const N: usize> PieceReads<N> {
                 Some(period)
             }
             None => {
-                self.counters.insert(id, Readings { first: value, event, key, last: value });
+                self.counters.insert(id, Readings { first: value, event, rows: rows(), last: value });
                 None
             }
         }
@@ -70,7 +70,7 @@ impl<const N: usize> Reads<N> {
                 let before = last.insert(id, readings.last).unwrap_or(0);
                 let period = readings.first.wrapping_sub(before);
                 if period != 0 {
-                    histogram.count(readings.event, readings.key, Count { samples: 1, period });
+                    histogram.count_rows(readings.event, &readings.rows, period);
                 }
             }
         }
@@ -81,6 +81,7 @@ impl<const N: usize> Reads<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Count;
 
     #[test]
     fn differences_do_not_depend_on_where_the_pieces_are_cut() {
@@ -92,7 +93,8 @@ mod tests {
             for (piece, part) in [(1, b), (0, a)] {
                 let mut piece = PieceReads::new(piece);
                 for value in part {
-                    if let Some(period) = piece.read(7, *value, 0, Some([5]))
+                    let row = Row { key: Some([5]), period: None };
+                    if let Some(period) = piece.read(7, *value, 0, || [row].into())
                         && period != 0
                     {
                         histogram.count(0, Some([5]), Count { samples: 1, period });

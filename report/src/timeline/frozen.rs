@@ -44,6 +44,21 @@ impl Timeline {
         }
     }
 
+    /// Where an address belongs that nothing says the CPU mode of, such as the end of a branch: with the process
+    /// first, then with the kernel. Where nothing was mapped, the mode is the hypervisor's, as in perf.
+    #[must_use]
+    pub fn place_in_any_mode(&self, task: &Task, address: u64, at: Moment) -> (CpuMode, Place) {
+        let user = task.space.and_then(|space| self.mapping(space, address, at));
+        let (mode, mapping) = match user {
+            Some(mapping) => (CpuMode::User, Some(mapping)),
+            None => (CpuMode::Kernel, self.kernel_mapping(address, at)),
+        };
+        match mapping {
+            Some(mapping) => (mode, Place { module: mapping.module, address: mapping.relative(address) }),
+            None => (CpuMode::Hypervisor, Place { module: None, address }),
+        }
+    }
+
     /// What was mapped at `address` of a process.
     #[must_use]
     #[inline]

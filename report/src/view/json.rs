@@ -1,5 +1,6 @@
 //! JSON, schema `recrep-report/1`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -39,7 +40,7 @@ struct RowOut<'p> {
 /// The columns under the names that the user typed, in that order.
 struct Key<'p> {
     names: &'p [Column],
-    texts: Vec<&'p str>,
+    texts: Vec<Cow<'p, str>>,
 }
 
 impl Serialize for Key<'_> {

@@ -17,7 +17,8 @@ use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::profile::{EventTable, Profile, Row};
-use crate::query::{Query, SortKey};
+use crate::query::Query;
+use crate::sort_key::SortKey;
 
 use super::escape::escape;
 use super::screen::Screen;
@@ -49,20 +50,6 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
     Ok(())
 }
 
-/// The heading of a column.
-fn heading(key: SortKey) -> &'static str {
-    match key {
-        SortKey::Comm => "Command",
-        SortKey::Pid => "    Pid:Command",
-        SortKey::Tid => "    Tid:Command",
-        SortKey::Dso => "Shared Object",
-        SortKey::Symbol => "Symbol",
-        SortKey::Ip => "IP",
-        SortKey::Cpu => "CPU",
-        SortKey::Event => "Event",
-    }
-}
-
 /// The headings of the columns that are numbers, and their widths.
 fn numbers(query: &Query) -> Vec<(&'static str, usize)> {
     let mut columns = vec![("Overhead", 8)];
@@ -73,7 +60,7 @@ fn numbers(query: &Query) -> Vec<(&'static str, usize)> {
 }
 
 /// The text of a row's columns: numbers first.
-fn cells<'r>(row: &Row<'r>, query: &Query) -> Vec<Cow<'r, str>> {
+fn cells<'r>(row: &'r Row<'_>, query: &Query) -> Vec<Cow<'r, str>> {
     let mut cells: Vec<Cow<'r, str>> = vec![format!("{:.2}%", row.percent).into()];
     if query.show_samples {
         cells.push(row.count.samples.to_string().into());
@@ -93,7 +80,7 @@ fn cells<'r>(row: &Row<'r>, query: &Query) -> Vec<Cow<'r, str>> {
 fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let numbers = numbers(query);
     let mut headings: Vec<&str> = numbers.iter().map(|(heading, _)| *heading).collect();
-    headings.extend(query.columns.iter().map(|c| heading(c.key)));
+    headings.extend(query.columns.iter().map(|c| c.key.heading()));
     let mut least: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
     for (width, (_, least)) in least.iter_mut().zip(&numbers) {
         *width = (*width).max(*least);
@@ -169,7 +156,7 @@ fn cut(line: &str, width: usize) -> &str {
 
 fn separated(table: &EventTable<'_>, query: &Query, separator: &str, out: &mut impl Write) -> io::Result<()> {
     let mut headings: Vec<String> = numbers(query).iter().map(|(heading, _)| (*heading).to_owned()).collect();
-    headings.extend(query.columns.iter().map(|c| heading(c.key).trim().to_owned()));
+    headings.extend(query.columns.iter().map(|c| c.key.heading().trim().to_owned()));
     writeln!(out, "# {}", headings.join(separator))?;
     for row in &table.rows {
         let cells: Vec<String> = cells(row, query).iter().map(|c| c.trim().replace(separator, ".")).collect();

@@ -24,7 +24,7 @@ fn what_is_not_perf_data_is_refused_with_a_sentence() {
     let place = Place::new();
     assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
-    assert!(refusal(place.dir.path()).contains("it is a directory"));
+    assert!(refusal(place.dir.path()).contains("no file in this directory"));
     assert!(refusal(&place.dir.path().join("none")).contains("no such file"));
     assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the name of the file is told");
 }
@@ -54,7 +54,7 @@ fn is_superuser() -> bool {
 
 #[test]
 fn usage_errors_name_the_flag() {
-    for (words, name) in [(["--children"], "--children"), (["-b"], "-b"), (["--sort=mem"], "mem")] {
+    for (words, name) in [(["--children"], "--children"), (["--hierarchy"], "--hierarchy"), (["--sort=dso_to"], "-b")] {
         let output = rep().args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(name));

@@ -1,0 +1,160 @@
+//! Rows of text for the counted keys of one file.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::side::{Side, Symbols, function, module_of};
+use super::texts::Texts;
+use crate::aggregate::{Count, Field, Key, Meta};
+use crate::profile::{LabelId, Labels};
+use crate::query::Query;
+use crate::resolve::{Loaded, Module, Resolver};
+use crate::scan::Named;
+use crate::sort_key::SortKey;
+use crate::timeline::{ThreadRef, Timeline};
+
+/// What the numbers in the keys of one file stand for.
+#[derive(Debug)]
+pub struct Labeller<'f> {
+    /// What was asked.
+    pub query: &'f Query,
+    /// Comms and threads.
+    pub timeline: &'f Timeline,
+    /// Modules by their numbers.
+    pub modules: Vec<&'f Module>,
+    /// The names of the events.
+    pub events: &'f [String],
+}
+
+/// A row: its event, its columns, what it has gathered.
+pub type LabelledRow = (usize, Vec<LabelId>, Count);
+
+impl Labeller<'_> {
+    /// The symbols of all modules that were hit, where functions are asked for.
+    #[must_use]
+    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
+        let has = |keys: &[SortKey]| keys.iter().any(|key| self.query.has(*key));
+        let functions = has(&[SortKey::Symbol, SortKey::ToSymbol, SortKey::FromSymbol]);
+        let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.symbols.is_some() {
+            &|_| true
+        } else if has(&[SortKey::FromDso, SortKey::ToDso]) {
+            // Whether their names are cut depends on it: see `dso_widths`.
+            &|module| module.name().len() > BRANCH_DSO_HEADING
+        } else {
+            return Vec::new();
+        };
+        let load = |(module, hit): (&&Module, &bool)| (*hit && asked(module)).then(|| resolver.load(module));
+        self.modules.par_iter().zip(hits).map(load).collect()
+    }
+
+    /// Puts functions in the place of addresses.
+    #[must_use]
+    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Key {
+        let mut meta = Meta::unpack(Field::Meta.of(&key));
+        let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
+        for (side, end) in ends {
+            let module = module_of(symbols, side.module().of(&key));
+            if let Some(symbol) = module.and_then(|m| m.table.find(side.address().of(&key))) {
+                end.is_symbol = true;
+                *side.address().of_mut(&mut key) = u64::from(symbol.0);
+            }
+        }
+        *Field::Meta.of_mut(&mut key) = meta.pack();
+        key
+    }
+
+    /// Makes rows of text. Rows whose columns read the same may still come several times.
+    #[must_use]
+    pub fn label(
+        &self,
+        rows: Vec<(Key, Count)>,
+        named: &Named,
+        symbols: &Symbols,
+        labels: &mut Labels,
+    ) -> Vec<LabelledRow> {
+        let wanted = |row: &Key| match &self.query.filters.symbols {
+            None => true,
+            Some(names) => function(symbols, row, Side::At).is_some_and(|name| names.contains(name.as_ref())),
+        };
+        let rows: Vec<_> = rows.into_iter().filter(|(row, _)| wanted(row)).collect();
+        let comm_widths = self.comm_widths(&rows, named);
+        let (from_widths, to_widths) =
+            (self.dso_widths(&rows, symbols, Side::From), self.dso_widths(&rows, symbols, Side::At));
+        let texts = Texts {
+            timeline: self.timeline,
+            modules: &self.modules,
+            events: self.events,
+            symbols,
+            threads: self.threads(&rows),
+            comm_widths,
+            from_widths,
+            to_widths,
+        };
+        let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
+        let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
+        let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
+        rows.iter().enumerate().map(|(place, (row, count))| (event(row), columns_of(place), *count)).collect()
+    }
+
+    /// How wide perf's column of comms is for each event: as wide as its heading and as the last names of the threads
+    /// in its rows. A name that a thread gave up for a shorter one is cut to that, so that it reads as in perf.
+    fn comm_widths(&self, rows: &[(Key, Count)], named: &Named) -> Vec<usize> {
+        const HEADING: usize = "Command".len();
+        let mut widths = vec![HEADING; self.events.len()];
+        if !self.query.has(SortKey::Comm) {
+            return widths;
+        }
+        let mut longest = FxHashMap::<u64, usize>::default();
+        for (comm, thread) in named {
+            let (_, last) = self.timeline.thread_label(ThreadRef::unpack(*thread));
+            let most = longest.entry(*comm).or_default();
+            *most = (*most).max(self.timeline.comm(last).len());
+        }
+        for (row, _) in rows {
+            let event = usize::from(Meta::unpack(Field::Meta.of(row)).event);
+            if let (Some(width), Some(len)) = (widths.get_mut(event), longest.get(&Field::Comm.of(row))) {
+                *width = (*width).max(*len);
+            }
+        }
+        widths
+    }
+
+    /// How wide perf's columns of branches' modules are for each event: as wide as their heading and as the names of
+    /// modules that have symbols. Longer names of others are cut to that.
+    fn dso_widths(&self, rows: &[(Key, Count)], symbols: &Symbols, side: Side) -> Vec<usize> {
+        let mut widths = vec![BRANCH_DSO_HEADING; self.events.len()];
+        if !self.query.has(SortKey::FromDso) && !self.query.has(SortKey::ToDso) {
+            return widths;
+        }
+        let named = |(module, loaded): (&&Module, &Option<Arc<Loaded>>)| {
+            loaded.as_ref().filter(|loaded| !loaded.table.is_empty()).map_or(0, |_| module.name().len())
+        };
+        let lens: Vec<usize> = self.modules.iter().zip(symbols).map(named).collect();
+        for (row, _) in rows {
+            let event = usize::from(Meta::unpack(Field::Meta.of(row)).event);
+            let module = usize::try_from(side.module().of(row)).unwrap_or(0).checked_sub(1);
+            if let (Some(width), Some(len)) = (widths.get_mut(event), module.and_then(|m| lens.get(m))) {
+                *width = (*width).max(*len);
+            }
+        }
+        widths
+    }
+
+    /// A thread number's column is named after its first use that was sampled, as in perf.
+    fn threads(&self, rows: &[(Key, Count)]) -> FxHashMap<i32, ThreadRef> {
+        let mut first = FxHashMap::default();
+        if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
+            for (row, _) in rows {
+                let thread = ThreadRef::unpack(Field::Thread.of(row));
+                let (tid, _) = self.timeline.thread_label(thread);
+                first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
+            }
+        }
+        first
+    }
+}
+
+/// How wide perf's columns `dso_from` and `dso_to` are at least: as their headings, which are equally long.
+const BRANCH_DSO_HEADING: usize = "Source Shared Object".len();

@@ -1,0 +1,145 @@
+//! Texts of rows, each made once.
+
+use rayon::prelude::*;
+use recrep_format::abi::{BranchFlags, DataSrc};
+use rustc_hash::FxHashMap;
+
+use super::side::{Side, Symbols, function};
+use super::words::{branch, cpu, cut, hex, level, padded_hex};
+use crate::aggregate::{Count, Field, Key, Meta};
+use crate::profile::{LabelId, Labels};
+use crate::resolve::{Module, ModuleKind};
+use crate::sort_key::SortKey;
+use crate::timeline::{CommRef, ThreadRef, Timeline};
+
+/// Makes texts, each once.
+pub(super) struct Texts<'t, 'f> {
+    pub(super) timeline: &'t Timeline,
+    pub(super) modules: &'t [&'f Module],
+    pub(super) events: &'t [String],
+    pub(super) symbols: &'t Symbols,
+    pub(super) threads: FxHashMap<i32, ThreadRef>,
+    pub(super) comm_widths: Vec<usize>,
+    pub(super) from_widths: Vec<usize>,
+    pub(super) to_widths: Vec<usize>,
+}
+
+impl Texts<'_, '_> {
+    /// The texts of one column, row by row: what differs is found first, then made into text by all cores.
+    pub(super) fn column(&self, column: SortKey, rows: &[(Key, Count)], labels: &mut Labels) -> Vec<LabelId> {
+        let mut slots = FxHashMap::<[u64; 3], usize>::default();
+        let mut firsts = Vec::new();
+        let mut slot_of = |row: &Key| {
+            *slots.entry(identity(column, row)).or_insert_with(|| {
+                firsts.push(*row);
+                firsts.len() - 1
+            })
+        };
+        let slots: Vec<usize> = rows.iter().map(|(row, _)| slot_of(row)).collect();
+        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, row)).collect();
+        let ids: Vec<LabelId> = texts.into_iter().map(|text| labels.intern(text)).collect();
+        slots.into_iter().filter_map(|slot| ids.get(slot).copied()).collect()
+    }
+
+    fn text(&self, column: SortKey, row: &Key) -> String {
+        let word = |field: Field| field.of(row);
+        let meta = Meta::unpack(word(Field::Meta));
+        let timeline = self.timeline;
+        match column {
+            SortKey::Comm => {
+                let comm = timeline.comm(CommRef::unpack(word(Field::Comm)));
+                cut(&comm, width(&self.comm_widths, meta)).to_owned()
+            }
+            SortKey::Pid | SortKey::Tid => {
+                let (tid, _) = timeline.thread_label(ThreadRef::unpack(word(Field::Thread)));
+                let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
+                format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
+            }
+            SortKey::Dso => self.dso(row, Field::Module),
+            SortKey::ToDso => cut(&self.dso(row, Field::Module), width(&self.to_widths, meta)).to_owned(),
+            SortKey::FromDso => cut(&self.dso(row, Field::FromModule), width(&self.from_widths, meta)).to_owned(),
+            SortKey::DataDso => self.dso(row, Field::DataModule),
+            SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, Side::At),
+            SortKey::FromSymbol => self.symbol(row, Side::From),
+            SortKey::Ip => hex(word(Field::Ip)),
+            SortKey::PhysAddr => format!("[{}] {}", level(meta.at.level), padded_hex(word(Field::PhysAddr))),
+            SortKey::FromAddr => hex(word(Field::From)),
+            SortKey::ToAddr => hex(word(Field::To)),
+            SortKey::Cpu => cpu(meta.cpu),
+            SortKey::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
+            SortKey::DataSrc => format!("{:x} {}", word(Field::DataSrc), DataSrc(word(Field::DataSrc))),
+            SortKey::Mem => DataSrc(word(Field::DataSrc)).mem(),
+            SortKey::Snoop => DataSrc(word(Field::DataSrc)).snoop_name(),
+            SortKey::Tlb => DataSrc(word(Field::DataSrc)).tlb_name(),
+            SortKey::Locked => DataSrc(word(Field::DataSrc)).locked_name().into(),
+            SortKey::Blocked => DataSrc(word(Field::DataSrc)).blocked_name().trim_start().into(),
+            SortKey::LocalWeight | SortKey::Weight => word(Field::Weight).to_string(),
+            SortKey::LocalInsLat | SortKey::InsLat => (word(Field::Latency) & 0xffff).to_string(),
+            SortKey::LocalStage | SortKey::Stage => (word(Field::Latency) >> 16).to_string(),
+            SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => {
+                branch(column, BranchFlags(word(Field::Branch)))
+            }
+        }
+    }
+
+    fn dso(&self, row: &Key, field: Field) -> String {
+        self.module(row, field).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned())
+    }
+
+    fn symbol(&self, row: &Key, side: Side) -> String {
+        let level = level(side.end(row).level);
+        match function(self.symbols, row, side) {
+            Some(name) => format!("[{level}] {name}"),
+            None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
+        }
+    }
+
+    fn module(&self, row: &Key, field: Field) -> Option<&Module> {
+        let index = usize::try_from(field.of(row).checked_sub(1)?).ok()?;
+        self.modules.get(index).copied()
+    }
+
+    /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
+    fn shown_address(&self, row: &Key, side: Side) -> u64 {
+        let address = side.address().of(row);
+        match self.module(row, side.module()).map(|m| &m.kind) {
+            Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
+            _ => address,
+        }
+    }
+}
+
+/// What of a row its text in this column depends on.
+fn identity(column: SortKey, row: &Key) -> [u64; 3] {
+    let word = |field: Field| field.of(row);
+    let meta = Meta::unpack(word(Field::Meta));
+    let end =
+        |side: Side| [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()];
+    match column {
+        SortKey::Comm => [word(Field::Comm), u64::from(meta.event), 0],
+        SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
+        SortKey::Dso => [word(Field::Module), 0, 0],
+        SortKey::ToDso => [word(Field::Module), u64::from(meta.event), 0],
+        SortKey::FromDso => [word(Field::FromModule), u64::from(meta.event), 0],
+        SortKey::DataDso => [word(Field::DataModule), 0, 0],
+        SortKey::Symbol | SortKey::ToSymbol => end(Side::At),
+        SortKey::FromSymbol => end(Side::From),
+        SortKey::Ip => [word(Field::Ip), 0, 0],
+        SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
+        SortKey::FromAddr => [word(Field::From), 0, 0],
+        SortKey::ToAddr => [word(Field::To), 0, 0],
+        SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
+        SortKey::Event => [u64::from(meta.event), 0, 0],
+        SortKey::DataSrc | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
+            [word(Field::DataSrc), 0, 0]
+        }
+        SortKey::LocalWeight | SortKey::Weight => [word(Field::Weight), 0, 0],
+        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => [word(Field::Latency), 0, 0],
+        SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => [word(Field::Branch), 0, 0],
+    }
+}
+
+/// The width of a column in the table of an event.
+fn width(widths: &[usize], meta: Meta) -> usize {
+    widths.get(usize::from(meta.event)).copied().unwrap_or(usize::MAX)
+}

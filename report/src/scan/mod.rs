@@ -1,0 +1,12 @@
+//! The pass over the samples: every worker takes the next piece until there is none.
+//!
+//! What is asked of a sample costs a few loads at known places; its callchain is never walked. Lookups in the timeline are
+//! remembered per worker, since samples come in runs of one thread at few addresses. Only what lies behind the fields of
+//! variable size (branches, weights, data sources) makes a sample be walked, and no further than needed.
+
+mod run;
+mod task;
+mod worker;
+
+pub use run::Scanned;
+pub use task::{Named, Scan, Strays};

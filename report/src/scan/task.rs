@@ -1,0 +1,55 @@
+//! What every worker reads, and what it finds beside the histogram.
+
+use rustc_hash::FxHashSet;
+
+use recrep_format::attrs::AttrTable;
+
+use crate::aggregate::Layout;
+use crate::clock::Clock;
+use crate::query::Filters;
+use crate::sort_key::Mode;
+use crate::timeline::Timeline;
+
+/// What every worker reads.
+#[derive(Debug)]
+pub struct Scan<'f> {
+    /// The attrs.
+    pub attrs: &'f AttrTable,
+    /// When records take effect.
+    pub clock: &'f Clock<'f>,
+    /// The frozen side-band.
+    pub timeline: &'f Timeline,
+    /// What is counted.
+    pub mode: Mode,
+    /// What a key holds.
+    pub layout: &'f Layout,
+    /// Which samples make rows.
+    pub filters: &'f Filters,
+    /// Which modules pass the filter by module; all, where there is none.
+    pub modules: Option<Vec<bool>>,
+    /// How many modules there are.
+    pub module_count: usize,
+}
+
+/// What the scan found beside the histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Samples whose id no event has.
+    pub unknown_id: u64,
+    /// Samples of guests: they count in the totals only.
+    pub guest: u64,
+    /// Samples that are shorter than their event's fields say; the rest of the record was needed.
+    pub malformed: u64,
+}
+
+impl Strays {
+    /// Adds what another worker found.
+    pub fn add(&mut self, other: Self) {
+        self.unknown_id += other.unknown_id;
+        self.guest += other.guest;
+        self.malformed += other.malformed;
+    }
+}
+
+/// Pairs of a comm and a thread, both packed.
+pub type Named = FxHashSet<(u64, u64)>;

@@ -1,0 +1,316 @@
+//! One worker: samples to keys.
+
+use std::collections::HashSet;
+
+use recrep_format::abi::{BranchEntry, CpuMode, DataSrc, ReadFormat, RecordType, SampleType};
+use recrep_format::attrs::AttrIndex;
+use recrep_format::read::Frames;
+use recrep_format::record::{Sample, SampleFields};
+
+use super::task::{Named, Scan, Strays};
+use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, PieceReads, Reads, Row};
+use crate::query::Filters;
+use crate::sort_key::Mode;
+use crate::split::Piece;
+use crate::timeline::{ModuleId, Moment, Place, Span, Task, Timeline};
+
+/// What a worker has and gathers.
+pub(super) struct Worker<'s, const N: usize> {
+    scan: &'s Scan<'s>,
+    /// What it has counted.
+    pub(super) histogram: Histogram<N>,
+    /// Counter readings that wait for those before them.
+    pub(super) reads: Reads<N>,
+    /// What made no row.
+    pub(super) strays: Strays,
+    /// Which modules were hit.
+    pub(super) hits: Vec<bool>,
+    /// Which threads were sampled under which names.
+    pub(super) named: Named,
+    span: Option<Span>,
+    events: Vec<Event>,
+    /// The rows of the sample at hand.
+    rows: Vec<Row<N>>,
+}
+
+/// What is the same for all samples of an event.
+#[derive(Clone, Copy)]
+struct Event {
+    number: u16,
+    period: u64,
+    reads: bool,
+    has_time: bool,
+    group: bool,
+    /// Whether its weight has three parts.
+    split_weight: bool,
+}
+
+/// A sample's key and what else of it a branch's key is made of.
+struct Keyed {
+    key: Key,
+    task: Task,
+    at: Moment,
+}
+
+impl<'s, const N: usize> Worker<'s, N> {
+    /// One that has counted nothing yet.
+    pub(super) fn new(scan: &'s Scan<'s>) -> Self {
+        let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
+            number: u16::try_from(number).unwrap_or(u16::MAX),
+            period: entry.attr.sample_period,
+            reads: entry.attr.sample_type.contains(SampleType::READ),
+            has_time: entry.attr.sample_type.contains(SampleType::TIME),
+            group: entry.attr.read_format.contains(ReadFormat::GROUP),
+            split_weight: entry.attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+        });
+        let events: Vec<_> = events.collect();
+        Self {
+            scan,
+            histogram: Histogram::new(events.len()),
+            reads: Reads { pieces: Vec::new() },
+            strays: Strays::default(),
+            hits: vec![false; scan.module_count],
+            named: Named::default(),
+            span: None,
+            events,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Counts the samples of a piece.
+    pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
+        let attrs = self.scan.attrs;
+        let mut reads = PieceReads::new(index);
+        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+            if raw.header.kind != RecordType::SAMPLE {
+                continue;
+            }
+            match attrs.sample(raw) {
+                Some((event, sample)) => self.sample(event, &sample, &mut reads),
+                None => self.strays.unknown_id += 1,
+            }
+        }
+        self.histogram.settle();
+        self.reads.pieces.push(reads);
+    }
+
+    #[inline]
+    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
+        let Some(&event) = self.events.get(index.0) else { return };
+        if let Some(cpus) = &self.scan.filters.cpus
+            && !sample.cpu().is_some_and(|cpu| cpus.contains(&cpu))
+        {
+            return;
+        }
+        if event.reads || self.scan.layout.last.is_some() {
+            return self.walked(event, sample, reads);
+        }
+        let key = self.key(event, sample).map(|keyed| self.scan.layout.pack(&keyed.key));
+        let period = sample.period().unwrap_or(event.period);
+        self.histogram.count(index.0, key, Count { samples: 1, period });
+    }
+
+    /// Counts a sample whose fields of variable size must be walked.
+    fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
+        // The last field to look at: READ lies behind the fixed ones and before all others.
+        let last = match self.scan.layout.last {
+            Some(SampleType::ADDR) | None => SampleType::READ,
+            Some(last) => last,
+        };
+        let Ok(fields) = sample.upto(last) else {
+            self.strays.malformed += 1;
+            return;
+        };
+        let keyed = self.key(event, sample);
+        self.rows.clear();
+        match self.scan.mode {
+            Mode::Branches => self.branches(keyed.as_ref(), &fields),
+            Mode::Samples | Mode::Memory => self.access(event, keyed, sample, &fields),
+        }
+        match &fields.read {
+            Some(read) => {
+                for counter in read.counters().take(if event.group { usize::MAX } else { 1 }) {
+                    self.reading(event, sample, counter.id, counter.value, reads);
+                }
+            }
+            None => {
+                let period = fields.period.unwrap_or(event.period);
+                self.histogram.count_rows(usize::from(event.number), &self.rows, period);
+            }
+        }
+    }
+
+    /// Counts the sample's rows for a counter that it reads.
+    fn reading(
+        &mut self,
+        event: Event,
+        sample: &Sample<'_, '_>,
+        id: Option<u64>,
+        value: u64,
+        reads: &mut PieceReads<N>,
+    ) {
+        let Some((id, target)) = self.counter_of(event, sample, id) else {
+            self.strays.unknown_id += 1;
+            return;
+        };
+        let layout = self.scan.layout;
+        let of_target = |row: &Row<N>| {
+            let key = row.key.map(|packed| {
+                let mut key = layout.unpack(&packed);
+                let meta = Meta { event: target.number, ..Meta::unpack(Field::Meta.of(&key)) };
+                *Field::Meta.of_mut(&mut key) = meta.pack();
+                layout.pack(&key)
+            });
+            Row { key, ..*row }
+        };
+        let rows: Vec<Row<N>> = self.rows.iter().map(of_target).collect();
+        let number = usize::from(target.number);
+        if let Some(period) = reads.read(id, value, number, || rows.as_slice().into())
+            && period != 0
+        {
+            self.histogram.count_rows(number, &rows, period);
+        }
+    }
+
+    fn counter_of(&self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>) -> Option<(u64, Event)> {
+        match id.or_else(|| sample.event_id()) {
+            Some(id) => {
+                let index = self.scan.attrs.by_id(id).map_or(usize::from(event.number), |index| index.0);
+                let known = self.scan.attrs.by_id(id).is_some() || self.events.len() == 1;
+                if known { Some((id, *self.events.get(index)?)) } else { None }
+            }
+            None => Some((0, event)),
+        }
+    }
+
+    /// The row of a sample with what is known of its memory access.
+    fn access(&mut self, event: Event, keyed: Option<Keyed>, sample: &Sample<'_, '_>, fields: &SampleFields<'_>) {
+        let layout = self.scan.layout;
+        let whole = fields.weight.unwrap_or(0);
+        let (weight, latency) = if event.split_weight { (whole & 0xffff_ffff, whole >> 32) } else { (whole, 0) };
+        let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
+        let key = keyed.map(|Keyed { mut key, task, at }| {
+            let addr = fields.addr.unwrap_or(0);
+            if layout.has(Field::DataModule) {
+                let place = self.scan.timeline.place(sample.cpu_mode(), &task, addr, at);
+                *Field::DataModule.of_mut(&mut key) = self.hit(&place);
+            }
+            *Field::DataSrc.of_mut(&mut key) = fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src;
+            *Field::Weight.of_mut(&mut key) = weight;
+            *Field::Latency.of_mut(&mut key) = latency & layout.latency;
+            *Field::PhysAddr.of_mut(&mut key) = fields.phys_addr.unwrap_or(0);
+            layout.pack(&key)
+        });
+        self.rows.push(Row { key, period });
+    }
+
+    /// A row for each branch of a sample.
+    fn branches(&mut self, keyed: Option<&Keyed>, fields: &SampleFields<'_>) {
+        let Some(stack) = &fields.branch_stack else { return };
+        for branch in stack.entries() {
+            let key = keyed.map(|keyed| {
+                let key = self.branch(keyed, &branch);
+                self.scan.layout.pack(&key)
+            });
+            self.rows.push(Row { key, period: Some(1) });
+        }
+    }
+
+    fn branch(&mut self, keyed: &Keyed, branch: &BranchEntry) -> Key {
+        let (layout, timeline) = (self.scan.layout, self.scan.timeline);
+        let mut key = keyed.key;
+        let mut meta = Meta::unpack(Field::Meta.of(&key));
+        let level = |mode: CpuMode| if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        if layout.has(Field::Module) {
+            let (mode, place) = timeline.place_in_any_mode(&keyed.task, branch.to, keyed.at);
+            meta.at = End { level: level(mode), is_symbol: false };
+            *Field::Module.of_mut(&mut key) = self.hit(&place);
+            *Field::Address.of_mut(&mut key) = place.address;
+        }
+        if layout.has(Field::FromModule) {
+            let (mode, place) = timeline.place_in_any_mode(&keyed.task, branch.from, keyed.at);
+            meta.from = End { level: level(mode), is_symbol: false };
+            *Field::FromModule.of_mut(&mut key) = self.hit(&place);
+            *Field::FromAddress.of_mut(&mut key) = place.address;
+        }
+        *Field::Meta.of_mut(&mut key) = meta.pack();
+        *Field::From.of_mut(&mut key) = branch.from;
+        *Field::To.of_mut(&mut key) = branch.to;
+        *Field::Branch.of_mut(&mut key) = branch.flags.0 & layout.branch;
+        key
+    }
+
+    /// The sample's key; `None` where it makes no row.
+    #[inline]
+    fn key(&mut self, event: Event, sample: &Sample<'_, '_>) -> Option<Keyed> {
+        let (layout, filters) = (self.scan.layout, self.scan.filters);
+        let mode = sample.cpu_mode();
+        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+            self.strays.guest += 1;
+            return None;
+        }
+        let mut key = Key::default();
+        let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
+        let at_level = End { level, is_symbol: false };
+        *Field::Meta.of_mut(&mut key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
+        let time = if event.has_time { sample.time() } else { None };
+        let at = self.scan.clock.moment(time, sample.raw().offset);
+        let task = self.task(sample, at);
+        if filtered(filters, self.scan.timeline, &task, sample.tid()) {
+            return None;
+        }
+        let ip = sample.ip().unwrap_or(0);
+        if layout.has(Field::Module) {
+            let place = self.scan.timeline.place(mode, &task, ip, at);
+            if let Some(wanted) = &self.scan.modules
+                && place.module.is_none_or(|ModuleId(m)| wanted.get(m as usize) != Some(&true))
+            {
+                return None;
+            }
+            // Where branches are counted the module is theirs.
+            if self.scan.mode != Mode::Branches {
+                *Field::Module.of_mut(&mut key) = self.hit(&place);
+                *Field::Address.of_mut(&mut key) = place.address;
+            }
+        }
+        *Field::Comm.of_mut(&mut key) = task.comm.pack();
+        *Field::Thread.of_mut(&mut key) = task.thread.pack();
+        *Field::Ip.of_mut(&mut key) = ip;
+        Some(Keyed { key, task, at })
+    }
+
+    /// Remembers that a module was hit; its number in a key.
+    #[inline]
+    fn hit(&mut self, place: &Place) -> u64 {
+        let Some(ModuleId(module)) = place.module else { return 0 };
+        if let Some(hit) = self.hits.get_mut(module as usize) {
+            *hit = true;
+        }
+        u64::from(module) + 1
+    }
+
+    /// What the sample's thread was.
+    #[inline]
+    fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> Task {
+        let pid = sample.pid().map_or(-1, u32::cast_signed);
+        let tid = sample.tid().map_or(-1, u32::cast_signed);
+        match &self.span {
+            Some(span) if span.covers(pid, tid, at) => span.task,
+            _ => {
+                let task = self.span.insert(self.scan.timeline.span(pid, tid, at)).task;
+                self.named.insert((task.comm.pack(), task.thread.pack()));
+                task
+            }
+        }
+    }
+}
+
+/// Whether a filter by thread leaves the sample out.
+#[inline]
+fn filtered(filters: &Filters, timeline: &Timeline, task: &Task, tid: Option<u32>) -> bool {
+    let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
+    lacks(&filters.pids, task.pid)
+        || lacks(&filters.tids, tid.map_or(-1, u32::cast_signed))
+        || filters.comms.as_ref().is_some_and(|comms| !comms.contains(timeline.comm(task.comm).as_ref()))
+}
