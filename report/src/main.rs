@@ -1,14 +1,17 @@
 //! The `rep` command.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
 use recrep_report::args;
+use recrep_report::dump;
+use recrep_report::info;
 use recrep_report::profile::Profile;
 use recrep_report::query::Query;
 use recrep_report::report;
 use recrep_report::script;
+use recrep_report::tasks;
 use recrep_report::view::{self, Screen, escape};
 use recrep_report::warning::Warning;
 
@@ -21,13 +24,21 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let program = words.next();
     match words.next().and_then(|word| word.into_string().ok()).as_deref() {
-        Some("script") => return script(named("rep script", words)),
+        Some("script") => return listing(script::parse(named("rep script", words)), script::run),
+        Some("info") => return listing(info::parse(named("rep info", words)), info::run),
+        Some("evlist") => {
+            return listing(info::parse_evlist(named("rep evlist", words)), info::run_evlist);
+        }
+        Some("dump") => return listing(dump::parse(named("rep dump", words)), dump::run),
         _ => drop(program),
     }
     let query = match args::parse(std::env::args_os()) {
         Ok(query) => query,
         Err(error) => return refuse(&error),
     };
+    if query.tasks || query.mmaps {
+        return listing(Ok(query), tasks::run);
+    }
     match report::run(&query) {
         Ok(profile) => finish(&profile, &query),
         Err(error) => failed(&error),
@@ -44,13 +55,20 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE })
 }
 
-fn script(words: Vec<OsString>) -> ExitCode {
-    let query = match script::parse(words) {
+/// What a command prints as it goes.
+type Out = BufWriter<StdoutLock<'static>>;
+
+/// Answers a command whose answer is printed as it is found.
+fn listing<Q>(
+    query: Result<Q, clap::Error>,
+    run: impl FnOnce(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
+) -> ExitCode {
+    let query = match query {
         Ok(query) => query,
         Err(error) => return refuse(&error),
     };
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let outcome = script::run(&query, &mut out).and_then(|warnings| {
+    let outcome = run(&query, &mut out).and_then(|warnings| {
         out.flush().map_err(script::ScriptError::Write)?;
         Ok(warnings)
     });

@@ -46,6 +46,23 @@ impl<'a> CpuTopologyTail<'a> {
     }
 }
 
+impl CpuTopologyTail<'_> {
+    /// The die of each of `available` CPUs; none in old files.
+    ///
+    /// # Errors
+    /// The section is too short for what it says.
+    pub fn die_ids(&self, available: u32) -> Result<Vec<u32>> {
+        const WHAT: &str = "CPU_TOPOLOGY";
+        let mut c = self.0;
+        c.take((available as usize).saturating_mul(8), WHAT)?;
+        if c.is_empty() {
+            return Ok(Vec::new());
+        }
+        List::<HeaderString<'_>>::decode(&mut c, WHAT)?;
+        (0..available).map(|_| c.u32(WHAT)).collect()
+    }
+}
+
 impl<'a> Wire<'a> for CpuTopologyTail<'a> {
     fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         let tail = Self(*c);

@@ -59,13 +59,14 @@ struct Track {
 struct DraftLife {
     start: Moment,
     pid: Option<i32>,
+    parent: Option<i32>,
     space: Option<SpaceId>,
     names: Vec<(Moment, u32)>,
 }
 
 impl DraftLife {
     fn new(start: Moment) -> Self {
-        Self { start, pid: None, space: None, names: Vec::new() }
+        Self { start, pid: None, parent: None, space: None, names: Vec::new() }
     }
 }
 
@@ -162,7 +163,9 @@ impl Builder {
         let parent = self.life(ptid).space;
         self.end(tid, at);
         let space = self.place(pid, tid);
-        self.life(tid).names.extend(name.map(|id| (at, id)));
+        let life = self.life(tid);
+        life.names.extend(name.map(|id| (at, id)));
+        life.parent = Some(ptid);
         if pid == ppid || !copies || parent == Some(space) {
             return;
         }
@@ -183,10 +186,10 @@ impl Builder {
         tracks.sort_unstable_by_key(|(tid, _)| *tid);
         for (tid, track) in tracks {
             timeline.tids.insert(tid, (length(timeline.lives.len()), length(track.lives.len())));
-            for DraftLife { start, pid, space, names } in track.lives {
+            for DraftLife { start, pid, parent, space, names } in track.lives {
                 let place = (length(timeline.names.len()), length(names.len()));
                 timeline.names.extend(names);
-                timeline.lives.push(Life { start, tid, pid, space, names: place });
+                timeline.lives.push(Life { start, tid, pid, parent, space, names: place });
             }
         }
         timeline

@@ -16,12 +16,14 @@
 
 mod build;
 mod frozen;
+mod listing;
 mod moment;
 mod space;
 mod threads;
 
 pub use build::Change;
 pub use frozen::{Place, Timeline};
+pub use listing::LastLife;
 pub use moment::{FlushLimits, Moment, is_time};
-pub use space::{Mapping, ModuleId, SpaceId};
+pub use space::{Mapping, ModuleId, Shown, SpaceId};
 pub use threads::{CommRef, Span, Task, ThreadRef};

@@ -47,6 +47,12 @@ impl Moment {
     pub fn untimed(limit: u64, offset: u64) -> Self {
         Self { time: limit, seq: offset | UNTIMED }
     }
+
+    /// Where in its file the record is.
+    #[must_use]
+    pub fn offset(self) -> u64 {
+        self.seq & !UNTIMED
+    }
 }
 
 /// Whether `time` is one: 0 and the largest number are what a record without a time carries.

@@ -13,6 +13,8 @@
 //! for a question, whatever overlays what. A space that began as a copy of another (fork) holds only its own
 //! mappings, and asks the other one, at the moment of the fork, for the rest.
 
+use std::collections::BTreeMap;
+
 use super::moment::Moment;
 
 /// The number of a module.
@@ -45,6 +47,19 @@ impl Mapping {
     pub fn relative(&self, address: u64) -> u64 {
         if self.identity { address } else { address.wrapping_sub(self.start).wrapping_add(self.pgoff) }
     }
+}
+
+/// A piece of a mapping that no later one covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last one.
+    pub end: u64,
+    /// The moment of the mapping.
+    pub since: Moment,
+    /// The mapping, of which it may be a part.
+    pub mapping: Mapping,
 }
 
 /// An address space while the side-band is being read.
@@ -150,6 +165,39 @@ fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
     }
 }
 
+/// What is mapped in space `id` at the end of all time, by address: each piece that shows, and since when.
+#[must_use]
+pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<Shown> {
+    let mut layers = Vec::new();
+    let mut next = Some((id, Moment::END));
+    while let Some((space, at)) = next.and_then(|(id, at)| Some((spaces.get(id.0 as usize)?, at))) {
+        layers.push((space, at));
+        next = space.parent.map(|(parent, forked)| (parent, at.min(forked)));
+    }
+    let mut pieces = BTreeMap::new();
+    for (space, at) in layers.into_iter().rev() {
+        for (since, mapping) in space.mappings.iter().take_while(|(since, _)| *since <= at) {
+            lay(&mut pieces, Shown { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping });
+        }
+    }
+    pieces.into_values().filter(|piece| piece.mapping.module.is_some()).collect()
+}
+
+/// Lays a mapping over the pieces, by their starts, that were there before.
+fn lay(pieces: &mut BTreeMap<u64, Shown>, new: Shown) {
+    let reaches = |piece: &Shown| piece.end > new.start;
+    let first = pieces.range(..new.start).next_back().filter(|(_, piece)| reaches(piece)).map(|(start, _)| *start);
+    let below: Vec<u64> = first.into_iter().chain(pieces.range(new.start..new.end).map(|(start, _)| *start)).collect();
+    for start in below {
+        let Some(old) = pieces.remove(&start) else { continue };
+        let ends = [Shown { end: new.start, ..old }, Shown { start: new.end, ..old }];
+        for end in ends.into_iter().filter(|piece| piece.start < piece.end) {
+            pieces.insert(end.start, end);
+        }
+    }
+    pieces.insert(new.start, new);
+}
+
 /// What is at `address` of space `id` at this moment.
 #[must_use]
 pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
@@ -208,6 +256,22 @@ mod tests {
         assert_eq!(found(&spaces, 10_000, 5, 20_000), Some(7));
     }
 
+    #[test]
+    fn what_is_shown_is_what_no_later_mapping_covers() {
+        let at = |t| Moment::timed(t, 0);
+        let before = vec![(at(1), mapping(0x1000, 0x5000, 0)), (at(9), mapping(0x8000, 0x9000, 4))];
+        let own = vec![(at(6), mapping(0x2000, 0x3000, 1)), (at(7), mapping(0x2800, 0x3800, 2))];
+        let spaces = [
+            Space::freeze(Draft { parent: None, mappings: before }),
+            Space::freeze(Draft { parent: Some((SpaceId(0), at(5))), mappings: own }),
+        ];
+        let pieces = |id| -> Vec<_> {
+            shown(&spaces, SpaceId(id)).iter().map(|p| (p.start, p.end, p.mapping.module.unwrap().0)).collect()
+        };
+        assert_eq!(pieces(0), [(0x1000, 0x5000, 0), (0x8000, 0x9000, 4)]);
+        assert_eq!(pieces(1), [(0x1000, 0x2000, 0), (0x2000, 0x2800, 1), (0x2800, 0x3800, 2), (0x3800, 0x5000, 0)]);
+    }
+
     /// The naive twin: the list of mappings, searched from its end; a fork copies the list.
     fn naive(list: &[(Moment, Mapping)], address: u64, at: Moment) -> Option<u32> {
         let hit = |(when, m): &&(Moment, Mapping)| *when <= at && m.start <= address && address < m.end;
@@ -234,6 +298,14 @@ mod tests {
                 Space::freeze(Draft { parent: None, mappings: parent.clone() }),
                 Space::freeze(Draft { parent: Some((SpaceId(0), Moment::timed(fork, 0))), mappings: child }),
             ];
+            for id in [0, 1] {
+                let pieces = shown(&spaces, SpaceId(id));
+                for address in 0..62 {
+                    let piece = pieces.iter().find(|p| p.start <= address && address < p.end);
+                    let module = piece.and_then(|p| p.mapping.module).map(|m| m.0);
+                    prop_assert_eq!(module, found(&spaces, id, address, u64::MAX));
+                }
+            }
             for address in 0..62 {
                 for t in [0, 1, 5, 20, fork, fork + 3, 80] {
                     prop_assert_eq!(found(&spaces, 0, address, t), naive(&parent, address, Moment::timed(t, 0)));

@@ -14,6 +14,8 @@ pub(super) struct Life {
     pub(super) tid: i32,
     /// The process; `None` where no record says (only samples do).
     pub(super) pid: Option<i32>,
+    /// The thread that it comes from; `None` where no fork says.
+    pub(super) parent: Option<i32>,
     /// Its memory; `None` where no record says.
     pub(super) space: Option<SpaceId>,
     /// Its names in `Timeline::names`.

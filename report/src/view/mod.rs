@@ -2,8 +2,10 @@
 
 mod escape;
 mod json;
+mod mmaps;
 mod screen;
 mod stats;
+mod tasks;
 mod text;
 
 use std::io::{self, Write};
@@ -12,7 +14,12 @@ use crate::profile::Profile;
 use crate::query::{Format, Query};
 
 pub use escape::escape;
+pub use mmaps::{MappedFile, MappedRow};
 pub use screen::Screen;
+pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
+
+/// What went wrong where an answer could not be written.
+pub const CANNOT_WRITE: &str = "cannot write the answer";
 
 /// Prints the profile as the query says.
 ///

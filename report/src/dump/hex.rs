@@ -1,0 +1,52 @@
+//! Bytes, sixteen on a line, with the characters that they are.
+
+use std::io::{self, Write};
+
+const ON_A_LINE: usize = 16;
+
+/// Prints at most `most` of the bytes.
+pub(super) fn print(bytes: &[u8], most: usize, out: &mut impl Write) -> io::Result<()> {
+    let shown = bytes.get(..most).unwrap_or(bytes);
+    for (place, line) in shown.chunks(ON_A_LINE).enumerate() {
+        write!(out, "  {:04x} ", place * ON_A_LINE)?;
+        for byte in line {
+            write!(out, " {byte:02x}")?;
+        }
+        write!(out, "{:width$}  ", "", width = 3 * (ON_A_LINE - line.len()))?;
+        for byte in line {
+            write!(out, "{}", if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '.' })?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Bytes on a line, apart by spaces.
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl std::fmt::Display for Bytes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (place, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02x}", if place == 0 { "" } else { " " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_line_keeps_its_columns() {
+        let mut out = Vec::new();
+        print(b"0123456789abcdef\x1b[", usize::MAX, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "  0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  0123456789abcdef");
+        assert_eq!(lines[1], format!("  0010  1b 5b{:42}  .[", ""));
+        let mut cut = Vec::new();
+        print(&[0; 40], 3, &mut cut).unwrap();
+        assert_eq!(cut.iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+}

@@ -1,0 +1,59 @@
+//! `rep info` and `rep evlist`: what a file is.
+//!
+//! ```text
+//!   File ─► container: magic, byte order, mode, where the parts are
+//!        ─► events: attr, ids          ─► text for people, in the words of the ABI and of `perf evlist -v`
+//!        ─► features: decoded          ─► JSON, schema recrep-info/1
+//!   Stage ► records by type, first and last sample, what was lost, what is wrong
+//! ```
+//!
+//! Everything is gathered into one [`Info`], from which both forms are printed. All that `perf report --header-only` tells
+//! of the header is there; the moment that perf calls "captured on" is the file's modification time, which is no part of
+//! it, and is left to `ls`.
+
+mod args;
+mod attr;
+mod evlist;
+mod features;
+mod gather;
+mod query;
+mod text;
+mod value;
+
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+
+use crate::input::Input;
+use crate::query::Format;
+use crate::stage;
+use crate::view::CANNOT_WRITE;
+use crate::warning::Warning;
+
+pub use args::{parse, parse_evlist};
+pub use attr::text as attr_text;
+pub use evlist::run as run_evlist;
+pub use features::value as feature_value;
+pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, TimeRange};
+pub use query::{EventDetail, EvlistQuery, InfoQuery};
+pub use value::Value;
+
+/// Tells of the file; gives what is wrong with it.
+///
+/// # Errors
+/// The input cannot be read, or the output cannot be written.
+pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let input = Input::open(&query.source)?;
+    let info = stage::on(&input, |stage| Ok(Info::gather(&input, stage)))?;
+    match query.format {
+        Format::Text => text::print(&info, out),
+        _ => json(&info, out),
+    }
+    .context(CANNOT_WRITE)?;
+    Ok(info.warnings)
+}
+
+fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, info)?;
+    out.write_all(b"\n")
+}
