@@ -17,6 +17,7 @@
 //! | [`measured`] | runs a program with a short limit, and measures its time and memory |
 //! | [`campaign`] | `rep --json` on very many variants, and which rules it broke |
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
+//! | [`listing`] | `rep script` and `perf script`, held against each other line by line |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
 //! A test that keeps the CPUs busy takes [`needs::cpus`] first: tests within one binary run in parallel, and with
@@ -33,6 +34,7 @@
 pub mod agreement;
 pub mod campaign;
 pub mod damage;
+pub mod listing;
 pub mod measured;
 pub mod needs;
 pub mod perf;

@@ -27,6 +27,13 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.stage.timeline.place(mode, task, ip, at)
     }
 
+    /// The same of an address that may be of the other level: code of one, data or a branch's end in the other.
+    pub(super) fn place_of_either(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
+        let place = self.place(mode, task, address, at);
+        let other = if mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
+        if place.module.is_some() { place } else { self.place(other, task, address, at) }
+    }
+
     /// The module as `perf script` prints it: its whole path.
     pub(super) fn dso(&self, place: Place) -> Cow<'s, str> {
         let module = place.module.and_then(|id| self.stage.side_band.modules.get_index(id.0 as usize));

@@ -208,7 +208,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         write!(out, "{addr:>16x}")?;
         let faults = [sw::PAGE_FAULTS, sw::PAGE_FAULTS_MIN, sw::PAGE_FAULTS_MAJ];
         if attr.kind == EventType::SOFTWARE && faults.contains(&attr.config) {
-            let place = self.finder.place(s.mode, &s.task, addr, s.at);
+            let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
             self.names(place, fields, out)?;
         }
         Ok(())
@@ -247,10 +247,7 @@ impl<'s, 'f> Printer<'s, 'f> {
 
     fn branch(&self, b: &BranchEntry, fields: &Fields, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
         let module = |address| {
-            let place = self.finder.place(s.mode, &s.task, address, s.at);
-            // perf looks a branch up in the sample's level, then in the other one.
-            let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
-            let found = if place.module.is_some() { place } else { self.finder.place(other, &s.task, address, s.at) };
+            let found = self.finder.place_of_either(s.mode, &s.task, address, s.at);
             if fields.has(Field::Dso) { format!(" ({})", self.finder.dso(found)) } else { String::new() }
         };
         let flags = b.flags;

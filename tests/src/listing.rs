@@ -1,0 +1,267 @@
+//! `rep script` and `perf script`, held against each other line by line.
+//!
+//! The same fields are asked of both: all of [`FIELDS`] but those that perf says the file's samples do not have. The instruction
+//! trace of a file is left alone (`--no-itrace`): what perf decodes from it are not samples of the file.
+//!
+//! rep prints as perf 6.12 does. Where the version at hand prints the same value in another form, or something else, the line is
+//! counted under its [`Form`] and held equal in everything else.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::agreement::Extent;
+use crate::perf::perf;
+use crate::programs::rep;
+use crate::run::{Outcome, run};
+
+/// The fields that are compared.
+pub const FIELDS: [&str; 15] = [
+    "comm",
+    "pid",
+    "tid",
+    "cpu",
+    "time",
+    "event",
+    "ip",
+    "sym",
+    "dso",
+    "addr",
+    "period",
+    "weight",
+    "data_src",
+    "phys_addr",
+    "brstack",
+];
+
+/// A form in which a line may differ, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// perf before 6.12: columns are narrower (`%5d/%-5d` for pid and tid).
+    Widths,
+    /// perf before 6.12: no space before a branch's module, and no speculation outcome at its end.
+    Branches,
+    /// perf before 6.12: a frame in a user module is told by its offset in the module.
+    Offsets,
+    /// perf before 6.12: a memory level that both the old and the new bits name is told twice.
+    Levels,
+    /// perf before 6.12: where nothing is known of a sample's data, the bits that the kernel added since are not set.
+    Unknown,
+    /// perf before 6.12: in big-endian files the bits of a branch's newer types are not swapped.
+    NewTypes,
+    /// perf before 6.3: an entry of a procedure linkage table has another one's name, or none.
+    Linkage,
+    /// In a recording of the whole machine, a function in a program that no test knows: perf's tree of symbols is led astray by
+    /// those that overlap, and finds none.
+    Strangers,
+    /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has the comm `:TID`.
+    Exited,
+    /// A vdso of another kernel: perf takes the symbols of the vdso that it runs with.
+    Vdso,
+}
+
+/// What came of one file.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The fields.
+    pub fields: Vec<&'static str>,
+    /// How many lines there are.
+    pub lines: usize,
+    /// How many of them differ in which form.
+    pub forms: BTreeMap<Form, usize>,
+}
+
+/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole machine only these
+/// comms' functions are held against perf's.
+///
+/// # Errors
+/// perf cannot read the file.
+#[track_caller]
+pub fn compare(file: &Path, extent: Extent<'_>) -> Result<Listing, String> {
+    let (fields, perfs) = perfs_listing(file)?;
+    let ours = run(rep().args(["script", "-F", &fields.join(",")]).arg(file)).expect(0);
+    let (ours, perfs): (Vec<_>, Vec<_>) = (lines(&ours), lines(&perfs));
+    let mut listing = Listing { fields, lines: perfs.len(), forms: BTreeMap::new() };
+    let mut wrong = Vec::new();
+    for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
+        match forms(our, their, &listing.fields, extent) {
+            Some(forms) => forms.iter().for_each(|form| *listing.forms.entry(*form).or_insert(0) += 1),
+            None => wrong.push(format!("line {}\n  perf {their}\n  rep  {our}", number + 1)),
+        }
+    }
+    let differ = wrong.len();
+    wrong.truncate(5);
+    assert!(wrong.is_empty(), "{}: {differ} lines differ:\n{}", file.display(), wrong.join("\n"));
+    assert_eq!(ours.len(), perfs.len(), "lines of {}", file.display());
+    Ok(listing)
+}
+
+/// All fields that perf prints of the file, and how.
+fn perfs_listing(file: &Path) -> Result<(Vec<&'static str>, Outcome), String> {
+    let mut fields = FIELDS.to_vec();
+    loop {
+        let mut perf = perf();
+        perf.args(["script", "--no-inline", "--no-itrace", "-F", &fields.join(","), "-i"]).arg(file);
+        let outcome = run(&mut perf);
+        if outcome.code() == 0 {
+            return Ok((fields, outcome));
+        }
+        let refused = outcome.stderr.split_once("Cannot print '").and_then(|(_, rest)| rest.split_once('\''));
+        let Some(place) = refused.and_then(|(name, _)| fields.iter().position(|field| *field == name)) else {
+            return Err(outcome.stderr);
+        };
+        fields.remove(place);
+    }
+}
+
+fn lines(outcome: &Outcome) -> Vec<String> {
+    String::from_utf8_lossy(&outcome.stdout).lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// The forms in which two lines differ; `None` where they differ in more.
+fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<Vec<Form>> {
+    if our == their {
+        return Some(Vec::new());
+    }
+    let squeezed = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (mut ours, mut theirs) = (squeezed(our), squeezed(their));
+    let mut forms = Vec::new();
+    if our.starts_with('\t') && their.starts_with('\t') {
+        forms.extend(frame_forms(&mut ours, &mut theirs));
+    } else {
+        if let Some(once) = levels_once(their).filter(|_| fields.contains(&"data_src")) {
+            theirs = squeezed(&once);
+            forms.push(Form::Levels);
+        }
+        for (our, their) in ours.iter().zip(&mut theirs) {
+            if our == "1e05080021" && their == "5080021" {
+                their.clone_from(our);
+                forms.push(Form::Unknown);
+            }
+        }
+        let older = with_older_branches(&ours);
+        if fields.contains(&"brstack") && older != ours && ours != theirs {
+            ours = older;
+            forms.push(Form::Branches);
+            if their.contains("FAULT_ALGN") && our.contains("FAULT_DATA") {
+                theirs = squeezed(&their.replace("FAULT_ALGN", "FAULT_DATA"));
+                forms.push(Form::NewTypes);
+            }
+        }
+        if let (Extent::System(known), Some(comm)) = (extent, ours.first().cloned())
+            && !known.contains(&comm.as_str())
+            && let Some(place) = theirs.iter().position(|word| word == "[unknown]")
+            && let (Some(module), end) = (theirs.get(place + 1), theirs.len() - 1)
+            && module.starts_with("(/")
+            && end == place + 1
+            && ours.last() == Some(module)
+        {
+            // A function's name may have spaces.
+            ours.splice(place..ours.len() - 1, ["[unknown]".to_owned()]);
+            forms.push(Form::Strangers);
+        }
+        if let (Some(comm), Some(theirs)) = (ours.first_mut(), theirs.first()) {
+            let tid = squeezed(their).get(1).and_then(|ids| ids.split_once('/').map(|(_, tid)| format!(":{tid}")));
+            if *comm != *theirs && tid.as_ref() == Some(theirs) {
+                comm.clone_from(theirs);
+                forms.push(Form::Exited);
+            }
+        }
+    }
+    for (our, their) in ours.iter().zip(&mut theirs) {
+        let linkage = our.ends_with("@plt") || our == ".plt";
+        if linkage && our != their && (their.ends_with("@plt") || their == "[unknown]") {
+            their.clone_from(our);
+            forms.push(Form::Linkage);
+        }
+    }
+    if forms.is_empty() {
+        forms.push(Form::Widths);
+    }
+    (ours == theirs).then_some(forms)
+}
+
+/// A line whose memory level is told twice, `|LVL L1 or L1 hit|`, with the second telling alone.
+fn levels_once(line: &str) -> Option<String> {
+    let (before, rest) = line.split_once("|LVL ")?;
+    let (levels, behind) = rest.split_once('|')?;
+    let (first, second) = levels.split_once(" or ")?;
+    let same = second.strip_prefix(first).is_some_and(|more| ["", " hit", " miss"].contains(&more));
+    same.then(|| format!("{before}|LVL {second}|{behind}"))
+}
+
+/// A line of a callchain: address, function, module.
+fn frame_forms(ours: &mut [String], theirs: &mut [String]) -> Vec<Form> {
+    let mut forms = Vec::new();
+    let ([our, our_names @ ..], [their, their_names @ ..]) = (ours, theirs) else { return forms };
+    let page = |address: &String| u64::from_str_radix(address, 16).map(|address| address & 0xfff);
+    let module = our_names.last().is_some_and(|module| module.starts_with("(/") || module == "([vdso])");
+    if our != their && module && page(our).is_ok() && page(our) == page(their) {
+        their.clone_from(our);
+        forms.push(Form::Offsets);
+    }
+    if let ([our, vdso], [their, same]) = (our_names, their_names)
+        && vdso == "([vdso])"
+        && vdso == same
+        && our == "[unknown]"
+        && their.starts_with("__vdso")
+    {
+        their.clone_from(our);
+        forms.push(Form::Vdso);
+    }
+    forms
+}
+
+/// The words of a line, with branches as perf before 6.12 prints them.
+fn with_older_branches(words: &[String]) -> Vec<String> {
+    let mut older: Vec<String> = Vec::new();
+    for word in words {
+        let is_address = |last: &String| last.rsplit('/').next().is_some_and(|end| end.starts_with("0x"));
+        match older.last_mut() {
+            Some(last) if word.starts_with('(') && is_address(last) => last.push_str(word),
+            _ => older.push(word.clone()),
+        }
+    }
+    for word in &mut older {
+        let ends: Vec<&str> = word.rsplit('/').take(6).collect();
+        if let [_spec, _kind, cycles, "A" | "-", "X" | "-", "P" | "M" | "-"] = ends[..]
+            && cycles.parse::<u16>().is_ok()
+        {
+            let (before, _) = word.rsplit_once('/').expect("it has six");
+            *word = before.to_owned();
+        }
+    }
+    older
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_forms_may_differ() {
+        let fields = ["brstack", "data_src"];
+        let of = |our: &str, their: &str| forms(our, their, &fields, Extent::System(&["a"]));
+        assert_eq!(of("a    7/7  f", "a    7/7  f"), Some(vec![]));
+        assert_eq!(of("a    7/7  f", "a  7/7  f"), Some(vec![Form::Widths]));
+        assert_eq!(of("a    7/7  f", "a  7/8  f"), None);
+        assert_eq!(
+            of("a 7/7 0x1 (x)/0x2 ([y])/P/-/-/3//- ", "a 7/7 0x1(x)/0x2([y])/P/-/-/3/"),
+            Some(vec![Form::Branches])
+        );
+        assert_eq!(of("a 7/7 0x1 (x)/0x2 ([y])/P/-/-/3//- ", "a 7/7 0x1(x)/0x2([y])/M/-/-/3/"), None);
+        assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L1 or L1 hit|S"), Some(vec![Form::Levels]));
+        assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L2 or L1 hit|S"), None);
+        assert_eq!(of("a 7/7 1 x@plt (/l)", "a 7/7 1 y@plt (/l)"), Some(vec![Form::Linkage]));
+        assert_eq!(of("a 7/7 1 x (/l)", "a 7/7 1 y@plt (/l)"), None);
+        assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/l)"), Some(vec![Form::Strangers]));
+        assert_eq!(of("a 7/7 1 <x as y> (/l)", "a 7/7 1 [unknown] (/l)"), None);
+        assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/k)"), None);
+        assert_eq!(of("ls 7/8  f", ":8 7/8  f"), Some(vec![Form::Exited]));
+        assert_eq!(of("ls 7/8  f", ":7 7/8  f"), None);
+        assert_eq!(of("\t7f001234 f (/lib/x)", "\t1234 f (/lib/x)"), Some(vec![Form::Offsets]));
+        assert_eq!(of("\t7f001234 f (/lib/x)", "\t1235 f (/lib/x)"), None);
+        assert_eq!(of("\tff001234 f ([kernel.kallsyms])", "\t1234 f ([kernel.kallsyms])"), None);
+        assert_eq!(of("\t7f001234 [unknown] ([vdso])", "\t7f001234 __vdso_time ([vdso])"), Some(vec![Form::Vdso]));
+        assert_eq!(of("\t7f001234 [unknown] (/lib/x)", "\t7f001234 __vdso_time (/lib/x)"), None);
+    }
+}
