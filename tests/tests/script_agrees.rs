@@ -1,5 +1,10 @@
 //! `rep script` against `perf script`: the same values line by line, on files recorded here, on fixtures, on a corpus.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what it did, and fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it did, and fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
