@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, Parser};
 
-use crate::config::{Config, Rate, RingSize};
+use crate::config::{Aux, BuildIds, Config, Delay, Output, RingSize, Rings, Sample, SideBand};
 use crate::event;
 use crate::messages::Verbosity;
+use crate::sampling::{Callchain, Rate};
 use crate::target::{self, Target};
 
 /// Record what programs do, into a perf.data file.
@@ -225,12 +226,31 @@ fn config(flags: Flags, cmdline: Vec<String>) -> Result<Config, String> {
     Ok(Config {
         events,
         rate: rate(&flags)?,
-        callchain: callchain(&flags)?,
-        data_address: flags.data,
+        strict_freq: false,
+        sample: Sample { callchain: callchain(&flags)?, data: flags.data, ..Sample::default() },
+        side_band: SideBand::default(),
+        only: None,
         target,
         cpus: flags.cpu.as_deref().map(target::parse_cpus).transpose().map_err(|e| format!("-C: {e}"))?,
-        ring: flags.mmap_pages.as_deref().map(ring_size).transpose()?,
-        output: flags.output,
+        per_thread: false,
+        no_inherit: false,
+        exclude_self: false,
+        delay: Delay::None,
+        control: None,
+        rings: Rings { data: flags.mmap_pages.as_deref().map(ring_size).transpose()?, ..Rings::default() },
+        aux: Aux::default(),
+        output: Output {
+            path: flags.output,
+            compression: None,
+            max_size: None,
+            switch: None,
+            max_files: None,
+            timestamp_name: false,
+        },
+        build_ids: BuildIds::default(),
+        clock: None,
+        dry_run: false,
+        json: false,
         verbosity: match (flags.quiet, flags.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) => Verbosity::Normal,
@@ -264,10 +284,10 @@ fn rate(flags: &Flags) -> Result<Rate, String> {
     }
 }
 
-fn callchain(flags: &Flags) -> Result<bool, String> {
+fn callchain(flags: &Flags) -> Result<Option<Callchain>, String> {
     match flags.call_graph.as_deref() {
-        None => Ok(flags.graph),
-        Some("fp") => Ok(true),
+        None => Ok(flags.graph.then_some(Callchain::Fp)),
+        Some("fp") => Ok(Some(Callchain::Fp)),
         Some(mode) => Err(match mode.split(',').next() {
             Some("dwarf" | "lbr") => {
                 format!("--call-graph {mode} is a way of perf record that rec does not have; it has fp")
@@ -323,12 +343,12 @@ mod tests {
         assert_eq!(parsed("-F max x").rate, Rate::Max);
         assert_eq!(parsed("-c 1 x").rate, Rate::Period(1));
         assert_eq!(parsed("-c1 x").rate, Rate::Period(1));
-        assert_eq!(parsed("-m 2 x").ring, Some(RingSize::Pages(2)));
-        assert_eq!(parsed("-m1M x").ring, Some(RingSize::Bytes(1 << 20)));
+        assert_eq!(parsed("-m 2 x").rings.data, Some(RingSize::Pages(2)));
+        assert_eq!(parsed("-m1M x").rings.data, Some(RingSize::Bytes(1 << 20)));
         assert_eq!(parsed("-ag").target, Target::System);
-        assert!(parsed("-ag").callchain);
-        assert!(parsed("--call-graph fp x").callchain);
-        assert!(parsed("-d x").data_address);
+        assert_eq!(parsed("-ag").sample.callchain, Some(Callchain::Fp));
+        assert_eq!(parsed("--call-graph fp x").sample.callchain, Some(Callchain::Fp));
+        assert!(parsed("-d x").sample.data);
     }
 
     #[test]
@@ -343,7 +363,7 @@ mod tests {
     fn the_command_keeps_its_own_flags() {
         assert_eq!(parsed("-F 99 ls -la -F").command, ["ls", "-la", "-F"]);
         assert_eq!(parsed("-- ls -- -g").command, ["ls", "--", "-g"]);
-        assert!(!parsed("ls -g").callchain);
+        assert_eq!(parsed("ls -g").sample.callchain, None);
     }
 
     #[test]

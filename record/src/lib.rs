@@ -31,6 +31,7 @@ pub mod messages;
 pub mod output;
 pub mod plan;
 pub mod ring;
+pub mod sampling;
 pub mod session;
 pub mod signals;
 pub mod synthesize;

@@ -9,10 +9,11 @@
 use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, sw};
 use recrep_format::attr::Attr;
 
-use crate::config::{Config, Rate, RingSize};
+use crate::config::{Config, RingSize};
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
 use crate::machine::Machine;
+use crate::sampling::Rate;
 use crate::target::Target;
 
 /// perf's default rate.
@@ -78,9 +79,14 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     // The tracker is the dummy at the end, or the first event.
     let tracking = if attached { events.last_mut() } else { events.first_mut() };
     if let Some(event) = tracking {
-        event.attr.flags |= side_band(config.data_address);
+        event.attr.flags |= side_band(config.sample.data);
     }
-    Ok(Plan { events, cpus: cpus(config, machine)?, ring_pages: ring_pages(config.ring, machine, &mut notes)?, notes })
+    Ok(Plan {
+        events,
+        cpus: cpus(config, machine)?,
+        ring_pages: ring_pages(config.rings.data, machine, &mut notes)?,
+        notes,
+    })
 }
 
 /// The rate as attrs have it: `sample_period`, and whether it is a frequency.
@@ -106,8 +112,8 @@ fn planned(spec: &EventSpec, (period, freq): (u64, AttrFlags), config: &Config) 
     attr.config = spec.config;
     attr.flags |= spec.modifiers.flags() | AttrFlags::DISABLED;
     attr.flags.set(AttrFlags::ENABLE_ON_EXEC, config.target == Target::Command);
-    attr.sample_type.set(SampleType::CALLCHAIN, config.callchain);
-    attr.sample_type.set(SampleType::ADDR | SampleType::DATA_SRC, config.data_address);
+    attr.sample_type.set(SampleType::CALLCHAIN, config.sample.callchain.is_some());
+    attr.sample_type.set(SampleType::ADDR | SampleType::DATA_SRC, config.sample.data);
     if spec.is_bpf_output() {
         attr.sample_type |= SampleType::RAW;
         (attr.sample_period, attr.flags) = (1, attr.flags - AttrFlags::FREQ);

@@ -68,7 +68,7 @@ impl<K: Kernel> Recording<'_, K> {
         let entries = self.entries();
         let Some(first) = entries.first() else { return Err(Error::Failed("no event was opened".to_owned())) };
         let mut drain = Drain::new(Tally::new(&first.attr));
-        let mut output = Output::create(&self.config.output, &entries)?;
+        let mut output = Output::create(&self.config.output.path, &entries)?;
         let image = self.synthesize(&mut output, &mut drain, tasks, workload.as_deref())?;
         if self.config.target != Target::Command {
             self.counters.enable(self.kernel)?;
@@ -105,7 +105,7 @@ impl<K: Kernel> Recording<'_, K> {
         let Some(tracker) = self.counters.tracker() else { return Ok(None) };
         let modules = &mut drain.tally.modules;
         let mut synthesizer =
-            Synthesizer::new(output, modules, &tracker.attr, self.counters.tracking_id(), self.config.data_address);
+            Synthesizer::new(output, modules, &tracker.attr, self.counters.tracking_id(), self.config.sample.data);
         let image = if self.counters.sees_kernel() { KernelImage::find() } else { None };
         match &image {
             Some(image) => synthesizer.kernel(image)?,
@@ -166,7 +166,7 @@ impl<K: Kernel> Recording<'_, K> {
                 counts.damaged
             ));
         }
-        self.messages.summary(&counts, length, &self.config.output.to_string_lossy());
+        self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
         Ok(0)
     }
 

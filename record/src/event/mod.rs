@@ -14,7 +14,9 @@ mod names;
 
 pub use error::SpecError;
 pub use modifiers::Modifiers;
-use recrep_format::abi::{EventType, hw, sw};
+use recrep_format::abi::{BranchSampleType, EventType, hw, sw};
+
+use crate::sampling::{Callchain, Rate};
 
 /// An event as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +27,60 @@ pub struct EventSpec {
     pub kind: EventType,
     /// `perf_event_attr.config`.
     pub config: u64,
+    /// `config1`; the address of a breakpoint.
+    pub config1: u64,
+    /// `config2`; the length of a breakpoint.
+    pub config2: u64,
+    /// `config3`.
+    pub config3: u64,
+    /// `bp_type`: what of an address a breakpoint is about.
+    pub bp_type: u32,
     /// What follows the colon.
     pub modifiers: Modifiers,
+    /// The place of the group's leader in the list of all events; none where the event leads or is alone.
+    pub leader: Option<usize>,
+    /// What was said of this event alone.
+    pub terms: Terms,
+    /// The PMU that was named, or that the event was found at.
+    pub pmu: Option<PmuUse>,
+    /// The kernel leaves out what does not pass (`--filter`).
+    pub filter: Option<String>,
+}
+
+/// What is said of one event alone, among its terms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// `period=`, `freq=`.
+    pub rate: Option<Rate>,
+    /// `call-graph=`; `Some(None)`: none, whatever the flags say.
+    pub callchain: Option<Option<Callchain>>,
+    /// `branch_type=`.
+    pub branches: Option<BranchSampleType>,
+    /// `inherit`, `no-inherit`.
+    pub inherit: Option<bool>,
+    /// `time=`.
+    pub time: Option<bool>,
+    /// `max-stack=`.
+    pub max_stack: Option<u16>,
+    /// `max-events=`: stop after so many.
+    pub max_events: Option<u64>,
+    /// `overwrite`, `no-overwrite`.
+    pub overwrite: Option<bool>,
+    /// `aux-output`.
+    pub aux_output: bool,
+    /// `aux-sample-size=`.
+    pub aux_sample_size: Option<u32>,
+}
+
+/// A PMU as an event needs it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PmuUse {
+    /// Its name, as `/sys/bus/event_source/devices` has it.
+    pub name: String,
+    /// The CPUs that it wants its events opened on; none: all.
+    pub cpus: Option<Vec<u32>>,
+    /// Whether its events write to an AUX area.
+    pub has_aux: bool,
 }
 
 impl EventSpec {
@@ -34,10 +88,27 @@ impl EventSpec {
     #[must_use]
     pub fn default_event() -> Self {
         Self {
-            name: "cycles".to_owned(),
-            kind: EventType::HARDWARE,
-            config: hw::CPU_CYCLES,
             modifiers: Modifiers { max_precise: true, ..Modifiers::default() },
+            ..Self::numbered("cycles", EventType::HARDWARE, hw::CPU_CYCLES)
+        }
+    }
+
+    /// An event by its numbers, with nothing else said of it.
+    #[must_use]
+    pub fn numbered(name: &str, kind: EventType, config: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            config,
+            config1: 0,
+            config2: 0,
+            config3: 0,
+            bp_type: 0,
+            modifiers: Modifiers::default(),
+            leader: None,
+            terms: Terms::default(),
+            pmu: None,
+            filter: None,
         }
     }
 
@@ -80,7 +151,7 @@ fn parse(spec: &str) -> Result<EventSpec, SpecError> {
         return Err(unknown(spec, name, suffix));
     };
     let modifiers = suffix.map(|m| Modifiers::parse(spec, m)).transpose()?.unwrap_or_default();
-    Ok(EventSpec { name: name.to_owned(), kind, config, modifiers })
+    Ok(EventSpec { modifiers, ..EventSpec::numbered(name, kind, config) })
 }
 
 /// `rNNN`: a number that the CPU's PMU knows, in hexadecimal.
