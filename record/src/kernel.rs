@@ -12,17 +12,39 @@ use crate::ring::Ring;
 pub struct Place {
     /// The thread; none: whatever runs on the CPU.
     pub thread: Option<u32>,
+    /// The CPU; none: whichever the thread runs on.
+    pub cpu: Option<u32>,
+    /// The descriptor of a cgroup's directory, to count its threads only.
+    pub cgroup: Option<i32>,
+}
+
+/// Which ring the records of a counter go to: counters of one CPU share one, and where there is no CPU, of one thread. What
+/// writes backwards has a ring of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RingKey {
     /// The CPU.
-    pub cpu: u32,
+    pub cpu: Option<u32>,
+    /// The thread, where there is no CPU.
+    pub thread: Option<u32>,
+    /// Whether it is overwritten.
+    pub backward: bool,
+}
+
+impl Place {
+    /// The ring of a counter here.
+    #[must_use]
+    pub fn ring(&self, backward: bool) -> RingKey {
+        RingKey { cpu: self.cpu, thread: if self.cpu.is_none() { self.thread } else { None }, backward }
+    }
 }
 
 /// perf_event_open(2) and what can be done with its file descriptors.
 pub trait Kernel {
-    /// Opens a counter.
+    /// Opens a counter, in the group of the counter `leader` if there is one.
     ///
     /// # Errors
     /// The kernel's refusal.
-    fn open(&self, attr: &Attr, place: Place) -> Result<OwnedFd, Errno>;
+    fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno>;
 
     /// The id that the counter's records carry.
     ///
@@ -54,9 +76,15 @@ pub trait Kernel {
     /// The kernel's refusal.
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno>;
 
-    /// Maps the counter's ring, its data area this many pages long.
+    /// Stops the kernel writing to the counter's ring, or lets it go on: so that a ring that is overwritten can be read.
     ///
     /// # Errors
     /// The kernel's refusal.
-    fn map(&self, counter: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno>;
+    fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno>;
+
+    /// Maps the counter's ring, its data area this many pages long; `backward`: one that is overwritten.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
 }

@@ -18,6 +18,7 @@
 
 pub mod args;
 pub mod buildid;
+pub mod cgroup;
 pub mod config;
 pub mod counters;
 pub mod drain;

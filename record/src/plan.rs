@@ -33,6 +33,8 @@ pub struct Plan {
     pub events: Vec<PlannedEvent>,
     /// The CPUs, each with a ring.
     pub cpus: Vec<u32>,
+    /// Whether counters have a thread and no CPU.
+    pub per_thread: bool,
     /// Pages in each ring's data area: a power of two.
     pub ring_pages: usize,
     /// What is done otherwise than asked.
@@ -40,7 +42,7 @@ pub struct Plan {
 }
 
 /// An event and the attr for its counters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlannedEvent {
     /// Its name without modifiers.
     pub name: String,
@@ -50,6 +52,18 @@ pub struct PlannedEvent {
     pub attr: Attr,
     /// Whether `precise_ip` may be lowered (`P`).
     pub max_precise: bool,
+    /// The place of its group's leader among the events; none where it leads or is alone.
+    pub leader: Option<usize>,
+    /// Whether it may be opened alone where its group has no place on the PMU (`W`).
+    pub weak: bool,
+    /// The only CPUs to open it on, where its PMU says so.
+    pub cpus: Option<Vec<u32>>,
+    /// The cgroup to count in the place of the target.
+    pub cgroup: Option<String>,
+    /// The kernel leaves out what does not pass.
+    pub filter: Option<String>,
+    /// Whether it writes to an AUX area.
+    pub has_aux: bool,
 }
 
 impl PlannedEvent {
@@ -82,6 +96,7 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         event.attr.flags |= side_band(config.sample.data);
     }
     Ok(Plan {
+        per_thread: config.per_thread,
         events,
         cpus: cpus(config, machine)?,
         ring_pages: ring_pages(config.rings.data, machine, &mut notes)?,
@@ -123,6 +138,11 @@ fn planned(spec: &EventSpec, (period, freq): (u64, AttrFlags), config: &Config) 
         modifiers: spec.modifiers.to_string(),
         attr,
         max_precise: spec.modifiers.max_precise,
+        leader: spec.leader,
+        filter: spec.filter.clone(),
+        cpus: spec.pmu.as_ref().and_then(|pmu| pmu.cpus.clone()),
+        has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
+        ..PlannedEvent::default()
     }
 }
 
@@ -147,7 +167,7 @@ fn tracker((period, freq): (u64, AttrFlags)) -> PlannedEvent {
     attr.kind = EventType::SOFTWARE;
     attr.config = sw::DUMMY;
     attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
-    PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, max_precise: false }
+    PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
 }
 
 fn side_band(data: bool) -> AttrFlags {

@@ -12,6 +12,10 @@
 //! behind `data_head` and then moves it; we read up to it and then move `data_tail`, which gives the room back. What
 //! is between them is not touched by the kernel until then, so it can be lent out as slices: two where it wraps.
 //!
+//! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other way: `data_head` only
+//! falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It may be read
+//! only while its output is paused.
+//!
 //! Ordering (`kernel/events/ring_buffer.c`, `perf_output_put_handle`): the load of `data_head` is an acquire, so that the
 //! records are read after it; the store of `data_tail` is a release, so that it comes after the last read.
 
@@ -36,6 +40,8 @@ pub struct Ring {
     data_size: usize,
     /// Up to where we have read: only we move it.
     tail: u64,
+    /// Whether it is overwritten, from the end to the beginning.
+    backward: bool,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and `Ring` is its only owner; all writing is by `&mut self`.
@@ -91,26 +97,33 @@ impl Ring {
     /// The kernel's refusal: EPERM where the budget for locked memory is used up; EINVAL where `pages` is no power
     /// of two.
     pub fn map(counter: BorrowedFd<'_>, pages: usize) -> Result<Self, Errno> {
+        Self::map_with(counter, pages, false)
+    }
+
+    /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites what is oldest.
+    ///
+    /// # Errors
+    /// As [`Ring::map`].
+    pub fn map_backward(counter: BorrowedFd<'_>, pages: usize) -> Result<Self, Errno> {
+        Self::map_with(counter, pages, true)
+    }
+
+    fn map_with(counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Self, Errno> {
         let page_size = rustix::param::page_size();
         if !pages.is_power_of_two() {
             return Err(Errno::INVAL);
         }
         let data_size = pages.checked_mul(page_size).ok_or(Errno::INVAL)?;
         let length = data_size.checked_add(page_size).ok_or(Errno::INVAL)?;
+        // Whoever may not write does not give room back: so the kernel knows that it is to overwrite.
+        let access = if backward { ProtFlags::READ } else { ProtFlags::READ | ProtFlags::WRITE };
         // SAFETY: a new mapping at an address of the kernel's choosing overlaps nothing of ours.
-        let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                length,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED,
-                counter,
-                0,
-            )?
-        };
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, counter, 0)? };
         let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
-        let mut ring = Self { base, page_size, data_size, tail: 0 };
-        ring.tail = ring.control(DATA_TAIL).load(Ordering::Relaxed);
+        let mut ring = Self { base, page_size, data_size, tail: 0, backward };
+        if !backward {
+            ring.tail = ring.control(DATA_TAIL).load(Ordering::Relaxed);
+        }
         Ok(ring)
     }
 
@@ -128,25 +141,56 @@ impl Ring {
         let head = self.control(DATA_HEAD).load(Ordering::Acquire);
         let size = self.data_size as u64;
         let overrun = Overrun { head, tail: self.tail, size };
+        if self.backward {
+            return self.pending_backward(head).ok_or(overrun);
+        }
         let length = head.checked_sub(self.tail).filter(|length| *length <= size).ok_or(overrun)?;
         let length = usize::try_from(length).map_err(|_| overrun)?;
         let start = usize::try_from(self.tail % size).map_err(|_| overrun)?;
+        let (first, second) = self.halves(start, length);
+        Ok(Pending { first, second, head })
+    }
+
+    /// Whether it is overwritten.
+    #[must_use]
+    pub fn is_backward(&self) -> bool {
+        self.backward
+    }
+
+    /// What is there of a ring that is overwritten, newest first: as many records as are whole.
+    fn pending_backward(&self, head: u64) -> Option<Pending<'_>> {
+        let new = usize::try_from(self.tail.wrapping_sub(head)).unwrap_or(usize::MAX).min(self.data_size);
+        let start = usize::try_from(head % self.data_size as u64).ok()?;
+        let (first, second) = self.halves(start, new);
+        let whole = whole_records(first, second);
+        let (first, second) = self.halves(start, whole);
+        Some(Pending { first, second, head })
+    }
+
+    /// `length` bytes of the data area from `start` on, around its end.
+    fn halves(&self, start: usize, length: usize) -> (&[u8], &[u8]) {
+        let (start, length) = (start.min(self.data_size), length.min(self.data_size));
         let in_first = length.min(self.data_size - start);
         // SAFETY: the data area begins one page into the mapping and is `data_size` long.
         let data = unsafe { self.base.add(self.page_size) };
-        // SAFETY: `start` is below `data_size`.
+        // SAFETY: `start` is at most `data_size`.
         let at_tail = unsafe { data.add(start) };
         // SAFETY: `start + in_first` is at most `data_size`. The kernel does not write between data_tail and
-        // data_head, and data_tail cannot move while the slice borrows `self` (`release` takes `&mut self`).
+        // data_head, and data_tail cannot move while the slice borrows `self` (`release` takes `&mut self`); a ring that
+        // is overwritten is read only while its output is paused.
         let first = unsafe { std::slice::from_raw_parts(at_tail.as_ptr(), in_first) };
         // SAFETY: what is left is at most `start` bytes from the start of the data area; otherwise as above.
         let second = unsafe { std::slice::from_raw_parts(data.as_ptr(), length - in_first) };
-        Ok(Pending { first, second, head })
+        (first, second)
     }
 
     /// Gives the room up to `mark` back to the kernel.
     pub fn release(&mut self, mark: Mark) {
         self.tail = mark.0;
+        // The page of a ring that is overwritten may not be written to, and nobody waits for room there.
+        if self.backward {
+            return;
+        }
         self.control(DATA_TAIL).store(mark.0, Ordering::Release);
     }
 
@@ -157,6 +201,22 @@ impl Ring {
         // eight, and both sides only use atomic accesses for these two fields.
         unsafe { AtomicU64::from_ptr(place.cast::<u64>().as_ptr()) }
     }
+}
+
+/// How many bytes of `first` and then `second` are whole records: a record that its own size leads beyond the end was
+/// overwritten in part, and a size of 0 is room that was never used.
+fn whole_records(first: &[u8], second: &[u8]) -> usize {
+    let all = first.len() + second.len();
+    let mut at = 0;
+    // Records are multiples of 8 bytes, so a header lies in one half.
+    while let Some(header) = first.get(at..at + 8).or_else(|| second.get(at.checked_sub(first.len())?..)?.get(..8)) {
+        let size = header.last_chunk::<2>().map_or(0, |size| usize::from(u16::from_ne_bytes(*size)));
+        if size < 8 || at + size > all {
+            break;
+        }
+        at += size;
+    }
+    at
 }
 
 impl Drop for Ring {
@@ -215,6 +275,20 @@ pub(crate) mod fake {
 
         pub(crate) fn set_head(&self, head: u64) {
             self.memory.write_all_at(&head.to_ne_bytes(), DATA_HEAD as u64).unwrap();
+        }
+
+        pub(crate) fn map_backward(&self) -> Ring {
+            Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
+        }
+
+        /// Writes a record as the kernel does to a ring that is overwritten: in front of the one before.
+        pub(crate) fn write_backward(&mut self, record: &[u8]) {
+            self.head = self.head.wrapping_sub(record.len() as u64);
+            for (at, byte) in (0..).zip(record) {
+                let place = self.head.wrapping_add(at) % self.size;
+                self.memory.write_all_at(&[*byte], self.page + place).unwrap();
+            }
+            self.set_head(self.head);
         }
 
         /// Writes a record as the kernel does: wrapping, or not at all where there is no room, then with a
@@ -293,6 +367,29 @@ mod tests {
         let pending = ring.pending().unwrap();
         assert_eq!((pending.first.len(), pending.second.len()), (16, 24));
         assert_eq!(take(&mut ring), record);
+    }
+
+    #[test]
+    fn an_overwritten_ring_gives_the_newest_records_first_and_each_once() {
+        let mut fake = FakeRing::new(1);
+        let mut ring = fake.map_backward();
+        assert!(take(&mut ring).is_empty());
+        let record = |n: u64| fake_record(9, &vec![n; 3 + usize::try_from(n % 5).unwrap()]);
+        let mut next = 0;
+        for (written, round) in [(3u64, 0), (1000, 1), (0, 2), (2, 3)] {
+            (next..next + written).for_each(|n| fake.write_backward(&record(n)));
+            next += written;
+            let got = take(&mut ring);
+            let mut expected = Vec::new();
+            for n in (next - written..next).rev() {
+                if expected.len() + record(n).len() > ring.size() {
+                    break;
+                }
+                expected.extend(record(n));
+            }
+            assert!(got == expected, "round {round}: {} bytes, not {}", got.len(), expected.len());
+            assert_eq!(got.is_empty(), written == 0);
+        }
     }
 
     #[test]

@@ -172,17 +172,20 @@ impl<K: Kernel> Recording<'_, K> {
 
     /// Writes a LOST_SAMPLES record for each counter that lost some. Gives their sum.
     fn write_lost(&self, output: &mut Output) -> Result<u64> {
-        let lost = self.counters.lost(self.kernel)?;
         let mut e = Encoder::new(Endian::NATIVE);
-        for (counter, lost) in &lost {
+        let mut all = 0;
+        for reading in self.counters.read(self.kernel)?.iter().filter(|reading| reading.lost > 0) {
+            let Some(counter) = self.counters.by_id(reading.id) else { continue };
             let event = self.counters.events.get(counter.event);
             let layout = event.map_or(TrailerLayout::NONE, |e| TrailerLayout::of(&e.attr));
-            let cpu = Some([counter.place.cpu, 0]);
+            let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
             let trailer = Trailer { identifier: Some(counter.id), cpu, ..Trailer::default() }.shaped(&layout);
             // A few numbers are never too long for a record.
-            let _ = Record::new(0, Body::LostSamples(LostSamples { lost: *lost })).with_trailer(trailer).encode(&mut e);
+            let lost = Body::LostSamples(LostSamples { lost: reading.lost });
+            let _ = Record::new(0, lost).with_trailer(trailer).encode(&mut e);
+            all += reading.lost;
         }
         output.write(e.as_bytes())?;
-        Ok(lost.iter().map(|(_, lost)| lost).sum())
+        Ok(all)
     }
 }

@@ -16,6 +16,8 @@ use crate::ring::Ring;
 
 /// `PERF_FLAG_FD_CLOEXEC`: the workload does not inherit the counters.
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+/// `PERF_FLAG_PID_CGROUP`: the thread is a cgroup's directory.
+const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
 /// Where `asm/ioctl.h` puts the direction of a request: these architectures have a layout of their own.
 #[cfg(any(
     target_arch = "mips",
@@ -33,11 +35,15 @@ const DIRECTION: (u32, u32) = (1 << 29, 2 << 29);
     target_arch = "sparc64"
 )))]
 const DIRECTION: (u32, u32) = (0, 2 << 30);
+/// A request that gives something to the kernel: the direction that is neither of the others.
+const WRITE: u32 = if DIRECTION.0 == 0 { 1 << 30 } else { 4 << 29 };
 
 /// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a descriptor.
 const IOC_ENABLE: libc::Ioctl = (DIRECTION.0 | 0x2400) as libc::Ioctl;
 const IOC_DISABLE: libc::Ioctl = (DIRECTION.0 | 0x2401) as libc::Ioctl;
 const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
+/// `_IOW('$', 9, __u32)`.
+const IOC_PAUSE_OUTPUT: libc::Ioctl = (WRITE | 0x2409 | 4 << 16) as libc::Ioctl;
 const POINTER_SIZE: u32 = usize::BITS / 8;
 /// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
 const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc::Ioctl;
@@ -47,12 +53,13 @@ const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc:
 pub struct Perf;
 
 impl Kernel for Perf {
-    fn open(&self, attr: &Attr, place: Place) -> Result<OwnedFd, Errno> {
+    fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
         let mut encoder = Encoder::new(Endian::NATIVE);
         attr.encode(&mut encoder, attr.own_size());
         // The kernel writes its own size back on E2BIG, so the bytes are ours to change.
         let mut bytes = encoder.into_bytes();
-        let pid = place.thread.map_or(-1, u32::cast_signed);
+        let pid = place.cgroup.unwrap_or_else(|| place.thread.map_or(-1, u32::cast_signed));
+        let flags = FLAG_FD_CLOEXEC | if place.cgroup.is_some() { FLAG_PID_CGROUP } else { 0 };
         // SAFETY: `bytes` is a perf_event_attr of the length that its `size` field says and lives through the call;
         // the other arguments are plain numbers (perf_event_open(2)).
         let fd = unsafe {
@@ -60,9 +67,9 @@ impl Kernel for Perf {
                 libc::SYS_perf_event_open,
                 bytes.as_mut_ptr(),
                 pid,
-                place.cpu.cast_signed(),
-                -1,
-                FLAG_FD_CLOEXEC,
+                place.cpu.map_or(-1, u32::cast_signed),
+                leader.map_or(-1, |leader| leader.as_raw_fd()),
+                flags,
             )
         };
         let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(last_errno)?;
@@ -93,15 +100,20 @@ impl Kernel for Perf {
     }
 
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
-        let mut bytes = [0u8; 8 * 8];
+        let mut bytes = vec![0; 8 * numbers.len()];
         let read = rustix::io::read(counter, &mut bytes)?;
         let found = bytes.as_chunks::<8>().0.iter().take(read / 8);
         numbers.iter_mut().zip(found).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
         Ok(read / 8)
     }
 
-    fn map(&self, counter: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno> {
-        Ring::map(counter, pages)
+    fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_PAUSE_OUTPUT takes a number: whether to pause. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_PAUSE_OUTPUT, u32::from(pause)) })
+    }
+
+    fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
+        if backward { Ring::map_backward(counter, pages) } else { Ring::map(counter, pages) }
     }
 }
 

@@ -112,7 +112,7 @@ impl<'a> Waiter<'a> {
         let swap = || -> Result<Option<usize>, Errno> {
             let Some(gone) = all.get(old) else { return Ok(otherwise) };
             epoll::delete(&self.epoll, gone.as_fd())?;
-            let fits = |c: &Counter| c.place.cpu == gone.place.cpu && wanted(gone, c);
+            let fits = |c: &Counter| self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c);
             let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
             if let Some((_, counter)) = next {
                 add(&self.epoll, counter.as_fd(), ring)?;
@@ -136,9 +136,9 @@ mod tests {
 
     /// Counters of one ring: `(event, descriptor)`.
     fn counters(all: Vec<(usize, OwnedFd)>) -> Counters {
-        let place = Place { thread: Some(1), cpu: 0 };
+        let place = Place { thread: Some(1), cpu: Some(0), cgroup: None };
         let all = all.into_iter().map(|(event, fd)| Counter::new(fd, 1, event, place)).collect();
-        Counters { events: Vec::new(), all, rings: Vec::new(), owners: vec![0] }
+        Counters { all, owners: vec![0], ..Counters::default() }
     }
 
     /// What a poll of it says: nothing, until the writer is closed; then that it hung up.

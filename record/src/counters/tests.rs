@@ -1,12 +1,20 @@
 //! The counters over a kernel that is not there: what is opened where, and what is done about refusals.
 
 use std::cell::RefCell;
-use std::os::fd::AsRawFd;
 
 use recrep_format::attr::Attr;
 
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
 use super::*;
+use crate::error::Result;
+use crate::kernel::{Kernel, Place};
+use crate::machine::Machine;
+use crate::messages::Messages;
 use crate::messages::Verbosity;
+use crate::ring::Ring;
 use crate::ring::fake::FakeRing;
 
 /// A kernel that opens what `refuse` lets it, and remembers.
@@ -22,7 +30,7 @@ struct FakeKernel {
 }
 
 impl Kernel for FakeKernel {
-    fn open(&self, attr: &Attr, place: Place) -> Result<OwnedFd, Errno> {
+    fn open(&self, attr: &Attr, place: Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
         if let Some(errno) = self.refuse.and_then(|refuse| refuse(attr, place)) {
             return Err(errno);
         }
@@ -46,10 +54,13 @@ impl Kernel for FakeKernel {
     }
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
         let id = self.id(counter)?;
-        numbers.copy_from_slice(&[77, id, if id % 2 == 0 { 5 } else { 0 }]);
+        numbers[..3].copy_from_slice(&[77, id, if id % 2 == 0 { 5 } else { 0 }]);
         Ok(3)
     }
-    fn map(&self, _: BorrowedFd<'_>, pages: usize) -> Result<Ring, Errno> {
+    fn pause(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+    fn map(&self, _: BorrowedFd<'_>, pages: usize, _: bool) -> Result<Ring, Errno> {
         if self.budget.is_some_and(|budget| *self.mapped.borrow() + pages > budget) {
             *self.mapped.borrow_mut() = 0;
             return Err(Errno::PERM);
@@ -76,7 +87,7 @@ fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
     assert_eq!(counters.all.len(), 8);
     assert_eq!(counters.rings.len(), 2);
     let owners: Vec<_> = counters.owners.iter().map(|i| counters.all[*i].place).collect();
-    assert_eq!(owners, [Place { thread: Some(7), cpu: 0 }, Place { thread: Some(7), cpu: 3 }]);
+    assert_eq!(owners, [0, 3].map(|cpu| Place { thread: Some(7), cpu: Some(cpu), cgroup: None }));
     assert_eq!(kernel.redirected.borrow().len(), 6);
     let cpu_of = |fd: i32| kernel.opened.borrow().iter().find(|o| o.0 == fd).unwrap().2.cpu;
     assert!(kernel.redirected.borrow().iter().all(|(from, to)| cpu_of(*from) == cpu_of(*to)));
@@ -129,7 +140,13 @@ fn rings_are_halved_until_they_fit_the_budget() {
 fn losses_are_told_by_counter() {
     let kernel = FakeKernel::default();
     let counters = opened(&kernel, "-a -e cpu-clock", &[None]).unwrap();
-    let lost: Vec<_> = counters.lost(&kernel).unwrap().iter().map(|(c, lost)| (c.event, c.id, *lost)).collect();
+    let lost: Vec<_> = counters
+        .read(&kernel)
+        .unwrap()
+        .iter()
+        .filter(|r| r.lost > 0)
+        .map(|r| (counters.by_id(r.id).unwrap().event, r.id, r.lost))
+        .collect();
     let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
     assert_eq!(lost, odd);
 }

@@ -1,0 +1,50 @@
+//! Cgroups: where their directories are.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+
+/// Opens the directory of a cgroup, named from the root of its hierarchy.
+///
+/// # Errors
+/// No hierarchy that perf events can use is mounted; there is no such cgroup.
+pub fn open(name: &str) -> Result<File> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let root = root(&mounts).ok_or_else(|| {
+        Error::Failed(
+            "cannot count a cgroup (-G): no cgroup2 file system, nor perf_event's hierarchy, is mounted".to_owned(),
+        )
+    })?;
+    let path = root.join(name.trim_start_matches('/'));
+    File::open(&path).map_err(|e| Error::io(format!("cannot count cgroup '{name}' (-G): '{}'", path.display()), e))
+}
+
+/// Where the hierarchy is that perf events go by: version 1's of the perf_event controller, else version 2's.
+fn root(mounts: &str) -> Option<PathBuf> {
+    let mut unified = None;
+    for line in mounts.lines() {
+        let mut words = line.split(' ').skip(1);
+        let (Some(path), Some(kind), Some(options)) = (words.next(), words.next(), words.next()) else { continue };
+        match kind {
+            "cgroup" if options.split(',').any(|option| option == "perf_event") => return Some(path.into()),
+            "cgroup2" => unified = unified.or_else(|| Some(path.into())),
+            _ => {}
+        }
+    }
+    unified
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hierarchy_of_perf_events_is_found() {
+        let v2 = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n";
+        assert_eq!(root(v2), Some("/sys/fs/cgroup".into()));
+        let both = format!("{v2}cgroup /sys/fs/cgroup/perf_event cgroup rw,perf_event 0 0\n");
+        assert_eq!(root(&both), Some("/sys/fs/cgroup/perf_event".into()));
+        assert_eq!(root("proc /proc proc rw 0 0\n"), None);
+    }
+}

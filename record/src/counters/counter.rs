@@ -1,0 +1,103 @@
+//! Open counters: what they are called, starting and stopping them.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use recrep_format::abi::AttrFlags;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Place, RingKey};
+use crate::plan::PlannedEvent;
+use crate::ring::Ring;
+
+/// An open counter.
+#[derive(Debug)]
+pub struct Counter {
+    fd: OwnedFd,
+    /// The id in its records.
+    pub id: u64,
+    /// Which event of the plan it counts.
+    pub event: usize,
+    /// Where.
+    pub place: Place,
+}
+
+impl Counter {
+    pub(crate) fn new(fd: OwnedFd, id: u64, event: usize, place: Place) -> Self {
+        Self { fd, id, event, place }
+    }
+}
+
+impl AsFd for Counter {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// All counters, and the events as the kernel took them.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// The events: the plan's, after what the kernel refused was given up.
+    pub events: Vec<PlannedEvent>,
+    /// The counters, event by event.
+    pub all: Vec<Counter>,
+    /// The rings, in the order of their keys.
+    pub rings: Vec<Ring>,
+    /// Indices into `all`: the counters that have the rings.
+    pub owners: Vec<usize>,
+}
+
+impl Counters {
+    /// The ring of a counter.
+    #[must_use]
+    pub fn ring_of(&self, counter: &Counter) -> RingKey {
+        let event = self.events.get(counter.event);
+        counter.place.ring(event.is_some_and(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)))
+    }
+
+    /// The ids of an event's counters.
+    #[must_use]
+    pub fn ids(&self, event: usize) -> Vec<u64> {
+        self.all.iter().filter(|c| c.event == event).map(|c| c.id).collect()
+    }
+
+    /// The event that carries the side-band.
+    #[must_use]
+    pub fn tracker(&self) -> Option<&PlannedEvent> {
+        self.events.iter().find(|e| e.attr.flags.contains(AttrFlags::COMM))
+    }
+
+    /// The id that synthesized records carry: that of the event which tracks.
+    #[must_use]
+    pub fn tracking_id(&self) -> u64 {
+        let tracks = |c: &&Counter| self.events.get(c.event).is_some_and(|e| e.attr.flags.contains(AttrFlags::COMM));
+        self.all.iter().find(tracks).map_or(0, |c| c.id)
+    }
+
+    /// Whether any event samples the kernel.
+    #[must_use]
+    pub fn sees_kernel(&self) -> bool {
+        self.events.iter().any(|e| !e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL))
+    }
+
+    /// Starts the counters that wait for it.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn enable<K: Kernel>(&self, kernel: &K) -> Result<()> {
+        for counter in &self.all {
+            let waits = self.events.get(counter.event).is_some_and(|e| e.attr.flags.contains(AttrFlags::DISABLED));
+            if waits {
+                kernel.enable(counter.as_fd()).map_err(|e| Error::io("cannot start a counter", e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops all counters.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
+        self.all.iter().try_for_each(|c| kernel.disable(c.as_fd()).map_err(|e| Error::io("cannot stop a counter", e)))
+    }
+}

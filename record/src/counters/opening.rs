@@ -1,0 +1,174 @@
+//! Opening counters: each event at each of its places, what is refused given up one thing at a time.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::counter::{Counter, Counters};
+use crate::error::{Error, Result};
+use crate::fallback::{self, Circumstances, GivenUp, Step};
+use crate::kernel::{Kernel, Place};
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::plan::{Plan, PlannedEvent};
+use crate::target::Target;
+
+/// Opens what the plan says, for `threads` (none: for whatever runs on the CPUs).
+///
+/// # Errors
+/// A refusal that nothing could be given up for, in words.
+pub fn open<K: Kernel>(
+    kernel: &K,
+    plan: &Plan,
+    threads: &[Option<u32>],
+    (target, machine): (&Target, &Machine),
+    messages: &Messages,
+) -> Result<Counters> {
+    let with = Circumstances { target, paranoid: machine.paranoid };
+    let cgroups = Cgroups::open(plan)?;
+    let mut counters = Counters { events: plan.events.clone(), ..Counters::default() };
+    let places: Vec<Vec<Place>> = plan.events.iter().map(|event| places(event, plan, threads, &cgroups)).collect();
+    allow_files(places.iter().map(Vec::len).sum());
+    for (index, places) in places.iter().enumerate() {
+        let before = counters.all.len();
+        let Some(mut event) = counters.events.get(index).cloned() else { continue };
+        for place in places {
+            let settled = counters.all.len() > before;
+            let leader = counters.leader(&event, *place);
+            let Some(fd) = open_one(kernel, &mut event, (*place, leader), settled, with, messages)? else { continue };
+            let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
+            counters.all.push(Counter::new(fd, id, index, *place));
+        }
+        if counters.all.len() == before {
+            return Err(Error::Failed(fallback_message(&event, with)));
+        }
+        messages.explain(|| explain(&event, counters.all.len() - before));
+        if let Some(slot) = counters.events.get_mut(index) {
+            *slot = event;
+        }
+    }
+    counters.map_rings(kernel, plan, messages)?;
+    Ok(counters)
+}
+
+/// The directories of the cgroups that events count.
+struct Cgroups(HashMap<String, File>);
+
+impl Cgroups {
+    fn open(plan: &Plan) -> Result<Self> {
+        let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
+        let open = |name: String| {
+            let file = crate::cgroup::open(&name)?;
+            Ok((name, file))
+        };
+        Ok(Self(names.map(open).collect::<Result<_>>()?))
+    }
+}
+
+/// Where an event is counted.
+fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &Cgroups) -> Vec<Place> {
+    let here = |cpu: &&u32| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
+    let cpus: Vec<Option<u32>> = match plan.per_thread {
+        true => vec![None],
+        false => plan.cpus.iter().filter(here).map(|cpu| Some(*cpu)).collect(),
+    };
+    let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
+    let threads = if cgroup.is_some() { &[None] } else { threads };
+    threads.iter().flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup })).collect()
+}
+
+impl Counters {
+    /// The counter that leads the group of an event at this place.
+    fn leader(&self, event: &PlannedEvent, place: Place) -> Option<BorrowedFd<'_>> {
+        let leader = event.leader?;
+        self.all.iter().find(|counter| counter.event == leader && counter.place == place).map(AsFd::as_fd)
+    }
+}
+
+/// Opens one counter. Until the first counter of an event is open, the event gives up what the kernel refuses;
+/// after that, only threads that ended and CPUs that went offline meanwhile are passed over.
+fn open_one<K: Kernel>(
+    kernel: &K,
+    event: &mut PlannedEvent,
+    (place, leader): (Place, Option<BorrowedFd<'_>>),
+    settled: bool,
+    with: Circumstances<'_>,
+    messages: &Messages,
+) -> Result<Option<OwnedFd>> {
+    let mut trial = event.clone();
+    let mut given_up = Vec::new();
+    loop {
+        let errno = match kernel.open(&trial.attr, place, trial.leader.and(leader)) {
+            Ok(fd) => {
+                given_up.iter().for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
+                *event = trial;
+                return Ok(Some(fd));
+            }
+            Err(errno) => errno,
+        };
+        let thread_ended = errno == Errno::SRCH && matches!(with.target, Target::Processes(_) | Target::Threads(_));
+        let cpu_went = errno == Errno::NODEV && settled;
+        if thread_ended || cpu_went {
+            return Ok(None);
+        }
+        // A weak group that finds no place on its PMU is taken apart.
+        if trial.weak && trial.leader.is_some() && matches!(errno, Errno::INVAL | Errno::BADF) && !settled {
+            trial.leader = None;
+            continue;
+        }
+        match fallback::next(&trial, errno, with) {
+            Step::Retry { event: less, given_up: what } if !settled => {
+                trial = *less;
+                given_up.extend(what);
+            }
+            Step::Retry { .. } => {
+                let why = crate::error::why_words(&errno.into());
+                let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+                return Err(Error::Failed(format!(
+                    "cannot count {} on {cpu} as on those before it: {why}; leave that CPU out with -C",
+                    trial.full_name()
+                )));
+            }
+            Step::GiveUp(advice) => return Err(Error::Failed(advice)),
+        }
+    }
+}
+
+fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
+    match fallback::next(event, Errno::SRCH, with) {
+        Step::GiveUp(advice) => advice,
+        Step::Retry { .. } => format!("cannot count {}: there is nothing to count it for", event.full_name()),
+    }
+}
+
+fn explain(event: &PlannedEvent, counters: usize) -> String {
+    let attr = &event.attr;
+    let rate = match attr.frequency() {
+        Some(hz) => format!("{hz} Hz"),
+        None => format!("every {}", attr.sample_period),
+    };
+    format!(
+        "event {}: type {}, config {:#x}, {rate}, sample_type {:?}, read_format {:?}, flags {:?}, precise_ip {}, {counters} counters",
+        event.full_name(),
+        attr.kind.0,
+        attr.config,
+        attr.sample_type,
+        attr.read_format,
+        attr.flags,
+        attr.flags.precise_ip(),
+    )
+}
+
+/// Raises the soft limit on open files where the counters need it.
+fn allow_files(counters: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let needed = counters as u64 + 64;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|soft| soft < needed) {
+        let soft = limit.maximum.map_or(needed, |hard| hard.min(needed));
+        // If this fails, so will the opening of a counter, which says what to do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: limit.maximum });
+    }
+}

@@ -1,0 +1,100 @@
+//! Asking counters what they counted and what they lost.
+
+use std::os::fd::AsFd as _;
+
+use recrep_format::abi::ReadFormat;
+
+use super::counter::{Counter, Counters};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+
+/// What a counter says at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The counter's id.
+    pub id: u64,
+    /// How often its event happened.
+    pub value: u64,
+    /// How many samples it lost.
+    pub lost: u64,
+    /// For how long it was to count, in nanoseconds; 0 where that was not asked for.
+    pub enabled: u64,
+    /// For how long it was on the PMU, likewise.
+    pub running: u64,
+}
+
+impl Counters {
+    /// What all counters say, those of a group through its leader.
+    ///
+    /// # Errors
+    /// A counter that cannot be read.
+    pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>> {
+        let mut all = Vec::new();
+        for counter in &self.all {
+            let Some(event) = self.events.get(counter.event) else { continue };
+            let format = event.attr.read_format;
+            if event.leader.is_some() && format.contains(ReadFormat::GROUP) {
+                continue;
+            }
+            let mut numbers = vec![0; self.numbers(counter, format)];
+            let found = kernel
+                .read(counter.as_fd(), &mut numbers)
+                .map_err(|e| Error::io("cannot read what a counter counted", e))?;
+            numbers.truncate(found);
+            all.extend(readings(&numbers, format, counter.id));
+        }
+        Ok(all)
+    }
+
+    /// The counter with an id.
+    #[must_use]
+    pub fn by_id(&self, id: u64) -> Option<&Counter> {
+        self.all.iter().find(|counter| counter.id == id)
+    }
+
+    /// How many numbers a counter's reading has at most.
+    fn numbers(&self, counter: &Counter, format: ReadFormat) -> usize {
+        let members = if format.contains(ReadFormat::GROUP) {
+            1 + self.events.iter().filter(|event| event.leader == Some(counter.event)).count()
+        } else {
+            1
+        };
+        3 + 3 * members
+    }
+}
+
+/// The numbers of a read(2), as perf_event_open(2) lays them out.
+fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
+    let mut numbers = numbers.iter().copied();
+    let mut next = |wanted: bool| if wanted { numbers.next().unwrap_or(0) } else { 0 };
+    let has = |bit| format.contains(bit);
+    let group = has(ReadFormat::GROUP);
+    let (members, mut value) = if group { (next(true), 0) } else { (1, next(true)) };
+    let (enabled, running) = (next(has(ReadFormat::TOTAL_TIME_ENABLED)), next(has(ReadFormat::TOTAL_TIME_RUNNING)));
+    let mut all = Vec::new();
+    for _ in 0..members.min(1 << 16) {
+        if group {
+            value = next(true);
+        }
+        let id = if has(ReadFormat::ID) { next(true) } else { own_id };
+        all.push(Reading { id, value, lost: next(has(ReadFormat::LOST)), enabled, running });
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_of_one_and_of_a_group() {
+        let one = ReadFormat::ID | ReadFormat::LOST;
+        assert_eq!(readings(&[5, 7, 2], one, 7), [Reading { id: 7, value: 5, lost: 2, ..Reading::default() }]);
+        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+        let timed = Reading { id: 9, value: 5, lost: 0, enabled: 10, running: 4 };
+        assert_eq!(readings(&[5, 10, 4], times, 9), [timed]);
+        let group = readings(&[2, 10, 4, 5, 7, 2, 6, 8, 0], one | times | ReadFormat::GROUP, 7);
+        let first = Reading { id: 7, value: 5, lost: 2, enabled: 10, running: 4 };
+        assert_eq!(group, [first, Reading { id: 8, value: 6, lost: 0, ..first }]);
+    }
+}
