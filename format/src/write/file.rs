@@ -20,6 +20,7 @@ pub struct FileWriter<W> {
     out: W,
     endian: Endian,
     header: FileHeader,
+    event_types: Vec<u8>,
 }
 
 impl<W: Write> FileWriter<W> {
@@ -56,7 +57,7 @@ impl<W: Write> FileWriter<W> {
             ids_at += ids.size;
         }
         out.write_all(e.as_bytes())?;
-        Ok(Self { out, endian, header })
+        Ok(Self { out, endian, header, event_types: Vec::new() })
     }
 
     /// Appends records, whole or in pieces, as they came from a ring or an encoder.
@@ -91,6 +92,16 @@ impl<W: Write> FileWriter<W> {
         &mut self.out
     }
 
+    /// The magic of the final header: an old one, say.
+    pub(super) fn magic(&mut self, magic: [u8; 8]) {
+        self.header.magic = magic;
+    }
+
+    /// The names of tracepoints, as recorders before 2013 had them in a section of their own: copied from such a file.
+    pub fn event_types(&mut self, section: &[u8]) {
+        self.event_types = section.to_vec();
+    }
+
     /// Appends the features and gives back the output and the final header, which belongs at byte 0.
     ///
     /// # Errors
@@ -107,6 +118,10 @@ impl<W: Write> FileWriter<W> {
         }
         for (_, bytes) in &parts {
             e.bytes(bytes);
+        }
+        if !self.event_types.is_empty() {
+            self.header.event_types = Section { offset: at, size: self.event_types.len() as u64 };
+            e.bytes(&self.event_types);
         }
         self.out.write_all(e.as_bytes())?;
         self.out.flush()?;

@@ -1,5 +1,7 @@
 //! Writing: a perf.data file through any [`Write`](std::io::Write), records through an [`Encoder`](crate::bytes::Encoder).
 
+mod copy;
 mod file;
 
+pub use copy::copy;
 pub use file::{FeatureWriter, FileWriter};
