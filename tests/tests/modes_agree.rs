@@ -1,5 +1,10 @@
 //! `rep -b` and `rep --mem-mode` against perf's, under every key and in both byte orders.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, and its numbers are small"
+)]
 
 use std::path::Path;
 
