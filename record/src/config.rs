@@ -256,6 +256,14 @@ pub struct Output {
     pub timestamp_name: bool,
 }
 
+impl Output {
+    /// Whether the recording goes to standard output.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+}
+
 /// When to go on in another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {

@@ -63,10 +63,8 @@ impl Drain {
                     break;
                 }
             }
-            if next == rings.len() && (bytes > 0 || written > 0) {
-                parts.push(IoSlice::new(&self.finished_round));
-            }
-            written += output.write_parts(&mut parts)?;
+            let over = next == rings.len() && (bytes > 0 || written > 0);
+            written += output.write_parts(&parts, if over { &self.finished_round } else { &[] })?;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.release(mark);
@@ -120,8 +118,9 @@ mod tests {
     ) -> (Vec<RecordType>, Counts) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.data");
+        let to = crate::args::parse(["rec".into(), "-o".into(), path.clone().into(), "x".into()]).unwrap().output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-        let mut output = Output::create(&path, &[entry]).unwrap();
+        let mut output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE)).unwrap();
         let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];
         let mut rings = [fakes[0].map(), fakes[1].map()];
         let mut drain = Drain::new(Tally::new(&attr()));
@@ -129,7 +128,7 @@ mod tests {
             fill(round, &mut fakes);
             drain.round(&mut rings, &mut output).unwrap();
         }
-        output.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap();
+        output.finish(FeatureWriter::new(Endian::NATIVE)).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let file = File::parse(&bytes).unwrap();
         let kinds = file.records().map(|r| r.unwrap().header.kind).collect();

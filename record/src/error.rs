@@ -12,6 +12,9 @@ pub enum Error {
     /// The recording failed.
     #[error("{0}")]
     Failed(String),
+    /// The recording could not be written on: the disk is full, say. What there is by then is kept.
+    #[error("{0}")]
+    Unwritable(String),
     /// The command is there but cannot be executed.
     #[error("{0}")]
     CannotExecute(String),
@@ -29,10 +32,23 @@ impl Error {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Failed(_) => 125,
+            Self::Failed(_) | Self::Unwritable(_) => 125,
             Self::CannotExecute(_) => 126,
             Self::NotFound(_) => 127,
         }
+    }
+
+    /// What could not be written, and the system's own words for why, with what would help.
+    pub fn unwritable(tried: impl std::fmt::Display, why: impl Into<std::io::Error>) -> Self {
+        let why = why.into();
+        let help = match why.kind() {
+            std::io::ErrorKind::StorageFull => " (make room, or name a file elsewhere with -o)",
+            std::io::ErrorKind::QuotaExceeded => " (the quota is used up: name a file elsewhere with -o)",
+            std::io::ErrorKind::FileTooLarge => " (ulimit -f, or the file system, allows no larger files)",
+            std::io::ErrorKind::BrokenPipe => " (who read it has ended)",
+            _ => "",
+        };
+        Self::Unwritable(format!("{tried}: {}{help}", why_words(&why)))
     }
 
     /// What was tried, and the system's own words for why it did not work.

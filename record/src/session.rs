@@ -5,6 +5,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::layout::TrailerLayout;
 use recrep_format::record::{Body, LostSamples, Record, Trailer};
+use recrep_format::write::FeatureWriter;
 
 use crate::config::Config;
 use crate::counters::{self, Counters};
@@ -68,7 +69,7 @@ impl<K: Kernel> Recording<'_, K> {
         let entries = self.entries();
         let Some(first) = entries.first() else { return Err(Error::Failed("no event was opened".to_owned())) };
         let mut drain = Drain::new(Tally::new(&first.attr));
-        let mut output = Output::create(&self.config.output.path, &entries)?;
+        let mut output = Output::create(&self.config.output, &entries, &FeatureWriter::new(Endian::NATIVE))?;
         let image = self.synthesize(&mut output, &mut drain, tasks, workload.as_deref())?;
         if self.config.target != Target::Command {
             self.counters.enable(self.kernel)?;
@@ -158,7 +159,7 @@ impl<K: Kernel> Recording<'_, K> {
         counts.lost_samples += self.write_lost(&mut output)?;
         let ids = buildid::collect(&tally.modules, image);
         let features = features::collect(self.config, self.machine, self.counters, &counts, &ids);
-        let length = output.finish(&features)?;
+        let length = output.finish(features)?.length;
         self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));
         if counts.damaged > 0 {
             self.messages.warn(format_args!(

@@ -102,6 +102,14 @@ impl<W: Write> FileWriter<W> {
         self.event_types = section.to_vec();
     }
 
+    /// The header of the file if it ends here, without features: for where these cannot be written any more.
+    #[must_use]
+    pub fn bare_header(&self) -> Vec<u8> {
+        let mut e = Encoder::new(self.endian);
+        self.header.encode(&mut e);
+        e.into_bytes()
+    }
+
     /// Appends the features and gives back the output and the final header, which belongs at byte 0.
     ///
     /// # Errors
@@ -132,7 +140,7 @@ impl<W: Write> FileWriter<W> {
 }
 
 /// The features of a file in the making.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FeatureWriter {
     endian: Endian,
     parts: Vec<(FeatureId, Vec<u8>)>,
@@ -150,6 +158,11 @@ impl FeatureWriter {
         let mut e = Encoder::new(self.endian);
         feature.encode(&mut e);
         self.add_bytes(F::ID, e.into_bytes())
+    }
+
+    /// The features, encoded, in the order in which they were added.
+    pub fn parts(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
+        self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
     /// Adds a feature that is encoded already: copied from another file, say.

@@ -2,6 +2,8 @@
 
 mod copy;
 mod file;
+mod pipe;
 
 pub use copy::copy;
 pub use file::{FeatureWriter, FileWriter};
+pub use pipe::PipeWriter;

@@ -1,0 +1,224 @@
+//! A recording in the making: appended to by vectored writes straight out of the rings, completed at the end.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IsTerminal, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use recrep_format::attrs::AttrEntry;
+use recrep_format::endian::Endian;
+use recrep_format::write::{FeatureWriter, FileWriter, PipeWriter};
+use rustix::io::Errno;
+
+use super::pack::Packer;
+use super::place::Made;
+use crate::config;
+use crate::error::{Error, Result};
+
+/// A perf.data file, or a stream in pipe mode, in the making.
+#[derive(Debug)]
+pub struct Output {
+    /// The file; none for standard output.
+    made: Option<Made>,
+    sink: Sink,
+    packer: Option<Packer>,
+}
+
+#[derive(Debug)]
+enum Sink {
+    File(FileWriter<File>),
+    Pipe(PipeWriter<File>),
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How long it is.
+    pub length: u64,
+    /// The file; none for standard output.
+    pub path: Option<PathBuf>,
+}
+
+impl Output {
+    /// Makes the file, its header for a recording that was killed: all records up to the end of the file. Or begins the
+    /// stream, with all that is known by now, `head`.
+    ///
+    /// # Errors
+    /// What cannot be created, renamed or written; a terminal as standard output.
+    pub fn create(to: &config::Output, attrs: &[AttrEntry], head: &FeatureWriter) -> Result<Self> {
+        let mut packer = to.compression.map(Packer::new).transpose()?;
+        if to.is_stdout() {
+            let stdout = io::stdout();
+            if stdout.is_terminal() {
+                let message =
+                    "cannot write to standard output (-o -): it is a terminal; pipe it to rep -, or to a file";
+                return Err(Error::Usage(message.to_owned()));
+            }
+            let file = stdout.as_fd().try_clone_to_owned().map_err(|e| unwritable(None, e))?;
+            let mut known = head.clone();
+            if let Some(packer) = &mut packer {
+                known.add(&packer.feature());
+            }
+            let writer =
+                PipeWriter::new(file.into(), Endian::NATIVE, attrs, &known).map_err(|e| unwritable(None, e))?;
+            return Ok(Self { made: None, sink: Sink::Pipe(writer), packer });
+        }
+        let (made, file) = Made::at(&to.path)?;
+        let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| unwritable(Some(&to.path), e))?;
+        Ok(Self { made: Some(made), sink: Sink::File(writer), packer })
+    }
+
+    /// Appends records as they are.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn write(&mut self, records: &[u8]) -> Result<()> {
+        self.write_whole(&mut [IoSlice::new(records)]).map(drop)
+    }
+
+    /// Appends what the rings gave, `parts`, one after the other, and then a record of our own, in as few system calls as the
+    /// kernel needs. Gives the number of bytes that were appended.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn write_parts(&mut self, parts: &[IoSlice<'_>], mark: &[u8]) -> Result<u64> {
+        match self.packer.take() {
+            None => {
+                let mut parts: Vec<IoSlice<'_>> = parts.to_vec();
+                parts.push(IoSlice::new(mark));
+                self.write_whole(&mut parts)
+            }
+            Some(mut packer) => {
+                parts.iter().try_for_each(|part| packer.add(part))?;
+                packer.flush()?;
+                let written = self.write_whole(&mut [IoSlice::new(packer.records()), IoSlice::new(mark)]);
+                packer.clear();
+                self.packer = Some(packer);
+                written
+            }
+        }
+    }
+
+    /// Writes everything, or fails.
+    fn write_whole(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<u64> {
+        let total: u64 = parts.iter().map(|p| p.len() as u64).sum();
+        let mut left = total;
+        while left > 0 {
+            match rustix::io::writev(self.sink.file().as_fd(), parts) {
+                Ok(0) => return Err(self.failed(io::ErrorKind::WriteZero.into())),
+                Ok(written) => {
+                    IoSlice::advance_slices(&mut parts, written);
+                    left -= written as u64;
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait_for_room(),
+                Err(e) => return Err(self.failed(e.into())),
+            }
+        }
+        match &mut self.sink {
+            Sink::File(writer) => writer.wrote(total),
+            Sink::Pipe(writer) => writer.wrote(total),
+        }
+        Ok(total)
+    }
+
+    /// A pipe that does not block may be full.
+    fn wait_for_room(&mut self) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        // Whatever it says, the next write tells.
+        let _ = poll(&mut [PollFd::new(self.sink.file(), PollFlags::OUT)], None);
+    }
+
+    /// How many bytes there are by now: where the next record goes.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        match &self.sink {
+            Sink::File(writer) => writer.position(),
+            Sink::Pipe(writer) => writer.len(),
+        }
+    }
+
+    /// Whether it is a stream: then nothing can be said of it at its end but in records.
+    #[must_use]
+    pub fn is_pipe(&self) -> bool {
+        matches!(self.sink, Sink::Pipe(_))
+    }
+
+    /// Completes the file: features, and the header that knows where all is.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn finish(self, mut features: FeatureWriter) -> Result<Finished> {
+        let path = self.made.map(|made| made.path);
+        if let Some(packer) = &self.packer {
+            features.add(&packer.feature());
+        }
+        let length = match self.sink {
+            Sink::File(writer) => complete(writer, &features),
+            Sink::Pipe(writer) => Ok(writer.len()).and_then(|length| writer.finish().map(|_| length)),
+        };
+        Ok(Finished { length: length.map_err(|e| unwritable(path.as_deref(), e))?, path })
+    }
+
+    /// Completes a file that could not be written to any more, up to the last whole batch: with the features if there
+    /// is room, else without.
+    pub fn salvage(self, features: &FeatureWriter) {
+        let Sink::File(mut writer) = self.sink else { return };
+        let (end, bare) = (writer.position(), writer.bare_header());
+        let cut = |file: &mut File| file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)));
+        // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
+        let Ok(mut file) = writer.get_mut().try_clone() else { return };
+        if cut(&mut file).is_ok() && complete(writer, features).is_err() && cut(&mut file).is_ok() {
+            let _ = file.write_all_at(&bare, 0);
+        }
+    }
+
+    /// Gives the file another name.
+    ///
+    /// # Errors
+    /// What renaming gives.
+    pub fn rename(&mut self, name: PathBuf) -> Result<()> {
+        self.made.as_mut().map_or(Ok(()), |made| made.rename(name))
+    }
+
+    /// Undoes the making: the file goes, the one that was there before comes back.
+    pub fn undo(self) {
+        if let Some(made) = self.made {
+            made.undo();
+        }
+    }
+
+    fn failed(&self, why: io::Error) -> Error {
+        unwritable(self.made.as_ref().map(|made| made.path.as_path()), why)
+    }
+}
+
+impl Sink {
+    fn file(&mut self) -> &mut File {
+        match self {
+            Self::File(writer) => writer.get_mut(),
+            Self::Pipe(writer) => writer.get_mut(),
+        }
+    }
+}
+
+/// Writes features and header. Gives the file's length.
+fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
+    let (mut file, header) = writer.finish(features)?;
+    file.write_all_at(&header, 0)?;
+    file.flush()?;
+    Ok(file.metadata()?.len())
+}
+
+fn unwritable(path: Option<&Path>, why: io::Error) -> Error {
+    let tried = match path {
+        Some(path) => format!("cannot write '{}'; what is in it up to there can be read", path.display()),
+        None => "cannot write to standard output".to_owned(),
+    };
+    Error::unwritable(tried, why)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

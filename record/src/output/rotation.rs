@@ -1,0 +1,98 @@
+//! Names of files with the time in them, and which of them are kept.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+
+use super::file::Output;
+use crate::config;
+use crate::error::Result;
+
+/// How the files of a recording are called.
+#[derive(Debug)]
+pub struct Names {
+    stamp: bool,
+    kept: Kept,
+}
+
+impl Names {
+    /// As the flags say.
+    #[must_use]
+    pub fn new(config: &config::Output) -> Self {
+        let stamp = config.timestamp_name || config.switch.is_some();
+        Self { stamp, kept: Kept::at_most(config.max_files) }
+    }
+
+    /// Gives a file that is about to be finished the name that it keeps.
+    ///
+    /// # Errors
+    /// What renaming gives.
+    pub fn settle(&mut self, output: &mut Output, path: &Path) -> Result<()> {
+        if !self.stamp {
+            return Ok(());
+        }
+        let name = stamped(path, &Zoned::now());
+        output.rename(name.clone())?;
+        self.kept.add(name);
+        Ok(())
+    }
+}
+
+/// `PATH.YYYYMMDDhhmmsscc`, in local time, as perf record has it.
+fn stamped(path: &Path, now: &Zoned) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    let hundredths = now.subsec_nanosecond() / 10_000_000;
+    name.push(format!(".{}{hundredths:02}", now.strftime("%Y%m%d%H%M%S")));
+    PathBuf::from(name)
+}
+
+/// The files that were finished, the oldest first.
+#[derive(Debug, Default)]
+struct Kept {
+    most: Option<usize>,
+    files: VecDeque<PathBuf>,
+}
+
+impl Kept {
+    /// At most so many are kept.
+    fn at_most(most: Option<usize>) -> Self {
+        Self { most, files: VecDeque::new() }
+    }
+
+    /// Adds one; the oldest goes where there are too many.
+    fn add(&mut self, file: PathBuf) {
+        self.files.push_back(file);
+        while self.most.is_some_and(|most| self.files.len() > most) {
+            if let Some(oldest) = self.files.pop_front() {
+                // Somebody else may have taken it away.
+                let _ = fs::remove_file(oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_part_of_the_name() {
+        let then = jiff::civil::date(2026, 11, 21).at(7, 8, 9, 987_654_321);
+        let now = then.to_zoned(jiff::tz::TimeZone::UTC).unwrap();
+        assert_eq!(stamped(Path::new("a/out.data"), &now), Path::new("a/out.data.2026112107080998"));
+    }
+
+    #[test]
+    fn the_oldest_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |n: u32| dir.path().join(n.to_string());
+        let mut kept = Kept::at_most(Some(2));
+        for n in 0..5 {
+            fs::write(file(n), "").unwrap();
+            kept.add(file(n));
+        }
+        assert_eq!((0..5).filter(|n| file(*n).exists()).collect::<Vec<_>>(), [3, 4]);
+    }
+}
