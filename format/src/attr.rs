@@ -12,6 +12,29 @@ use crate::endian::Endian;
 use crate::error::{Error, Result};
 
 /// What is counted and what each sample of it holds (`struct perf_event_attr`; perf_event_open(2)).
+/// ```
+/// use recrep_format::abi::{AttrFlags, SampleType};
+/// use recrep_format::attr::Attr;
+/// use recrep_format::bytes::{Cursor, Encoder};
+/// use recrep_format::endian::Endian;
+///
+/// # fn main() -> recrep_format::error::Result<()> {
+/// let attr = Attr {
+///     size: 128,
+///     sample_period: 4000,
+///     sample_type: SampleType::IP | SampleType::TID,
+///     flags: AttrFlags::FREQ,
+///     ..Attr::default()
+/// };
+/// assert_eq!(attr.frequency(), Some(4000));
+///
+/// // At whatever length a file has it, in either byte order.
+/// let mut e = Encoder::new(Endian::Big);
+/// attr.encode(&mut e, 128);
+/// assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), 128)?, attr);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attr {
     /// `type`: the PMU.

@@ -33,6 +33,25 @@ pub struct AttrEntry {
 }
 
 /// The attrs of a stream.
+/// ```
+/// use recrep_format::abi::SampleType;
+/// use recrep_format::attr::Attr;
+/// use recrep_format::attrs::{AttrEntry, AttrIndex, AttrTable};
+/// use recrep_format::endian::Endian;
+/// use recrep_format::read::Frames;
+///
+/// let attr = Attr { sample_type: SampleType::IDENTIFIER | SampleType::IP, ..Attr::default() };
+/// let event = |id: u64| AttrEntry { attr: attr.clone(), ids: vec![id], name: None };
+/// let table = AttrTable::new(vec![event(7), event(8)], Endian::Little);
+///
+/// // A sample of 24 bytes: header, identifier, ip.
+/// let words = [24 << 48 | 2 << 32 | 9, 8, 0x40_0123u64];
+/// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// for raw in Frames::new(&bytes, 0, Endian::Little).flatten() {
+///     let (event, sample) = table.sample(raw).unwrap();
+///     assert_eq!((event, sample.ip()), (AttrIndex(1), Some(0x40_0123)));
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct AttrTable {
     endian: Endian,

@@ -5,6 +5,13 @@
 use std::fmt::{self, Write};
 
 /// Where the data of a memory access came from (`PERF_SAMPLE_DATA_SRC`).
+/// ```
+/// use recrep_format::abi::DataSrc;
+///
+/// // As a load that hit the L3 has it.
+/// let src = DataSrc(0x6_8810_0842);
+/// assert_eq!((src.op_name(), src.mem().as_str(), src.snoop_name().as_str()), ("LOAD", "L3 hit", "None"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataSrc(pub u64);
 

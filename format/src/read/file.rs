@@ -31,6 +31,29 @@ pub enum Mode {
 }
 
 /// A perf.data file, in file mode or in pipe mode.
+/// ```
+/// use recrep_format::feature::Hostname;
+/// use recrep_format::read::File;
+///
+/// fn describe(bytes: &[u8]) -> recrep_format::error::Result<()> {
+///     let file = File::parse(bytes)?;
+///     for entry in file.attrs.entries() {
+///         println!("{:?} samples {:?}", entry.name, entry.attr.sample_type);
+///     }
+///     if let Some(host) = file.feature::<Hostname<'_>>() {
+///         println!("recorded on {}", host?.0.to_text());
+///     }
+///     for raw in file.records() {
+///         let raw = raw?;
+///         println!("{:#x} {} {:?}", raw.offset, raw.header.kind, file.attrs.decode(&raw)?.body);
+///     }
+///     for warning in &file.warnings {
+///         println!("byte {}: {}", warning.offset, warning.message);
+///     }
+///     Ok(())
+/// }
+/// # assert!(describe(b"PERFILE2").is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct File<'a> {
     bytes: &'a [u8],

@@ -10,6 +10,20 @@ use crate::record::{HEADER_SIZE, RawRecord, RecordHeader};
 /// The records in a piece of the data stream, in file order.
 ///
 /// After an error there is nothing more; [`Frames::offset`] is then where the bad record begins.
+/// ```
+/// use recrep_format::abi::RecordType;
+/// use recrep_format::endian::Endian;
+/// use recrep_format::read::Frames;
+///
+/// // A FINISHED_ROUND, and the beginning of another record.
+/// let bytes = [68, 0, 0, 0, 0, 0, 8, 0, 1, 0, 0];
+/// let mut frames = Frames::new(&bytes, 1000, Endian::Little);
+/// let round = frames.next().unwrap().unwrap();
+/// assert_eq!((round.header.kind, round.offset), (RecordType::FINISHED_ROUND, 1000));
+/// let error = frames.next().unwrap().unwrap_err();
+/// assert_eq!(error.offset, 1008);
+/// assert!(frames.next().is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     left: &'a [u8],

@@ -8,6 +8,20 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use crate::error::{Error, Result};
 
 /// Unpacks the pieces of a zstd stream, one after another.
+/// ```
+/// use recrep_format::read::Unpacker;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stream = zstd::bulk::compress(&[7; 100_000], 1)?;
+/// let (first, second) = stream.split_at(10);
+/// let (mut unpacker, mut records) = (Unpacker::new()?, Vec::new());
+/// // Each piece as it comes, with its place in the file, and not more than is believed.
+/// unpacker.unpack(first, 1000, 1 << 20, &mut records)?;
+/// unpacker.unpack(second, 1064, 1 << 20, &mut records)?;
+/// assert_eq!(records, [7; 100_000]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Unpacker {
     decoder: Decoder<'static>,
 }

@@ -53,6 +53,27 @@ impl<'a> RawRecord<'a> {
 }
 
 /// A decoded record.
+/// ```
+/// use recrep_format::attrs::AttrTable;
+/// use recrep_format::bytes::Encoder;
+/// use recrep_format::endian::Endian;
+/// use recrep_format::read::Frames;
+/// use recrep_format::record::{Body, Comm, Record};
+/// use recrep_format::wire::Text;
+///
+/// # fn main() -> recrep_format::error::Result<()> {
+/// let comm = Record::new(0, Body::Comm(Comm { pid: 7, tid: 7, comm: Text::new(b"ls") }));
+/// let mut e = Encoder::new(Endian::Big);
+/// comm.encode(&mut e)?;
+///
+/// // Without attrs there are no trailers.
+/// let attrs = AttrTable::new(Vec::new(), Endian::Big);
+/// for raw in Frames::new(e.as_bytes(), 0, Endian::Big) {
+///     assert_eq!(attrs.decode(&raw?)?, comm);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The header's `misc`.

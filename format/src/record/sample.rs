@@ -10,6 +10,33 @@ use crate::layout::SampleLayout;
 /// A sample where it lies. Asking for the ip does not look at the callchain.
 ///
 /// A field that is not in `sample_type`, or that a damaged record is too short for, is `None`.
+/// ```
+/// use recrep_format::abi::{CpuMode, SampleType};
+/// use recrep_format::attr::Attr;
+/// use recrep_format::endian::Endian;
+/// use recrep_format::layout::SampleLayout;
+/// use recrep_format::read::Frames;
+/// use recrep_format::record::Sample;
+///
+/// let attr = Attr { sample_type: SampleType::IP | SampleType::TIME | SampleType::CALLCHAIN, ..Attr::default() };
+/// // Once for each attr.
+/// let layout = SampleLayout::of(&attr);
+///
+/// // Header, ip, time, a callchain of two.
+/// let words = [48 << 48 | 2 << 32 | 9, 0x40_0123, 1_000, 2, 0x40_0123, 0x40_0456u64];
+/// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+/// # let bytes: Vec<u8> = {
+/// #     let mut bytes = bytes;
+/// #     bytes[..8].copy_from_slice(&[0, 0, 0, 9, 0, 2, 0, 48]);
+/// #     bytes
+/// # };
+/// let raw = Frames::new(&bytes, 0, Endian::Big).next().unwrap().unwrap();
+/// let sample = Sample::new(raw, &layout, Endian::Big);
+/// assert_eq!((sample.cpu_mode(), sample.ip(), sample.time()), (CpuMode::User, Some(0x40_0123), Some(1_000)));
+/// assert_eq!(sample.pid(), None);
+/// let all = sample.fields().unwrap();
+/// assert_eq!(all.callchain.unwrap().iter().collect::<Vec<_>>(), [0x40_0123, 0x40_0456]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a, 'l> {
     raw: RawRecord<'a>,
