@@ -9,6 +9,7 @@ use std::time::Duration;
 use recrep_format::abi::BranchSampleType;
 
 use crate::event::EventSpec;
+use crate::machine::Machine;
 use crate::messages::Verbosity;
 use crate::sampling::{Callchain, Rate};
 use crate::target::Target;
@@ -18,6 +19,8 @@ use crate::target::Target;
 pub struct Config {
     /// The events; none: the default event.
     pub events: Vec<EventSpec>,
+    /// The cgroup that each of them counts in the place of the target (`-G`); as long as `events`.
+    pub cgroups: Vec<Option<String>>,
     /// How often to sample.
     pub rate: Rate,
     /// Refuse a rate beyond the kernel's limit in the place of lowering it (`--strict-freq`).
@@ -36,8 +39,6 @@ pub struct Config {
     pub per_thread: bool,
     /// Children are not counted (`-i`).
     pub no_inherit: bool,
-    /// Samples of rec itself are filtered out (`--exclude-perf`).
-    pub exclude_self: bool,
     /// When counting begins and ends (`-D`).
     pub delay: Delay,
     /// Who steers the recording (`--control`).
@@ -58,6 +59,8 @@ pub struct Config {
     pub dry_run: bool,
     /// The plan as JSON (`--json`).
     pub json: bool,
+    /// The machine to plan for (`--machine`); none: this one.
+    pub machine: Option<Machine>,
     /// How much to say.
     pub verbosity: Verbosity,
     /// The command line, as the file's header keeps it.
@@ -116,8 +119,8 @@ pub enum Only {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct SideBand {
-    /// Context switches (`--switch-events`).
-    pub switch: bool,
+    /// Context switches (`--switch-events`); nothing said: where an AUX area needs them.
+    pub switch: Option<bool>,
     /// Namespaces (`--namespaces`).
     pub namespaces: bool,
     /// Cgroups, and each sample's (`--all-cgroups`).

@@ -160,6 +160,7 @@ fn advice(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> String
         Target::System => "all that runs on a CPU".to_owned(),
         Target::Processes(pids) => format!("{} (-p)", listed("process", "processes", pids)),
         Target::Threads(tids) => format!("{} (-t)", listed("thread", "threads", tids)),
+        Target::User(uid) => format!("the processes of user {uid} (-u)"),
     };
     let why = match errno {
         Errno::ACCESS | Errno::PERM => return no_permission(event, errno, with, &whom),

@@ -7,7 +7,14 @@ use crate::plan::plan;
 
 fn first(line: &str) -> (PlannedEvent, Target) {
     let config = args::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
-    let machine = Machine { page_size: 4096, online: vec![0], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let machine = Machine {
+        page_size: 4096,
+        online: vec![0],
+        paranoid: 2,
+        max_rate: 100_000,
+        mlock_kb: 516,
+        ..Machine::default()
+    };
     let plan = plan(&config, &machine).unwrap();
     (plan.events[0].clone(), config.target)
 }

@@ -31,6 +31,7 @@ pub mod machine;
 pub mod messages;
 pub mod output;
 pub mod plan;
+pub mod registers;
 pub mod ring;
 pub mod sampling;
 pub mod session;

@@ -1,12 +1,18 @@
-//! Facts about the machine that the plan depends on, read once.
+//! Facts about the machine that the plan depends on, read once; or given in a file, to plan for another machine.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::registers::Arch;
 use crate::target;
 
-/// What the kernel allows and has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the kernel allows and has. As JSON (`--dry-run --machine FILE`) each fact has its field's name; those left out are
+/// [`Machine::default`]'s.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Machine {
     /// Bytes in a page.
     pub page_size: usize,
@@ -18,6 +24,34 @@ pub struct Machine {
     pub max_rate: u64,
     /// `kernel.perf_event_mlock_kb`: what each user may map for each CPU.
     pub mlock_kb: u64,
+    /// Whether the user is beyond `perf_event_paranoid`: CAP_PERFMON or CAP_SYS_ADMIN.
+    pub privileged: bool,
+    /// The architecture, for its registers.
+    pub arch: Arch,
+    /// Whether there are scalable vectors (aarch64).
+    pub sve: bool,
+    /// Where sysfs is: the PMUs are below.
+    pub sysfs: PathBuf,
+    /// Where tracefs is, if it is known: the tracepoints are below.
+    pub tracefs: Option<PathBuf>,
+}
+
+impl Default for Machine {
+    /// One CPU, a user without privileges, and the kernel's defaults.
+    fn default() -> Self {
+        Self {
+            page_size: 4096,
+            online: vec![0],
+            paranoid: 2,
+            max_rate: 100_000,
+            mlock_kb: 516,
+            privileged: false,
+            arch: Arch::NATIVE,
+            sve: false,
+            sysfs: "/sys".into(),
+            tracefs: None,
+        }
+    }
 }
 
 impl Machine {
@@ -39,12 +73,44 @@ impl Machine {
             paranoid,
             max_rate: sysctl("perf_event_max_sample_rate").and_then(|n| u64::try_from(n).ok()).unwrap_or(100_000),
             mlock_kb: sysctl("perf_event_mlock_kb").and_then(|n| u64::try_from(n).ok()).unwrap_or(516),
+            privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
+            sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
+            ..Self::default()
         })
+    }
+
+    /// Takes the facts from a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not JSON of these facts.
+    pub fn given(path: &Path) -> Result<Self> {
+        let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
+        let text = fs::read_to_string(path).map_err(|e| wrong(crate::error::why_words(&e)))?;
+        let machine: Self = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        if machine.online.is_empty() || !machine.page_size.is_power_of_two() || machine.max_rate == 0 {
+            return Err(wrong(
+                "a machine has a CPU online, pages of a power of two and a sample rate above 0".to_owned(),
+            ));
+        }
+        Ok(machine)
+    }
+
+    /// Whether this user may count what runs on a CPU, whosever it is.
+    #[must_use]
+    pub fn allows_system(&self) -> bool {
+        self.privileged || self.paranoid < 1
     }
 }
 
 fn sysctl(name: &str) -> Option<i64> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+/// Whether the effective capabilities have CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
+fn may_all(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << 38 | 1 << 21) != 0)
 }
 
 fn online() -> Result<Vec<u32>> {
@@ -72,5 +138,29 @@ mod tests {
     fn this_machine_has_a_cpu() {
         assert!(!online().unwrap().is_empty());
         assert_eq!(sysctl("no_such_setting"), None);
+    }
+
+    #[test]
+    fn who_is_beyond_paranoid() {
+        assert!(may_all("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        assert!(may_all("CapEff:\t0000004000000000\n"));
+        assert!(may_all("CapEff:\t0000000000200000\n"));
+        assert!(!may_all("CapEff:\t0000000000000000\n"));
+        assert!(!may_all(""));
+    }
+
+    #[test]
+    fn facts_from_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.json");
+        let given = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Machine::given(&path).map_err(|e| e.to_string())
+        };
+        let machine = given(r#"{"online": [0, 2], "arch": "aarch64", "privileged": true}"#).unwrap();
+        assert_eq!((machine.online, machine.arch, machine.max_rate), (vec![0, 2], Arch::Aarch64, 100_000));
+        assert!(given(r#"{"onlin": [0]}"#).unwrap_err().contains("onlin"));
+        assert!(given(r#"{"online": []}"#).unwrap_err().contains("CPU online"));
+        assert!(Machine::given(Path::new("/no/such")).unwrap_err().to_string().contains("No such file"));
     }
 }

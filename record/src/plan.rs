@@ -223,7 +223,14 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine { page_size: 4096, online: vec![0, 1, 2, 5], paranoid: 2, max_rate: 100_000, mlock_kb: 516 }
+        Machine {
+            page_size: 4096,
+            online: vec![0, 1, 2, 5],
+            paranoid: 2,
+            max_rate: 100_000,
+            mlock_kb: 516,
+            ..Machine::default()
+        }
     }
 
     fn planned(line: &str) -> Plan {

@@ -49,7 +49,9 @@ fn threads(target: &Target, tasks: &[Task], workload: Option<&Workload>) -> Vec<
     match target {
         Target::Command => workload.map(|w| Some(w.pid())).into_iter().collect(),
         Target::System => vec![None],
-        Target::Processes(_) | Target::Threads(_) => tasks.iter().map(|task| Some(task.tid)).collect(),
+        Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
+            tasks.iter().map(|task| Some(task.tid)).collect()
+        }
     }
 }
 
@@ -118,7 +120,7 @@ impl<K: Kernel> Recording<'_, K> {
         }
         let scope = match (&self.config.target, workload) {
             (Target::Command, Some(workload)) => Scope::Child(workload.pid()),
-            (Target::Processes(_) | Target::Threads(_), _) => Scope::These(tasks.to_vec()),
+            (target, _) if target.is_attached() => Scope::These(tasks.to_vec()),
             _ => Scope::All,
         };
         synthesize::tasks(&mut synthesizer, &scope)?;
@@ -135,7 +137,7 @@ impl<K: Kernel> Recording<'_, K> {
         mut workload: Option<&mut Workload>,
     ) -> Result<()> {
         let mut waiter = Waiter::new(self.signals, self.counters)?;
-        let attached = matches!(self.config.target, Target::Processes(_) | Target::Threads(_));
+        let attached = self.config.target.is_attached();
         loop {
             // A round before each wait: what came before the waiter was made does not wake it any more.
             drain.round(rings, output)?;

@@ -1,6 +1,7 @@
 //! Whom to record, and the lists of numbers that say so.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 
 use crate::error::{Error, Result, why_words};
 
@@ -15,6 +16,8 @@ pub enum Target {
     Processes(Vec<u32>),
     /// Threads that run already (`-t`).
     Threads(Vec<u32>),
+    /// All processes of a user that run already (`-u`), with the threads and children they will have.
+    User(u32),
 }
 
 /// A thread that runs already.
@@ -27,6 +30,12 @@ pub struct Task {
 }
 
 impl Target {
+    /// Whether it is tasks that run already.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
+    }
+
     /// The threads that there are now of the processes or threads named; empty for the other targets.
     ///
     /// # Errors
@@ -43,6 +52,14 @@ impl Target {
             Self::Threads(tids) => {
                 for tid in tids {
                     tasks.push(Task { pid: process_of(*tid)?, tid: *tid });
+                }
+            }
+            Self::User(uid) => {
+                tasks = tasks_of_user(*uid);
+                if tasks.is_empty() {
+                    return Err(Error::Failed(format!(
+                        "cannot record user {uid} (-u): none of its processes runs; start one first"
+                    )));
                 }
             }
         }
@@ -64,6 +81,16 @@ fn threads_of(pid: u32) -> Result<Vec<Task>> {
     Ok(tids.map(|tid| Task { pid, tid }).collect())
 }
 
+/// All threads of a user's processes but rec's own; those that end meanwhile are passed over.
+fn tasks_of_user(uid: u32) -> Vec<Task> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pid = |entry: fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        (entry.metadata().ok()?.uid() == uid && pid != std::process::id()).then_some(pid)
+    };
+    entries.filter_map(pid).filter_map(|pid| threads_of(pid).ok()).flatten().collect()
+}
+
 fn process_of(tid: u32) -> Result<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
         std::io::ErrorKind::NotFound => Error::Failed(format!(
@@ -73,6 +100,25 @@ fn process_of(tid: u32) -> Result<u32> {
     })?;
     let tgid = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
     Ok(tgid.and_then(|t| t.trim().parse().ok()).unwrap_or(tid))
+}
+
+/// Reads a user: a number, or a name that `/etc/passwd` has.
+///
+/// # Errors
+/// In words, that there is none of that name.
+pub fn parse_user(text: &str) -> Result<u32, String> {
+    if let Some(uid) = number(text) {
+        return Ok(uid);
+    }
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    user_of(&passwd, text).ok_or_else(|| {
+        format!("there is no user '{text}' in /etc/passwd; if it is known elsewhere, give its number (id -u {text})")
+    })
+}
+
+fn user_of(passwd: &str, name: &str) -> Option<u32> {
+    let mut users = passwd.lines().map(|line| line.split(':'));
+    users.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten())
 }
 
 /// Reads `1,2,3`.
@@ -137,6 +183,19 @@ mod tests {
         assert_eq!(tasks.iter().filter(|t| t.tid == me).count(), 1);
         assert_eq!(Target::Threads(vec![me]).tasks().unwrap(), [Task { pid: me, tid: me }]);
         assert!(Target::System.tasks().unwrap().is_empty());
+    }
+
+    #[test]
+    fn users_by_name_and_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1::/:\nbroken\n";
+        assert_eq!((user_of(passwd, "daemon"), user_of(passwd, "root")), (Some(1), Some(0)));
+        assert_eq!((user_of(passwd, "broken"), user_of(passwd, "x")), (None, None));
+        assert_eq!(parse_user("1234"), Ok(1234));
+        assert!(parse_user("no such user").unwrap_err().contains("id -u"));
+        let me = std::process::id();
+        let uid = fs::metadata(format!("/proc/{me}")).unwrap().uid();
+        assert!(tasks_of_user(uid).iter().all(|task| task.pid != me));
+        assert!(Target::User(0xffff_fff0).tasks().unwrap_err().to_string().contains("-u"));
     }
 
     #[test]

@@ -25,9 +25,10 @@ fn help_and_version() {
 #[test]
 fn usage_errors_are_2_and_name_what_is_wrong() {
     for (words, named) in [
-        (&["-b", "--", "true"][..], "-b is a flag of perf record"),
-        (&["--switch-output=1G", "--", "true"], "--switch-output is a flag of perf record"),
-        (&["--call-graph", "dwarf", "--", "true"], "dwarf"),
+        (&["--kcore", "--", "true"][..], "--kcore is a flag of perf record"),
+        (&["--aio=2", "--", "true"], "--aio is a flag of perf record"),
+        (&["--call-graph", "backwards", "--", "true"], "backwards"),
+        (&["--switch-output=1X", "--", "true"], "--switch-output"),
         (&["-e", "no-such-event", "--", "true"], "no-such-event"),
         (&["-e", "sched:sched_switch", "--", "true"], "a tracepoint"),
         (&["-a", "-p", "1"], "cannot be used with"),

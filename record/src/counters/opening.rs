@@ -108,7 +108,7 @@ fn open_one<K: Kernel>(
             }
             Err(errno) => errno,
         };
-        let thread_ended = errno == Errno::SRCH && matches!(with.target, Target::Processes(_) | Target::Threads(_));
+        let thread_ended = errno == Errno::SRCH && with.target.is_attached();
         let cpu_went = errno == Errno::NODEV && settled;
         if thread_ended || cpu_went {
             return Ok(None);

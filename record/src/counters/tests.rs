@@ -73,7 +73,14 @@ impl Kernel for FakeKernel {
 fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
     let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
     let config = crate::args::parse(args).unwrap();
-    let machine = Machine { page_size: 4096, online: vec![0, 3], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let machine = Machine {
+        page_size: 4096,
+        online: vec![0, 3],
+        paranoid: 2,
+        max_rate: 100_000,
+        mlock_kb: 516,
+        ..Machine::default()
+    };
     let plan = crate::plan::plan(&config, &machine).unwrap();
     let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
     open(kernel, &plan, threads, (&config.target, &machine), &messages)
