@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
-use crate::ring::Ring;
+use crate::ring::{AuxRing, Ring};
 
 /// Where a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,4 +87,12 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's refusal.
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
+
+    /// Maps the AUX area of the counter that has this ring, this many pages long; `overwrite`: one that is overwritten.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+        ring.map_aux(counter, pages, overwrite)
+    }
 }

@@ -1,0 +1,95 @@
+//! A kernel's side of a ring on a memfd, laid out as the kernel lays it out.
+
+use super::Ring;
+use super::page::{DATA_HEAD, DATA_TAIL};
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+pub(crate) struct FakeRing {
+    memory: File,
+    page: u64,
+    size: u64,
+    head: u64,
+    lost: u64,
+}
+
+impl FakeRing {
+    pub(crate) fn new(pages: u64) -> Self {
+        let memory = File::from(rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+        let page = rustix::param::page_size() as u64;
+        memory.set_len((pages + 1) * page).unwrap();
+        Self { memory, page, size: pages * page, head: 0, lost: 0 }
+    }
+
+    /// As if so many bytes had passed through already.
+    pub(crate) fn start_at(&mut self, position: u64) {
+        self.head = position;
+        self.memory.write_all_at(&position.to_ne_bytes(), DATA_HEAD as u64).unwrap();
+        self.memory.write_all_at(&position.to_ne_bytes(), DATA_TAIL as u64).unwrap();
+    }
+
+    pub(crate) fn map(&self) -> Ring {
+        Ring::map(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
+    }
+
+    pub(crate) fn memory(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+
+    pub(crate) fn tail(&self) -> u64 {
+        let mut bytes = [0; 8];
+        self.memory.read_exact_at(&mut bytes, DATA_TAIL as u64).unwrap();
+        u64::from_ne_bytes(bytes)
+    }
+
+    pub(crate) fn set_head(&self, head: u64) {
+        self.memory.write_all_at(&head.to_ne_bytes(), DATA_HEAD as u64).unwrap();
+    }
+
+    pub(crate) fn map_backward(&self) -> Ring {
+        Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
+    }
+
+    /// Writes a record as the kernel does to a ring that is overwritten: in front of the one before.
+    pub(crate) fn write_backward(&mut self, record: &[u8]) {
+        self.head = self.head.wrapping_sub(record.len() as u64);
+        for (at, byte) in (0..).zip(record) {
+            let place = self.head.wrapping_add(at) % self.size;
+            self.memory.write_all_at(&[*byte], self.page + place).unwrap();
+        }
+        self.set_head(self.head);
+    }
+
+    /// Writes a record as the kernel does: wrapping, or not at all where there is no room, then with a
+    /// LOST record before the next.
+    pub(crate) fn write(&mut self, record: &[u8]) -> bool {
+        let mut bytes = Vec::new();
+        if self.lost > 0 {
+            // Its trailer: TID, TIME, CPU, IDENTIFIER.
+            bytes.extend(fake_record(2, &[0, self.lost, 0, 0, 0, 0]));
+        }
+        bytes.extend(record);
+        if self.head + bytes.len() as u64 - self.tail() > self.size {
+            self.lost += 1;
+            return false;
+        }
+        self.lost = 0;
+        for (at, byte) in (self.head..).zip(&bytes) {
+            self.memory.write_all_at(&[*byte], self.page + at % self.size).unwrap();
+        }
+        self.head += bytes.len() as u64;
+        self.set_head(self.head);
+        true
+    }
+}
+
+/// A record of a type with these numbers after its header.
+pub(crate) fn fake_record(kind: u32, words: &[u64]) -> Vec<u8> {
+    let size = u16::try_from(8 + words.len() * 8).unwrap();
+    let mut bytes = kind.to_ne_bytes().to_vec();
+    bytes.extend(0u16.to_ne_bytes());
+    bytes.extend(size.to_ne_bytes());
+    bytes.extend(words.iter().flat_map(|w| w.to_ne_bytes()));
+    bytes
+}
