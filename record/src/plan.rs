@@ -62,6 +62,8 @@ pub struct PlannedEvent {
     pub cgroup: Option<String>,
     /// The kernel leaves out what does not pass.
     pub filter: Option<String>,
+    /// The PMU that it was named with.
+    pub pmu: Option<String>,
     /// Whether it writes to an AUX area.
     pub has_aux: bool,
 }
@@ -141,6 +143,7 @@ fn planned(spec: &EventSpec, (period, freq): (u64, AttrFlags), config: &Config) 
         leader: spec.leader,
         filter: spec.filter.clone(),
         cpus: spec.pmu.as_ref().and_then(|pmu| pmu.cpus.clone()),
+        pmu: spec.pmu.as_ref().map(|pmu| pmu.name.clone()),
         has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
         ..PlannedEvent::default()
     }
