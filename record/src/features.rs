@@ -5,8 +5,9 @@ use std::fs;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    Arch, BuildIdEvent, BuildIds, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, HeaderString, Hostname, Ids,
-    NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, Version,
+    Arch, BuildIdEvent, BuildIds, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, GroupDesc, GroupDescEntry,
+    HeaderString, Hostname, Ids, NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData,
+    Version,
 };
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
@@ -15,25 +16,28 @@ use crate::buildid::Identified;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::machine::Machine;
-use crate::plan::ATTR_SIZE;
+use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::tally::Counts;
 use crate::target;
 
-/// All features of a recording.
+/// What is known of a recording before its first record: the machine, the command line, the events, and the formats of
+/// tracepoints (`tracing`).
 #[must_use]
-pub fn collect(
-    config: &Config,
-    machine: &Machine,
-    counters: &Counters,
-    counts: &Counts,
-    ids: &[Identified],
-) -> FeatureWriter {
+pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing: Option<&[u8]>) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
     add_machine(&mut features, machine);
     let args = config.cmdline.iter().map(|word| HeaderString::new(word)).collect();
     let args = List(args);
     features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
     add_events(&mut features, counters);
+    if let Some(data) = tracing {
+        features.add(&TracingData { data });
+    }
+    features
+}
+
+/// Adds what is known at the end only.
+pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]) {
     if let Some(first) = counts.first {
         features.add(&SampleTime { first, last: counts.last });
     }
@@ -43,7 +47,6 @@ pub fn collect(
     if !entries.is_empty() {
         features.add(&BuildIds { entries });
     }
-    features
 }
 
 fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
@@ -75,7 +78,7 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
 }
 
 fn add_events(features: &mut FeatureWriter, counters: &Counters) {
-    let names: Vec<_> = counters.events.iter().map(crate::plan::PlannedEvent::full_name).collect();
+    let names: Vec<_> = counters.events.iter().map(PlannedEvent::full_name).collect();
     let ids: Vec<_> = (0..counters.events.len()).map(|event| counters.ids(event)).collect();
     let events = counters.events.iter().zip(&names).zip(&ids);
     let events = events
@@ -86,6 +89,22 @@ fn add_events(features: &mut FeatureWriter, counters: &Counters) {
         })
         .collect();
     features.add(&EventDesc { attr_size: ATTR_SIZE, events });
+    let groups = groups(&counters.events);
+    if !groups.is_empty() {
+        features.add(&GroupDesc { groups: List(groups) });
+    }
+}
+
+/// The groups of more than one event.
+fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let group = |leader: usize| {
+        let led = events.iter().filter(|event| event.leader == Some(leader)).count();
+        let entry =
+            GroupDescEntry { name: HeaderString::new("{anon_group}"), leader: count(leader), members: count(led + 1) };
+        (led > 0).then_some(entry)
+    };
+    (0..events.len()).filter_map(group).collect()
 }
 
 /// A field of `/proc/cpuinfo`, of the first CPU that has it.

@@ -1,5 +1,6 @@
 //! What rec asks of the kernel's perf events, as a trait: [`Perf`](crate::sys::Perf) is the real one, tests stand in others.
 
+use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use recrep_format::attr::Attr;
@@ -63,6 +64,12 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's refusal.
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno>;
+
+    /// Leaves out what does not pass the filter: of a tracepoint, by its fields; of a hardware tracer, by addresses.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno>;
 
     /// Sends the counter's records to the ring of another one, on the same CPU.
     ///

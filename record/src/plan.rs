@@ -11,7 +11,7 @@ use recrep_format::attr::Attr;
 
 use crate::config::{Config, RingSize};
 use crate::error::{Error, Result};
-use crate::event::EventSpec;
+use crate::event::{EventSpec, Probe};
 use crate::machine::Machine;
 use crate::sampling::Rate;
 use crate::target::Target;
@@ -66,13 +66,18 @@ pub struct PlannedEvent {
     pub pmu: Option<String>,
     /// Whether it writes to an AUX area.
     pub has_aux: bool,
+    /// Its `system:name`, where it is a tracepoint.
+    pub tracepoint: Option<String>,
+    /// What it is put on, where it is a probe.
+    pub probe: Option<Probe>,
 }
 
 impl PlannedEvent {
     /// The name with its modifiers, as the file has it.
     #[must_use]
     pub fn full_name(&self) -> String {
-        if self.modifiers.is_empty() { self.name.clone() } else { format!("{}:{}", self.name, self.modifiers) }
+        let colon = if self.modifiers.is_empty() || self.name.ends_with('/') { "" } else { ":" };
+        format!("{}{colon}{}", self.name, self.modifiers)
     }
 }
 
@@ -127,17 +132,22 @@ fn planned(spec: &EventSpec, (period, freq): (u64, AttrFlags), config: &Config) 
     let mut attr = base(period, freq);
     attr.kind = spec.kind;
     attr.config = spec.config;
+    (attr.config1, attr.config2, attr.config3) = (spec.config1, spec.config2, spec.config3);
+    attr.bp_type = spec.bp_type;
     attr.flags |= spec.modifiers.flags() | AttrFlags::DISABLED;
     attr.flags.set(AttrFlags::ENABLE_ON_EXEC, config.target == Target::Command);
     attr.sample_type.set(SampleType::CALLCHAIN, config.sample.callchain.is_some());
     attr.sample_type.set(SampleType::ADDR | SampleType::DATA_SRC, config.sample.data);
-    if spec.is_bpf_output() {
-        attr.sample_type |= SampleType::RAW;
-        (attr.sample_period, attr.flags) = (1, attr.flags - AttrFlags::FREQ);
+    if spec.raw {
+        attr.sample_type |= SampleType::RAW | SampleType::PERIOD;
+    }
+    let asked = !matches!((config.rate, spec.terms.rate), (Rate::Default, None));
+    if let (Some(period), false) = (spec.default_period, asked) {
+        (attr.sample_period, attr.flags) = (period, attr.flags - AttrFlags::FREQ);
     }
     PlannedEvent {
         name: spec.name.clone(),
-        modifiers: spec.modifiers.to_string(),
+        modifiers: spec.suffix(),
         attr,
         max_precise: spec.modifiers.max_precise,
         leader: spec.leader,
@@ -145,6 +155,9 @@ fn planned(spec: &EventSpec, (period, freq): (u64, AttrFlags), config: &Config) 
         cpus: spec.pmu.as_ref().and_then(|pmu| pmu.cpus.clone()),
         pmu: spec.pmu.as_ref().map(|pmu| pmu.name.clone()),
         has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
+        weak: spec.modifiers.weak,
+        tracepoint: spec.tracepoint.clone(),
+        probe: spec.probe.clone(),
         ..PlannedEvent::default()
     }
 }

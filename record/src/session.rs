@@ -23,7 +23,7 @@ use crate::tally::Tally;
 use crate::target::{Target, Task};
 use crate::wait::Waiter;
 use crate::workload::Workload;
-use crate::{buildid, features, synthesize};
+use crate::{buildid, features, synthesize, tracepoint};
 
 /// Records, and gives the exit status.
 ///
@@ -71,7 +71,9 @@ impl<K: Kernel> Recording<'_, K> {
         let entries = self.entries();
         let Some(first) = entries.first() else { return Err(Error::Failed("no event was opened".to_owned())) };
         let mut drain = Drain::new(Tally::new(&first.attr));
-        let mut output = Output::create(&self.config.output, &entries, &FeatureWriter::new(Endian::NATIVE))?;
+        let tracing = tracepoint::formats(&self.counters.tracepoints(), self.machine.page_size)?;
+        let features = features::at_start(self.config, self.machine, self.counters, tracing.as_deref());
+        let mut output = Output::create(&self.config.output, &entries, &features)?;
         let image = self.synthesize(&mut output, &mut drain, tasks, workload.as_deref())?;
         if self.config.target != Target::Command {
             self.counters.enable(self.kernel)?;
@@ -84,7 +86,7 @@ impl<K: Kernel> Recording<'_, K> {
             return Err(error);
         }
         self.drain_until_the_end(rings, &mut drain, &mut output, workload)?;
-        self.finish(&drain.tally, output, image.as_ref())
+        self.finish(&drain.tally, output, features, image.as_ref())
     }
 
     fn entries(&self) -> Vec<AttrEntry> {
@@ -156,11 +158,17 @@ impl<K: Kernel> Recording<'_, K> {
     }
 
     /// What was lost, build IDs, features, the last line.
-    fn finish(&self, tally: &Tally, mut output: Output, image: Option<&KernelImage>) -> Result<u8> {
+    fn finish(
+        &self,
+        tally: &Tally,
+        mut output: Output,
+        mut features: FeatureWriter,
+        image: Option<&KernelImage>,
+    ) -> Result<u8> {
         let mut counts = tally.counts;
         counts.lost_samples += self.write_lost(&mut output)?;
         let ids = buildid::collect(&tally.modules, image);
-        let features = features::collect(self.config, self.machine, self.counters, &counts, &ids);
+        features::add_end(&mut features, &counts, &ids);
         let length = output.finish(features)?.length;
         self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));
         if counts.damaged > 0 {

@@ -4,6 +4,7 @@
 
 #![allow(unsafe_code)] // The syscall and the ioctls have no safe form.
 
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use recrep_format::attr::Attr;
@@ -45,6 +46,8 @@ const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
 /// `_IOW('$', 9, __u32)`.
 const IOC_PAUSE_OUTPUT: libc::Ioctl = (WRITE | 0x2409 | 4 << 16) as libc::Ioctl;
 const POINTER_SIZE: u32 = usize::BITS / 8;
+/// `_IOW('$', 6, char *)`: carries the size of a pointer.
+const IOC_SET_FILTER: libc::Ioctl = (WRITE | 0x2406 | POINTER_SIZE << 16) as libc::Ioctl;
 /// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
 const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc::Ioctl;
 
@@ -92,6 +95,12 @@ impl Kernel for Perf {
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
         // SAFETY: as PERF_EVENT_IOC_ENABLE.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_DISABLE, 0) })
+    }
+
+    fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has, and which lives through
+        // the call.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_FILTER, filter.as_ptr()) })
     }
 
     fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {

@@ -60,6 +60,12 @@ impl Counters {
         self.all.iter().filter(|c| c.event == event).map(|c| c.id).collect()
     }
 
+    /// The tracepoints among the events, by name.
+    #[must_use]
+    pub fn tracepoints(&self) -> Vec<&str> {
+        self.events.iter().filter_map(|event| event.tracepoint.as_deref()).collect()
+    }
+
     /// The event that carries the side-band.
     #[must_use]
     pub fn tracker(&self) -> Option<&PlannedEvent> {

@@ -1,9 +1,12 @@
 //! Opening counters: each event at each of its places, what is refused given up one thing at a time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
 use super::counter::{Counter, Counters};
@@ -38,6 +41,7 @@ pub fn open<K: Kernel>(
             let settled = counters.all.len() > before;
             let leader = counters.leader(&event, *place);
             let Some(fd) = open_one(kernel, &mut event, (*place, leader), settled, with, messages)? else { continue };
+            filter(kernel, fd.as_fd(), &event)?;
             let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
             counters.all.push(Counter::new(fd, id, index, *place));
         }
@@ -100,7 +104,7 @@ fn open_one<K: Kernel>(
     let mut trial = event.clone();
     let mut given_up = Vec::new();
     loop {
-        let errno = match kernel.open(&trial.attr, place, trial.leader.and(leader)) {
+        let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
             Ok(fd) => {
                 given_up.iter().for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
                 *event = trial;
@@ -134,6 +138,31 @@ fn open_one<K: Kernel>(
             Step::GiveUp(advice) => return Err(Error::Failed(advice)),
         }
     }
+}
+
+/// The attr as the kernel needs it: that of a probe points to the path or the name, which `event` has.
+fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
+    match &event.probe {
+        None => Cow::Borrowed(&event.attr),
+        Some(probe) => {
+            let config1 = probe.target.as_ptr().expose_provenance() as u64;
+            Cow::Owned(Attr { config1, ..event.attr.clone() })
+        }
+    }
+}
+
+/// Has the kernel leave out of a counter's samples what the event's filter says.
+fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) -> Result<()> {
+    let Some(text) = &event.filter else { return Ok(()) };
+    let refused = |why: &str| Error::Failed(format!("cannot filter {} by '{text}': {why}", event.full_name()));
+    let filter = CString::new(&text[..]).map_err(|_| refused("it has a zero byte"))?;
+    kernel.set_filter(counter, &filter).map_err(|errno| match (errno, &event.tracepoint) {
+        (Errno::INVAL, Some(tracepoint)) => refused(&format!(
+            "the kernel does not understand it; a filter compares the fields of the tracepoint, which rec list \
+             {tracepoint} shows, as in: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
+        )),
+        (errno, _) => refused(&crate::error::why_words(&errno.into())),
+    })
 }
 
 fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {

@@ -1,6 +1,7 @@
 //! The counters over a kernel that is not there: what is opened where, and what is done about refusals.
 
 use std::cell::RefCell;
+use std::ffi::{CStr, CString};
 
 use recrep_format::attr::Attr;
 
@@ -26,6 +27,7 @@ struct FakeKernel {
     opened: RefCell<Vec<(i32, Attr, Place)>>,
     redirected: RefCell<Vec<(i32, i32)>>,
     enabled: RefCell<Vec<i32>>,
+    filtered: RefCell<Vec<(i32, CString)>>,
     mapped: RefCell<usize>,
 }
 
@@ -47,6 +49,10 @@ impl Kernel for FakeKernel {
     }
     fn disable(&self, _: BorrowedFd<'_>) -> Result<(), Errno> {
         Ok(())
+    }
+    fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
+        self.filtered.borrow_mut().push((counter.as_raw_fd(), filter.to_owned()));
+        if filter.to_bytes() == b"wrong" { Err(Errno::INVAL) } else { Ok(()) }
     }
     fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
         self.redirected.borrow_mut().push((counter.as_raw_fd(), to.as_raw_fd()));
@@ -156,4 +162,36 @@ fn losses_are_told_by_counter() {
         .collect();
     let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
     assert_eq!(lost, odd);
+}
+
+#[test]
+fn filters_are_set_on_every_counter() {
+    let kernel = FakeKernel::default();
+    let machine = Machine { page_size: 4096, online: vec![0, 1], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let config = crate::args::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
+    let mut plan = crate::plan::plan(&config, &machine).unwrap();
+    plan.events[0].filter = Some("prio < 5".to_owned());
+    let messages = Messages::stderr(Verbosity::Quiet);
+    let open = |plan| open(&kernel, plan, &[Some(1)], (&config.target, &machine), &messages);
+    open(&plan).unwrap();
+    let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
+    let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
+    assert_eq!(filtered, opened);
+    plan.events[0].filter = Some("wrong".to_owned());
+    plan.events[0].tracepoint = Some("a:b".to_owned());
+    let refusal = open(&plan).unwrap_err().to_string();
+    assert!(refusal.contains("cannot filter dummy by 'wrong'") && refusal.contains("rec list a:b"), "{refusal}");
+}
+
+#[test]
+fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
+    let kernel = FakeKernel::default();
+    let machine = Machine { page_size: 4096, online: vec![0], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let config = crate::args::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
+    let mut plan = crate::plan::plan(&config, &machine).unwrap();
+    plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    let messages = Messages::stderr(Verbosity::Quiet);
+    let counters = open(&kernel, &plan, &[Some(1)], (&config.target, &machine), &messages).unwrap();
+    assert_ne!(kernel.opened.borrow()[0].1.config1, 0);
+    assert_eq!(counters.events[0].attr.config1, 0);
 }

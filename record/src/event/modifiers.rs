@@ -4,9 +4,9 @@ use std::fmt;
 
 use recrep_format::abi::AttrFlags;
 
-use super::error::SpecError;
+use super::error::Problem;
 
-/// What the letters after the colon ask for. None of `u k h`: all three; none of `G H`: the host.
+/// What the letters after the colon ask for. None of `u k h`: all three; none of `G H`: see [`Modifiers::flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modifiers {
     /// `u`: count user space.
@@ -29,36 +29,73 @@ pub struct Modifiers {
     pub no_idle: bool,
     /// `e`: alone on the PMU.
     pub exclusive: bool,
+    /// `S`: samples of the leader read the whole group, and the other members take none.
+    pub sample_read: bool,
+    /// `W`: where the group has no place on the PMU as a whole, its members are opened alone.
+    pub weak: bool,
 }
 
 impl Modifiers {
-    /// Reads the letters; `spec` is the whole spec, for the error.
-    pub(super) fn parse(spec: &str, letters: &str) -> Result<Self, SpecError> {
+    /// Reads the letters. An error comes with the place of the letter.
+    pub(super) fn parse(letters: &str) -> Result<Self, (usize, Problem)> {
         let mut m = Self::default();
-        for letter in letters.chars() {
-            match letter {
-                'u' => m.user = true,
-                'k' => m.kernel = true,
-                'h' => m.hypervisor = true,
-                'G' => m.guest = true,
-                'H' => m.host = true,
-                'p' if m.precise == 3 => return Err(SpecError::TooPrecise { spec: spec.to_owned() }),
-                'p' => m.precise += 1,
-                'P' => m.max_precise = true,
-                'D' => m.pinned = true,
-                'I' => m.no_idle = true,
-                'e' => m.exclusive = true,
-                'S' | 'W' => return Err(SpecError::GroupModifier { spec: spec.to_owned(), modifier: letter }),
-                _ => return Err(SpecError::Modifier { spec: spec.to_owned(), modifier: letter }),
+        for (at, letter) in letters.char_indices() {
+            let field = match letter {
+                'p' if m.precise == 3 => return Err((at, Problem::TooPrecise)),
+                'p' => {
+                    m.precise += 1;
+                    continue;
+                }
+                'u' => &mut m.user,
+                'k' => &mut m.kernel,
+                'h' => &mut m.hypervisor,
+                'G' => &mut m.guest,
+                'H' => &mut m.host,
+                'P' => &mut m.max_precise,
+                'D' => &mut m.pinned,
+                'I' => &mut m.no_idle,
+                'e' => &mut m.exclusive,
+                'S' => &mut m.sample_read,
+                'W' => &mut m.weak,
+                'b' | 'R' => return Err((at, Problem::StatModifier(letter))),
+                _ => return Err((at, Problem::Modifier(letter))),
+            };
+            if std::mem::replace(field, true) {
+                return Err((at, Problem::RepeatedModifier(letter)));
             }
         }
-        if letters.is_empty() {
-            return Err(SpecError::Modifier { spec: spec.to_owned(), modifier: ':' });
-        }
-        Ok(m)
+        if letters.is_empty() { Err((0, Problem::NoModifier)) } else { Ok(m) }
     }
 
-    /// The attr's flags for these letters.
+    /// Whether these could all be modifiers: `sched:sched_switch` is not an event with some.
+    pub(super) fn are(letters: &str) -> bool {
+        !letters.is_empty() && letters.bytes().all(|b| b"ukhGHpPDIeSWbR".contains(&b))
+    }
+
+    /// A member's own letters and those of its group. Only the leader is pinned or exclusive by the group's word.
+    pub(super) fn with_group(self, group: Self, leads: bool) -> Result<Self, Problem> {
+        let precise = self.precise + group.precise;
+        if precise > 3 {
+            return Err(Problem::TooPrecise);
+        }
+        Ok(Self {
+            user: self.user || group.user,
+            kernel: self.kernel || group.kernel,
+            hypervisor: self.hypervisor || group.hypervisor,
+            guest: self.guest || group.guest,
+            host: self.host || group.host,
+            precise,
+            max_precise: self.max_precise || group.max_precise,
+            pinned: self.pinned || (group.pinned && leads),
+            no_idle: self.no_idle || group.no_idle,
+            exclusive: self.exclusive || (group.exclusive && leads),
+            sample_read: self.sample_read || group.sample_read,
+            weak: self.weak || group.weak,
+        })
+    }
+
+    /// The attr's flags for these letters. Guests are as perf record has them: left out where there are no letters,
+    /// with `u`, with `p` and with `H` alone; other letters let them in.
     #[must_use]
     pub fn flags(&self) -> AttrFlags {
         let mut flags = AttrFlags::empty();
@@ -67,7 +104,8 @@ impl Modifiers {
             flags.set(AttrFlags::EXCLUDE_KERNEL, !self.kernel);
             flags.set(AttrFlags::EXCLUDE_HV, !self.hypervisor);
         }
-        flags.set(AttrFlags::EXCLUDE_GUEST, !self.guest);
+        let no_guests = *self == Self::default() || self.user || self.precise > 0 || self.host;
+        flags.set(AttrFlags::EXCLUDE_GUEST, no_guests && !self.guest);
         flags.set(AttrFlags::EXCLUDE_HOST, self.guest && !self.host);
         flags.set(AttrFlags::PINNED, self.pinned);
         flags.set(AttrFlags::EXCLUDE_IDLE, self.no_idle);
@@ -89,8 +127,10 @@ impl fmt::Display for Modifiers {
             (self.max_precise, 'P'),
             (self.host, 'H'),
             (self.guest, 'G'),
+            (self.sample_read, 'S'),
             (self.pinned, 'D'),
             (self.no_idle, 'I'),
+            (self.weak, 'W'),
             (self.exclusive, 'e'),
         ] {
             if set {
@@ -106,7 +146,7 @@ mod tests {
     use super::*;
 
     fn flags(letters: &str) -> AttrFlags {
-        Modifiers::parse("x", letters).unwrap().flags()
+        Modifiers::parse(letters).unwrap().flags()
     }
 
     #[test]
@@ -114,33 +154,46 @@ mod tests {
         use AttrFlags as F;
         assert_eq!(Modifiers::default().flags(), F::EXCLUDE_GUEST);
         assert_eq!(flags("u"), F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST);
-        assert_eq!(flags("k"), F::EXCLUDE_USER | F::EXCLUDE_HV | F::EXCLUDE_GUEST);
+        assert_eq!(flags("k"), F::EXCLUDE_USER | F::EXCLUDE_HV);
         assert_eq!(flags("uk"), F::EXCLUDE_HV | F::EXCLUDE_GUEST);
         assert_eq!(flags("ukh"), F::EXCLUDE_GUEST);
         assert_eq!(flags("G"), F::EXCLUDE_HOST);
+        assert_eq!(flags("H"), F::EXCLUDE_GUEST);
         assert_eq!(flags("GH"), F::empty());
-        assert_eq!(flags("DIe"), F::PINNED | F::EXCLUDE_IDLE | F::EXCLUSIVE | F::EXCLUDE_GUEST);
+        assert_eq!(flags("uH"), F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST);
+        assert_eq!(flags("DIe"), F::PINNED | F::EXCLUDE_IDLE | F::EXCLUSIVE);
     }
 
     #[test]
     fn precision_is_counted() {
         assert_eq!(flags("p").precise_ip(), 1);
+        assert!(flags("p").contains(AttrFlags::EXCLUDE_GUEST) && !flags("P").contains(AttrFlags::EXCLUDE_GUEST));
         assert_eq!(flags("uppp").precise_ip(), 3);
         assert_eq!(flags("P").precise_ip(), 3);
-        assert!(matches!(Modifiers::parse("x:pppp", "pppp"), Err(SpecError::TooPrecise { .. })));
+        assert_eq!(Modifiers::parse("pppp"), Err((3, Problem::TooPrecise)));
     }
 
     #[test]
-    fn unknown_letters_are_named() {
-        let e = Modifiers::parse("cycles:ux", "ux").unwrap_err();
-        assert_eq!(e.to_string(), "'x' in 'cycles:ux' is no modifier; they are u k h G H p P D I e");
-        assert!(Modifiers::parse("cycles:", "").is_err());
+    fn wrong_letters_are_named() {
+        assert_eq!(Modifiers::parse("ux"), Err((1, Problem::Modifier('x'))));
+        assert_eq!(Modifiers::parse("uku"), Err((2, Problem::RepeatedModifier('u'))));
+        assert_eq!(Modifiers::parse("b"), Err((0, Problem::StatModifier('b'))));
+        assert_eq!(Modifiers::parse(""), Err((0, Problem::NoModifier)));
+    }
+
+    #[test]
+    fn members_have_the_letters_of_their_group_too() {
+        let parse = |letters| Modifiers::parse(letters).unwrap();
+        assert_eq!(parse("u").with_group(parse("kpS"), false).unwrap().to_string(), "ukpS");
+        assert_eq!(parse("p").with_group(parse("D"), false).unwrap().to_string(), "p");
+        assert_eq!(parse("p").with_group(parse("D"), true).unwrap().to_string(), "pD");
+        assert_eq!(parse("pp").with_group(parse("pp"), true), Err(Problem::TooPrecise));
     }
 
     #[test]
     fn letters_print_again() {
-        for letters in ["u", "kpp", "ukhP", "HG", "DIe"] {
-            assert_eq!(Modifiers::parse("x", letters).unwrap().to_string(), letters);
+        for letters in ["u", "kpp", "ukhP", "HG", "DIe", "SW"] {
+            assert_eq!(Modifiers::parse(letters).unwrap().to_string(), letters);
         }
     }
 }

@@ -3,7 +3,7 @@
 use recrep_format::abi::{EventType, hw, sw};
 
 /// Generalized hardware events: `enum perf_hw_id`.
-const HARDWARE: &[(&str, u64)] = &[
+pub(super) const HARDWARE: &[(&str, u64)] = &[
     ("cycles", hw::CPU_CYCLES),
     ("cpu-cycles", hw::CPU_CYCLES),
     ("instructions", hw::INSTRUCTIONS),
@@ -21,7 +21,7 @@ const HARDWARE: &[(&str, u64)] = &[
 ];
 
 /// The kernel's own events: `enum perf_sw_ids`.
-const SOFTWARE: &[(&str, u64)] = &[
+pub(super) const SOFTWARE: &[(&str, u64)] = &[
     ("cpu-clock", sw::CPU_CLOCK),
     ("task-clock", sw::TASK_CLOCK),
     ("page-faults", sw::PAGE_FAULTS),
@@ -69,15 +69,74 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
         .or_else(|| cache(name).map(|config| (EventType::HW_CACHE, config)))
 }
 
-/// The known name that is nearest to a mistyped one, if any is near.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let names = SOFTWARE.iter().chain(HARDWARE).map(|(n, _)| *n);
-    names
-        .map(|known| (strsim::normalized_damerau_levenshtein(known, name), known))
-        .filter(|(likeness, _)| *likeness >= 0.6)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, known)| known)
+/// A kind of event by name, and all its names and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// All its names; perf's own first.
+    pub names: Vec<String>,
+    /// `perf_event_attr.type`.
+    pub kind: EventType,
+    /// `perf_event_attr.config`.
+    pub config: u64,
 }
+
+/// Every generalized event: hardware, software, cache.
+#[must_use]
+pub fn known() -> Vec<Known> {
+    let mut all: Vec<Known> = Vec::new();
+    for (table, kind) in [(HARDWARE, EventType::HARDWARE), (SOFTWARE, EventType::SOFTWARE)] {
+        for (name, config) in table {
+            match all.iter_mut().find(|event| (event.kind, event.config) == (kind, *config)) {
+                Some(event) => event.names.push((*name).to_owned()),
+                None => all.push(Known { names: vec![(*name).to_owned()], kind, config: *config }),
+            }
+        }
+    }
+    all.extend(caches());
+    all
+}
+
+/// The cache events that make sense: nothing writes to instructions, or prefetches into a TLB of them.
+fn caches() -> impl Iterator<Item = Known> {
+    let numbered =
+        |rows: &'static [&'static [&'static str]]| (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)));
+    let all = numbered(CACHES).flat_map(move |cache| numbered(OPS).map(move |op| (cache, op)));
+    let sensible = all.filter(|((cache, _), (op, _))| match cache {
+        1 => *op != 1,
+        4 | 5 => *op == 0,
+        _ => true,
+    });
+    sensible.flat_map(|((cache, cache_name), (op, op_name))| {
+        let name = |result: u64| match result {
+            0 => format!("{cache_name}-{op_name}"),
+            _ => format!("{cache_name}-{}-misses", op_name.trim_end_matches('s').replace("prefetche", "prefetch")),
+        };
+        let known = move |result: u64| Known {
+            names: vec![name(result)],
+            kind: EventType::HW_CACHE,
+            config: cache | op << 8 | result << 16,
+        };
+        [known(0), known(1)]
+    })
+}
+
+/// Every name of a hardware or software event.
+pub(super) fn all<'a>() -> impl Iterator<Item = &'a str> {
+    SOFTWARE.iter().chain(HARDWARE).map(|(name, _)| -> &str { name })
+}
+
+/// `rNNN`: a number that the CPU's PMU knows, in hexadecimal.
+pub(super) fn raw(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix('r')?;
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// The events that perf stat counts itself.
+pub(super) const TOOL: &[&str] = &["duration_time", "user_time", "system_time"];
 
 /// `cache[-op][-result]`: cache, then operation (loads) and result (accesses) in any order, each at most once.
 fn cache(name: &str) -> Option<u64> {
@@ -133,9 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn near_names() {
-        assert_eq!(nearest("page-fault"), Some("page-faults"));
-        assert_eq!(nearest("instuctions"), Some("instructions"));
-        assert_eq!(nearest("sched"), None);
+    fn raw_events_are_hexadecimal() {
+        assert_eq!(raw("r1a8"), Some(0x1a8));
+        assert_eq!(raw("r0x1A8"), Some(0x1a8));
+        assert_eq!(raw("rffffffffffffffff"), Some(u64::MAX));
+        for wrong in ["rxyz", "r", "r10000000000000000", "a8"] {
+            assert_eq!(raw(wrong), None, "{wrong}");
+        }
     }
 }

@@ -1,0 +1,55 @@
+//! What the machine says of its events: PMUs and tracepoints, looked up when a spec first asks for them.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use crate::pmu::{self, Pmu};
+use crate::tracepoint::Tracefs;
+
+/// The machine's PMUs and tracepoints.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    sys: PathBuf,
+    kallsyms: PathBuf,
+    pmus: OnceCell<Vec<Pmu>>,
+    tracefs: OnceCell<Option<Tracefs>>,
+}
+
+impl Facts {
+    /// The facts of a machine with this sysfs and tracefs.
+    #[must_use]
+    pub fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
+        let tracefs = OnceCell::from(tracefs.map(Tracefs::at));
+        Self { sys: sys.to_owned(), kallsyms: "/proc/kallsyms".into(), pmus: OnceCell::new(), tracefs }
+    }
+
+    /// The facts of this machine.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        Self { tracefs: OnceCell::new(), ..Self::new(Path::new("/sys"), None) }
+    }
+
+    /// The PMUs, by name.
+    #[must_use]
+    pub fn pmus(&self) -> &[Pmu] {
+        self.pmus.get_or_init(|| pmu::all(&self.sys))
+    }
+
+    /// The PMUs of the cores, where cores of several kinds each have their own.
+    pub fn hybrid(&self) -> impl Iterator<Item = &Pmu> {
+        let several = self.pmus().iter().filter(|pmu| pmu.core).count() > 1;
+        self.pmus().iter().filter(move |pmu| several && pmu.core)
+    }
+
+    /// The tracefs, where it is mounted.
+    #[must_use]
+    pub fn tracefs(&self) -> Option<&Tracefs> {
+        self.tracefs.get_or_init(|| Tracefs::find(Path::new("/proc/mounts"))).as_ref()
+    }
+
+    /// The kernel's symbols.
+    #[must_use]
+    pub fn kallsyms(&self) -> &Path {
+        &self.kallsyms
+    }
+}

@@ -1,0 +1,240 @@
+//! From the pieces of a list to its events.
+
+use recrep_format::abi::EventType;
+
+use super::error::{Problem, SpecError};
+use super::facts::Facts;
+use super::modifiers::Modifiers;
+use super::names;
+use super::nearest::nearest;
+use super::pmu_event::{self, PMU_TYPE_SHIFT, pmu_use};
+use super::spec::EventSpec;
+use super::terms::{self, Term};
+use super::text::{self, Item, Piece, Written, Wrong};
+use super::{breakpoint, tracepoints};
+use crate::pmu::Pmu;
+
+/// Reads a comma list of event specs.
+///
+/// # Errors
+/// The first spec that cannot be used.
+pub fn parse(list: &str, facts: &Facts) -> Result<Vec<EventSpec>, SpecError> {
+    let mut events = Vec::new();
+    append(&mut events, list, facts)?;
+    Ok(events)
+}
+
+/// Reads a comma list of event specs (one `-e`) and puts them after those of the lists before.
+///
+/// # Errors
+/// The first spec that cannot be used.
+pub fn append(events: &mut Vec<EventSpec>, list: &str, facts: &Facts) -> Result<(), SpecError> {
+    let first = events.len();
+    let number = events.last().map_or(0, |last| last.list + 1);
+    for item in text::split(list).map_err(|(at, problem)| SpecError::new(list, list, at, problem))? {
+        match item {
+            Item::Event(written) => events.extend(event(list, &written, facts)?),
+            Item::Group { members, modifiers } => group(events, list, &members, modifiers, facts)?,
+        }
+    }
+    events.iter_mut().skip(first).for_each(|event| event.list = number);
+    Ok(())
+}
+
+/// The events of a group; where the cores are of several kinds, a group on each.
+fn group(
+    events: &mut Vec<EventSpec>,
+    list: &str,
+    members: &[Written<'_>],
+    modifiers: Option<Piece<'_>>,
+    facts: &Facts,
+) -> Result<(), SpecError> {
+    let shared = modifiers.map(letters).transpose();
+    let shared = shared.map_err(|(at, problem)| SpecError::new(list, list, at, problem))?.unwrap_or_default();
+    let mut parts: Vec<(Option<String>, Vec<EventSpec>)> = Vec::new();
+    for written in members {
+        for event in event(list, written, facts)? {
+            let kind = event.pmu.as_ref().map(|pmu| &pmu.name);
+            let kind = kind.filter(|name| facts.hybrid().any(|pmu| pmu.name == **name)).cloned();
+            // What any core counts goes with the events before it.
+            let part = match &kind {
+                Some(_) => parts.iter_mut().find(|part| part.0 == kind),
+                None => parts.last_mut(),
+            };
+            match part {
+                Some((_, events)) => events.push(event),
+                None => parts.push((kind, vec![event])),
+            }
+        }
+    }
+    for (_, part) in parts {
+        let leader = events.len();
+        for (place, mut event) in part.into_iter().enumerate() {
+            let with = event.modifiers.with_group(shared, place == 0);
+            event.modifiers =
+                with.map_err(|problem| SpecError::new(list, list, modifiers.map_or(0, |m| m.at), problem))?;
+            event.leader = (place > 0).then_some(leader);
+            events.push(event);
+        }
+    }
+    Ok(())
+}
+
+/// The events that one spec stands for.
+fn event(list: &str, written: &Written<'_>, facts: &Facts) -> Result<Vec<EventSpec>, SpecError> {
+    let events = Event { written, facts }.parse();
+    events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
+}
+
+/// One spec in the making.
+struct Event<'a> {
+    written: &'a Written<'a>,
+    facts: &'a Facts,
+}
+
+/// Events without their modifiers, and those.
+type Unmodified<'a> = (Vec<EventSpec>, Option<Piece<'a>>);
+
+impl<'a> Event<'a> {
+    fn parse(&self) -> Result<Vec<EventSpec>, Wrong> {
+        let head = self.written.head;
+        let terms = self.written.terms.map(terms::split).transpose()?;
+        let (mut events, modifiers) = match &terms {
+            _ if head.text.starts_with("mem:") => self.breakpoint(terms.as_deref())?,
+            Some(terms) => (self.with_terms(terms)?, self.tail()),
+            None => self.by_name()?,
+        };
+        let modifiers = modifiers.map(|piece| Ok((piece.at, letters(piece)?))).transpose()?;
+        if let Some((at, modifiers)) = modifiers {
+            // A group's letter: an event that is alone has nothing to be taken out of.
+            if modifiers.weak && self.written.alone {
+                return Err((at, Problem::WeakAlone));
+            }
+            events.iter_mut().for_each(|event| event.modifiers = modifiers);
+        }
+        Ok(events)
+    }
+
+    /// What follows the last slash, with or without a colon.
+    fn tail(&self) -> Option<Piece<'a>> {
+        let tail = self.written.tail;
+        let letters = tail.text.strip_prefix(':').map_or(tail, |_| tail.from(1));
+        (!tail.text.is_empty()).then_some(letters)
+    }
+
+    fn breakpoint(&self, terms: Option<&[Term<'_>]>) -> Result<Unmodified<'a>, Wrong> {
+        let (mut event, modifiers) = breakpoint::parse(self.written.head)?;
+        if let Some(terms) = terms {
+            common(terms, &mut event, "a breakpoint")?;
+        }
+        let tail = self.tail();
+        if let (Some(_), Some(tail)) = (modifiers, tail) {
+            return Err((tail.at, Problem::Stray(tail.text.chars().next().unwrap_or(':'))));
+        }
+        Ok((vec![event], modifiers.or(tail)))
+    }
+
+    /// A name, and its modifiers after a colon.
+    fn by_name(&self) -> Result<Unmodified<'a>, Wrong> {
+        let head = self.written.head;
+        let (name, modifiers) = head.split_once(':').map_or((head, None), |(name, rest)| (name, Some(rest)));
+        if let Some(events) = self.general(name.text).or_else(|| self.of_any_pmu(name)) {
+            return Ok((events, modifiers));
+        }
+        if names::TOOL.contains(&name.text) {
+            return Err((name.at, Problem::Tool(name.text.to_owned())));
+        }
+        match modifiers {
+            // `cycels:u` is a mistyped name with its modifiers; `sched:sched_switch` is not.
+            Some(rest) if !Modifiers::are(rest.text) => {
+                let (event, modifiers) = rest.split_once(':').map_or((rest, None), |(event, m)| (event, Some(m)));
+                Ok((tracepoints::find(self.facts, name, event)?, modifiers))
+            }
+            _ => Err((name.at, Problem::Unknown { name: name.text.to_owned(), near: self.near(name.text) })),
+        }
+    }
+
+    /// A hardware, software, cache or raw event; on each kind of core, where there are several.
+    fn general(&self, name: &str) -> Option<Vec<EventSpec>> {
+        let (kind, config) = names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
+        let cores: Vec<&Pmu> = match kind {
+            EventType::SOFTWARE => Vec::new(),
+            _ => self.facts.hybrid().collect(),
+        };
+        if cores.is_empty() {
+            return Some(vec![EventSpec::numbered(name, kind, config)]);
+        }
+        let on = |pmu: &&Pmu| {
+            let full = format!("{}/{name}/", pmu.name);
+            let event = match kind {
+                EventType::RAW => EventSpec::numbered(&full, EventType(pmu.kind), config),
+                _ => EventSpec::numbered(&full, kind, config | u64::from(pmu.kind) << PMU_TYPE_SHIFT),
+            };
+            EventSpec { pmu: Some(pmu_use(pmu)), ..event }
+        };
+        Some(cores.iter().map(on).collect())
+    }
+
+    /// A named event of whatever PMU has it.
+    fn of_any_pmu(&self, name: Piece<'_>) -> Option<Vec<EventSpec>> {
+        let having = self.facts.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
+        let terms = [Term { key: name.text, value: None, at: name.at }];
+        let event = |pmu: &Pmu| {
+            let full = format!("{}/{}/", pmu.name, name.text);
+            pmu_event::parse(pmu, &full, name.at, &terms, false).ok()
+        };
+        let events: Vec<_> = having.filter_map(event).collect();
+        (!events.is_empty()).then_some(events)
+    }
+
+    /// `pmu/terms/`, or a named event with terms that all events have.
+    fn with_terms(&self, terms: &[Term<'_>]) -> Result<Vec<EventSpec>, Wrong> {
+        let head = self.written.head;
+        if let Some((system, name)) = head.split_once(':') {
+            let mut events = tracepoints::find(self.facts, system, name)?;
+            events.iter_mut().try_for_each(|event| common(terms, event, "a tracepoint"))?;
+            return Ok(events);
+        }
+        let pmus = self.facts.pmus();
+        let hybrid = self.facts.hybrid().next().is_some();
+        let inside = self.written.terms.map_or("", |terms| terms.text);
+        let event = |pmu: &Pmu, name: &str| pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid);
+        if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(head.text)) {
+            return Ok(vec![event(pmu, head.text)?]);
+        }
+        let meant: Vec<_> = pmus.iter().filter(|pmu| pmu.is_meant_by(head.text)).collect();
+        if !meant.is_empty() {
+            return meant.into_iter().map(|pmu| event(pmu, &pmu.name)).collect();
+        }
+        if let Some(mut events) = self.general(head.text) {
+            events.iter_mut().try_for_each(|event| {
+                let event_name = event.name.clone();
+                event.name = format!("{}/{inside}/", event_name.trim_end_matches('/'));
+                common(terms, event, &format!("the event '{}'", head.text))
+            })?;
+            return Ok(events);
+        }
+        let near = nearest(head.text, pmus.iter().map(|pmu| &pmu.name[..]).chain(names::all()));
+        Err((head.at, Problem::UnknownPmu { name: head.text.to_owned(), near }))
+    }
+
+    /// The known name that is nearest: of an event, of a PMU's event, of a group of tracepoints.
+    fn near(&self, name: &str) -> Option<String> {
+        let of_pmus: Vec<_> = self.facts.pmus().iter().flat_map(Pmu::aliases).collect();
+        let all: Vec<&str> = names::all().chain(of_pmus.iter().map(String::as_str)).collect();
+        nearest(name, all)
+    }
+}
+
+/// Takes terms that all events have.
+fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wrong> {
+    terms.iter().try_for_each(|term| match terms::take(term, event)? {
+        true => Ok(()),
+        false => Err(term.unknown(of, &[])),
+    })
+}
+
+/// The modifiers that a piece is.
+fn letters(piece: Piece<'_>) -> Result<Modifiers, Wrong> {
+    Modifiers::parse(piece.text).map_err(|(at, problem)| (piece.at + at, problem))
+}

@@ -1,0 +1,129 @@
+//! Probes on code, through the PMUs that put them there: `uprobe/path=…,func=…/`, `kprobe/func=…,offset=…/`.
+//!
+//! ```text
+//!  PMU      config1                   config2                     config
+//!  uprobe   path of the file          offset in the file          bit 0: at the return; from bit 32: a reference counter
+//!  kprobe   name of the function      offset in the function      bit 0: at the return
+//!  kprobe   0                         address
+//! ```
+
+use std::ffi::CString;
+
+use super::error::Problem;
+use super::spec::{EventSpec, Probe};
+use super::terms::{Term, number};
+use super::text::Wrong;
+use crate::pmu::symbol;
+
+/// The terms of each, beside those in its `format`.
+pub(super) const UPROBE: &[&str] = &["path", "offset", "func", "ret"];
+pub(super) const KPROBE: &[&str] = &["func", "offset", "addr", "ret"];
+
+/// Whether the PMU puts probes somewhere.
+pub(super) fn is_probe(pmu: &str) -> bool {
+    pmu == "uprobe" || pmu == "kprobe"
+}
+
+/// What a probe's own terms say.
+#[derive(Debug, Default)]
+pub(super) struct Draft<'a> {
+    target: Option<Term<'a>>,
+    offset: Option<u64>,
+    symbol: Option<Term<'a>>,
+    at_return: bool,
+    address: Option<u64>,
+}
+
+/// What the attr will point to, and the term that says so.
+type Target<'a> = Option<(Term<'a>, Vec<u8>)>;
+
+impl<'a> Draft<'a> {
+    /// Takes a term; `false`: it is none of a probe's own.
+    pub(super) fn take(&mut self, pmu: &str, term: &Term<'a>) -> Result<bool, Wrong> {
+        match (pmu, term.key) {
+            ("uprobe", "path") | ("kprobe", "func") => {
+                term.text(if pmu == "uprobe" { "FILE" } else { "FUNCTION" })?;
+                self.target = Some(*term);
+            }
+            ("uprobe" | "kprobe", "offset") => self.offset = Some(term.number()?),
+            ("uprobe", "func" | "symbol") => self.symbol = Some(*term),
+            ("uprobe" | "kprobe", "ret") => self.at_return = term.flag()?,
+            ("kprobe", "addr") => self.address = Some(term.number()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Puts it into the event. `at` is where the event begins in the list.
+    pub(super) fn finish(&self, pmu: &str, at: usize, spec: &mut EventSpec) -> Result<(), Wrong> {
+        spec.default_period = Some(1);
+        let (target, place) = if pmu == "uprobe" { self.uprobe(at)? } else { self.kprobe(at)? };
+        spec.config2 = place;
+        spec.config |= u64::from(self.at_return);
+        if let Some((term, text)) = target {
+            let target = CString::new(text).map_err(|_| term.bad_value("a text without zero bytes"))?;
+            spec.probe = Some(Probe { target });
+        }
+        Ok(())
+    }
+
+    fn uprobe(&self, at: usize) -> Result<(Target<'a>, u64), Wrong> {
+        let wrong = |at: usize, why: String| (at, Problem::Probe(why));
+        let path = self.target.ok_or_else(|| {
+            wrong(
+                at,
+                "a uprobe needs a file: uprobe/path=FILE,func=FUNCTION/ or uprobe/path=FILE,offset=NUMBER/".to_owned(),
+            )
+        })?;
+        let file = symbol::file(path.text("FILE")?).map_err(|why| wrong(path.at, why))?;
+        let place = match (self.symbol, self.offset) {
+            (None, Some(offset)) => offset,
+            (Some(term), offset) => {
+                let (name, within) = function(&term)?;
+                let found = symbol::functions(&file, name).map_err(|why| wrong(path.at, why))?;
+                let [function] = found[..] else {
+                    return Err(wrong(term.at, ambiguous(name, &file.display().to_string(), &found)));
+                };
+                function.offset + within + offset.unwrap_or(0)
+            }
+            (None, None) => {
+                let why = "where in the file? func=FUNCTION or offset=NUMBER (of bytes in the file) says so";
+                return Err(wrong(at, why.to_owned()));
+            }
+        };
+        Ok((Some((path, std::os::unix::ffi::OsStringExt::into_vec(file.into_os_string()))), place))
+    }
+
+    fn kprobe(&self, at: usize) -> Result<(Target<'a>, u64), Wrong> {
+        match (self.target, self.address) {
+            (Some(func), None) => Ok((Some((func, func.text("FUNCTION")?.into())), self.offset.unwrap_or(0))),
+            (None, Some(address)) => Ok((None, address + self.offset.unwrap_or(0))),
+            _ => {
+                let why = "a kprobe is at a function or at an address: kprobe/func=NAME/ or kprobe/addr=NUMBER/";
+                Err((at, Problem::Probe(why.to_owned())))
+            }
+        }
+    }
+}
+
+/// `main` or `main+0x10`.
+fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
+    term.text("FUNCTION")?;
+    let text = term.value.unwrap_or("");
+    match text.split_once('+') {
+        None => Ok((text, 0)),
+        Some((name, offset)) => {
+            number(offset).map(|offset| (name, offset)).ok_or_else(|| term.bad_value("FUNCTION or FUNCTION+OFFSET"))
+        }
+    }
+}
+
+fn ambiguous(name: &str, file: &str, found: &[symbol::Function]) -> String {
+    if found.is_empty() {
+        return format!(
+            "{file} has no function '{name}' in its symbol tables; offset=NUMBER says where it is in the file"
+        );
+    }
+    let places: Vec<_> = found.iter().map(|function| format!("{:#x}", function.offset)).collect();
+    format!("{file} has several functions '{name}'; take one by its offset: {}", places.join(", "))
+}

@@ -1,0 +1,302 @@
+//! Lists of events, over machines that are directories.
+
+use std::fs;
+use std::path::Path;
+
+use recrep_format::abi::{BranchSampleType, EventType};
+use tempfile::TempDir;
+
+use super::*;
+use crate::sampling::{Callchain, Rate};
+
+/// Files below a directory of its own.
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+    dir
+}
+
+const DEVICES: &str = "sys/bus/event_source/devices";
+
+/// A machine with the PMUs given, each file as `pmu/file`, and a few tracepoints.
+fn machine(pmus: &[(&str, &str)]) -> TempDir {
+    let paths: Vec<_> = pmus.iter().map(|(path, text)| (format!("{DEVICES}/{path}"), *text)).collect();
+    let mut files: Vec<_> = paths.iter().map(|(path, text)| (&path[..], *text)).collect();
+    files.extend([
+        ("tracing/events/sched/sched_switch/id", "314"),
+        ("tracing/events/sched/sched_wakeup/id", "316"),
+        ("tracing/events/sched/enable", "0"),
+        ("tracing/events/irq/softirq_entry/id", "12"),
+        ("tracing/events/ftrace/function/format", "x"),
+    ]);
+    tree(&files)
+}
+
+const CORE: &[(&str, &str)] = &[
+    ("cpu/type", "4"),
+    ("cpu/format/event", "config:0-7,32-35"),
+    ("cpu/format/umask", "config:8-15"),
+    ("cpu/format/inv", "config:23"),
+    ("cpu/format/ldlat", "config1:0-15"),
+    ("cpu/events/cpu-cycles", "event=0x3c"),
+    ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
+    ("cpu/events/param", "event=0x1,umask=?"),
+    ("uncore_imc_0/type", "20"),
+    ("uncore_imc_0/cpumask", "0"),
+    ("uncore_imc_0/format/event", "config:0-7"),
+    ("uncore_imc_0/events/cas", "event=0x4"),
+    ("uncore_imc_0/events/cas.scale", "6.1e-5"),
+    ("uncore_imc_0/events/cas.unit", "MiB"),
+    ("uncore_imc_1/type", "21"),
+    ("uncore_imc_1/cpumask", "0,8"),
+    ("uncore_imc_1/format/event", "config:0-7"),
+    ("uncore_imc_1/events/cas", "event=0x4"),
+    ("intel_pt/type", "8"),
+    ("intel_pt/nr_addr_filters", "2"),
+    ("intel_pt/format/pt", "config:0"),
+    ("intel_pt/format/tsc", "config:10"),
+    ("intel_pt/format/branch", "config:13"),
+    ("cs_etm/type", "9"),
+    ("cs_etm/sinks/tmc_etr0", "0x1b2c"),
+    ("uprobe/type", "7"),
+    ("uprobe/format/retprobe", "config:0"),
+];
+
+const HYBRID: &[(&str, &str)] = &[
+    ("cpu_core/type", "4"),
+    ("cpu_core/cpus", "0-7"),
+    ("cpu_core/format/event", "config:0-7"),
+    ("cpu_atom/type", "10"),
+    ("cpu_atom/cpus", "8-15"),
+    ("cpu_atom/format/event", "config:0-7"),
+];
+
+fn on(pmus: &[(&str, &str)], list: &str) -> Result<Vec<EventSpec>, String> {
+    let dir = machine(pmus);
+    let facts = Facts::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+    parse(list, &facts).map_err(|error| error.to_string())
+}
+
+fn all(list: &str) -> Vec<EventSpec> {
+    on(CORE, list).unwrap_or_else(|why| panic!("{why}"))
+}
+
+#[track_caller]
+fn one(list: &str) -> EventSpec {
+    let mut all = all(list);
+    assert_eq!(all.len(), 1, "{list}");
+    all.remove(0)
+}
+
+fn refusal(list: &str) -> String {
+    on(CORE, list).unwrap_err()
+}
+
+#[test]
+fn names_and_their_aliases() {
+    for (name, kind, config) in [
+        ("cycles", EventType::HARDWARE, 0),
+        ("cpu-cycles", EventType::HARDWARE, 0),
+        ("branches", EventType::HARDWARE, 4),
+        ("cpu-clock", EventType::SOFTWARE, 0),
+        ("faults", EventType::SOFTWARE, 2),
+        ("cs", EventType::SOFTWARE, 3),
+        ("cgroup-switches", EventType::SOFTWARE, 11),
+        ("L1-dcache-load-misses", EventType::HW_CACHE, 0x10000),
+        ("dTLB-prefetch-misses", EventType::HW_CACHE, 0x10203),
+        ("r1a8", EventType::RAW, 0x1a8),
+    ] {
+        let spec = one(name);
+        assert_eq!((spec.kind, spec.config, spec.name.as_str()), (kind, config, name));
+    }
+}
+
+#[test]
+fn every_known_name_is_an_event() {
+    for event in known() {
+        for name in &event.names {
+            let spec = one(name);
+            assert_eq!((spec.kind, spec.config), (event.kind, event.config), "{name}");
+        }
+    }
+}
+
+#[test]
+fn lists_and_groups() {
+    let events = all("page-faults,{cpu-clock:u,cs}:S,{faults,cs:k}:W");
+    let shown: Vec<_> = events.iter().map(|e| (e.name.as_str(), e.modifiers.to_string(), e.leader)).collect();
+    assert_eq!(
+        shown,
+        [
+            ("page-faults", String::new(), None),
+            ("cpu-clock", "uS".to_owned(), None),
+            ("cs", "S".to_owned(), Some(1)),
+            ("faults", "W".to_owned(), None),
+            ("cs", "kW".to_owned(), Some(3)),
+        ]
+    );
+    let mut events = all("cs");
+    let dir = machine(CORE);
+    append(&mut events, "{faults,cs}", &Facts::new(dir.path(), None)).unwrap();
+    assert_eq!(events.iter().map(|e| (e.list, e.leader)).collect::<Vec<_>>(), [(0, None), (1, None), (1, Some(1))]);
+}
+
+#[test]
+fn terms_of_a_pmu() {
+    let spec = one("cpu/event=0x1a8,umask=0x2,inv,ldlat=7,name=mine/pp");
+    assert_eq!((spec.kind, spec.config, spec.config1), (EventType(4), 1 << 32 | 1 << 23 | 0x2a8, 7));
+    assert_eq!((spec.name.as_str(), spec.suffix().as_str(), spec.modifiers.precise), ("mine", "", 2));
+    let spec = one("cpu/event=0x3c/u");
+    assert_eq!((spec.name.as_str(), spec.suffix().as_str()), ("cpu/event=0x3c/", "u"));
+    assert_eq!(one("cpu/config=0x10,umask=1,config3=5/").config, 0x110);
+    let alias = one("cpu/mem-loads,ldlat=30/P");
+    assert_eq!((alias.config, alias.config1), (0x1cd, 31));
+    assert_eq!(one("cpu/param,umask=0x9/").config, 0x901);
+    assert_eq!((one("mem-loads").config, one("mem-loads").kind), (0x1cd, EventType(4)));
+    let known = one("cpu/instructions/");
+    assert_eq!((known.kind, known.config), (EventType::HARDWARE, 1));
+    assert_eq!((one("cpu/r1a8/").kind, one("cpu/r1a8/").config), (EventType(4), 0x1a8));
+}
+
+#[test]
+fn pmus_beside_the_cores() {
+    let events = all("uncore_imc/cas/");
+    assert_eq!(events.iter().map(|e| e.kind.0).collect::<Vec<_>>(), [20, 21]);
+    assert_eq!(events[0].unit.as_deref(), Some("MiB"));
+    assert_eq!(events[0].scale.as_deref(), Some("6.1e-5"));
+    assert_eq!(events[1].pmu.as_ref().unwrap().cpus, Some(vec![0, 8]));
+    assert!(events[1].pmu.as_ref().unwrap().uncore);
+    assert_eq!(all("imc*/event=4/").len(), 2);
+    let pt = one("intel_pt//u");
+    assert_eq!((pt.config, pt.pmu.as_ref().unwrap().has_aux), (1 | 1 << 10 | 1 << 13, true));
+    assert_eq!(one("intel_pt/tsc=0/").config, 1 | 1 << 13);
+    assert_eq!(one("cs_etm/@tmc_etr0/u").config2, 0x1b2c);
+    assert!(refusal("cs_etm/@tmc_etr1/").contains("did you mean '@tmc_etr0'?"));
+}
+
+#[test]
+fn cores_of_several_kinds() {
+    let events = on(HYBRID, "{cycles,instructions,cs}:S,r3c").unwrap();
+    let shown: Vec<_> = events.iter().map(|e| (e.name.as_str(), e.config, e.leader)).collect();
+    assert_eq!(
+        shown,
+        [
+            ("cpu_atom/cycles/", 10 << 32, None),
+            ("cpu_atom/instructions/", 10 << 32 | 1, Some(0)),
+            ("cpu_core/cycles/", 4 << 32, None),
+            ("cpu_core/instructions/", 4 << 32 | 1, Some(2)),
+            ("cs", 3, Some(2)),
+            ("cpu_atom/r3c/", 0x3c, None),
+            ("cpu_core/r3c/", 0x3c, None),
+        ]
+    );
+    assert_eq!((events[5].kind, events[6].kind), (EventType(10), EventType(4)));
+    assert_eq!(events[0].pmu.as_ref().unwrap().cpus, Some((8..16).collect()));
+    assert_eq!(on(HYBRID, "cpu_atom/cycles/").unwrap()[0].config, 10 << 32);
+}
+
+#[test]
+fn terms_that_all_events_have() {
+    let spec = one("cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/u");
+    assert_eq!(
+        (spec.name.as_str(), spec.kind),
+        ("cpu-clock/period=1000,call-graph=dwarf,stack-size=1000,no-inherit,max-stack=5,time=0/", EventType::SOFTWARE)
+    );
+    let terms = &spec.terms;
+    assert_eq!(
+        (terms.rate, terms.inherit, terms.max_stack, terms.time),
+        (Some(Rate::Period(1000)), Some(false), Some(5), Some(false))
+    );
+    assert_eq!(terms.callchain, Some(Some(Callchain::Dwarf { stack_size: 1000 })));
+    let terms =
+        one("cpu/event=1,freq=99,branch_type=any_call,overwrite,aux-output,aux-sample-size=64,call-graph=no/").terms;
+    assert_eq!((terms.rate, terms.branches), (Some(Rate::Hz(99)), Some(BranchSampleType::ANY_CALL)));
+    assert_eq!((terms.overwrite, terms.aux_output, terms.aux_sample_size), (Some(true), true, Some(64)));
+    assert_eq!(terms.callchain, Some(None));
+    assert_eq!(one("sched:sched_switch/name=x/").name, "x");
+    assert_eq!(one("sched:sched_switch/name=x/").tracepoint.as_deref(), Some("sched:sched_switch"));
+    assert_eq!(one("mem:0x10/8:w/name=y/u").modifiers.to_string(), "u");
+}
+
+#[test]
+fn tracepoints_and_patterns_of_them() {
+    let spec = one("sched:sched_switch:u");
+    assert_eq!((spec.kind, spec.config, spec.raw, spec.default_period), (EventType::TRACEPOINT, 314, true, Some(1)));
+    assert_eq!((spec.name.as_str(), spec.suffix().as_str()), ("sched:sched_switch", "u"));
+    let names = |list| all(list).into_iter().map(|e| e.name).collect::<Vec<_>>();
+    assert_eq!(names("sched:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
+    assert_eq!(names("*:s*_[es]*"), ["irq:softirq_entry", "sched:sched_switch"]);
+    assert_eq!(names("*:*").len(), 3);
+    assert!(
+        refusal("sched:sched_swich")
+            .ends_with("there is no tracepoint 'sched:sched_swich'; did you mean 'sched:sched_switch'?")
+    );
+    assert!(refusal("shced:sched_switch").contains("did you mean 'sched:sched_switch'?"));
+    let dir = machine(&[]);
+    let none = Facts::new(dir.path(), Some(dir.path().join("none")));
+    assert!(parse("a:bcd", &none).unwrap_err().to_string().contains("no tracepoint"));
+    let unmounted = parse("sched:sched_switch", &Facts::new(dir.path(), None)).unwrap_err().to_string();
+    assert!(unmounted.contains("mount -t tracefs"), "{unmounted}");
+}
+
+#[test]
+fn probes_on_functions() {
+    let me = std::env::current_exe().unwrap().canonicalize().unwrap();
+    let path = me.to_str().unwrap();
+    let main = crate::pmu::symbol::functions(Path::new(path), "main").unwrap()[0].offset;
+    let spec = one(&format!("uprobe/path={path},func=main,ret/"));
+    assert_eq!((spec.kind, spec.config, spec.config1, spec.config2), (EventType(7), 1, 0, main));
+    assert_eq!(spec.probe.unwrap().target.to_str().unwrap(), path);
+    assert_eq!(one(&format!("uprobe/path={path},func=main+0x4/u")).config2, main + 4);
+    assert_eq!(one(&format!("uprobe/path={path},offset=0x99/")).config2, 0x99);
+    assert_eq!(one(&format!("uprobe/path={path},offset=1,retprobe/")).config, 1);
+    assert!(refusal(&format!("uprobe/path={path}/")).contains("where in the file?"));
+    assert!(refusal(&format!("uprobe/path={path},func=nope/")).contains("no function 'nope'"));
+    assert!(refusal("uprobe/path=/nonexistent/x,func=main/").contains("/nonexistent/x: No such file"));
+    assert!(refusal("uprobe/func=main/").contains("needs a file"));
+}
+
+#[test]
+fn what_is_wrong_and_where() {
+    for (list, says) in [
+        ("cpuclock", "event 'cpuclock': there is no event 'cpuclock'; did you mean 'cpu-clock'?"),
+        ("cycels:u", "event 'cycels:u': there is no event 'cycels'; did you mean 'cycles'?"),
+        ("cs,cycles:uu", "event 'cycles:uu', character 12 of 'cs,cycles:uu': the modifier 'u' is there twice"),
+        ("zzzzqq", "event 'zzzzqq': there is no event 'zzzzqq'"),
+        ("cycles,", "event 'cycles,', character 8: an event name is missing"),
+        (
+            "cycles:",
+            "event 'cycles:', character 8: modifiers are missing after the colon; they are u k h G H p P S D I W e",
+        ),
+        ("{cs,faults", "event '{cs,faults': the closing '}' is missing"),
+        (
+            "cpu/event=0x1000/",
+            "event 'cpu/event=0x1000/', character 5: 0x1000 does not fit the term 'event', whose largest value is 0xfff",
+        ),
+        ("cpu/umask/", "event 'cpu/umask/', character 5: the term 'umask' needs a value: umask=NUMBER"),
+        (
+            "duration_time",
+            "event 'duration_time': 'duration_time' is counted by perf stat itself; the kernel takes no samples of it",
+        ),
+        ("cs:W", "event 'cs:W', character 4: the modifier 'W' is for groups: {a,b}:W"),
+        (
+            "cpu/percore/",
+            "event 'cpu/percore/', character 5: the term 'percore' is for perf stat and means nothing to a recording",
+        ),
+        (
+            "cpu/nr=4/",
+            "event 'cpu/nr=4/', character 5: the term 'nr' is for perf trace and means nothing to a recording",
+        ),
+    ] {
+        assert_eq!(refusal(list), says);
+    }
+    let unknown = refusal("cpu/evnt=1/");
+    assert!(unknown.contains("'evnt' is no term of PMU 'cpu', whose terms are config"), "{unknown}");
+    assert!(unknown.ends_with("did you mean 'event'?"), "{unknown}");
+    assert!(refusal("cpuu/event=1/").contains("no PMU 'cpuu' (rec list pmu shows those it has); did you mean 'cpu'?"));
+    assert!(refusal("cs/evnt=1/").contains("no term of the event 'cs'"));
+}

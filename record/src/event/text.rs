@@ -1,0 +1,265 @@
+//! A list of event specs in its parts, before anyone asks what they mean.
+//!
+//! ```text
+//!  faults,{cycles:u,cpu/event=0x3c/k}:S,mem:0x10/4:w
+//!  head    head              mods    group's
+//!                   head terms    mods  head: the slash before a digit is part of a breakpoint
+//! ```
+//!
+//! The terms of probes hold paths, so their end is not the next slash (see [`close`]).
+
+use super::error::Problem;
+
+/// What is wrong, and at which byte of the list.
+pub(super) type Wrong = (usize, Problem);
+
+/// A part of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    /// The text.
+    pub(super) text: &'a str,
+    /// The byte of the list that it begins at.
+    pub(super) at: usize,
+}
+
+impl<'a> Piece<'a> {
+    /// From byte `from` to byte `to`; empty where it has none.
+    fn part(self, from: usize, to: usize) -> Self {
+        Self { text: self.text.get(from..to).unwrap_or(""), at: self.at + from }
+    }
+
+    pub(super) fn from(self, from: usize) -> Self {
+        self.part(from, self.text.len())
+    }
+
+    fn trim(self) -> Self {
+        let start = self.text.len() - self.text.trim_start().len();
+        Self { text: self.text.trim(), at: self.at + start }
+    }
+
+    /// What is before and after the first separator, if there is one.
+    pub(super) fn split_once(self, separator: char) -> Option<(Self, Self)> {
+        let at = self.text.find(separator)?;
+        Some((self.part(0, at), self.from(at + separator.len_utf8())))
+    }
+
+    /// The parts between separators that are not within quotes.
+    pub(super) fn split(self, separator: u8) -> Vec<Self> {
+        let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+        for (at, byte) in self.text.bytes().enumerate() {
+            if quote == Some(byte) {
+                quote = None;
+            } else if quote.is_none() && (byte == b'\'' || byte == b'"') {
+                quote = Some(byte);
+            } else if quote.is_none() && byte == separator {
+                parts.push(self.part(start, at));
+                start = at + 1;
+            }
+        }
+        parts.push(self.from(start));
+        parts
+    }
+}
+
+/// One event, as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written<'a> {
+    /// All of it.
+    pub(super) whole: Piece<'a>,
+    /// What is before the terms; all of it, where there are none: with the modifiers then.
+    pub(super) head: Piece<'a>,
+    /// What is between the slashes.
+    pub(super) terms: Option<Piece<'a>>,
+    /// The modifiers after the last slash.
+    pub(super) tail: Piece<'a>,
+    /// Whether it is in no group.
+    pub(super) alone: bool,
+}
+
+/// A part of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Item<'a> {
+    /// An event.
+    Event(Written<'a>),
+    /// Events that are on the PMU together, the first of them leading.
+    Group {
+        /// The events.
+        members: Vec<Written<'a>>,
+        /// The modifiers for all of them.
+        modifiers: Option<Piece<'a>>,
+    },
+}
+
+/// The parts of a list.
+pub(super) fn split(list: &str) -> Result<Vec<Item<'_>>, Wrong> {
+    let all = Piece { text: list, at: 0 };
+    let (mut items, mut at) = (Vec::new(), 0);
+    loop {
+        let (item, end) = match list.get(at..).map(str::trim_start) {
+            Some(rest) if rest.starts_with('{') => group(all, list.len() - rest.len())?,
+            _ => event(all, at).map(|(event, end)| (Item::Event(event), end))?,
+        };
+        items.push(item);
+        match list.as_bytes().get(end) {
+            None => return Ok(items),
+            Some(b',') => at = end + 1,
+            Some(_) => return Err(stray(all, end)),
+        }
+    }
+}
+
+/// The group whose brace is at this byte, and where it ends.
+fn group(all: Piece<'_>, open: usize) -> Result<(Item<'_>, usize), Wrong> {
+    let (mut members, mut at) = (Vec::new(), open + 1);
+    let close = loop {
+        let (member, end) = event(all, at)?;
+        members.push(Written { alone: false, ..member });
+        match all.text.as_bytes().get(end) {
+            Some(b',') => at = end + 1,
+            Some(b'}') => break end,
+            Some(_) => return Err(stray(all, end)),
+            None => return Err((open, Problem::Unclosed('}'))),
+        }
+    };
+    let after = all.from(close + 1);
+    let end = close + 1 + after.text.find(',').unwrap_or(after.text.len());
+    let rest = all.part(close + 1, end).trim();
+    let modifiers = match rest.text.strip_prefix(':') {
+        Some(_) => Some(rest.from(1)),
+        None if rest.text.is_empty() => None,
+        None => return Err(stray(all, rest.at)),
+    };
+    Ok((Item::Group { members, modifiers }, end))
+}
+
+fn stray(all: Piece<'_>, at: usize) -> Wrong {
+    (at, Problem::Stray(all.from(at).text.chars().next().unwrap_or(' ')))
+}
+
+/// The event that begins at this byte, and where it ends.
+fn event(all: Piece<'_>, start: usize) -> Result<(Written<'_>, usize), Wrong> {
+    const ENDS: [char; 3] = [',', '{', '}'];
+    let rest = all.from(start);
+    let is_breakpoint = rest.text.trim_start().starts_with("mem:");
+    let is_length = |at: usize| is_breakpoint && rest.from(at + 1).text.starts_with(|c: char| c.is_ascii_digit());
+    let slash = |(at, c): &(usize, char)| *c == '/' && !is_length(*at);
+    let found = rest.text.char_indices().find(|found| ENDS.contains(&found.1) || slash(found));
+    let (head, terms, tail, end) = match found {
+        Some((open, '/')) => {
+            let head = rest.part(0, open).trim();
+            let inside = rest.from(open + 1);
+            let close = close(head.text, inside.text).ok_or((rest.at + open, Problem::Unclosed('/')))?;
+            let after = inside.from(close + 1);
+            let length = after.text.find(ENDS).unwrap_or(after.text.len());
+            let tail = after.part(0, length).trim();
+            (head, Some(inside.part(0, close)), tail, after.at + length)
+        }
+        _ => {
+            let length = found.map_or(rest.text.len(), |(at, _)| at);
+            (rest.part(0, length).trim(), None, rest.from(length), rest.at + length)
+        }
+    };
+    if head.text.is_empty() {
+        return Err((head.at, Problem::Empty));
+    }
+    let whole = all.part(head.at, end).trim();
+    Ok((Written { whole, head, terms, tail, alone: true }, end))
+}
+
+/// The byte of the slash that closes the terms of an event.
+///
+/// That is the first one outside quotes; but among the terms of a probe, where paths are, one that nothing but modifiers
+/// follows up to the event's end, and that is not followed by another term: `uprobe/path=/bin/k,offset=0x10/` goes on
+/// after `/k,`, as no event is called `offset=…`.
+fn close(head: &str, inside: &str) -> Option<usize> {
+    let mut quote = None;
+    let slashes = inside.char_indices().filter_map(|(at, c)| match (quote, c) {
+        (Some(open), c) => {
+            quote = if c == open { None } else { Some(open) };
+            None
+        }
+        (None, '\'' | '"') => {
+            quote = Some(c);
+            None
+        }
+        (None, c) => (c == '/').then_some(at),
+    });
+    if !matches!(head, "uprobe" | "kprobe") {
+        return { slashes }.next();
+    }
+    { slashes }.find(|at| {
+        let after = inside.get(at + 1..).unwrap_or("");
+        let length = after.find(|c: char| !c.is_ascii_alphabetic() && c != ':').unwrap_or(after.len());
+        let (letters, next) = after.split_at(length);
+        let letters = letters.trim_start_matches(':');
+        let ends = match next.chars().next() {
+            None | Some('}') => true,
+            Some(',') => !begins_with_term(next.get(1..).unwrap_or("")),
+            Some(_) => false,
+        };
+        ends && (letters.is_empty() || super::modifiers::Modifiers::are(letters))
+    })
+}
+
+fn begins_with_term(text: &str) -> bool {
+    let word = text.split([',', '/', '}']).next().unwrap_or("").trim();
+    word.contains('=') || matches!(word, "ret" | "retprobe" | "inherit" | "no-inherit" | "overwrite" | "no-overwrite")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each event as `head|terms|tail`, groups in braces.
+    fn shown(list: &str) -> String {
+        let event = |e: &Written<'_>| match e.terms {
+            Some(terms) => format!("{}|{}|{}", e.head.text, terms.text, e.tail.text),
+            None => e.head.text.to_owned(),
+        };
+        let item = |item: &Item<'_>| match item {
+            Item::Event(e) => event(e),
+            Item::Group { members, modifiers } => {
+                let members: Vec<_> = members.iter().map(event).collect();
+                format!("{{{}}}{}", members.join(" "), modifiers.map_or("", |m| m.text))
+            }
+        };
+        split(list).unwrap().iter().map(item).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn lists_groups_and_terms() {
+        assert_eq!(shown("a,b:u"), "a b:u");
+        assert_eq!(shown(" a , b "), "a b");
+        assert_eq!(shown("{a,b:u}:S,c"), "{a b:u}S c");
+        assert_eq!(shown("x,{a}"), "x {a}");
+        assert_eq!(shown("cpu/event=0x3c,umask=1/u,b"), "cpu|event=0x3c,umask=1|u b");
+        assert_eq!(shown("{cpu/a,b=1/,cpu/c/p}:u"), "{cpu|a,b=1| cpu|c|p}u");
+        assert_eq!(shown("intel_pt//u"), "intel_pt||u");
+        assert_eq!(shown("cpu/name='a,b/c'/"), "cpu|name='a,b/c'|");
+        assert_eq!(shown("mem:0x10/4:rw:u,b"), "mem:0x10/4:rw:u b");
+        assert_eq!(shown("mem:0x10/4:rw/name=x/u"), "mem:0x10/4:rw|name=x|u");
+        assert_eq!(shown("a:b/inherit/u"), "a:b|inherit|u");
+    }
+
+    #[test]
+    fn probes_have_paths() {
+        assert_eq!(shown("uprobe/path=/bin/x,offset=0x1/"), "uprobe|path=/bin/x,offset=0x1|");
+        assert_eq!(shown("uprobe/path=/bin/k,offset=0x1/,a"), "uprobe|path=/bin/k,offset=0x1| a");
+        assert_eq!(shown("uprobe/offset=0x1,path=/bin/k/u,a"), "uprobe|offset=0x1,path=/bin/k|u a");
+        assert_eq!(shown("uprobe/path=/bin/u,retprobe,func=m/"), "uprobe|path=/bin/u,retprobe,func=m|");
+        assert_eq!(shown("{uprobe/path=/b/x,func=m/,b}"), "{uprobe|path=/b/x,func=m| b}");
+        assert_eq!(shown("uprobe/path='/b/u,v/',func=m/"), "uprobe|path='/b/u,v/',func=m|");
+    }
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let wrong = |list| split(list).unwrap_err();
+        assert_eq!(wrong(""), (0, Problem::Empty));
+        assert_eq!(wrong("a,"), (2, Problem::Empty));
+        assert_eq!(wrong("{}"), (1, Problem::Empty));
+        assert_eq!(wrong("a,{b,c"), (2, Problem::Unclosed('}')));
+        assert_eq!(wrong("{b}u"), (3, Problem::Stray('u')));
+        assert_eq!(wrong("a}"), (1, Problem::Stray('}')));
+        assert_eq!(wrong("cpu/a"), (3, Problem::Unclosed('/')));
+    }
+}
