@@ -30,7 +30,7 @@ fn usage_errors_are_2_and_name_what_is_wrong() {
         (&["--call-graph", "backwards", "--", "true"], "backwards"),
         (&["--switch-output=1X", "--", "true"], "--switch-output"),
         (&["-e", "no-such-event", "--", "true"], "no-such-event"),
-        (&["-e", "sched:sched_switch", "--", "true"], "a tracepoint"),
+        (&["-e", "no_such:tracepoint", "--", "true"], "tracepoint"),
         (&["-a", "-p", "1"], "cannot be used with"),
         (&["-F", "0", "--", "true"], "-F"),
         (&[], "nothing to record"),

@@ -172,7 +172,7 @@ fn filters_are_set_on_every_counter() {
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].filter = Some("prio < 5".to_owned());
     let messages = Messages::stderr(Verbosity::Quiet);
-    let open = |plan| open(&kernel, plan, &[Some(1)], (&config.target, &machine), &messages);
+    let open = |plan: &crate::plan::Plan| open(&kernel, plan, &[Some(1)], (&config.target, &machine), &messages);
     open(&plan).unwrap();
     let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
     let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use recrep_format::bytes::Encoder;
@@ -72,15 +72,34 @@ pub(super) fn tracing_data<'a>(
 }
 
 fn put_file(e: &mut Encoder, path: &Path) -> Result<(), String> {
-    let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
+    let bytes = read(path).map_err(|error| unreadable(path, &error))?;
     e.u64(bytes.len() as u64);
     e.bytes(&bytes);
     Ok(())
 }
 
+/// Reads a file in pieces as large as they come: `header_page` and `header_event` are told to the first read only, however
+/// little that takes (`show_header_file` in `kernel/trace/trace_events.c`).
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    const PIECE: usize = 64 << 10;
+    let mut file = fs::File::open(path)?;
+    let (mut bytes, mut length) = (Vec::new(), 0);
+    loop {
+        bytes.resize(length + PIECE, 0);
+        match file.read(bytes.get_mut(length..).unwrap_or_default()) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
 /// A file that a kernel may not have.
 fn optional(path: &Path) -> Result<Vec<u8>, String> {
-    match fs::read(path) {
+    match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         read => read.map_err(|error| unreadable(path, &error)),
     }
