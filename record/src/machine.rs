@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::registers::Arch;
 use crate::target;
+use crate::tracepoint::Tracefs;
 
 /// What the kernel allows and has. As JSON (`--dry-run --machine FILE`) each fact has its field's name; those left out are
 /// [`Machine::default`]'s.
@@ -32,7 +33,7 @@ pub struct Machine {
     pub sve: bool,
     /// Where sysfs is: the PMUs are below.
     pub sysfs: PathBuf,
-    /// Where tracefs is, if it is known: the tracepoints are below.
+    /// Where tracefs is, if it is mounted: the tracepoints are below.
     pub tracefs: Option<PathBuf>,
 }
 
@@ -75,6 +76,7 @@ impl Machine {
             mlock_kb: sysctl("perf_event_mlock_kb").and_then(|n| u64::try_from(n).ok()).unwrap_or(516),
             privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
+            tracefs: Tracefs::find(Path::new("/proc/mounts")).map(|tracefs| tracefs.root().to_owned()),
             ..Self::default()
         })
     }

@@ -71,7 +71,8 @@ impl<K: Kernel> Recording<'_, K> {
         let entries = self.entries();
         let Some(first) = entries.first() else { return Err(Error::Failed("no event was opened".to_owned())) };
         let mut drain = Drain::new(Tally::new(&first.attr));
-        let tracing = tracepoint::formats(&self.counters.tracepoints(), self.machine.page_size)?;
+        let tracing =
+            tracepoint::formats(&self.counters.tracepoints(), self.machine.tracefs.as_deref(), self.machine.page_size)?;
         let features = features::at_start(self.config, self.machine, self.counters, tracing.as_deref());
         let mut output = Output::create(&self.config.output, &entries, &features)?;
         let image = self.synthesize(&mut output, &mut drain, tasks, workload.as_deref())?;

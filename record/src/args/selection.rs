@@ -4,9 +4,8 @@
 //! order, and a single name to all events before it.
 
 use clap::ArgMatches;
-use recrep_format::abi::EventType;
 
-use crate::event::{self, EventSpec};
+use crate::event::{self, EventSpec, Facts};
 use crate::machine::Machine;
 
 /// What of the command line is about events, in its order.
@@ -19,12 +18,13 @@ enum Word {
 
 /// The events, and the cgroup of each.
 pub(super) fn read(matches: &ArgMatches, machine: &Machine) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
+    let facts = Facts::new(&machine.sysfs, machine.tracefs.clone());
     let mut selection = Selection::default();
     for word in in_order(matches) {
         match word {
-            Word::List(list) => selection.add(&list, machine)?,
-            Word::Filter(filter) => selection.filter(&filter)?,
-            Word::ExcludeSelf => selection.exclude_self(std::process::id())?,
+            Word::List(list) => event::append(&mut selection.events, &list, &facts).map_err(|e| e.to_string())?,
+            Word::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &facts)?,
+            Word::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,
             Word::Cgroups(names) => selection.cgroups(&names)?,
         }
     }
@@ -59,54 +59,9 @@ struct Selection {
     cgroups: Vec<Option<String>>,
     /// How many names of cgroups there were, empty ones too.
     names: usize,
-    /// Where the events of the last list begin.
-    last: usize,
 }
 
 impl Selection {
-    fn add(&mut self, list: &str, _machine: &Machine) -> Result<(), String> {
-        self.last = self.events.len();
-        let mut events = event::parse_list(list).map_err(|e| e.to_string())?;
-        for event in &mut events {
-            event.leader = event.leader.map(|leader| leader + self.last);
-        }
-        self.events.append(&mut events);
-        Ok(())
-    }
-
-    fn last_list(&mut self) -> &mut [EventSpec] {
-        self.events.get_mut(self.last..).unwrap_or_default()
-    }
-
-    fn filter(&mut self, filter: &str) -> Result<(), String> {
-        if self.events.is_empty() {
-            return Err("--filter is about the events before it; name them first (-e)".to_owned());
-        }
-        for event in self.last_list() {
-            let has_aux = event.pmu.as_ref().is_some_and(|pmu| pmu.has_aux);
-            if event.kind != EventType::TRACEPOINT && !has_aux {
-                return Err(format!(
-                    "--filter: '{}' is neither a tracepoint nor an event with an AUX area, so the kernel cannot filter it; \
-                     give tracepoints a -e of their own, and filter other samples when they are reported",
-                    event.name
-                ));
-            }
-            event.filter = Some(match event.filter.take() {
-                Some(before) if has_aux => format!("{before},{filter}"),
-                Some(before) => format!("({before}) && ({filter})"),
-                None => filter.to_owned(),
-            });
-        }
-        Ok(())
-    }
-
-    fn exclude_self(&mut self, pid: u32) -> Result<(), String> {
-        if self.events.is_empty() || self.last_list().iter().any(|event| event.kind != EventType::TRACEPOINT) {
-            return Err("--exclude-perf is a filter of the tracepoints before it; name them first (-e)".to_owned());
-        }
-        self.filter(&format!("common_pid != {pid}"))
-    }
-
     fn cgroups(&mut self, names: &str) -> Result<(), String> {
         if self.events.is_empty() {
             return Err("-G: the cgroup is for the events before it; name them first (-e)".to_owned());

@@ -167,7 +167,7 @@ fn losses_are_told_by_counter() {
 #[test]
 fn filters_are_set_on_every_counter() {
     let kernel = FakeKernel::default();
-    let machine = Machine { page_size: 4096, online: vec![0, 1], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let machine = Machine { online: vec![0, 1], ..Machine::default() };
     let config = crate::args::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].filter = Some("prio < 5".to_owned());
@@ -186,7 +186,7 @@ fn filters_are_set_on_every_counter() {
 #[test]
 fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
     let kernel = FakeKernel::default();
-    let machine = Machine { page_size: 4096, online: vec![0], paranoid: 2, max_rate: 100_000, mlock_kb: 516 };
+    let machine = Machine { online: vec![0], ..Machine::default() };
     let config = crate::args::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });

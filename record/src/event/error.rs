@@ -102,6 +102,14 @@ pub enum Problem {
         /// What kind of value there must be.
         wanted: String,
     },
+    /// A value that makes no sense for the term.
+    #[error("the term '{term}': {why}")]
+    Refused {
+        /// The term.
+        term: String,
+        /// What of it makes no sense.
+        why: String,
+    },
     /// A value with more bits than the PMU has for it.
     #[error("{value:#x} does not fit the term '{term}', whose largest value is {most:#x}")]
     TooLarge {

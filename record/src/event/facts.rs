@@ -12,21 +12,15 @@ pub struct Facts {
     sys: PathBuf,
     kallsyms: PathBuf,
     pmus: OnceCell<Vec<Pmu>>,
-    tracefs: OnceCell<Option<Tracefs>>,
+    tracefs: Option<Tracefs>,
 }
 
 impl Facts {
-    /// The facts of a machine with this sysfs and tracefs.
+    /// The facts of a machine with this sysfs and, if it is mounted, this tracefs.
     #[must_use]
     pub fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
-        let tracefs = OnceCell::from(tracefs.map(Tracefs::at));
-        Self { sys: sys.to_owned(), kallsyms: "/proc/kallsyms".into(), pmus: OnceCell::new(), tracefs }
-    }
-
-    /// The facts of this machine.
-    #[must_use]
-    pub fn of_this_machine() -> Self {
-        Self { tracefs: OnceCell::new(), ..Self::new(Path::new("/sys"), None) }
+        let kallsyms = "/proc/kallsyms".into();
+        Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs: tracefs.map(Tracefs::at) }
     }
 
     /// The PMUs, by name.
@@ -44,7 +38,7 @@ impl Facts {
     /// The tracefs, where it is mounted.
     #[must_use]
     pub fn tracefs(&self) -> Option<&Tracefs> {
-        self.tracefs.get_or_init(|| Tracefs::find(Path::new("/proc/mounts"))).as_ref()
+        self.tracefs.as_ref()
     }
 
     /// The kernel's symbols.

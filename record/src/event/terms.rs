@@ -4,9 +4,9 @@ use recrep_format::abi::BranchSampleType;
 
 use super::error::Problem;
 use super::nearest::nearest;
-use super::spec::EventSpec;
+use super::spec::{EventSpec, Terms};
 use super::text::{Piece, Wrong};
-use crate::sampling::{Callchain, Rate};
+use crate::sampling::{self, Callchain, Rate};
 
 /// The terms that this module knows, as a refusal lists them.
 pub(super) const COMMON: &[&str] = &[
@@ -27,10 +27,6 @@ pub(super) const COMMON: &[&str] = &[
 ];
 /// The attr's words by name.
 pub(super) const WORDS: &[&str] = &["config", "config1", "config2", "config3"];
-/// perf's size of the copy of the stack.
-const STACK_SIZE: u32 = 8192;
-/// The largest multiple of 8 that fits the record's 16 bits.
-const MOST_STACK: u64 = 65528;
 
 /// One term, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +105,11 @@ impl Term<'_> {
         }
     }
 
+    /// A value that makes no sense, in words.
+    fn refused(&self, why: String) -> Wrong {
+        self.wrong(Problem::Refused { term: self.key.to_owned(), why })
+    }
+
     /// A term that only another tool has a use for.
     fn others(&self, tool: &'static str) -> Wrong {
         self.wrong(Problem::OthersTerm { term: self.key.to_owned(), tool })
@@ -144,10 +145,10 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
         "freq" if term.value == Some("max") => terms.rate = Some(Rate::Max),
         "freq" => terms.rate = Some(Rate::Hz(positive(term)?)),
         "time" => terms.time = Some(term.flag()?),
-        "call-graph" => terms.callchain = Some(callchain(term)?),
+        "call-graph" => callchain(term, terms)?,
         "stack-size" => {
-            let size = term.at_most(MOST_STACK)?.next_multiple_of(8);
-            terms.stack_size = u32::try_from(size).ok();
+            let size = Callchain::stack_size(term.text("NUMBER")?).map_err(|why| term.refused(why))?;
+            terms.stack_size = Some(size);
         }
         "max-stack" => terms.max_stack = u16::try_from(term.at_most(u16::MAX.into())?).ok(),
         "branch_type" => terms.branches = Some(branches(term)?),
@@ -184,54 +185,23 @@ fn positive(term: &Term<'_>) -> Result<u64, Wrong> {
     Some(term.number()?).filter(|n| *n > 0 && *n < 1 << 63).ok_or_else(|| term.bad_value("a number from 1"))
 }
 
-fn callchain(term: &Term<'_>) -> Result<Option<Callchain>, Wrong> {
-    Ok(match term.text("fp|dwarf|lbr|no")? {
-        "no" => None,
-        "fp" => Some(Callchain::Fp),
-        "dwarf" => Some(Callchain::Dwarf { stack_size: STACK_SIZE }),
-        "lbr" => Some(Callchain::Lbr),
-        _ => return Err(term.bad_value("fp, dwarf, lbr or no")),
-    })
+/// `no`, or what `--call-graph` takes.
+fn callchain(term: &Term<'_>, terms: &mut Terms) -> Result<(), Wrong> {
+    let text = term.text("fp|dwarf|lbr|no")?;
+    if text == "no" {
+        terms.callchain = Some(None);
+        return Ok(());
+    }
+    let (callchain, depth) = Callchain::parse(text).map_err(|why| term.refused(why))?;
+    terms.callchain = Some(Some(callchain));
+    terms.max_stack = depth.or(terms.max_stack);
+    Ok(())
 }
 
-/// The filters of branch stacks by perf's names: one for each bit.
-const BRANCHES: &[(&str, BranchSampleType)] = &[
-    ("u", BranchSampleType::USER),
-    ("k", BranchSampleType::KERNEL),
-    ("hv", BranchSampleType::HV),
-    ("any", BranchSampleType::ANY),
-    ("any_call", BranchSampleType::ANY_CALL),
-    ("any_ret", BranchSampleType::ANY_RETURN),
-    ("ind_call", BranchSampleType::IND_CALL),
-    ("abort_tx", BranchSampleType::ABORT_TX),
-    ("in_tx", BranchSampleType::IN_TX),
-    ("no_tx", BranchSampleType::NO_TX),
-    ("cond", BranchSampleType::COND),
-    ("ind_jmp", BranchSampleType::IND_JUMP),
-    ("call", BranchSampleType::CALL),
-    ("no_flags", BranchSampleType::NO_FLAGS),
-    ("no_cycles", BranchSampleType::NO_CYCLES),
-    ("save_type", BranchSampleType::TYPE_SAVE),
-    ("stack", BranchSampleType::CALL_STACK),
-    ("hw_index", BranchSampleType::HW_INDEX),
-    ("priv", BranchSampleType::PRIV_SAVE),
-    ("counter", BranchSampleType::COUNTERS),
-];
-
-/// `no`, or one filter (a comma would end the term) or several with `|`; levels alone mean any branch, as perf has it.
+/// `no`, or one filter or several: with `|`, or in quotes with commas.
 fn branches(term: &Term<'_>) -> Result<BranchSampleType, Wrong> {
-    let text = term.text("FILTER")?;
-    if text == "no" {
-        return Ok(BranchSampleType::empty());
+    match term.text("FILTER")? {
+        "no" => Ok(BranchSampleType::empty()),
+        text => sampling::parse_branches(&text.replace('|', ",")).map_err(|why| term.refused(why)),
     }
-    let mut all = BranchSampleType::empty();
-    for name in text.split(['|', ',']) {
-        let (_, bit) = BRANCHES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).ok_or_else(|| {
-            let names: Vec<_> = BRANCHES.iter().map(|(name, _)| *name).collect();
-            term.bad_value(format!("no or one of {}", names.join(" ")))
-        })?;
-        all |= *bit;
-    }
-    let levels = BranchSampleType::USER | BranchSampleType::KERNEL | BranchSampleType::HV;
-    Ok(if (all - levels).is_empty() { BranchSampleType::ANY } else { all })
 }

@@ -20,12 +20,11 @@ pub use tracefs::{Field, Tracefs, Unreadable};
 ///
 /// # Errors
 /// Formats that cannot be read.
-pub fn formats(names: &[&str], page_size: usize) -> Result<Option<Vec<u8>>> {
+pub fn formats(names: &[&str], tracefs: Option<&Path>, page_size: usize) -> Result<Option<Vec<u8>>> {
     if names.is_empty() {
         return Ok(None);
     }
-    let mounts = Path::new("/proc/mounts");
-    let tracefs = Tracefs::find(mounts).ok_or_else(|| {
+    let tracefs = tracefs.map(|root| Tracefs::at(root.to_owned())).ok_or_else(|| {
         Error::Failed("tracefs is not mounted any more: the formats of tracepoints cannot be read".to_owned())
     })?;
     data::tracing_data(&tracefs, names.iter().copied(), page_size).map(Some).map_err(Error::Failed)
