@@ -48,7 +48,7 @@ pub fn event_name(attr: &Attr) -> String {
         EventType::HW_CACHE => cache_name(attr.config),
         EventType::RAW => format!("raw 0x{:x}", attr.config),
         EventType::TRACEPOINT => return "unknown tracepoint".into(),
-        EventType::BREAKPOINT => format!("mem:0x{:x}", attr.config1),
+        EventType::BREAKPOINT => breakpoint_name(attr),
         EventType(other) => return format!("unknown attr type: {other}"),
     };
     base + &modifiers(attr)
@@ -57,20 +57,39 @@ pub fn event_name(attr: &Attr) -> String {
 fn cache_name(config: u64) -> String {
     let part = |shift: u32| usize::try_from(config >> shift & 0xff).unwrap_or(usize::MAX);
     let op = CACHE_OPS.get(part(8)).and_then(|ops| ops.get(part(16)));
+    // Instructions are not stored, and what predicts them or translates their addresses is only read.
+    let valid = match part(0) {
+        1 => part(8) != 1,
+        4 | 5 => part(8) == 0,
+        _ => true,
+    };
     match (CACHES.get(part(0)), op) {
-        (Some(cache), Some(op)) => format!("{cache}-{op}"),
+        (Some(cache), Some(op)) if valid => format!("{cache}-{op}"),
         _ => "invalid-cache".into(),
     }
 }
 
+/// The address and, as letters, what is watched there (`bp_type`: `HW_BREAKPOINT_R` 1, `W` 2, `X` 4).
+fn breakpoint_name(attr: &Attr) -> String {
+    let watched = [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| attr.bp_type & bit != 0);
+    format!("mem:0x{:x}:{}", attr.config1, watched.map(|(_, letter)| letter).collect::<String>())
+}
+
 fn modifiers(attr: &Attr) -> String {
     let excludes = |flag| attr.flags.contains(flag);
-    let mut letters = String::new();
+    let included = |levels: &[(AttrFlags, char)]| {
+        levels.iter().filter(|(flag, _)| !excludes(*flag)).map(|(_, letter)| *letter).collect::<String>()
+    };
     let levels = [(AttrFlags::EXCLUDE_KERNEL, 'k'), (AttrFlags::EXCLUDE_USER, 'u'), (AttrFlags::EXCLUDE_HV, 'h')];
-    if levels.iter().any(|(flag, _)| excludes(*flag)) {
-        letters.extend(levels.iter().filter(|(flag, _)| !excludes(*flag)).map(|(_, letter)| letter));
+    let some_level = levels.iter().any(|(flag, _)| excludes(*flag));
+    let mut letters = if some_level { included(&levels) } else { String::new() };
+    let precise = usize::from(attr.flags.precise_ip());
+    letters.extend(std::iter::repeat_n('p', precise));
+    // perf takes guests to be left out unless a modifier was given, and tells of them where it is otherwise.
+    let unusual = excludes(AttrFlags::EXCLUDE_GUEST) == (some_level || precise > 0);
+    if excludes(AttrFlags::EXCLUDE_HOST) || unusual {
+        letters += &included(&[(AttrFlags::EXCLUDE_HOST, 'H'), (AttrFlags::EXCLUDE_GUEST, 'G')]);
     }
-    letters.extend(std::iter::repeat_n('p', usize::from(attr.flags.precise_ip())));
     if letters.is_empty() { letters } else { format!(":{letters}") }
 }
 
@@ -80,14 +99,23 @@ mod tests {
 
     #[test]
     fn names_have_their_modifiers() {
-        let attr = Attr { kind: EventType::SOFTWARE, config: 2, ..Attr::default() };
-        assert_eq!(event_name(&attr), "page-faults");
-        let user = AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
-        let attr = Attr { kind: EventType::HARDWARE, flags: user.with_precise_ip(2), ..Attr::default() };
-        assert_eq!(event_name(&attr), "cycles:upp");
-        let attr = Attr { kind: EventType::HW_CACHE, config: 0x1_0002, ..Attr::default() };
-        assert_eq!(event_name(&attr), "LLC-load-misses");
-        let attr = Attr { kind: EventType::HARDWARE, config: 99, ..Attr::default() };
-        assert_eq!(event_name(&attr), "unknown-hardware");
+        let name = |kind, config, flags| event_name(&Attr { kind, config, flags, ..Attr::default() });
+        let (guest, user) = (AttrFlags::EXCLUDE_GUEST, AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV);
+        assert_eq!(name(EventType::SOFTWARE, 2, guest), "page-faults");
+        assert_eq!(name(EventType::SOFTWARE, 0, AttrFlags::empty()), "cpu-clock:HG");
+        assert_eq!(name(EventType::HARDWARE, 0, user.with_precise_ip(2)), "cycles:upp");
+        assert_eq!(name(EventType::HARDWARE, 0, guest.with_precise_ip(3)), "cycles:pppH");
+        assert_eq!(name(EventType::HARDWARE, 0, AttrFlags::EXCLUDE_HOST), "cycles:G");
+        assert_eq!(name(EventType::HARDWARE, 99, guest), "unknown-hardware");
+        assert_eq!(name(EventType::RAW, 0x1a8, guest), "raw 0x1a8");
+        assert_eq!(name(EventType::HW_CACHE, 0x1_0002, guest), "LLC-load-misses");
+        assert_eq!(name(EventType::HW_CACHE, 0x1_0104, guest), "invalid-cache");
+    }
+
+    #[test]
+    fn breakpoints_tell_what_is_watched() {
+        let watched = Attr { kind: EventType::BREAKPOINT, config1: 0x1000, bp_type: 3, ..Attr::default() };
+        let name = event_name(&Attr { flags: AttrFlags::EXCLUDE_GUEST, ..watched });
+        assert_eq!(name, "mem:0x1000:rw");
     }
 }
