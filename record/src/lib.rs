@@ -22,6 +22,7 @@ pub mod cgroup;
 pub mod config;
 pub mod counters;
 pub mod drain;
+pub mod dry_run;
 pub mod error;
 pub mod event;
 pub mod fallback;

@@ -31,6 +31,10 @@ pub struct Machine {
     pub arch: Arch,
     /// Whether there are scalable vectors (aarch64).
     pub sve: bool,
+    /// `kernel.perf_event_max_stack`.
+    pub max_stack: u16,
+    /// Whether guests may trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host leaves them out.
+    pub guests_trace: bool,
     /// Where sysfs is: the PMUs are below.
     pub sysfs: PathBuf,
     /// Where tracefs is, if it is mounted: the tracepoints are below.
@@ -49,6 +53,8 @@ impl Default for Machine {
             privileged: false,
             arch: Arch::NATIVE,
             sve: false,
+            max_stack: 127,
+            guests_trace: false,
             sysfs: "/sys".into(),
             tracefs: None,
         }
@@ -77,6 +83,8 @@ impl Machine {
             privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
             tracefs: Tracefs::find(Path::new("/proc/mounts")).map(|tracefs| tracefs.root().to_owned()),
+            max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
+            guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
             ..Self::default()
         })
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use recrep_record::{args, messages::Messages, session, sys::Perf};
+use recrep_record::{args, dry_run, messages::Messages, session, sys::Perf};
 
 fn main() -> ExitCode {
     let config = match args::parse(std::env::args_os()) {
@@ -10,7 +10,8 @@ fn main() -> ExitCode {
         Err(refusal) => return ExitCode::from(refusal.print()),
     };
     let messages = Messages::stderr(config.verbosity);
-    match session::run(&config, &Perf, &messages) {
+    let done = if config.dry_run { dry_run::run(&config).map(|()| 0) } else { session::run(&config, &Perf, &messages) };
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             messages.error(&error);

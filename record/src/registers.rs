@@ -132,6 +132,9 @@ impl Arch {
         Self::Other
     };
 
+    /// aarch64's `lr`, in a mask.
+    pub const LINK_REGISTER: u64 = 1 << 30;
+
     /// All registers; `sve`: of a machine with scalable vectors.
     fn registers(self, of: Of, sve: bool) -> Vec<Register> {
         let more = match (self, of) {

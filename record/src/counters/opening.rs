@@ -73,13 +73,12 @@ impl Cgroups {
 
 /// Where an event is counted.
 fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &Cgroups) -> Vec<Place> {
-    let here = |cpu: &&u32| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu));
-    let cpus: Vec<Option<u32>> = match plan.per_thread {
+    let cpus: Vec<Option<u32>> = match plan.per_thread && !event.system_wide {
         true => vec![None],
-        false => plan.cpus.iter().filter(here).map(|cpu| Some(*cpu)).collect(),
+        false => event.cpus.as_ref().unwrap_or(&plan.cpus).iter().map(|cpu| Some(*cpu)).collect(),
     };
     let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
-    let threads = if cgroup.is_some() { &[None] } else { threads };
+    let threads = if cgroup.is_some() || event.system_wide { &[None] } else { threads };
     threads.iter().flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup })).collect()
 }
 

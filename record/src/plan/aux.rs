@@ -1,0 +1,212 @@
+//! AUX area tracing: what events that write to an AUX area need beside it.
+//!
+//! The area's size, snapshots and pieces of it in other events' samples; and for who decodes the trace, the side-band that says
+//! which thread ran when (context switches) and how the kernel changed its own code meanwhile (text_poke).
+
+use recrep_format::abi::{AttrFlags, SampleType};
+
+use super::{Context, Notes, PlannedEvent, rings};
+use crate::config::RingSize;
+use crate::error::{Error, Result};
+use crate::event::EventSpec;
+use crate::target::Target;
+
+/// What the recording's AUX areas ask of the rest of the plan.
+#[derive(Debug, Default)]
+pub(super) struct Area {
+    /// Pages in each area; 0: there is none.
+    pub(super) pages: usize,
+    /// How many bytes a snapshot takes; 0: there are none.
+    pub(super) snapshot_size: u64,
+    /// Whether the rings have to leave room for it in the user's budget.
+    pub(super) small_rings: bool,
+    /// Whether a dummy has to carry the side-band.
+    pub(super) wants_tracker: bool,
+    /// Whether that has to be on before the command runs.
+    pub(super) immediate: bool,
+    /// Whether it tells of context switches.
+    pub(super) switches: bool,
+    /// Whether the context switches of all threads are told of, by another dummy.
+    pub(super) switches_everywhere: bool,
+    /// Whether changes of the kernel's code are told of.
+    pub(super) text_poke: bool,
+}
+
+/// The size of an area where the user's budget for locked memory does not matter, and where it does.
+const DEFAULT_AREA: u64 = 4 << 20;
+const SMALL_AREA: u64 = 128 << 10;
+/// A piece in a sample: at most so that a whole record stays below 64 KiB.
+const MOST_IN_SAMPLE: u32 = 60 << 10;
+
+/// What an Intel PT event's config says of timing: without TSC packets nothing can be put into the order of time.
+const PT_TSC: u64 = 1 << 10;
+/// `pa_enable` of Arm SPE.
+const SPE_PHYSICAL: u64 = 1 << 1;
+
+/// Sets the events with AUX areas up, and those that sample from them.
+pub(super) fn arrange(
+    events: &mut [PlannedEvent],
+    specs: &[EventSpec],
+    context: &Context<'_>,
+    notes: &mut Notes,
+) -> Result<Area> {
+    regroup(events, specs);
+    let sampled = samples(events, specs, context)?;
+    let Some(index) = events.iter().position(|event| event.has_aux) else { return without(context) };
+    let name = specs.get(index).and_then(|spec| spec.pmu.as_ref()).map_or("", |pmu| pmu.name.as_str());
+    refuse(name, context)?;
+    let mut area = sizes(sampled, context, notes)?;
+    area.wants_tracker = true;
+    let full = context.config.aux.snapshot.is_none() && sampled == 0;
+    for event in events.iter_mut().filter(|event| event.has_aux) {
+        set_up(event, name, if full { area.pages } else { 0 }, context);
+    }
+    if let Some(event) = events.get(index) {
+        side_band(&mut area, event, name, context);
+    }
+    Ok(area)
+}
+
+fn without(context: &Context<'_>) -> Result<Area> {
+    let flag = match context.config.aux.snapshot {
+        Some(_) => "-S",
+        None if context.config.rings.aux.is_some() => "-m ,SIZE",
+        None => return Ok(Area::default()),
+    };
+    Err(Error::Usage(format!(
+        "{flag} is about AUX areas, which none of the events has; add one, such as -e intel_pt//"
+    )))
+}
+
+/// What cannot be recorded together with an AUX area.
+fn refuse(name: &str, context: &Context<'_>) -> Result<()> {
+    let wrong = |what: &str| Err(Error::Usage(format!("{name}: {what}")));
+    if context.config.clock.is_some() {
+        return wrong(
+            "its trace has times of the kernel's own clock, which others cannot be matched with; leave -k out",
+        );
+    }
+    if name == "intel_bts" && !context.config.per_thread {
+        return wrong("it traces threads, not CPUs; add --per-thread");
+    }
+    if name == "intel_bts" && context.config.aux.sample.is_some() {
+        return wrong("samples cannot carry pieces of its AUX area; leave --aux-sample out");
+    }
+    Ok(())
+}
+
+/// Puts events whose samples carry pieces of the AUX area, or that write to it, into the group of the event before
+/// them that has one.
+fn regroup(events: &mut [PlannedEvent], specs: &[EventSpec]) {
+    let mut area = None;
+    for index in 0..events.len() {
+        let (Some(event), Some(spec)) = (events.get_mut(index), specs.get(index)) else { continue };
+        let wants = spec.terms.aux_output || spec.terms.aux_sample_size.is_some_and(|size| size > 0);
+        if event.has_aux {
+            area = Some(index);
+        } else if wants && event.leader.is_none() && area.is_some() {
+            event.leader = area;
+            event.attr.flags -= AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC;
+        }
+    }
+}
+
+/// Sets up the events whose samples carry pieces of the area. Gives the size of the largest piece.
+fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'_>) -> Result<u32> {
+    let areas: Vec<bool> = events.iter().map(|event| event.has_aux).collect();
+    let mut most = 0;
+    for (event, spec) in events.iter_mut().zip(specs) {
+        let in_group = event.leader.is_some_and(|leader| areas.get(leader) == Some(&true));
+        let size = spec.terms.aux_sample_size.or(context.config.aux.sample.filter(|_| in_group)).unwrap_or(0);
+        if size == 0 {
+            continue;
+        }
+        let wrong = |why: &str| Err(Error::Usage(format!("'{}': {why}", event.name)));
+        if !in_group {
+            return wrong(
+                "samples carry pieces of the AUX area of their group's leader; group it after one ({intel_pt//,cycles})",
+            );
+        }
+        if size > MOST_IN_SAMPLE {
+            return wrong(&format!("{size} bytes of an AUX area do not fit into a sample; {MOST_IN_SAMPLE} do"));
+        }
+        event.attr.aux_sample_size = size;
+        event.attr.sample_type |= SampleType::AUX;
+        most = most.max(size);
+    }
+    if most == 0 && context.config.aux.sample.is_some() {
+        return Err(Error::Usage(
+            "--aux-sample is for events in the group of one with an AUX area; group them ({intel_pt//,cycles})"
+                .to_owned(),
+        ));
+    }
+    Ok(most)
+}
+
+/// How large the areas are, and the snapshots of them.
+fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<Area> {
+    let page = context.machine.page_size as u64;
+    let unlimited = context.machine.privileged || context.machine.paranoid < 0;
+    let asked = context.config.rings.aux;
+    let snapshot = context.config.aux.snapshot.as_deref().map(snapshot_size);
+    let fitting = |bytes: u64| RingSize::Bytes(bytes.max(page).next_power_of_two());
+    let size = match (asked, snapshot) {
+        (Some(size), _) => size,
+        (None, Some(bytes)) if bytes > 0 => fitting(bytes),
+        (None, _) if sampled > 0 => fitting(sampled.into()),
+        (None, _) => RingSize::Bytes(if unlimited { DEFAULT_AREA } else { SMALL_AREA }.max(page)),
+    };
+    let pages = rings::rounded(size, "-m", page, notes)?;
+    let bytes = (pages as u64).saturating_mul(page);
+    let least = if snapshot.is_some() || sampled > 0 { 4 << 10 } else { 8 << 10 };
+    if bytes < least {
+        return Err(Error::Usage(format!("-m: an AUX area has at least {}K", least >> 10)));
+    }
+    let snapshot_size = match snapshot {
+        Some(0) => bytes,
+        Some(asked) => asked,
+        None => 0,
+    };
+    if snapshot_size.max(sampled.into()) > bytes {
+        return Err(Error::Usage(format!(
+            "-S, --aux-sample: {} bytes are more than the AUX area has ({bytes}); give it more with -m ,SIZE",
+            snapshot_size.max(sampled.into())
+        )));
+    }
+    Ok(Area { pages, snapshot_size, small_rings: asked.is_none() && !unlimited, ..Area::default() })
+}
+
+/// The size in the text of `-S`: `e` is about the end, and 0 means the whole area.
+fn snapshot_size(text: &str) -> u64 {
+    crate::args::unsigned(text.strip_prefix('e').unwrap_or(text)).unwrap_or(0)
+}
+
+fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
+    let attr = &mut event.attr;
+    if name == "intel_pt" {
+        // Guests are traced with the host, unless they trace themselves.
+        attr.flags.set(AttrFlags::EXCLUDE_GUEST, context.machine.guests_trace);
+        let quarter = (pages as u64).saturating_mul(context.machine.page_size as u64) / 4;
+        attr.aux_watermark = u32::try_from(quarter).unwrap_or(u32::MAX);
+    }
+    if name.starts_with("arm_spe") {
+        attr.sample_type |= SampleType::DATA_SRC;
+        attr.sample_type.set(SampleType::PHYS_ADDR, attr.config & SPE_PHYSICAL != 0);
+    }
+}
+
+/// The records that the trace cannot be decoded without.
+fn side_band(area: &mut Area, event: &PlannedEvent, name: &str, context: &Context<'_>) {
+    let config = context.config;
+    let timed = if name == "intel_pt" { event.attr.config & PT_TSC != 0 } else { name != "intel_bts" };
+    let system = context.machine.allows_system();
+    if !timed || config.per_thread {
+        return;
+    }
+    if config.side_band.switch != Some(false) {
+        area.switches_everywhere = name == "intel_pt" && config.target != Target::System && system;
+        area.switches = !area.switches_everywhere;
+        area.immediate = name == "intel_pt" && area.switches;
+    }
+    area.text_poke = name == "intel_pt" && !event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL) && system;
+}

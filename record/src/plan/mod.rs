@@ -1,0 +1,232 @@
+//! What to open: attrs, CPUs, ring sizes. Pure: what was asked and facts about the machine in, a [`Plan`] out.
+//!
+//! ```text
+//!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
+//!  Machine ┤  attr ──────▶ one attr for each event         (perf's evsel__config, rule by rule)
+//!          ├─ group ─────▶ leaders, leader sampling (:S)
+//!          ├─ tracking ──▶ who carries the side-band: the first event, or a dummy
+//!          ├─ aux ───────▶ what events with an AUX area need beside it
+//!          └─ rings ─────▶ sizes, when the kernel wakes rec
+//! ```
+//!
+//! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is attached to),
+//! with `inherit`, so that threads and children are in; all counters of a CPU share a ring. One event also carries
+//! the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a command's exec enables; or, where tasks run already or
+//! counting begins later, a `dummy` that is on from the beginning, so that nothing that happens between the reading of
+//! `/proc` and the start of the sampling is missed.
+//!
+//! Attrs differ from perf's in these: `PERF_SAMPLE_IDENTIFIER`, `TIME` and `CPU` are always there, `read_format` has `ID`, and small
+//! rings wake rec before they are half full.
+
+mod attr;
+mod aux;
+mod group;
+mod rate;
+mod rings;
+#[cfg(test)]
+mod tests;
+mod tracking;
+
+use recrep_format::attr::Attr;
+
+use crate::config::{Config, Delay};
+use crate::error::{Error, Result};
+use crate::event::{EventSpec, Probe};
+use crate::machine::Machine;
+use crate::target::Target;
+use group::Group;
+use rate::Rates;
+
+pub use rate::DEFAULT_HZ;
+
+/// The length of the attrs that rec gives to the kernel and writes: the struct as perf 6.1 knows it
+/// (`PERF_ATTR_SIZE_VER7`), which reads no longer one. It holds every field that rec sets but `config3`.
+pub const ATTR_SIZE: u32 = 128;
+/// With `config3` (`PERF_ATTR_SIZE_VER8`).
+const ATTR_SIZE_CONFIG3: u32 = 136;
+
+/// What to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The events, in the order of the file's attrs.
+    pub events: Vec<PlannedEvent>,
+    /// The CPUs, each with a ring.
+    pub cpus: Vec<u32>,
+    /// Whether counters have a thread and no CPU.
+    pub per_thread: bool,
+    /// Pages in each ring's data area: a power of two.
+    pub ring_pages: usize,
+    /// Pages in each AUX area: a power of two; 0: there is none.
+    pub aux_pages: usize,
+    /// How many bytes of an AUX area a snapshot takes (`-S`); 0: there are no snapshots.
+    pub snapshot_size: u64,
+    /// What is done otherwise than asked.
+    pub notes: Vec<String>,
+}
+
+/// An event and the attr for its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlannedEvent {
+    /// Its name without modifiers.
+    pub name: String,
+    /// Its modifiers as text.
+    pub modifiers: String,
+    /// What the kernel is asked for first.
+    pub attr: Attr,
+    /// Whether `precise_ip` may be lowered (`P`).
+    pub max_precise: bool,
+    /// Whether guests were named (`G`, `H`), so that leaving them out or letting them in is no choice of rec's.
+    pub guests_named: bool,
+    /// The place of its group's leader among the events; none where it leads or is alone.
+    pub leader: Option<usize>,
+    /// Whether it may be opened alone where its group has no place on the PMU (`W`).
+    pub weak: bool,
+    /// The CPUs to open it on, where they are others than the plan's.
+    pub cpus: Option<Vec<u32>>,
+    /// Whether it counts what runs on those CPUs, whomever the recording is about.
+    pub system_wide: bool,
+    /// The cgroup to count in the place of the target.
+    pub cgroup: Option<String>,
+    /// The kernel leaves out what does not pass.
+    pub filter: Option<String>,
+    /// The PMU that it was named with.
+    pub pmu: Option<String>,
+    /// Whether it writes to an AUX area.
+    pub has_aux: bool,
+    /// Its `system:name`, where it is a tracepoint.
+    pub tracepoint: Option<String>,
+    /// What it is put on, where it is a probe.
+    pub probe: Option<Probe>,
+}
+
+impl PlannedEvent {
+    /// The name with its modifiers, as the file has it.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        let colon = if self.modifiers.is_empty() || self.name.ends_with('/') { "" } else { ":" };
+        format!("{}{colon}{}", self.name, self.modifiers)
+    }
+
+    /// Whether it counts nothing, so that others can be told of on its behalf.
+    #[must_use]
+    pub fn is_dummy(&self) -> bool {
+        use recrep_format::abi::{EventType, sw};
+        self.attr.kind == EventType::SOFTWARE && self.attr.config == sw::DUMMY
+    }
+}
+
+/// What all attrs depend on.
+struct Context<'a> {
+    config: &'a Config,
+    machine: &'a Machine,
+    rates: Rates,
+    /// Whether the counters are on whole CPUs.
+    system: bool,
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// CPUs that are not online; sizes and combinations that are impossible.
+pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
+    let mut notes = Notes::default();
+    let specs = match config.events.as_slice() {
+        [] => vec![EventSpec::default_event()],
+        named => named.to_vec(),
+    };
+    let rates = Rates::new(config, machine, &mut notes)?;
+    let context = Context { config, machine, rates, system: config.target == Target::System };
+    let cpus = cpus(config, machine)?;
+    let mut events = Vec::new();
+    for (index, spec) in specs.iter().enumerate() {
+        let group = Group::of(&specs, index);
+        let mut event = planned(spec, attr::of(spec, group, &context, &mut notes)?);
+        event.cpus = placed(spec, &cpus)?;
+        event.cgroup = config.cgroups.get(index).cloned().flatten();
+        events.push(event);
+    }
+    group::lead(&mut events, &specs);
+    let area = aux::arrange(&mut events, &specs, &context, &mut notes)?;
+    tracking::add(&mut events, &area, &context);
+    let ring_pages = rings::data_pages(config.rings.data, area.small_rings, machine, &mut notes)?;
+    rings::wake(&mut events, ring_pages, config, machine);
+    Ok(Plan {
+        per_thread: config.per_thread,
+        events,
+        cpus,
+        ring_pages,
+        aux_pages: area.pages,
+        snapshot_size: area.snapshot_size,
+        notes: notes.0,
+    })
+}
+
+impl Context<'_> {
+    /// Whether counting begins at the exec of the command.
+    fn starts_on_exec(&self) -> bool {
+        self.config.target == Target::Command && self.config.delay == Delay::None
+    }
+}
+
+/// What the user must know, each thing once.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add(&mut self, note: String) {
+        if !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+}
+
+fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {
+    PlannedEvent {
+        name: spec.name.clone(),
+        modifiers: spec.suffix(),
+        attr,
+        max_precise: spec.modifiers.max_precise,
+        guests_named: spec.modifiers.guest || spec.modifiers.host,
+        leader: spec.leader,
+        filter: spec.filter.clone(),
+        pmu: spec.pmu.as_ref().map(|pmu| pmu.name.clone()),
+        has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
+        system_wide: spec.pmu.as_ref().is_some_and(|pmu| pmu.uncore),
+        weak: spec.modifiers.weak,
+        tracepoint: spec.tracepoint.clone(),
+        probe: spec.probe.clone(),
+        ..PlannedEvent::default()
+    }
+}
+
+/// The CPUs of an event, where its PMU says that it cannot be opened on all.
+fn placed(spec: &EventSpec, cpus: &[u32]) -> Result<Option<Vec<u32>>> {
+    let Some(own) = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref()) else { return Ok(None) };
+    let both: Vec<u32> = cpus.iter().filter(|cpu| own.contains(cpu)).copied().collect();
+    if both.is_empty() {
+        return Err(Error::Failed(format!(
+            "cannot count {} on CPU {}: its PMU counts on CPU {} only; name that with -C",
+            spec.name,
+            ranges(cpus),
+            ranges(own)
+        )));
+    }
+    Ok(Some(both))
+}
+
+fn cpus(config: &Config, machine: &Machine) -> Result<Vec<u32>> {
+    let Some(asked) = &config.cpus else { return Ok(machine.online.clone()) };
+    match asked.iter().find(|cpu| !machine.online.contains(cpu)) {
+        None => Ok(asked.clone()),
+        Some(cpu) => {
+            Err(Error::Failed(format!("cannot record on CPU {cpu} (-C): online are {}", ranges(&machine.online))))
+        }
+    }
+}
+
+/// `0-3,8` again.
+fn ranges(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b).filter_map(|run| run.first().zip(run.last()));
+    let texts: Vec<_> = runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    texts.join(",")
+}

@@ -1,0 +1,92 @@
+//! Who carries the side-band (MMAP2, COMM, FORK, EXIT, …), and which of it.
+
+use recrep_format::abi::{AttrFlags, EventType, sw};
+
+use super::aux::Area;
+use super::{Context, PlannedEvent, attr};
+use crate::config::{BuildIds, Delay};
+use crate::event::EventSpec;
+use crate::sampling::Callchain;
+
+/// Chooses the event that tracks, or adds one, and gives it its flags.
+///
+/// The first event does where it waits for the command's exec. Where tasks run already, where counting begins later than
+/// they do, and where the first event is not on every CPU, it is a dummy.
+pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context<'_>) {
+    let attached = context.config.target.is_attached();
+    let delayed = context.config.delay != Delay::None;
+    let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
+    let own = context.system || attached || delayed || partial || area.wants_tracker;
+    let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker;
+    if own && !reused {
+        let mut dummy = dummy(context);
+        // Tasks move between CPUs, so that what they map must be seen on all of them.
+        if context.config.cpus.is_some() && context.system {
+            dummy.cpus = Some(context.machine.online.clone());
+        }
+        events.push(dummy);
+    }
+    let tracker = if own && !reused { events.last_mut() } else { events.first_mut() };
+    let Some(tracker) = tracker else { return };
+    tracker.attr.flags |= side_band(area, own, context);
+    if own {
+        let waits = context.config.target == crate::target::Target::Command && !area.immediate && !partial;
+        tracker.attr.flags.set(AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC, waits);
+    }
+    if let Some(filled) = text_poke(area, context) {
+        events.push(filled);
+    }
+    if let Some(filled) = switches(area, context) {
+        events.push(filled);
+    }
+}
+
+/// An event that counts nothing and carries records beside samples. User-only, so that everyone may open it.
+fn dummy(context: &Context<'_>) -> PlannedEvent {
+    let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, sw::DUMMY);
+    let mut attr = attr::of_dummy(&spec, context);
+    attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
+    PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
+}
+
+/// A dummy that is on from the beginning, on all CPUs, whomever the recording is about.
+fn dummy_everywhere(context: &Context<'_>, flags: AttrFlags) -> PlannedEvent {
+    let mut dummy = dummy(context);
+    dummy.attr.flags -= AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC;
+    dummy.attr.flags |= flags;
+    dummy.cpus = Some(context.machine.online.clone());
+    dummy.system_wide = true;
+    dummy
+}
+
+/// Code that the kernel changes while it runs matters to who decodes a trace of it.
+fn text_poke(area: &Area, context: &Context<'_>) -> Option<PlannedEvent> {
+    area.text_poke.then(|| dummy_everywhere(context, AttrFlags::TEXT_POKE | AttrFlags::KSYMBOL))
+}
+
+fn switches(area: &Area, context: &Context<'_>) -> Option<PlannedEvent> {
+    area.switches_everywhere.then(|| dummy_everywhere(context, AttrFlags::CONTEXT_SWITCH))
+}
+
+fn side_band(area: &Area, own: bool, context: &Context<'_>) -> AttrFlags {
+    use AttrFlags as F;
+    let asked = &context.config.side_band;
+    let mut flags = F::MMAP | F::MMAP2 | F::COMM | F::COMM_EXEC | F::TASK;
+    flags.set(F::KSYMBOL, !area.text_poke);
+    flags.set(F::BPF_EVENT, !asked.no_bpf);
+    flags.set(F::MMAP_DATA, samples_data(context, own));
+    flags.set(F::NAMESPACES, asked.namespaces);
+    flags.set(F::CGROUP, asked.cgroups);
+    flags.set(F::CONTEXT_SWITCH, asked.switch.unwrap_or(area.switches));
+    flags.set(F::BUILD_ID, context.config.build_ids == BuildIds::InMmap);
+    flags
+}
+
+/// Whether samples have data addresses: where asked for, and for stacks that are unwound afterwards.
+fn samples_data(context: &Context<'_>, own: bool) -> bool {
+    let dwarf = |chain: Option<Callchain>| matches!(chain, Some(Callchain::Dwarf { .. }));
+    let asked = &context.config.sample;
+    // The event's own terms are about what it tracks itself only.
+    let first = context.config.events.first().filter(|_| !own).and_then(|spec| spec.terms.callchain.flatten());
+    asked.data || dwarf(asked.callchain) || dwarf(first)
+}
