@@ -9,6 +9,7 @@
 //!        │ rings                                 │
 //!        ▼                                       ▼
 //!  ring ── drain (rounds) ──▶ output ◀── synthesize (tasks and mappings that were there before)
+//!       AUX areas ── auxtrace ──▶ ┘
 //!             └ tally: counts, times,     ◀── features, buildid (what the file says of itself)
 //!               modules that were mapped
 //! ```
@@ -17,6 +18,7 @@
 //! `unsafe` lives in [`sys`] (the syscall), [`ring`] (the shared memory) and [`workload`] (between fork and exec).
 
 pub mod args;
+pub mod auxtrace;
 pub mod buildid;
 pub mod cgroup;
 pub mod config;
@@ -25,6 +27,9 @@ pub mod drain;
 pub mod dry_run;
 pub mod error;
 pub mod event;
+#[cfg(any(test, feature = "fake-kernel"))]
+#[doc(hidden)]
+pub mod fake_kernel;
 pub mod fallback;
 pub mod features;
 pub mod kernel;

@@ -13,6 +13,9 @@ use recrep_format::layout::{SampleLayout, TrailerLayout};
 use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
 use rustc_hash::FxHashMap;
 
+/// Where an AUX record has its flags: after the header, `aux_offset` and `aux_size`.
+const AUX_FLAGS: usize = 24;
+
 /// Counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -24,12 +27,54 @@ pub struct Counts {
     pub lost_samples: u64,
     /// How often the kernel held an event back.
     pub throttled: u64,
+    /// What the kernel said of trace in AUX areas.
+    pub aux: AuxCounts,
     /// Records that no reader can walk over: a size below a header's.
     pub damaged: u64,
     /// When the first sample was.
     pub first: Option<u64>,
     /// When the last sample was.
     pub last: u64,
+}
+
+/// What AUX records say was wrong with their trace: how many of them have each flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuxCounts {
+    /// All AUX records.
+    pub records: u64,
+    /// There was no room for all of it.
+    pub truncated: u64,
+    /// It was taken of an area that is overwritten: nothing wrong.
+    pub overwritten: u64,
+    /// It has gaps.
+    pub partial: u64,
+    /// A sample met another one that was still being taken.
+    pub collisions: u64,
+}
+
+impl AuxCounts {
+    /// Counts an AUX record's flags (`PERF_AUX_FLAG_*`).
+    fn count(&mut self, flags: u64) {
+        self.records += 1;
+        for (bit, count) in [&mut self.truncated, &mut self.overwritten, &mut self.partial, &mut self.collisions]
+            .into_iter()
+            .enumerate()
+        {
+            *count += flags >> bit & 1;
+        }
+    }
+
+    /// What the user must know, and what to do about it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of = format!("of {} pieces of AUX trace", self.records);
+        let wrong = [
+            (self.truncated, "were cut short, because the AUX area was full; make it larger with -m ,SIZE"),
+            (self.partial, "have gaps: the hardware could not write all of it; trace less, or fewer CPUs"),
+            (self.collisions, "miss samples that came while one was being taken; sample less often"),
+        ];
+        wrong.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {of} {what}")).collect()
+    }
 }
 
 /// What has passed: counts, and the files that were mapped.
@@ -117,6 +162,11 @@ impl Tally {
                 }
                 RecordType::LOST | RecordType::LOST_SAMPLES | RecordType::MMAP | RecordType::MMAP2 => {
                     self.rare(header, first, second, at..at + size);
+                }
+                RecordType::AUX => {
+                    if let Some(flags) = word(at + AUX_FLAGS) {
+                        self.counts.aux.count(u64::from_ne_bytes(flags));
+                    }
                 }
                 RecordType::THROTTLE => self.counts.throttled += 1,
                 _ => {}
@@ -218,6 +268,20 @@ mod tests {
         let mut tally = tally();
         tally.walk(&[sample(2), zero, sample(3)].concat(), &[]);
         assert_eq!((tally.counts.samples, tally.counts.damaged), (1, 1));
+    }
+
+    #[test]
+    fn flags_of_aux_records_are_counted_and_told() {
+        let mut tally = tally();
+        for flags in [0, 1, 1, 2, 4, 0xd, 0x100] {
+            tally.walk(&fake_record(11, &[0, 64, flags, 0, 0, 0, 0]), &[]);
+        }
+        let aux = tally.counts.aux;
+        assert_eq!((aux.records, aux.truncated, aux.overwritten, aux.partial, aux.collisions), (7, 3, 1, 2, 1));
+        let warnings = aux.warnings();
+        assert_eq!(warnings.len(), 3);
+        assert!(warnings[0].starts_with("3 of 7 pieces of AUX trace were cut short"), "{warnings:?}");
+        assert!(AuxCounts { records: 5, overwritten: 5, ..AuxCounts::default() }.warnings().is_empty());
     }
 
     #[test]

@@ -100,6 +100,15 @@ impl Output {
         }
     }
 
+    /// Appends records as they are, in parts, also where what the rings give is compressed: a payload that follows its record
+    /// must be where readers find it. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn write_plain(&mut self, parts: &[IoSlice<'_>]) -> Result<u64> {
+        self.write_whole(&mut parts.to_vec())
+    }
+
     /// Writes everything, or fails.
     fn write_whole(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<u64> {
         let total: u64 = parts.iter().map(|p| p.len() as u64).sum();

@@ -56,13 +56,15 @@ impl AuxRing {
         self.overwrite
     }
 
-    /// What there is to read of an area that is not overwritten. It stays where it is until [`release`](Self::release).
+    /// What there is to read of an area that is not overwritten, in multiples of `unit` bytes: the rest is left for later. It
+    /// stays where it is until [`release`](Self::release).
     ///
     /// # Errors
     /// An `aux_head` that cannot be.
-    pub fn pending(&self) -> Result<Pending<'_>, Overrun> {
+    pub fn pending(&self, unit: usize) -> Result<Pending<'_>, Overrun> {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
-        Ok(Pending::new(self.halves(stretch.start, stretch.length), stretch.head))
+        let rest = stretch.length.checked_rem(unit).unwrap_or(0);
+        Ok(Pending::new(self.halves(stretch.start, stretch.length - rest), stretch.head - rest as u64))
     }
 
     /// Where the first pending byte is in the trace: how many bytes came before it.

@@ -74,7 +74,6 @@ fn capability(word: u64, number: u32) -> bool {
 
 /// The CPU's counter of cycles; 0 where there is none that user space may read.
 #[must_use]
-#[allow(dead_code, reason = "AUXTRACE records carry it")]
 pub(crate) fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86_64 has the instruction. (A kernel may forbid it, PR_SET_TSC; nobody asks it to in this process.)

@@ -32,15 +32,20 @@ impl Mapping {
         Ok(Self { base, length })
     }
 
+    /// The byte at `offset`, which must be inside the mapping.
+    pub(super) fn place(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.length, "a byte of the mapping");
+        // SAFETY: `offset` is inside the mapping, as just checked.
+        unsafe { self.base.add(offset) }
+    }
+
     /// The word at `offset`, which must be a multiple of 8 inside the mapping.
     pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.length, "a word of the control page");
-        // SAFETY: `offset` is inside the mapping, as just checked.
-        let place = unsafe { self.base.add(offset) };
         // SAFETY: the place is aligned (mappings begin at a page, and `offset` is a multiple of 8) and mapped for as long as
         // `self` lives. All access of ours to it is atomic, the kernel's is by READ_ONCE and WRITE_ONCE. Where the mapping may
         // not be written to, the word is only loaded, which atomics of this size do without writing.
-        unsafe { AtomicU64::from_ptr(place.cast::<u64>().as_ptr()) }
+        unsafe { AtomicU64::from_ptr(self.place(offset).cast::<u64>().as_ptr()) }
     }
 
     /// `length` bytes of the area of `size` bytes that begins at `area`, from the place `start` in it on, around its end.

@@ -23,13 +23,14 @@
 mod area;
 mod clock;
 mod data;
+#[cfg(any(test, feature = "fake-kernel"))]
+pub mod kernel_side;
 mod mapping;
 mod page;
 pub mod protocol;
 
 pub use area::AuxRing;
 pub use clock::Clock;
-#[allow(unused_imports, reason = "AUXTRACE records carry it")]
 pub(crate) use clock::cycles;
 pub use data::{Mark, Pending, Ring};
 pub use protocol::Overrun;

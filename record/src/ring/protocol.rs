@@ -145,6 +145,11 @@ impl Writer {
         usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0)).unwrap_or(0)
     }
 
+    /// Passes over so many bytes that are not written.
+    pub fn skip(&mut self, length: u64) {
+        self.head = self.head.wrapping_add(length);
+    }
+
     /// Says that so many bytes more are written.
     pub fn publish(&mut self, head: &impl Word, length: u64) {
         self.head = self.head.wrapping_add(length);

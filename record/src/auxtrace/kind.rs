@@ -1,0 +1,66 @@
+//! The kinds of AUX data, by the PMU that writes it. Numbers as in AUXTRACE_INFO (perf's `enum auxtrace_type`).
+
+/// A kind of AUX data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Intel Processor Trace.
+    IntelPt,
+    /// Intel Branch Trace Store.
+    IntelBts,
+    /// Arm CoreSight ETM and ETE.
+    CoreSight,
+    /// Arm Statistical Profiling Extension.
+    ArmSpe,
+    /// The sampling facility of s390.
+    S390,
+    /// HiSilicon PCIe Tune and Trace.
+    HisiPtt,
+}
+
+impl Kind {
+    /// What a PMU of this name writes.
+    #[must_use]
+    pub fn of(pmu: &str) -> Option<Self> {
+        match pmu {
+            "intel_pt" => Some(Self::IntelPt),
+            "intel_bts" => Some(Self::IntelBts),
+            "cpum_sf" | "cpum_cf_diag" => Some(Self::S390),
+            _ if pmu.starts_with("cs_etm") => Some(Self::CoreSight),
+            _ if pmu.starts_with("arm_spe_") => Some(Self::ArmSpe),
+            _ if pmu.starts_with("hisi_ptt") => Some(Self::HisiPtt),
+            _ => None,
+        }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        match self {
+            Self::IntelPt => 1,
+            Self::IntelBts => 2,
+            Self::CoreSight => 3,
+            Self::ArmSpe => 4,
+            Self::S390 => 5,
+            Self::HisiPtt => 6,
+        }
+    }
+
+    /// The bytes that belong together: pieces of trace that the end of the area cuts are made shorter. A branch of BTS is three
+    /// words.
+    #[must_use]
+    pub fn unit(self) -> usize {
+        if self == Self::IntelBts { 24 } else { 1 }
+    }
+
+    /// The default size of an area in bytes, for those who may lock so much memory.
+    #[must_use]
+    pub fn default_size(self) -> u64 {
+        if self == Self::HisiPtt { 16 << 20 } else { 4 << 20 }
+    }
+
+    /// Whether decoders need more in AUXTRACE_INFO than rec writes.
+    #[must_use]
+    pub fn is_bare(self) -> bool {
+        self == Self::CoreSight
+    }
+}

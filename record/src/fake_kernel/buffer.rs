@@ -1,0 +1,134 @@
+//! A ring and its AUX area, written to as `kernel/events/ring_buffer.c` does.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::record::{Aux, Body, Lost, Record, Trailer};
+use rustix::io::Errno;
+
+use super::Traced;
+use crate::ring::kernel_side::{Area, KernelSide};
+use crate::ring::protocol::Writer;
+use crate::ring::{AuxRing, Clock, Ring};
+
+/// `PERF_AUX_FLAG_TRUNCATED`.
+pub(super) const TRUNCATED: u64 = 1;
+/// `PERF_AUX_FLAG_OVERWRITE`.
+const OVERWRITE: u64 = 2;
+
+/// The kernel's side of a ring.
+pub(super) struct Buffer {
+    memory: OwnedFd,
+    data_size: usize,
+    side: KernelSide,
+    data: Writer,
+    aux: Option<AuxArea>,
+    /// Records since the last that fitted.
+    lost: u64,
+    /// What was written.
+    pub(super) traced: Traced,
+}
+
+struct AuxArea {
+    writer: Writer,
+    size: u64,
+    overwrite: bool,
+}
+
+impl Buffer {
+    /// A ring, mapped for its reader, and this side of it.
+    pub(super) fn new(pages: usize, backward: bool) -> Result<(Ring, Self), Errno> {
+        let page = rustix::param::page_size();
+        let data_size = pages * page;
+        let memory = rustix::fs::memfd_create("ring", rustix::fs::MemfdFlags::CLOEXEC)?;
+        rustix::fs::ftruncate(&memory, (page + data_size) as u64)?;
+        let ring = if backward { Ring::map_backward(memory.as_fd(), pages) } else { Ring::map(memory.as_fd(), pages) }?;
+        let side = KernelSide::map(memory.as_fd(), data_size, 0)?;
+        let data = side.writer(Area::Data);
+        Ok((ring, Self { memory, data_size, side, data, aux: None, lost: 0, traced: Traced::default() }))
+    }
+
+    /// Whether there is an AUX area.
+    pub(super) fn has_aux(&self) -> bool {
+        self.aux.is_some()
+    }
+
+    /// Maps the AUX area for its reader, if the control page asks for what is mapped (`perf_mmap`).
+    pub(super) fn map_aux(&mut self, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+        let page = rustix::param::page_size();
+        let size = pages * page;
+        let offset = page + self.data_size;
+        rustix::fs::ftruncate(&self.memory, (offset + size) as u64)?;
+        let area = ring.map_aux(self.memory.as_fd(), pages, overwrite)?;
+        if self.side.aux_place() != (offset as u64, size as u64) {
+            return Err(Errno::INVAL);
+        }
+        self.side = KernelSide::map(self.memory.as_fd(), self.data_size, size)?;
+        let writer = self.side.writer(Area::Aux);
+        self.aux = Some(AuxArea { writer, size: size as u64, overwrite });
+        Ok(area)
+    }
+
+    /// Says how timestamps follow from the CPU's counter.
+    pub(super) fn set_clock(&self, clock: Clock) {
+        self.side.set_clock(clock);
+    }
+
+    /// How much trace there is room for; any amount where it is overwritten.
+    pub(super) fn aux_room(&self) -> usize {
+        let Some(aux) = &self.aux else { return 0 };
+        if aux.overwrite {
+            return usize::MAX;
+        }
+        usize::try_from(aux.writer.room(self.side.tail(Area::Aux))).unwrap_or(usize::MAX)
+    }
+
+    /// Up to where the reader has read the AUX area.
+    pub(super) fn aux_read(&self) -> u64 {
+        self.side.tail(Area::Aux).load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// Writes trace for which there is room, the record that tells of it, and then moves `aux_head`.
+    pub(super) fn trace(&mut self, bytes: &[u8], flags: u64, places: bool, trailer: Trailer) {
+        let Some(aux) = &mut self.aux else { return };
+        let (from, length) = (aux.writer.head(), bytes.len() as u64);
+        // Of what is overwritten at once, only the end is there.
+        let skipped = bytes.len().saturating_sub(usize::try_from(aux.size).unwrap_or(usize::MAX));
+        let mut ahead = aux.writer;
+        ahead.skip(skipped as u64);
+        self.side.write(Area::Aux, &ahead, bytes.get(skipped..).unwrap_or_default());
+        let (overwrite, size) = (aux.overwrite, aux.size);
+        let flags = if overwrite { flags | OVERWRITE } else { flags };
+        self.record(
+            Body::Aux(Aux { aux_offset: if places { from % size } else { from }, aux_size: length, flags }),
+            trailer,
+        );
+        self.traced.records += 1;
+        self.traced.trace.extend(bytes);
+        let Some(aux) = &mut self.aux else { return };
+        aux.writer.publish(self.side.head(Area::Aux), length);
+        if overwrite && places {
+            self.side.head(Area::Aux).store(aux.writer.head() % size, std::sync::atomic::Ordering::Release);
+        }
+    }
+
+    /// Writes a record; loses it where there is no room, and says so before the next.
+    pub(super) fn record(&mut self, body: Body<'_>, trailer: Trailer) {
+        let mut e = Encoder::new(Endian::NATIVE);
+        if self.lost > 0 {
+            let lost = Body::Lost(Lost { id: trailer.identifier.unwrap_or(0), lost: self.lost });
+            let _ = Record::new(0, lost).with_trailer(trailer).encode(&mut e);
+        }
+        let _ = Record::new(0, body).with_trailer(trailer).encode(&mut e);
+        let length = e.len() as u64;
+        if self.data.room(self.side.tail(Area::Data)) < length {
+            self.lost += 1;
+            self.traced.lost_records += 1;
+            return;
+        }
+        self.lost = 0;
+        self.side.write(Area::Data, &self.data, e.as_bytes());
+        self.data.publish(self.side.head(Area::Data), length);
+    }
+}

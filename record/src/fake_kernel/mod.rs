@@ -1,0 +1,204 @@
+//! A kernel that is not there: counters whose rings and AUX areas lie in memfds, written to by threads in the kernel's order.
+//!
+//! ```text
+//!   open ──▶ eventfd (what is polled)          enable ──▶ a thread for each area: goes through its script
+//!   map ───▶ memfd: page, data, AUX area       disable ─▶ returns when the thread writes no more
+//! ```
+//!
+//! A script is a list of [`Step`]s. Trace goes into the AUX area, then an AUX record into the data ring, then `aux_head` is moved
+//! (`perf_aux_output_end`). A thread that finds no room for all of its trace either waits, or loses the rest: the AUX record has
+//! the flag TRUNCATED and the counter is stopped until it is enabled again, as in the kernel.
+
+mod buffer;
+mod producer;
+
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use recrep_format::attr::Attr;
+use recrep_format::record::Body;
+use rustix::io::Errno;
+
+use crate::kernel::{Kernel, Place};
+use crate::ring::{AuxRing, Clock, Ring};
+use buffer::Buffer;
+use producer::Producer;
+
+/// What a thread does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Writes trace, in pieces where there is not so much room.
+    Trace(Vec<u8>),
+    /// Writes as much trace as there is room for, loses the rest, and stops if something was lost.
+    TraceOrStop(Vec<u8>),
+    /// Writes trace and says that something was wrong with it: these flags are in the AUX record.
+    Flagged(u64, Vec<u8>),
+    /// Writes a record, with the trailer that its counter gives it.
+    Record(Body<'static>),
+    /// Waits until so many bytes in all were read of the area.
+    AwaitRead(u64),
+}
+
+/// Gives the script for the counter of an area.
+pub type Script = dyn Fn(&Attr, Place) -> Vec<Step> + Send + Sync;
+
+/// What an area was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traced {
+    /// The trace that was written.
+    pub trace: Vec<u8>,
+    /// How many bytes there was no room for.
+    pub lost: u64,
+    /// How many AUX records told of it.
+    pub records: u64,
+    /// How many records the data ring had no room for.
+    pub lost_records: u64,
+}
+
+/// The kernel.
+pub struct FakeKernel {
+    script: Arc<Script>,
+    /// Whether `aux_head` of an area that is overwritten is a place in it, as with Intel PT.
+    heads_are_places: bool,
+    clock: Option<Clock>,
+    counters: Mutex<HashMap<RawFd, Opened>>,
+    /// The number of the next counter.
+    next: Mutex<u64>,
+}
+
+/// A counter.
+struct Opened {
+    attr: Attr,
+    place: Place,
+    id: u64,
+    buffer: Option<Arc<Mutex<Buffer>>>,
+    producer: Option<Producer>,
+    pollable: Arc<OwnedFd>,
+}
+
+impl FakeKernel {
+    /// A kernel whose counters with an AUX area do what the script says.
+    pub fn new(script: impl Fn(&Attr, Place) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        let counters = Mutex::default();
+        Self { script: Arc::new(script), heads_are_places: true, clock: None, counters, next: Mutex::new(100) }
+    }
+
+    /// A kernel whose `aux_head` only grows, also where areas are overwritten.
+    #[must_use]
+    pub fn with_growing_heads(self) -> Self {
+        Self { heads_are_places: false, ..self }
+    }
+
+    /// A kernel whose control pages say how timestamps follow from the CPU's counter.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock: Some(clock), ..self }
+    }
+
+    /// What the areas were given, by the places of their counters.
+    pub fn traced(&self) -> Vec<(Place, Traced)> {
+        let counters = self.counters();
+        let given = |opened: &Opened| {
+            let buffer = lock(opened.buffer.as_ref()?);
+            buffer.has_aux().then(|| (opened.place, buffer.traced.clone()))
+        };
+        let mut all: Vec<_> = counters.values().filter_map(given).collect();
+        all.sort_by_key(|(place, _)| (place.cpu, place.thread));
+        all
+    }
+
+    /// Whether all scripts that were begun are over.
+    pub fn is_done(&self) -> bool {
+        self.counters().values().filter_map(|opened| opened.producer.as_ref()).all(Producer::is_done)
+    }
+
+    fn counters(&self) -> MutexGuard<'_, HashMap<RawFd, Opened>> {
+        lock(&self.counters)
+    }
+
+    fn with<T>(&self, counter: BorrowedFd<'_>, act: impl FnOnce(&mut Opened) -> Result<T, Errno>) -> Result<T, Errno> {
+        act(self.counters().get_mut(&counter.as_raw_fd()).ok_or(Errno::BADF)?)
+    }
+}
+
+impl std::fmt::Debug for FakeKernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FakeKernel").field("counters", &self.counters().len()).finish_non_exhaustive()
+    }
+}
+
+/// A thread that panicked has failed its test already.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Kernel for FakeKernel {
+    fn open(&self, attr: &Attr, place: Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+        use rustix::event::{EventfdFlags, eventfd};
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let pollable = Arc::new(rustix::io::fcntl_dupfd_cloexec(&fd, 0)?);
+        let mut next = lock(&self.next);
+        *next += 1;
+        let opened = Opened { attr: attr.clone(), place, id: *next, buffer: None, producer: None, pollable };
+        self.counters().insert(fd.as_raw_fd(), opened);
+        Ok(fd)
+    }
+
+    fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
+        self.with(counter, |opened| Ok(opened.id))
+    }
+
+    fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        let script = Arc::clone(&self.script);
+        let places = self.heads_are_places;
+        self.with(counter, |opened| {
+            let Some(buffer) = opened.buffer.as_ref().filter(|buffer| lock(buffer).has_aux()) else { return Ok(()) };
+            let producer = opened.producer.get_or_insert_with(|| {
+                let steps = script(&opened.attr, opened.place);
+                let who = producer::Who::new(&opened.attr, opened.place, opened.id);
+                Producer::start(Arc::clone(buffer), steps, who, places, Arc::clone(&opened.pollable))
+            });
+            producer.enable(true);
+            Ok(())
+        })
+    }
+
+    fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.with(counter, |opened| {
+            opened.producer.iter().for_each(|producer| producer.enable(false));
+            Ok(())
+        })
+    }
+
+    fn redirect(&self, _: BorrowedFd<'_>, _: BorrowedFd<'_>) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
+        let id = self.id(counter)?;
+        let found = [0, id, 0];
+        numbers.iter_mut().zip(found).for_each(|(to, from)| *to = from);
+        Ok(found.len().min(numbers.len()))
+    }
+
+    fn pause(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
+        let (ring, buffer) = Buffer::new(pages, backward)?;
+        self.clock.into_iter().for_each(|clock| buffer.set_clock(clock));
+        self.with(counter, |opened| {
+            opened.buffer = Some(Arc::new(Mutex::new(buffer)));
+            Ok(ring)
+        })
+    }
+
+    fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+        self.with(counter, |opened| {
+            let buffer = opened.buffer.as_ref().ok_or(Errno::INVAL)?;
+            lock(buffer).map_aux(ring, pages, overwrite)
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! The hardware and the kernel behind an area: a thread that goes through a script while its counter is enabled.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use recrep_format::attr::Attr;
+use recrep_format::layout::TrailerLayout;
+use recrep_format::record::{Body, ItraceStart, Trailer};
+
+use super::buffer::{Buffer, TRUNCATED};
+use super::{Step, lock};
+use crate::kernel::Place;
+
+/// How long a thread that waits lets others run.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Whose records these are.
+#[derive(Clone, Debug)]
+pub(super) struct Who {
+    layout: TrailerLayout,
+    place: Place,
+    id: u64,
+}
+
+impl Who {
+    pub(super) fn new(attr: &Attr, place: Place, id: u64) -> Self {
+        Self { layout: TrailerLayout::of(attr), place, id }
+    }
+
+    fn ids(&self) -> (u32, u32) {
+        let tid = self.place.thread.unwrap_or(1);
+        (tid, tid)
+    }
+
+    /// The trailer of a record that is written now.
+    fn trailer(&self) -> Trailer {
+        static NOW: AtomicU64 = AtomicU64::new(1_000_000);
+        let (pid, tid) = self.ids();
+        let all = Trailer {
+            tid: Some([pid, tid]),
+            time: Some(NOW.fetch_add(1000, Ordering::Relaxed)),
+            id: Some(self.id),
+            stream_id: Some(self.id),
+            cpu: Some([self.place.cpu.unwrap_or(0), 0]),
+            identifier: Some(self.id),
+        };
+        all.shaped(&self.layout)
+    }
+}
+
+/// The thread.
+pub(super) struct Producer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    buffer: Arc<Mutex<Buffer>>,
+    enabled: AtomicBool,
+    done: AtomicBool,
+    dropped: AtomicBool,
+}
+
+impl Producer {
+    /// Starts it, waiting.
+    pub(super) fn start(
+        buffer: Arc<Mutex<Buffer>>,
+        steps: Vec<Step>,
+        who: Who,
+        places: bool,
+        pollable: Arc<OwnedFd>,
+    ) -> Self {
+        let no = || AtomicBool::new(false);
+        let shared = Arc::new(Shared { buffer, enabled: no(), done: no(), dropped: no() });
+        let hardware = Hardware { shared: Arc::clone(&shared), who, places, pollable };
+        let thread = std::thread::spawn(move || hardware.run(&steps));
+        Self { shared, thread: Some(thread) }
+    }
+
+    /// Lets it write, or returns when it writes no more.
+    pub(super) fn enable(&self, enable: bool) {
+        self.shared.enabled.store(enable, Ordering::SeqCst);
+        // It writes only under this lock, and looks after taking it.
+        drop(lock(&self.shared.buffer));
+    }
+
+    /// Whether the script is over.
+    pub(super) fn is_done(&self) -> bool {
+        self.shared.done.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.shared.dropped.store(true, Ordering::SeqCst);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Hardware {
+    shared: Arc<Shared>,
+    who: Who,
+    places: bool,
+    pollable: Arc<OwnedFd>,
+}
+
+impl Hardware {
+    fn run(&self, steps: &[Step]) {
+        let (pid, tid) = self.who.ids();
+        self.when(|_| true, |buffer| buffer.record(Body::ItraceStart(ItraceStart { pid, tid }), self.who.trailer()));
+        steps.iter().for_each(|step| self.step(step));
+        self.shared.done.store(true, Ordering::SeqCst);
+    }
+
+    fn step(&self, step: &Step) {
+        match step {
+            Step::Trace(bytes) => self.patient(bytes, 0),
+            Step::Flagged(flags, bytes) => self.patient(bytes, *flags),
+            Step::TraceOrStop(bytes) => self.when(
+                |_| true,
+                |buffer| {
+                    let fits = buffer.aux_room().min(bytes.len());
+                    let lost = (bytes.len() - fits) as u64;
+                    let flags = if lost > 0 { TRUNCATED } else { 0 };
+                    buffer.trace(bytes.get(..fits).unwrap_or_default(), flags, self.places, self.who.trailer());
+                    buffer.traced.lost += lost;
+                    if lost > 0 {
+                        self.shared.enabled.store(false, Ordering::SeqCst);
+                    }
+                },
+            ),
+            Step::Record(body) => self.when(|_| true, |buffer| buffer.record(body.clone(), self.who.trailer())),
+            Step::AwaitRead(total) => self.when(|buffer| buffer.aux_read() >= *total, |_| ()),
+        }
+    }
+
+    /// Writes all of it, in pieces as there is room.
+    fn patient(&self, mut bytes: &[u8], flags: u64) {
+        loop {
+            let mut rest = bytes;
+            self.when(
+                |buffer| buffer.aux_room() > 0,
+                |buffer| {
+                    let (now, later) = bytes.split_at(bytes.len().min(buffer.aux_room()));
+                    buffer.trace(now, flags, self.places, self.who.trailer());
+                    rest = later;
+                },
+            );
+            bytes = rest;
+            if bytes.is_empty() || self.shared.dropped.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until it is enabled and `ready`, and acts. Whoever polls is woken by what was written, and while it waits for room.
+    fn when(&self, ready: impl Fn(&Buffer) -> bool, act: impl FnOnce(&mut Buffer)) {
+        loop {
+            if self.shared.dropped.load(Ordering::SeqCst) {
+                return;
+            }
+            let mut buffer = lock(&self.shared.buffer);
+            if self.shared.enabled.load(Ordering::SeqCst) && ready(&buffer) {
+                act(&mut buffer);
+                drop(buffer);
+                self.wake();
+                return;
+            }
+            drop(buffer);
+            self.wake();
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// A poll of the counter ends once: in the kernel it takes the wakeup away.
+    fn wake(&self) {
+        let _ = rustix::io::write(&*self.pollable, &1u64.to_ne_bytes());
+        std::thread::sleep(PAUSE);
+        let _ = rustix::io::read(&*self.pollable, &mut [0; 8]);
+    }
+}
