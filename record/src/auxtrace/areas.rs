@@ -14,16 +14,45 @@ use rustix::io::Errno;
 use super::facts::Facts;
 use super::info::{self, Recorded, Switches};
 use super::kind::Kind;
-use super::settings::{Mode, Settings};
 use super::snapshot::Seen;
+use crate::config::Config;
 use crate::counters::{Counter, Counters};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::output::Output;
-use crate::plan::PlannedEvent;
+use crate::plan::{Plan, PlannedEvent};
 use crate::ring::{self, AuxRing, Clock, Pending, Ring};
+
+/// How areas are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// All trace goes into the file.
+    Full,
+    /// Areas are overwritten, and their last bytes written at a signal (`-S`).
+    Snapshot {
+        /// So many bytes of each area at most.
+        size: usize,
+        /// Also at the end (`-Se`).
+        at_end: bool,
+    },
+    /// Areas are overwritten, and samples carry pieces of them (`--aux-sample`).
+    Sample,
+}
+
+impl Mode {
+    fn of(config: &Config, plan: &Plan) -> Self {
+        match &config.aux.snapshot {
+            Some(text) => {
+                let size = usize::try_from(plan.snapshot_size).unwrap_or(usize::MAX);
+                Self::Snapshot { size, at_end: text.starts_with('e') }
+            }
+            None if plan.events.iter().any(|event| event.attr.aux_sample_size > 0) => Self::Sample,
+            None => Self::Full,
+        }
+    }
+}
 
 /// The areas; none where no event has one.
 #[derive(Debug, Default)]
@@ -62,38 +91,40 @@ impl Areas {
     /// The kernel's refusal, in words.
     pub fn open<K: Kernel>(
         kernel: &K,
-        settings: Option<Settings>,
+        (config, plan): (&Config, &Plan),
         counters: &Counters,
         rings: &[Ring],
         messages: &Messages,
     ) -> Result<Self> {
-        let Some(settings) = settings else { return Ok(Self::default()) };
-        let kind =
-            counters.events.iter().filter(|event| event.has_aux).find_map(|event| Kind::of(event.pmu.as_deref()?));
+        let named = |event: &PlannedEvent| event.has_aux.then(|| event.pmu.clone().unwrap_or_default());
+        let Some(pmu) = counters.events.iter().find_map(named).filter(|_| plan.aux_pages > 0) else {
+            return Ok(Self::default());
+        };
+        let (mode, kind) = (Mode::of(config, plan), Kind::of(&pmu));
         if kind.is_none_or(Kind::is_bare) {
-            messages.note(
-                "the trace of this PMU is recorded as it is, but perf's decoders will miss what they need to know of the hardware",
-            );
+            messages.note(format_args!(
+                "the trace of {pmu} is recorded as it is; what perf's decoders must know of the hardware is not in the file"
+            ));
         }
-        let mut pages = settings.pages;
-        let least = if settings.is_overwritten() { 1 } else { 2 };
+        let mut pages = plan.aux_pages;
+        let overwrite = mode != Mode::Full;
         let all = loop {
-            match map_all(kernel, counters, rings, (pages, settings.is_overwritten())) {
+            match map_all(kernel, counters, rings, (pages, overwrite)) {
                 Ok(all) => break all,
-                Err(Errno::PERM) if pages > least => pages /= 2,
+                Err(Errno::PERM) if pages > if overwrite { 1 } else { 2 } => pages /= 2,
                 Err(errno) => return Err(Error::Failed(unmappable(errno, pages))),
             }
         };
-        if pages != settings.pages {
+        if pages != plan.aux_pages {
             messages.note(format_args!(
                 "AUX areas of {pages} pages instead of {}: more is beyond this user's budget for locked memory; raise ulimit -l, \
                  or have CAP_IPC_LOCK",
-                settings.pages
+                plan.aux_pages
             ));
         }
-        messages.explain(|| format!("AUX areas: {} of {pages} pages, {:?}", all.len(), settings.mode));
+        messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode:?}", all.len()));
         let clock = rings.first().and_then(Ring::clock);
-        Ok(Self { all, mode: Some(settings.mode), kind, clock, index: Vec::new(), stopped: false })
+        Ok(Self { all, mode: Some(mode), kind, clock, index: Vec::new(), stopped: false })
     }
 
     /// Whether there are none.

@@ -52,12 +52,6 @@ impl Kind {
         if self == Self::IntelBts { 24 } else { 1 }
     }
 
-    /// The default size of an area in bytes, for those who may lock so much memory.
-    #[must_use]
-    pub fn default_size(self) -> u64 {
-        if self == Self::HisiPtt { 16 << 20 } else { 4 << 20 }
-    }
-
     /// Whether decoders need more in AUXTRACE_INFO than rec writes.
     #[must_use]
     pub fn is_bare(self) -> bool {

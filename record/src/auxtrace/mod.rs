@@ -6,7 +6,7 @@
 //!                                             info ──▶ TIME_CONV, ID_INDEX, AUXTRACE_INFO, before all of it
 //! ```
 //!
-//! [`Settings`] is pure: what was asked for, and the attrs and sizes that follow. [`Areas`] is what a session has of it:
+//! What is asked of the areas, and which attrs follow, is in the plan. [`Areas`] is what a session has of them:
 //!
 //! 1. [`Areas::open`] maps an area beside each ring whose owner has one; without such events it is empty and does nothing.
 //! 2. [`Areas::write_head`] before the records: in each file anew.
@@ -21,13 +21,11 @@ mod areas;
 mod facts;
 mod info;
 mod kind;
-mod settings;
 mod snapshot;
 
 pub use areas::Areas;
 pub use facts::Facts;
 pub use kind::Kind;
-pub use settings::{Mode, Settings};
 
 #[cfg(test)]
 mod tests;

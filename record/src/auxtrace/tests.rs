@@ -9,7 +9,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Auxtrace, Body};
 use recrep_format::write::FeatureWriter;
 
-use super::{Areas, Settings};
+use super::Areas;
 use crate::config::Config;
 use crate::counters;
 use crate::drain::Drain;
@@ -30,7 +30,7 @@ struct Recorded {
 }
 
 fn config(line: &str, pmu: &str) -> Config {
-    let line = format!("-a {line}");
+    let line = if line.contains("-t") { line.to_owned() } else { format!("-a {line}") };
     let mut config = crate::args::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
     let mut event = EventSpec::numbered(&format!("{pmu}//"), EventType(8), 0);
     event.pmu = Some(PmuUse { name: pmu.to_owned(), has_aux: true, ..PmuUse::default() });
@@ -50,11 +50,12 @@ fn record(
     config.output.path = dir.path().join("x.data");
     let machine = Machine { online: vec![0, 3], privileged: true, ..Machine::default() };
     let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-    let settings = Settings::of(&config, &machine, &[pmu], None).unwrap();
     let plan = crate::plan::plan(&config, &machine).unwrap();
-    let mut counters = counters::open(kernel, &plan, &[None], (&config.target, &machine), &messages).unwrap();
+    let mut counters =
+        counters::open(kernel, &plan, &[config.per_thread.then_some(7)], (&config.target, &machine), &messages)
+            .unwrap();
     let mut rings = std::mem::take(&mut counters.rings);
-    let mut areas = Areas::open(kernel, settings, &counters, &rings, &messages).unwrap();
+    let mut areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
     let attrs: Vec<_> = (0..counters.events.len())
         .map(|event| recrep_format::attrs::AttrEntry {
             attr: counters.events[event].attr.clone(),
@@ -194,11 +195,11 @@ fn gaps_and_collisions_are_told() {
 fn pieces_are_filled_up_to_words_and_branches_of_bts_stay_whole() {
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 13])]);
     let recorded = record("-m 8,2", "intel_pt", &kernel, |_, _| ());
-    let (_, aux, bytes) = &recorded.auxtraces()[0];
-    assert_eq!((aux.size, &bytes[..]), (16, &[7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0, 0][..]));
+    assert!(recorded.by_cpu().values().all(|trace| *trace == [&[7; 13][..], &[0; 3]].concat()));
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 24 * 3 + 8])]);
-    let recorded = record("-m 8,2", "intel_bts", &kernel, |_, _| ());
-    assert_eq!(recorded.auxtraces()[0].1.size, 24 * 3);
+    let recorded = record("-t 7 --per-thread -m 8,2", "intel_bts", &kernel, |_, _| ());
+    let (_, aux, _) = &recorded.auxtraces()[0];
+    assert_eq!((aux.size, aux.cpu, aux.tid), (24 * 3, u32::MAX, 7));
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod buffer;
 mod producer;
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -183,6 +184,10 @@ impl Kernel for FakeKernel {
     }
 
     fn pause(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    fn set_filter(&self, _: BorrowedFd<'_>, _: &CStr) -> Result<(), Errno> {
         Ok(())
     }
 
