@@ -7,6 +7,7 @@ use recrep_format::layout::TrailerLayout;
 use recrep_format::record::{Body, LostSamples, Record, Trailer};
 use recrep_format::write::FeatureWriter;
 
+use crate::auxtrace::Areas;
 use crate::config::Config;
 use crate::counters::{self, Counters};
 use crate::drain::{self, Drain};
@@ -39,8 +40,9 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     let threads = threads(&config.target, &tasks, workload.as_ref());
     let mut counters = counters::open(kernel, &plan, &threads, (&config.target, &machine), messages)?;
     let mut rings = std::mem::take(&mut counters.rings);
+    let mut areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
     let recording = Recording { config, kernel, messages, machine: &machine, counters: &counters, signals: &signals };
-    let status = recording.run(&mut rings, &tasks, workload.as_mut())?;
+    let status = recording.run((&mut rings, &mut areas), &tasks, workload.as_mut())?;
     Ok(workload.map_or(status, Workload::finish))
 }
 
@@ -67,14 +69,20 @@ struct Recording<'a, K> {
 
 impl<K: Kernel> Recording<'_, K> {
     /// From the file's first byte to its last.
-    fn run(&self, rings: &mut [Ring], tasks: &[Task], mut workload: Option<&mut Workload>) -> Result<u8> {
+    fn run(
+        &self,
+        (rings, areas): (&mut [Ring], &mut Areas),
+        tasks: &[Task],
+        mut workload: Option<&mut Workload>,
+    ) -> Result<u8> {
         let entries = self.entries();
         let Some(first) = entries.first() else { return Err(Error::Failed("no event was opened".to_owned())) };
         let mut drain = Drain::new(Tally::new(&first.attr));
         let tracing =
             tracepoint::formats(&self.counters.tracepoints(), self.machine.tracefs.as_deref(), self.machine.page_size)?;
-        let features = features::at_start(self.config, self.machine, self.counters, tracing.as_deref());
+        let mut features = features::at_start(self.config, self.machine, self.counters, tracing.as_deref());
         let mut output = Output::create(&self.config.output, &entries, &features)?;
+        areas.write_head(self.counters, self.machine, &mut output)?;
         let image = self.synthesize(&mut output, &mut drain, tasks, workload.as_deref())?;
         if self.config.target != Target::Command {
             self.counters.enable(self.kernel)?;
@@ -86,7 +94,8 @@ impl<K: Kernel> Recording<'_, K> {
             output.undo();
             return Err(error);
         }
-        self.drain_until_the_end(rings, &mut drain, &mut output, workload)?;
+        self.drain_until_the_end((rings, areas), &mut drain, &mut output, workload)?;
+        areas.add_index(&mut features);
         self.finish(&drain.tally, output, features, image.as_ref())
     }
 
@@ -134,7 +143,7 @@ impl<K: Kernel> Recording<'_, K> {
     /// Rounds, until the command ended, all that was attached to ended, or a signal came; and a last round.
     fn drain_until_the_end(
         &self,
-        rings: &mut [Ring],
+        (rings, areas): (&mut [Ring], &mut Areas),
         drain: &mut Drain,
         output: &mut Output,
         mut workload: Option<&mut Workload>,
@@ -143,8 +152,9 @@ impl<K: Kernel> Recording<'_, K> {
         let attached = self.config.target.is_attached();
         loop {
             // A round before each wait: what came before the waiter was made does not wake it any more.
+            areas.drain(self.kernel, self.counters, output)?;
             drain.round(rings, output)?;
-            let woken = waiter.wait(!drain::is_pressing(rings))?;
+            let woken = waiter.wait(!drain::is_pressing(rings) && !areas.is_pressing())?;
             if woken.child {
                 self.signals.clear_child();
             }
@@ -154,6 +164,11 @@ impl<K: Kernel> Recording<'_, K> {
             }
         }
         self.counters.disable(self.kernel)?;
+        areas.stop(true);
+        areas.drain(self.kernel, self.counters, output)?;
+        if areas.snapshots() == Some(true) {
+            areas.snapshot(self.kernel, self.counters, output)?;
+        }
         drain.round(rings, output)?;
         Ok(())
     }
@@ -178,6 +193,7 @@ impl<K: Kernel> Recording<'_, K> {
                 counts.damaged
             ));
         }
+        counts.aux.warnings().iter().for_each(|warning| self.messages.warn(warning));
         self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
         Ok(0)
     }
