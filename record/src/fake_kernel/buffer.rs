@@ -7,7 +7,7 @@ use recrep_format::endian::Endian;
 use recrep_format::record::{Aux, Body, Lost, Record, Trailer};
 use rustix::io::Errno;
 
-use super::Traced;
+use super::step::Traced;
 use crate::ring::kernel_side::{Area, KernelSide};
 use crate::ring::protocol::Writer;
 use crate::ring::{AuxRing, Clock, Ring};

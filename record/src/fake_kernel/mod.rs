@@ -11,6 +11,7 @@
 
 mod buffer;
 mod producer;
+mod step;
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -18,44 +19,17 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use recrep_format::attr::Attr;
-use recrep_format::record::Body;
 use rustix::io::Errno;
 
 use crate::kernel::{Kernel, Place};
 use crate::ring::{AuxRing, Clock, Ring};
 use buffer::Buffer;
 use producer::Producer;
-
-/// What a thread does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Writes trace, in pieces where there is not so much room.
-    Trace(Vec<u8>),
-    /// Writes as much trace as there is room for, loses the rest, and stops if something was lost.
-    TraceOrStop(Vec<u8>),
-    /// Writes trace and says that something was wrong with it: these flags are in the AUX record.
-    Flagged(u64, Vec<u8>),
-    /// Writes a record, with the trailer that its counter gives it.
-    Record(Body<'static>),
-    /// Waits until so many bytes in all were read of the area.
-    AwaitRead(u64),
-}
+use step::lock;
+pub use step::{Step, Traced};
 
 /// Gives the script for the counter of an area.
 pub type Script = dyn Fn(&Attr, Place) -> Vec<Step> + Send + Sync;
-
-/// What an area was given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traced {
-    /// The trace that was written.
-    pub trace: Vec<u8>,
-    /// How many bytes there was no room for.
-    pub lost: u64,
-    /// How many AUX records told of it.
-    pub records: u64,
-    /// How many records the data ring had no room for.
-    pub lost_records: u64,
-}
 
 /// The kernel.
 pub struct FakeKernel {
@@ -127,11 +101,6 @@ impl std::fmt::Debug for FakeKernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FakeKernel").field("counters", &self.counters().len()).finish_non_exhaustive()
     }
-}
-
-/// A thread that panicked has failed its test already.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 impl Kernel for FakeKernel {

@@ -11,7 +11,7 @@ use recrep_format::layout::TrailerLayout;
 use recrep_format::record::{Body, ItraceStart, Trailer};
 
 use super::buffer::{Buffer, TRUNCATED};
-use super::{Step, lock};
+use super::step::{Step, lock};
 use crate::kernel::Place;
 
 /// How long a thread that waits lets others run.

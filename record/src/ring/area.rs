@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::data::{Mark, Pending};
 use super::mapping::Mapping;
 use super::page::{AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL};
+use super::pending::{Mark, Pending};
 use super::protocol::{Overrun, Reader};
 
 /// A mapped AUX area. It is unmapped when dropped.

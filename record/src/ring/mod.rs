@@ -27,12 +27,14 @@ mod data;
 pub mod kernel_side;
 mod mapping;
 mod page;
+mod pending;
 pub mod protocol;
 
 pub use area::AuxRing;
 pub use clock::Clock;
 pub(crate) use clock::cycles;
-pub use data::{Mark, Pending, Ring};
+pub use data::Ring;
+pub use pending::{Mark, Pending};
 pub use protocol::Overrun;
 
 #[cfg(test)]
