@@ -33,6 +33,7 @@ pub mod fake_kernel;
 pub mod fallback;
 pub mod features;
 pub mod kernel;
+pub mod list;
 pub mod machine;
 pub mod messages;
 pub mod output;

@@ -1,17 +1,28 @@
-//! `rec`: command line → [`Config`](recrep_record::config::Config) → session → exit status.
+//! `rec`: command line → [`Config`](recrep_record::config::Config) → session → exit status; `rec list`: what there is to record.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use recrep_record::{args, dry_run, messages::Messages, session, sys::Perf};
+use recrep_record::error::Result;
+use recrep_record::messages::{Messages, Verbosity};
+use recrep_record::{args, dry_run, list, session, sys::Perf};
 
 fn main() -> ExitCode {
-    let config = match args::parse(std::env::args_os()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if list::is_asked_for(&words) {
+        return exit(list::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
+    }
+    let config = match args::parse(words) {
         Ok(config) => config,
         Err(refusal) => return ExitCode::from(refusal.print()),
     };
     let messages = Messages::stderr(config.verbosity);
     let done = if config.dry_run { dry_run::run(&config).map(|()| 0) } else { session::run(&config, &Perf, &messages) };
-    match done {
+    exit(done, &messages)
+}
+
+fn exit(status: Result<u8>, messages: &Messages) -> ExitCode {
+    match status {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             messages.error(&error);

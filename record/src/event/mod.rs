@@ -39,7 +39,9 @@ pub use facts::Facts;
 pub use filter::{attach_filter, exclude_process};
 pub use modifiers::Modifiers;
 pub use names::{Known, known};
+pub use nearest::nearest;
 pub use parse::{append, parse};
+pub use probe::own_terms as probe_terms;
 pub use spec::{EventSpec, PmuUse, Probe, Terms};
 
 #[cfg(test)]

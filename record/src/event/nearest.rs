@@ -1,7 +1,8 @@
 //! The name that somebody meant.
 
 /// The known name that is nearest to a mistyped one, if any is near.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()
         .map(|known| (strsim::normalized_damerau_levenshtein(known, name), known))

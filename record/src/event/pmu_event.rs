@@ -194,12 +194,7 @@ impl<'a> PmuEvent<'a> {
     }
 
     fn unknown(&self, term: &Term<'_>) -> Wrong {
-        let own = match &self.pmu.name[..] {
-            "uprobe" => probe::UPROBE,
-            "kprobe" => probe::KPROBE,
-            _ => &[],
-        };
-        let own = own.iter().chain(WORDS).map(|term| (*term).to_owned());
+        let own = probe::own_terms(&self.pmu.name).iter().chain(WORDS).map(|term| (*term).to_owned());
         let known: Vec<String> = own.chain(self.pmu.formats()).collect();
         let named = self.pmu.aliases();
         let all = known.iter().chain(&named).map(String::as_str).chain(COMMON.iter().copied());

@@ -16,8 +16,18 @@ use super::text::Wrong;
 use crate::pmu::symbol;
 
 /// The terms of each, beside those in its `format`.
-pub(super) const UPROBE: &[&str] = &["path", "offset", "func", "ret"];
-pub(super) const KPROBE: &[&str] = &["func", "offset", "addr", "ret"];
+const UPROBE: &[&str] = &["path", "offset", "func", "ret"];
+const KPROBE: &[&str] = &["func", "offset", "addr", "ret"];
+
+/// The terms that a PMU has for being one that puts probes somewhere.
+#[must_use]
+pub fn own_terms(pmu: &str) -> &'static [&'static str] {
+    match pmu {
+        "uprobe" => UPROBE,
+        "kprobe" => KPROBE,
+        _ => &[],
+    }
+}
 
 /// Whether the PMU puts probes somewhere.
 pub(super) fn is_probe(pmu: &str) -> bool {

@@ -1,79 +1,12 @@
 //! Lists of events, over machines that are directories.
 
-use std::fs;
 use std::path::Path;
 
 use recrep_format::abi::{BranchSampleType, EventType};
-use tempfile::TempDir;
 
 use super::*;
+use crate::pmu::fake::{CORE, HYBRID, machine};
 use crate::sampling::{Callchain, Rate};
-
-/// Files below a directory of its own.
-fn tree(files: &[(&str, &str)]) -> TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = dir.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
-    }
-    dir
-}
-
-const DEVICES: &str = "sys/bus/event_source/devices";
-
-/// A machine with the PMUs given, each file as `pmu/file`, and a few tracepoints.
-fn machine(pmus: &[(&str, &str)]) -> TempDir {
-    let paths: Vec<_> = pmus.iter().map(|(path, text)| (format!("{DEVICES}/{path}"), *text)).collect();
-    let mut files: Vec<_> = paths.iter().map(|(path, text)| (&path[..], *text)).collect();
-    files.extend([
-        ("tracing/events/sched/sched_switch/id", "314"),
-        ("tracing/events/sched/sched_wakeup/id", "316"),
-        ("tracing/events/sched/enable", "0"),
-        ("tracing/events/irq/softirq_entry/id", "12"),
-        ("tracing/events/ftrace/function/format", "x"),
-    ]);
-    tree(&files)
-}
-
-const CORE: &[(&str, &str)] = &[
-    ("cpu/type", "4"),
-    ("cpu/format/event", "config:0-7,32-35"),
-    ("cpu/format/umask", "config:8-15"),
-    ("cpu/format/inv", "config:23"),
-    ("cpu/format/ldlat", "config1:0-15"),
-    ("cpu/events/cpu-cycles", "event=0x3c"),
-    ("cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"),
-    ("cpu/events/param", "event=0x1,umask=?"),
-    ("uncore_imc_0/type", "20"),
-    ("uncore_imc_0/cpumask", "0"),
-    ("uncore_imc_0/format/event", "config:0-7"),
-    ("uncore_imc_0/events/cas", "event=0x4"),
-    ("uncore_imc_0/events/cas.scale", "6.1e-5"),
-    ("uncore_imc_0/events/cas.unit", "MiB"),
-    ("uncore_imc_1/type", "21"),
-    ("uncore_imc_1/cpumask", "0,8"),
-    ("uncore_imc_1/format/event", "config:0-7"),
-    ("uncore_imc_1/events/cas", "event=0x4"),
-    ("intel_pt/type", "8"),
-    ("intel_pt/nr_addr_filters", "2"),
-    ("intel_pt/format/pt", "config:0"),
-    ("intel_pt/format/tsc", "config:10"),
-    ("intel_pt/format/branch", "config:13"),
-    ("cs_etm/type", "9"),
-    ("cs_etm/sinks/tmc_etr0", "0x1b2c"),
-    ("uprobe/type", "7"),
-    ("uprobe/format/retprobe", "config:0"),
-];
-
-const HYBRID: &[(&str, &str)] = &[
-    ("cpu_core/type", "4"),
-    ("cpu_core/cpus", "0-7"),
-    ("cpu_core/format/event", "config:0-7"),
-    ("cpu_atom/type", "10"),
-    ("cpu_atom/cpus", "8-15"),
-    ("cpu_atom/format/event", "config:0-7"),
-];
 
 fn on(pmus: &[(&str, &str)], list: &str) -> Result<Vec<EventSpec>, String> {
     let dir = machine(pmus);

@@ -8,11 +8,7 @@ use super::nearest::nearest;
 use super::spec::EventSpec;
 use super::text::{Piece, Wrong};
 use crate::pmu::glob;
-use crate::tracepoint::{Tracefs, Unreadable};
-
-/// How tracefs comes to be where it is looked for.
-const NOT_MOUNTED: &str = "tracepoints are told by tracefs, which is not mounted; as root: \
-                           mount -t tracefs nodev /sys/kernel/tracing";
+use crate::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 
 /// The tracepoints that a name or a pattern stands for, those of one group in the order of their names.
 pub(super) fn find(facts: &Facts, system: Piece<'_>, name: Piece<'_>) -> Result<Vec<EventSpec>, Wrong> {

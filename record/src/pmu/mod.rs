@@ -19,3 +19,6 @@ pub mod symbol;
 
 pub use device::{Alias, Pmu, all};
 pub use format::Format;
+
+#[cfg(test)]
+pub(crate) mod fake;

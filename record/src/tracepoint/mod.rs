@@ -16,6 +16,10 @@ use crate::error::{Error, Result};
 
 pub use tracefs::{Field, Tracefs, Unreadable};
 
+/// What to say where there is none.
+pub const NOT_MOUNTED: &str = "tracepoints are told by tracefs, which is not mounted; as root: \
+                               mount -t tracefs nodev /sys/kernel/tracing";
+
 /// The contents of the feature TRACING_DATA for tracepoints with these names; none where there are none.
 ///
 /// # Errors

@@ -1,0 +1,98 @@
+//! The list as text: a line for each event, its aliases after it; and as JSON.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::entries::{Entry, Kind};
+
+/// Where what follows a name begins.
+const COLUMN: usize = 40;
+
+/// One line for each event, those of a kind below a title.
+pub(super) fn text(entries: &[Entry]) -> String {
+    let (mut text, mut kind) = (String::new(), None);
+    for entry in entries {
+        if kind != Some(entry.kind) {
+            let gap = if kind.is_some() { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}{}", title(entry.kind));
+            kind = Some(entry.kind);
+        }
+        let more = match (&entry.terms, entry.aliases.is_empty()) {
+            (Some(terms), _) => terms.clone(),
+            (None, false) => format!("or {}", entry.aliases.join(", ")),
+            (None, true) => String::new(),
+        };
+        let unit = entry.unit.as_ref().map(|unit| format!(" ({unit})")).unwrap_or_default();
+        let line = format!("  {:COLUMN$} {more}{unit}", entry.name);
+        let _ = writeln!(text, "{}", line.trim_end());
+        for (name, kind) in &entry.fields {
+            let _ = writeln!(text, "    {name}: {kind}");
+        }
+    }
+    text
+}
+
+fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hardware => "Hardware",
+        Kind::Software => "Software",
+        Kind::Cache => "Caches",
+        Kind::Pmu => "PMUs",
+        Kind::Tracepoint => "Tracepoints",
+    }
+}
+
+/// The list as JSON.
+pub(super) fn json(entries: &[Entry]) -> String {
+    #[derive(Serialize)]
+    struct List<'a> {
+        schema: &'static str,
+        events: &'a [Entry],
+    }
+    // Strings and lists of them always have a form in JSON.
+    let mut text = serde_json::to_string_pretty(&List { schema: "recrep-list/1", events: entries }).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        let entry = |name: &str, kind| Entry {
+            name: name.to_owned(),
+            kind,
+            aliases: Vec::new(),
+            terms: None,
+            unit: None,
+            fields: Vec::new(),
+        };
+        vec![
+            Entry { aliases: vec!["faults".to_owned()], ..entry("page-faults", Kind::Software) },
+            Entry { terms: Some("event=4".to_owned()), unit: Some("MiB".to_owned()), ..entry("imc/cas/", Kind::Pmu) },
+            Entry { fields: vec![("prio".to_owned(), "int".to_owned())], ..entry("a:b", Kind::Tracepoint) },
+        ]
+    }
+
+    #[test]
+    fn as_text() {
+        let name = |name: &str| format!("  {name:COLUMN$}");
+        let expected = format!(
+            "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n\nTracepoints\n  a:b\n    prio: int\n",
+            name("page-faults"),
+            name("imc/cas/")
+        );
+        assert_eq!(text(&entries()), expected);
+    }
+
+    #[test]
+    fn as_json() {
+        let list: serde_json::Value = serde_json::from_str(&json(&entries())).unwrap();
+        assert_eq!(list["schema"], "recrep-list/1");
+        assert_eq!(list["events"][0]["aliases"][0], "faults");
+        assert_eq!(list["events"][1]["kind"], "pmu");
+        assert_eq!(list["events"][2]["fields"][0][1], "int");
+    }
+}
