@@ -66,6 +66,9 @@ const KINDS: &[(&str, Kind)] = &[
     ("tracepoint", Kind::Tracepoint),
 ];
 
+const NO_COUNTERS: &str =
+    "no hardware or cache events: this machine has no counters for them, or does not allow their use";
+
 /// The events of these kinds or with names like these, those that the machine does not have left out; and what must be said.
 ///
 /// # Errors
@@ -79,7 +82,11 @@ pub(super) fn find(
     let kinds: Vec<Kind> = what.iter().filter_map(kind).collect();
     let patterns: Vec<&String> = what.iter().filter(|word| kind(word).is_none()).collect();
     let mut notes = Vec::new();
-    let mut all = generalized(is_there, &mut notes);
+    let mut all = generalized(is_there);
+    let counters = |kind: Kind| matches!(kind, Kind::Hardware | Kind::Cache);
+    if (what.is_empty() || kinds.iter().any(|kind| counters(*kind))) && !all.iter().any(|entry| counters(entry.kind)) {
+        notes.push(NO_COUNTERS.to_owned());
+    }
     all.extend(facts.pmus().iter().flat_map(of_pmu));
     let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
     if what.is_empty() || kinds.contains(&Kind::Tracepoint) || patterns.iter().any(for_tracepoints) {
@@ -104,25 +111,18 @@ pub(super) fn find(
 }
 
 /// The events that have the same names everywhere.
-fn generalized(is_there: &dyn Fn(&Known) -> bool, notes: &mut Vec<String>) -> Vec<Entry> {
-    let (mut counters, mut entries) = (false, Vec::new());
+fn generalized(is_there: &dyn Fn(&Known) -> bool) -> Vec<Entry> {
+    let mut entries = Vec::new();
     for event in known().into_iter().filter(|event| is_there(event)) {
         let kind = match event.kind {
             EventType::SOFTWARE => Kind::Software,
             EventType::HARDWARE => Kind::Hardware,
             _ => Kind::Cache,
         };
-        counters |= kind != Kind::Software;
         let mut names = event.names.into_iter();
         if let Some(name) = names.next() {
             entries.push(Entry { aliases: names.collect(), ..Entry::new(name, kind) });
         }
-    }
-    if !counters {
-        notes.push(
-            "no hardware or cache events: this machine has no counters for them, or does not allow their use"
-                .to_owned(),
-        );
     }
     entries
 }
@@ -153,6 +153,9 @@ fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
     });
     let sinks = pmu.sinks().into_iter().map(|sink| format!("@{sink}"));
     let terms: Vec<String> = own.chain(formats).chain(sinks).collect();
+    if pmu.name == "breakpoint" {
+        entries.push(Entry::new("mem:ADDRESS[/LENGTH][:rwx]".to_owned(), Kind::Pmu));
+    }
     if !terms.is_empty() {
         let form = Entry::new(format!("{}/TERMS/", pmu.name), Kind::Pmu);
         entries.push(Entry { terms: Some(terms.join(",")), ..form });

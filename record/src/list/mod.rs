@@ -22,7 +22,11 @@ use crate::machine::Machine;
 
 /// List the events that this machine has.
 #[derive(Debug, Parser)]
-#[command(name = "rec list", after_help = "A program that is called list is recorded by: rec -- list")]
+#[command(
+    name = "rec list",
+    bin_name = "rec list",
+    after_help = "A program that is called list is recorded by: rec -- list"
+)]
 struct Flags {
     /// What to list: hw, sw, cache, pmu, tracepoint, or patterns of names, such as 'sched:*' or '*fault*'; a tracepoint's whole
     /// name lists its fields too [default: everything]
