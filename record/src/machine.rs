@@ -31,6 +31,8 @@ pub struct Machine {
     pub arch: Arch,
     /// Whether there are scalable vectors (aarch64).
     pub sve: bool,
+    /// The kernel's version, as far as it says what it can do; 0, 0: unknown.
+    pub kernel: (u16, u16),
     /// `kernel.perf_event_max_stack`.
     pub max_stack: u16,
     /// Whether guests may trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host leaves them out.
@@ -53,6 +55,7 @@ impl Default for Machine {
             privileged: false,
             arch: Arch::NATIVE,
             sve: false,
+            kernel: (0, 0),
             max_stack: 127,
             guests_trace: false,
             sysfs: "/sys".into(),
@@ -83,6 +86,7 @@ impl Machine {
             privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
             sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
             tracefs: Tracefs::find(Path::new("/proc/mounts")).map(|tracefs| tracefs.root().to_owned()),
+            kernel: version(&rustix::system::uname().release().to_string_lossy()),
             max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
             guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
             ..Self::default()
@@ -114,6 +118,12 @@ impl Machine {
 
 fn sysctl(name: &str) -> Option<i64> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+/// The first two numbers of a release such as `6.1.187-1-amd64`.
+fn version(release: &str) -> (u16, u16) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// Whether the effective capabilities have CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
@@ -148,6 +158,13 @@ mod tests {
     fn this_machine_has_a_cpu() {
         assert!(!online().unwrap().is_empty());
         assert_eq!(sysctl("no_such_setting"), None);
+    }
+
+    #[test]
+    fn kernel_versions() {
+        assert_eq!(version("6.1.187-1-amd64"), (6, 1));
+        assert_eq!(version("5.14.0-70.el9"), (5, 14));
+        assert_eq!((version("6"), version("x.y")), ((6, 0), (0, 0)));
     }
 
     #[test]

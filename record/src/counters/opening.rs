@@ -29,7 +29,7 @@ pub fn open<K: Kernel>(
     (target, machine): (&Target, &Machine),
     messages: &Messages,
 ) -> Result<Counters> {
-    let with = Circumstances { target, paranoid: machine.paranoid };
+    let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };
     let cgroups = Cgroups::open(plan)?;
     let mut counters = Counters { events: plan.events.clone(), ..Counters::default() };
     let places: Vec<Vec<Place>> = plan.events.iter().map(|event| places(event, plan, threads, &cgroups)).collect();
@@ -124,6 +124,9 @@ fn open_one<K: Kernel>(
         match fallback::next(&trial, errno, with) {
             Step::Retry { event: less, given_up: what } if !settled => {
                 trial = *less;
+                if what == Some(GivenUp::Cycles) {
+                    given_up.retain(|what| *what == GivenUp::Kernel);
+                }
                 given_up.extend(what);
             }
             Step::Retry { .. } => {

@@ -33,6 +33,8 @@ pub struct Modifiers {
     pub sample_read: bool,
     /// `W`: where the group has no place on the PMU as a whole, its members are opened alone.
     pub weak: bool,
+    /// Whether all of these are the group's, and the event has none of its own.
+    pub group_only: bool,
 }
 
 impl Modifiers {
@@ -91,11 +93,12 @@ impl Modifiers {
             exclusive: self.exclusive || (group.exclusive && leads),
             sample_read: self.sample_read || group.sample_read,
             weak: self.weak || group.weak,
+            group_only: self == Self::default(),
         })
     }
 
     /// The attr's flags for these letters. Guests are as perf record has them: left out where there are no letters,
-    /// with `u`, with `p` and with `H` alone; other letters let them in.
+    /// with `u`, with `p` and with `H` alone; other letters of the event itself let them in.
     #[must_use]
     pub fn flags(&self) -> AttrFlags {
         let mut flags = AttrFlags::empty();
@@ -104,7 +107,7 @@ impl Modifiers {
             flags.set(AttrFlags::EXCLUDE_KERNEL, !self.kernel);
             flags.set(AttrFlags::EXCLUDE_HV, !self.hypervisor);
         }
-        let no_guests = *self == Self::default() || self.user || self.precise > 0 || self.host;
+        let no_guests = *self == Self::default() || self.group_only || self.user || self.precise > 0 || self.host;
         flags.set(AttrFlags::EXCLUDE_GUEST, no_guests && !self.guest);
         flags.set(AttrFlags::EXCLUDE_HOST, self.guest && !self.host);
         flags.set(AttrFlags::PINNED, self.pinned);

@@ -30,11 +30,7 @@ pub(super) fn of(spec: &EventSpec, group: Group, context: &Context<'_>, notes: &
     }
     attr.flags.set(F::DISABLED, group.leads);
     attr.flags.set(F::ENABLE_ON_EXEC, group.leads && context.starts_on_exec());
-    match context.config.only {
-        Some(Only::User) => attr.flags = (attr.flags - F::EXCLUDE_USER) | F::EXCLUDE_KERNEL,
-        Some(Only::Kernel) => attr.flags = (attr.flags - F::EXCLUDE_KERNEL) | F::EXCLUDE_USER,
-        None => {}
-    }
+    only(&mut attr, context);
     terms(&mut attr, spec, context, notes)?;
     if let Some(wanted) = context.config.sample.period {
         attr.sample_type.set(S::PERIOD, wanted);
@@ -52,8 +48,20 @@ pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
         attr.sample_period = 0;
     }
     what_samples_carry(&mut attr, context, false);
+    // User-only, so that everyone may open it.
+    attr.flags |= F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST;
+    only(&mut attr, context);
     attr.sample_type.set(S::PERIOD, context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)));
     attr
+}
+
+/// `--all-kernel`, `--all-user`.
+fn only(attr: &mut Attr, context: &Context<'_>) {
+    match context.config.only {
+        Some(Only::User) => attr.flags = (attr.flags - F::EXCLUDE_USER) | F::EXCLUDE_KERNEL,
+        Some(Only::Kernel) => attr.flags = (attr.flags - F::EXCLUDE_KERNEL) | F::EXCLUDE_USER,
+        None => {}
+    }
 }
 
 /// Whether samples of it are never looked at, so that they need no callchains and the like.
@@ -226,9 +234,9 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
 }
 
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
-    let dummy = spec.is_software(recrep_format::abi::sw::DUMMY);
-    if let Some(filters) = context.config.sample.branches.filter(|_| !dummy) {
-        attr.sample_type |= S::BRANCH_STACK;
+    if let Some(filters) = context.config.sample.branches {
+        // Nothing that counts nothing has branches.
+        attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::sw::DUMMY));
         attr.branch_sample_type = filters;
     }
 }

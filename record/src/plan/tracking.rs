@@ -41,11 +41,10 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
     }
 }
 
-/// An event that counts nothing and carries records beside samples. User-only, so that everyone may open it.
+/// An event that counts nothing and carries records beside samples.
 fn dummy(context: &Context<'_>) -> PlannedEvent {
     let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, sw::DUMMY);
-    let mut attr = attr::of_dummy(&spec, context);
-    attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
+    let attr = attr::of_dummy(&spec, context);
     PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
 }
 

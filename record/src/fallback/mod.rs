@@ -1,0 +1,177 @@
+//! When the kernel refuses a counter: the next attr to try, or what would help. A pure function.
+//!
+//! ```text
+//!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
+//!                                └─▶ GiveUp: why, and what would allow it
+//! ```
+//!
+//! The kernel says little (one errno for many reasons), so that each refusal is answered by giving up the newest
+//! thing asked for that explains it, one at a time, until the kernel agrees or nothing is left to give up:
+//!
+//! | errno | given up, in this order |
+//! |---|---|
+//! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, where it is "as exact as can be" (`P`) |
+//! | EOPNOTSUPP | guests, which some PMUs cannot count |
+//! | ENOENT ENODEV EOPNOTSUPP | cycles, for cpu-clock |
+//! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal |
+//! | EINVAL | what [`features`] lists, newest first: only what a kernel of this version may not know |
+//!
+//! What the user named himself (a flag, a modifier) is not given up: [`advice`] says which flag to leave out.
+
+mod advice;
+mod features;
+
+use recrep_format::abi::{AttrFlags, EventType, hw, sw};
+use rustix::io::Errno;
+
+use crate::plan::PlannedEvent;
+use crate::target::Target;
+
+/// What the answer depends on besides the attr.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances<'a> {
+    /// Whom the counter is for.
+    pub target: &'a Target,
+    /// `kernel.perf_event_paranoid`.
+    pub paranoid: i64,
+    /// The kernel's version; 0, 0: unknown.
+    pub kernel: (u16, u16),
+}
+
+/// What to do about a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask for this instead; once it works, [`GivenUp::note`] is said.
+    Retry {
+        /// The event as it is to be now.
+        event: Box<PlannedEvent>,
+        /// What was given up, where the user must know of it.
+        given_up: Option<GivenUp>,
+    },
+    /// There is nothing else to try: what was tried, why not, and what would help.
+    GiveUp(String),
+}
+
+/// Something asked for that the kernel did not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// The cycle counter, for the clock: of what was given up before, which was about the counter, only [`GivenUp::Kernel`] still holds.
+    Cycles,
+    /// The kernel, for user space.
+    Kernel,
+    /// What guests do.
+    Guests,
+    /// Something that this kernel or PMU does not know; in words, what that means for the recording.
+    Feature(&'static str),
+}
+
+impl GivenUp {
+    /// What the user must know: `asked` became `given`.
+    #[must_use]
+    pub fn note(self, asked: &PlannedEvent, given: &PlannedEvent, with: Circumstances<'_>) -> String {
+        match self {
+            Self::Cycles => {
+                format!("this machine has no counter for {}: sampling {} instead", asked.full_name(), given.name)
+            }
+            Self::Kernel => format!(
+                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which keeps the kernel from users without \
+                 CAP_PERFMON{}",
+                given.full_name(),
+                with.paranoid,
+                if is_of_kernel_only(given) {
+                    "; this event happens in the kernel, so there will be no samples of it"
+                } else {
+                    ""
+                },
+            ),
+            Self::Guests => {
+                format!("sampling the host only ({}): this machine cannot count its guests", given.full_name())
+            }
+            Self::Feature(means) => means.to_owned(),
+        }
+    }
+}
+
+fn is_of_kernel_only(event: &PlannedEvent) -> bool {
+    event.attr.kind == EventType::SOFTWARE
+        && matches!(event.attr.config, sw::CONTEXT_SWITCHES | sw::CPU_MIGRATIONS | sw::CGROUP_SWITCHES)
+}
+
+/// The answer to `errno` for `event`.
+#[must_use]
+pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Step {
+    less_precise(event, errno)
+        .or_else(|| no_guests(event, errno))
+        .or_else(|| clock_for_cycles(event, errno))
+        .or_else(|| user_only(event, errno, circumstances))
+        .or_else(|| older_kernel(event, errno, circumstances))
+        .unwrap_or_else(|| Step::GiveUp(advice::of(event, errno, circumstances)))
+}
+
+fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Step> {
+    Some(Step::Retry { event: Box::new(event), given_up })
+}
+
+/// `P`: as exact as the machine can, so one level less.
+fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let level = event.attr.flags.precise_ip();
+    let refused = matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO);
+    (event.max_precise && level > 0 && refused).then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags = event.attr.flags.with_precise_ip(level - 1);
+    retry(event, None)
+}
+
+/// A machine without a cycle counter (as most virtual ones) still has a clock.
+fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let attr = &event.attr;
+    let cycles = attr.kind == EventType::HARDWARE && attr.config == hw::CPU_CYCLES;
+    (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO)).then_some(())?;
+    let mut event = event.clone();
+    event.attr.kind = EventType::SOFTWARE;
+    event.attr.config = sw::CPU_CLOCK;
+    event.attr.flags = event.attr.flags.with_precise_ip(0);
+    event.name = "cpu-clock".to_owned();
+    let guests_named = event.guests_named;
+    event.modifiers.retain(|c| !matches!(c, 'p' | 'P') && (c != 'H' || guests_named));
+    event.max_precise = false;
+    retry(event, Some(GivenUp::Cycles))
+}
+
+/// Who may not sample the kernel may still sample user space.
+fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    let flags = event.attr.flags;
+    let possible = matches!(errno, Errno::ACCESS | Errno::PERM)
+        && with.paranoid > 1
+        && *with.target != Target::System
+        && !event.system_wide
+        && !flags.intersects(AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_USER);
+    possible.then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+    event.modifiers = format!("u{}", event.modifiers.replace(['u', 'k', 'h'], ""));
+    retry(event, Some(GivenUp::Kernel))
+}
+
+/// Some PMUs count the host only, and want that said.
+fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let counts = !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST) && !event.guests_named;
+    // Branch stacks and the like are the likelier reason, which nothing can be given up for.
+    let hardware = !matches!(event.attr.kind, EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT);
+    (errno == Errno::OPNOTSUPP && counts && hardware).then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags |= AttrFlags::EXCLUDE_GUEST;
+    event.modifiers.push('H');
+    retry(event, Some(GivenUp::Guests))
+}
+
+/// What kernels learnt after perf_event_open: given up newest first.
+fn older_kernel(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    (errno == Errno::INVAL).then_some(())?;
+    let mut event = event.clone();
+    let means = features::without_newest(&mut event, with.kernel)?;
+    retry(event, means.map(GivenUp::Feature))
+}
+
+#[cfg(test)]
+mod tests;
