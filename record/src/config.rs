@@ -242,6 +242,17 @@ pub struct Aux {
     pub sample: Option<u32>,
 }
 
+impl Aux {
+    /// How many bytes a snapshot takes (`-S`), 0: the whole area; none: there are no snapshots.
+    #[must_use]
+    pub fn snapshot_size(&self) -> Option<u64> {
+        let text = self.snapshot.as_deref()?;
+        let size = text.strip_prefix('e').unwrap_or(text);
+        let hexadecimal = size.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16));
+        Some(hexadecimal.unwrap_or_else(|| size.parse()).unwrap_or(0))
+    }
+}
+
 /// Where the recording goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {

@@ -28,8 +28,6 @@ use crate::target::{self, Target};
 use flags::Flags;
 use words::is_negated;
 
-pub(crate) use values::unsigned;
-
 /// A command line that was not taken: a mistake, or a wish for help or the version.
 #[derive(Debug)]
 pub struct Refusal(clap::Error);

@@ -142,7 +142,7 @@ pub(super) fn snapshot(text: &str) -> Result<String, String> {
 }
 
 /// A decimal, or hexadecimal number after `0x`.
-pub(crate) fn unsigned(text: &str) -> Option<u64> {
+fn unsigned(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -3,7 +3,8 @@
 use recrep_format::abi::{AttrFlags, EventType, SampleType};
 use rustix::io::Errno;
 
-use super::{Circumstances, features};
+use super::features;
+use super::step::Circumstances;
 use crate::plan::PlannedEvent;
 use crate::target::Target;
 

@@ -5,8 +5,10 @@
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
 
+use super::context::Context;
+use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3};
 use super::group::{self, Group};
-use super::{ATTR_SIZE, ATTR_SIZE_CONFIG3, Context, Notes};
+use super::notes::Notes;
 use crate::config::Only;
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
@@ -107,7 +109,10 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
 
 /// What is counted one by one has a period of 1, where nothing else is asked for.
 fn default_period(spec: &EventSpec) -> Option<u64> {
-    spec.default_period.or(plain(spec).then_some(1))
+    let spe = spec.pmu.as_ref().is_some_and(|pmu| pmu.name.starts_with("arm_spe"));
+    // What Arm SPE samples are operations, each of which would be too many.
+    let traced = plain(spec).then_some(if spe { 4096 } else { 1 });
+    spec.default_period.or(traced)
 }
 
 fn rate(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {

@@ -5,7 +5,10 @@
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
-use super::{Context, Notes, PlannedEvent, rings};
+use super::context::Context;
+use super::event::PlannedEvent;
+use super::notes::Notes;
+use super::rings;
 use crate::config::RingSize;
 use crate::error::{Error, Result};
 use crate::event::EventSpec;
@@ -40,8 +43,14 @@ const MOST_IN_SAMPLE: u32 = 60 << 10;
 
 /// What an Intel PT event's config says of timing: without TSC packets nothing can be put into the order of time.
 const PT_TSC: u64 = 1 << 10;
-/// `pa_enable` of Arm SPE.
+/// Intel PT's `psb_period`, and what rec has it be where nobody says: packets to synchronize with, every 16K bytes.
+const PT_PSB_PERIOD: u64 = 15 << 24;
+const PT_PSB_USUAL: u64 = 3 << 24;
+/// Arm SPE's `ts_enable` and `pa_enable`.
+const SPE_TIMES: u64 = 1;
 const SPE_PHYSICAL: u64 = 1 << 1;
+/// CoreSight's `timestamp` and `contextid`: who runs when.
+const ETM_TIMES_AND_THREADS: u64 = 1 << 28 | 1 << 14;
 
 /// Sets the events with AUX areas up, and those that sample from them.
 pub(super) fn arrange(
@@ -60,6 +69,10 @@ pub(super) fn arrange(
     let full = context.config.aux.snapshot.is_none() && sampled == 0;
     for event in events.iter_mut().filter(|event| event.has_aux) {
         set_up(event, name, if full { area.pages } else { 0 }, context);
+        if sampled > 0 && name == "intel_pt" && event.attr.config & PT_PSB_PERIOD == PT_PSB_USUAL {
+            // A piece in a sample is short, and of no use before the first such packet.
+            event.attr.config &= !PT_PSB_PERIOD;
+        }
     }
     if let Some(event) = events.get(index) {
         side_band(&mut area, event, name, context);
@@ -148,7 +161,7 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<Area>
     let page = context.machine.page_size as u64;
     let unlimited = context.machine.privileged || context.machine.paranoid < 0;
     let asked = context.config.rings.aux;
-    let snapshot = context.config.aux.snapshot.as_deref().map(snapshot_size);
+    let snapshot = context.config.aux.snapshot_size();
     let fitting = |bytes: u64| RingSize::Bytes(bytes.max(page).next_power_of_two());
     let size = match (asked, snapshot) {
         (Some(size), _) => size,
@@ -176,11 +189,6 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<Area>
     Ok(Area { pages, snapshot_size, small_rings: asked.is_none() && !unlimited, ..Area::default() })
 }
 
-/// The size in the text of `-S`: `e` is about the end, and 0 means the whole area.
-fn snapshot_size(text: &str) -> u64 {
-    crate::args::unsigned(text.strip_prefix('e').unwrap_or(text)).unwrap_or(0)
-}
-
 fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
     let attr = &mut event.attr;
     if name == "intel_pt" {
@@ -189,7 +197,12 @@ fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<
         let quarter = (pages as u64).saturating_mul(context.machine.page_size as u64) / 4;
         attr.aux_watermark = u32::try_from(quarter).unwrap_or(u32::MAX);
     }
+    let per_cpu = !context.config.per_thread;
+    if name.starts_with("cs_etm") && per_cpu {
+        attr.config |= ETM_TIMES_AND_THREADS;
+    }
     if name.starts_with("arm_spe") {
+        attr.config |= if per_cpu { SPE_TIMES } else { 0 };
         attr.sample_type |= SampleType::DATA_SRC;
         attr.sample_type.set(SampleType::PHYS_ADDR, attr.config & SPE_PHYSICAL != 0);
     }

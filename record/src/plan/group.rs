@@ -2,7 +2,7 @@
 
 use recrep_format::abi::AttrFlags;
 
-use super::PlannedEvent;
+use super::event::PlannedEvent;
 use crate::event::EventSpec;
 
 /// How an event stands in its group.

@@ -3,7 +3,7 @@
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::Attr;
 
-use super::Notes;
+use super::notes::Notes;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::machine::Machine;

@@ -2,7 +2,8 @@
 
 use recrep_format::abi::AttrFlags;
 
-use super::{Notes, PlannedEvent};
+use super::event::PlannedEvent;
+use super::notes::Notes;
 use crate::config::{Config, RingSize};
 use crate::error::{Error, Result};
 use crate::machine::Machine;

@@ -2,8 +2,10 @@
 
 use recrep_format::abi::{AttrFlags, EventType, sw};
 
+use super::attr;
 use super::aux::Area;
-use super::{Context, PlannedEvent, attr};
+use super::context::Context;
+use super::event::PlannedEvent;
 use crate::config::{BuildIds, Delay};
 use crate::event::EventSpec;
 use crate::sampling::Callchain;
@@ -16,6 +18,9 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
     let attached = context.config.target.is_attached();
     let delayed = context.config.delay != Delay::None;
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
+    if let Some(dummy) = switches(area, context) {
+        events.push(dummy);
+    }
     let own = context.system || attached || delayed || partial || area.wants_tracker;
     let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker;
     if own && !reused {
@@ -33,11 +38,8 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
         let waits = context.config.target == crate::target::Target::Command && !area.immediate && !partial;
         tracker.attr.flags.set(AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC, waits);
     }
-    if let Some(filled) = text_poke(area, context) {
-        events.push(filled);
-    }
-    if let Some(filled) = switches(area, context) {
-        events.push(filled);
+    if let Some(dummy) = text_poke(area, context) {
+        events.push(dummy);
     }
 }
 
