@@ -83,9 +83,12 @@ impl FakeKernel {
         all
     }
 
-    /// Whether all scripts that were begun are over.
+    /// Whether the script of every area was begun and is over.
     pub fn is_done(&self) -> bool {
-        self.counters().values().filter_map(|opened| opened.producer.as_ref()).all(Producer::is_done)
+        let counters = self.counters();
+        let has_aux = |opened: &&Opened| opened.buffer.as_ref().is_some_and(|buffer| lock(buffer).has_aux());
+        let mut areas = counters.values().filter(has_aux).peekable();
+        areas.peek().is_some() && areas.all(|area| area.producer.as_ref().is_some_and(Producer::is_done))
     }
 
     fn counters(&self) -> MutexGuard<'_, HashMap<RawFd, Opened>> {
