@@ -44,4 +44,5 @@ pub mod report;
 pub mod run;
 pub mod sources;
 pub mod table;
+pub mod tracing;
 pub mod variants;

@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::perf::perf;
 use crate::programs::programs;
 use crate::run::run;
+use crate::tracing::with_tracefs;
 
 /// perf, and the right to use it here: what nearly every test of this package needs.
 #[track_caller]
@@ -32,6 +33,19 @@ pub fn root() -> bool {
         Ok(())
     };
     met(&found)
+}
+
+/// Root, and tracefs in a mount namespace: what tracepoints need.
+#[track_caller]
+pub fn tracefs() -> bool {
+    if !perf_events() || !root() {
+        return false;
+    }
+    let mut look = Command::new("test");
+    look.args(["-e", "/sys/kernel/tracing/events/sched/sched_switch/id"]);
+    let found = run(&mut with_tracefs(&look));
+    let why = format!("needs tracefs, to be mounted in a mount namespace: {}", found.stderr.trim());
+    met(&(found.code() == 0).then_some(()).ok_or(why))
 }
 
 /// The lock of the CPUs, held until it is dropped, by one test of one process at a time.

@@ -104,13 +104,15 @@ impl<'a> Event<'a> {
             Some(terms) => (self.with_terms(terms)?, self.tail()),
             None => self.by_name()?,
         };
-        let modifiers = modifiers.map(|piece| Ok((piece.at, letters(piece)?))).transpose()?;
-        if let Some((at, modifiers)) = modifiers {
+        if let Some(piece) = modifiers {
+            let modifiers = letters(piece)?;
             // A group's letter: an event that is alone has nothing to be taken out of.
             if modifiers.weak && self.written.alone {
-                return Err((at, Problem::WeakAlone));
+                return Err((piece.at, Problem::WeakAlone));
             }
-            events.iter_mut().for_each(|event| event.modifiers = modifiers);
+            for event in &mut events {
+                (event.modifiers, event.letters) = (modifiers, piece.text.to_owned());
+            }
         }
         Ok(events)
     }

@@ -28,6 +28,8 @@ pub struct EventSpec {
     pub bp_type: u32,
     /// What follows the colon or the last slash, and what the group's modifiers add to it.
     pub modifiers: Modifiers,
+    /// The event's own modifiers, as typed.
+    pub letters: String,
     /// The place of the group's leader in the list of all events; none where the event leads or is alone.
     pub leader: Option<usize>,
     /// What was said of this event alone.
@@ -107,6 +109,7 @@ impl EventSpec {
     pub fn default_event() -> Self {
         Self {
             modifiers: Modifiers { max_precise: true, ..Modifiers::default() },
+            letters: "P".to_owned(),
             ..Self::numbered("cycles", EventType::HARDWARE, hw::CPU_CYCLES)
         }
     }
@@ -126,6 +129,7 @@ impl EventSpec {
             config3: 0,
             bp_type: 0,
             modifiers: Modifiers::default(),
+            letters: String::new(),
             leader: None,
             terms: Terms::default(),
             pmu: None,
@@ -140,10 +144,11 @@ impl EventSpec {
         }
     }
 
-    /// The modifiers as the file's name for the event has them: nothing where the event was given a name.
+    /// The modifiers as the file's name for the event has them: nothing where the event was given a name, and not those of its
+    /// group.
     #[must_use]
     pub fn suffix(&self) -> String {
-        if self.named { String::new() } else { self.modifiers.to_string() }
+        if self.named { String::new() } else { self.letters.clone() }
     }
 
     /// Whether this is a software event of that number.

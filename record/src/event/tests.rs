@@ -72,6 +72,7 @@ fn lists_and_groups() {
             ("cs", "kW".to_owned(), Some(3)),
         ]
     );
+    assert_eq!(events.iter().map(EventSpec::suffix).collect::<Vec<_>>(), ["", "u", "", "", "k"]);
     let mut events = all("cs");
     let dir = machine(CORE);
     append(&mut events, "{faults,cs}", &Facts::new(dir.path(), None)).unwrap();

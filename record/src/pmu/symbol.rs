@@ -23,7 +23,7 @@ pub fn file(path: &str) -> Result<PathBuf, String> {
     if absolute.is_file() { Ok(absolute) } else { Err(format!("{path} is not a file")) }
 }
 
-/// The functions of that name in a file, in the order of their places; copies of a symbol at one place are one.
+/// The functions of that name (as the symbol table has it, or as it reads in Rust) in a file, in the order of their places; copies of a symbol at one place are one.
 ///
 /// # Errors
 /// A file that cannot be read or is no ELF file.
@@ -33,12 +33,22 @@ pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
     let elf = object::File::parse(&data[..]).map_err(|error| format!("{shown} is not an ELF file: {error}"))?;
     let symbols = elf.symbols().chain(elf.dynamic_symbols());
     let mut found: Vec<_> = symbols
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.name() == Ok(name))
+        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+        .filter(|symbol| symbol.name().is_ok_and(|symbol| is_called(symbol, name)))
         .filter_map(|symbol| Some(Function { offset: offset(&elf, symbol.address())?, size: symbol.size() }))
         .collect();
     found.sort_by_key(|function| function.offset);
     found.dedup_by_key(|function| function.offset);
     Ok(found)
+}
+
+/// Whether a symbol has this name, or that of the path it stands for in Rust.
+fn is_called(symbol: &str, name: &str) -> bool {
+    let is_mangled = || symbol.starts_with("_ZN") || symbol.starts_with("_R");
+    symbol == name
+        || name.contains("::")
+            && is_mangled()
+            && rustc_demangle::try_demangle(symbol).is_ok_and(|path| format!("{path:#}") == name)
 }
 
 /// From the first function of a file to the end of the last.
@@ -103,6 +113,13 @@ mod tests {
         assert!(functions(Path::new("/proc/self/status"), "main").unwrap_err().contains("not an ELF file"));
         assert!(file("/nonexistent").unwrap_err().contains("/nonexistent"));
         assert!(file("/").unwrap_err().contains("not a file"));
+    }
+
+    #[test]
+    fn functions_by_their_path_in_rust() {
+        assert!(is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::called"));
+        assert!(!is_called("_ZN8workload5calls6called17h0123456789abcdefE", "workload::calls::call"));
+        assert!(is_called("workload::calls", "workload::calls"));
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! tracefs for a command's time, whatever the machine has mounted: in a mount namespace of its own (`unshare`, util-linux).
+
+use std::process::Command;
+
+/// The command where tracefs is mounted.
+pub fn with_tracefs(command: &Command) -> Command {
+    in_namespace("mount -t tracefs nodev /sys/kernel/tracing", command)
+}
+
+/// The command where it is not.
+pub fn without_tracefs(command: &Command) -> Command {
+    in_namespace("umount -a -t tracefs,debugfs", command)
+}
+
+/// One program after another in the same process, by exec; the last is the command's.
+fn in_namespace(mounts: &str, command: &Command) -> Command {
+    let mut inside = Command::new("unshare");
+    inside.args(["--mount", "sh", "-c", &format!("{mounts}; exec \"$0\" \"$@\"")]);
+    inside.arg(command.get_program()).args(command.get_args());
+    inside
+}
