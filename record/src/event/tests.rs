@@ -234,3 +234,29 @@ fn what_is_wrong_and_where() {
     assert!(refusal("cpuu/event=1/").contains("no PMU 'cpuu' (rec list pmu shows those it has); did you mean 'cpu'?"));
     assert!(refusal("cs/evnt=1/").contains("no term of the event 'cs'"));
 }
+
+/// Whatever is typed, there is an answer, and the place of an error is within the text.
+#[test]
+fn mistyped_lists_are_answered() {
+    let lists = [
+        "{cycles:u,cpu/event=0x1a8,umask=0x2,name='a,b'/pp}:S,mem:0x10/4:w:u",
+        "uprobe/path=/nonexistent/k,func=m+0x4,ret/u,sched:sched_*/inherit/:k",
+        "cs_etm/@tmc_etr0/,intel_pt//u,L1-dcache-load-misses:é",
+    ];
+    let dir = machine(CORE);
+    let facts = Facts::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+    for list in lists {
+        let letters: Vec<char> = list.chars().collect();
+        for at in 0..letters.len() {
+            for typed in ["", "/", ",", "{", "}", ":", "=", "'", "0", "u", "*", "é"] {
+                let mut mistyped: String = letters[..at].iter().collect();
+                mistyped.push_str(typed);
+                mistyped.extend(&letters[at + 1..]);
+                if let Err(error) = parse(&mistyped, &facts) {
+                    assert!(error.at <= mistyped.chars().count(), "{error}");
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+        }
+    }
+}

@@ -63,6 +63,10 @@ fn no_permission(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) ->
             return format!("{flag} is for root and CAP_PERFMON only; be one of them, or leave it out ({sysctl})");
         }
     }
+    if event.probe.is_some() {
+        return "probes change the code that runs, for whoever runs it: they are for root and CAP_PERFMON only"
+            .to_owned();
+    }
     if attr.kind == EventType::TRACEPOINT && with.paranoid > -1 {
         return format!(
             "{sysctl}, which keeps what tracepoints tell of the kernel from users without CAP_PERFMON; be root, or set \

@@ -285,3 +285,15 @@ fn every_refusal_says_more_than_its_errno() {
         assert!(!advice.contains("os error"), "{advice}");
     }
 }
+
+#[test]
+fn probes_are_for_root() {
+    let (mut event, target) = first("-e dummy:u x");
+    event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12) };
+    let mut step = next(&event, Errno::ACCESS, with);
+    while let Step::Retry { event, .. } = step {
+        step = next(&event, Errno::ACCESS, with);
+    }
+    assert!(matches!(step, Step::GiveUp(advice) if advice.contains("for root and CAP_PERFMON only")));
+}
