@@ -88,7 +88,8 @@ fn add_events(features: &mut FeatureWriter, counters: &Counters) {
             ids: Ids::List(ids),
         })
         .collect();
-    features.add(&EventDesc { attr_size: ATTR_SIZE, events });
+    let attr_size = counters.events.iter().map(|event| event.attr.size).max().unwrap_or(ATTR_SIZE);
+    features.add(&EventDesc { attr_size, events });
     let groups = groups(&counters.events);
     if !groups.is_empty() {
         features.add(&GroupDesc { groups: List(groups) });
