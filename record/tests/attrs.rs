@@ -274,3 +274,26 @@ fn the_plan_s_form() {
     }
     assert_eq!(attr["sample_type"], 0x10187);
 }
+
+#[test]
+fn what_does_not_go_together_is_told_with_what_to_do() {
+    let x86 = machine("x86");
+    for (line, named) in [
+        ("-S x", "add one, such as -e intel_pt//"),
+        ("-m ,64K x", "-m ,SIZE is about AUX areas"),
+        ("--aux-sample -e intel_pt// -e cycles x", "group them"),
+        ("-e cycles/aux-sample-size=4096/ x", "group it"),
+        ("-e {intel_pt//,cycles/aux-sample-size=70000/} x", "do not fit into a sample"),
+        ("-e intel_pt// -k mono x", "leave -k out"),
+        ("-e intel_bts// x", "add --per-thread"),
+        ("-e {intel_bts//,cycles} --aux-sample --per-thread x", "leave --aux-sample out"),
+        ("-e intel_pt// -S0x100000 -m ,64K x", "give it more with -m ,SIZE"),
+        ("-e intel_pt// -m ,1 x", "at least 8K"),
+        ("-e cycles/time=0/ x", "leave it out"),
+        ("-e cycles -F 200000 --strict-freq x", "--strict-freq"),
+        ("-e cycles -m 2G x", "larger than a ring may be"),
+    ] {
+        let said = plan(line, &x86).unwrap_err();
+        assert!(said.contains(named), "{line}: {said}");
+    }
+}

@@ -116,42 +116,6 @@ fn only_cpus_that_are_online() {
     assert_eq!(error.to_string(), "cannot record on CPU 3 (-C): online are 0-2,5");
 }
 
-fn refused(line: &str) -> String {
-    let dir = tempfile::tempdir().unwrap();
-    let devices = dir.path().join("bus/event_source/devices");
-    for (pmu, number) in [("intel_pt", "8"), ("intel_bts", "7")] {
-        std::fs::create_dir_all(devices.join(pmu)).unwrap();
-        std::fs::write(devices.join(pmu).join("type"), number).unwrap();
-    }
-    let machine = Machine { sysfs: dir.path().to_owned(), ..machine() };
-    let json = dir.path().join("machine.json");
-    std::fs::write(&json, serde_json::to_string(&machine).unwrap()).unwrap();
-    let given = ["rec", "--dry-run", "--machine", json.to_str().unwrap()];
-    let args = given.into_iter().chain(line.split_whitespace()).map(Into::into);
-    plan(&crate::args::parse(args).unwrap(), &machine).unwrap_err().to_string()
-}
-
-#[test]
-fn what_does_not_go_together_is_told_with_what_to_do() {
-    for (line, named) in [
-        ("-S x", "add one, such as -e intel_pt//"),
-        ("-m ,64K x", "-m ,SIZE is about AUX areas"),
-        ("--aux-sample -e intel_pt// -e cycles x", "group them"),
-        ("-e cycles/aux-sample-size=4096/ x", "group it"),
-        ("-e {intel_pt//,cycles/aux-sample-size=70000/} x", "do not fit into a sample"),
-        ("-e intel_pt// -k mono x", "leave -k out"),
-        ("-e intel_bts// x", "add --per-thread"),
-        ("-e {intel_bts//,cycles} --aux-sample --per-thread x", "leave --aux-sample out"),
-        ("-e intel_pt// -S0x100000 -m ,64K x", "give it more with -m ,SIZE"),
-        ("-e intel_pt// -m ,1 x", "at least 8K"),
-        ("-e cycles -F 200000 --strict-freq x", "--strict-freq"),
-        ("-e cycles -m 2G x", "larger than a ring may be"),
-    ] {
-        let said = refused(line);
-        assert!(said.contains(named), "{line}: {said}");
-    }
-}
-
 #[test]
 fn what_is_done_otherwise_than_asked_is_told_once() {
     for (line, told) in [
