@@ -41,14 +41,18 @@ pub fn collect(modules: &Modules, kernel: Option<&KernelImage>) -> Vec<Identifie
         add(CpuMode::Kernel, module.path.as_bytes(), notes.ok().and_then(|n| in_notes(&n)));
     }
     for (name, file) in modules.sorted() {
-        let id = match name {
-            b"[vdso]" => of_vdso(),
-            [b'/', ..] if !name.starts_with(b"//") => of_file(name, file),
-            _ => None,
-        };
-        add(CpuMode::User, name, id);
+        add(CpuMode::User, name, of_mapped(name, file));
     }
     all
+}
+
+/// The build ID of what is mapped under this name.
+pub(crate) fn of_mapped(name: &[u8], file: FileId) -> Option<BuildId> {
+    match name {
+        b"[vdso]" => of_vdso(),
+        [b'/', ..] if !name.starts_with(b"//") => of_file(name, file),
+        _ => None,
+    }
 }
 
 /// The build ID of a file, if it is still the one that was mapped.

@@ -191,6 +191,17 @@ pub enum RingSize {
     Bytes(u64),
 }
 
+impl RingSize {
+    /// In bytes, with pages of this size.
+    #[must_use]
+    pub fn bytes(self, page_size: usize) -> u64 {
+        match self {
+            Self::Pages(pages) => pages.saturating_mul(page_size as u64),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// The rings and how they are drained.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rings {

@@ -8,14 +8,18 @@
 //! let go of all that is older than the youngest of the round before.
 
 use std::io::IoSlice;
+use std::os::fd::AsFd as _;
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::record::{Body, Record};
+use rustix::thread::CpuSet;
 
+use crate::counters::Counters;
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 use crate::output::Output;
-use crate::ring::Ring;
+use crate::ring::{Overrun, Ring};
 use crate::tally::Tally;
 
 /// Room is given back after so many bytes at most, so that with many CPUs the first ring does not wait for the last.
@@ -29,42 +33,78 @@ pub struct Drain {
     /// What has passed.
     pub tally: Tally,
     finished_round: Vec<u8>,
+    /// A ring with fewer bytes waits for a later round (`--mmap-flush`).
+    least: usize,
+    /// Where each ring is drained (`--affinity`); nothing: anywhere.
+    places: Vec<CpuSet>,
+    at: Option<CpuSet>,
 }
 
 impl Drain {
     /// Counts what passes in `tally`.
     #[must_use]
     pub fn new(tally: Tally) -> Self {
-        Self { tally, finished_round: marker(Body::FinishedRound) }
+        Self { tally, finished_round: marker(Body::FinishedRound), least: 1, places: Vec::new(), at: None }
     }
 
-    /// One round: writes all that the rings have. Gives the number of bytes.
+    /// Leaves rings alone that have fewer bytes than this.
+    #[must_use]
+    pub fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+
+    /// Goes to these CPUs, one set for each ring, before it drains it.
+    #[must_use]
+    pub fn at(self, places: Vec<CpuSet>) -> Self {
+        Self { places, ..self }
+    }
+
+    /// One round: writes all that the rings have, those aside that are overwritten. Gives the number of bytes.
     ///
     /// # Errors
     /// What writing gives; a ring whose control page makes no sense.
     pub fn round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
+        self.round_of(rings, output, self.least)
+    }
+
+    /// The last round: whatever little a ring has.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub fn last_round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
+        self.round_of(rings, output, 1)
+    }
+
+    fn round_of(&mut self, rings: &mut [Ring], output: &mut Output, least: usize) -> Result<u64> {
         let mut written = 0;
         let mut next = 0;
+        // Where something was left in a ring, or will be read only later, nothing is over.
+        let mut over = rings.iter().all(|ring| !ring.is_backward());
         while next < rings.len() {
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
             for (index, ring) in rings.iter().enumerate().skip(next) {
-                let pending = ring.pending().map_err(|e| Error::Failed(format!("cannot go on reading: {e}")))?;
                 next = index + 1;
-                if pending.is_empty() {
+                if ring.is_backward() {
+                    continue;
+                }
+                self.go_to(index);
+                let pending = ring.pending().map_err(unreadable)?;
+                if pending.len() < least {
+                    over &= pending.is_empty();
                     continue;
                 }
                 self.tally.walk(pending.first, pending.second);
                 marks.push((index, pending.mark()));
                 bytes += pending.len();
                 parts.extend([pending.first, pending.second].into_iter().filter(|p| !p.is_empty()).map(IoSlice::new));
-                if bytes >= BATCH_BYTES || parts.len() >= BATCH_PARTS {
+                if bytes >= BATCH_BYTES || parts.len() >= BATCH_PARTS || !self.places.is_empty() {
                     break;
                 }
             }
-            let over = next == rings.len() && (bytes > 0 || written > 0);
-            written += output.write_parts(&parts, if over { &self.finished_round } else { &[] })?;
+            let mark = over && next == rings.len() && (bytes > 0 || written > 0);
+            written += output.write_parts(&parts, if mark { &self.finished_round } else { &[] })?;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.release(mark);
@@ -73,12 +113,56 @@ impl Drain {
         }
         Ok(written)
     }
+
+    /// Writes what the rings that are overwritten have, and had not when they were dumped before. Nothing marks the end of a
+    /// round then: what is dumped is older than what came before it.
+    ///
+    /// # Errors
+    /// What writing gives; the kernel's refusal to stop writing to them meanwhile.
+    pub fn dump<K: Kernel>(
+        &mut self,
+        (kernel, counters): (&K, &Counters),
+        rings: &mut [Ring],
+        output: &mut Output,
+    ) -> Result<u64> {
+        let mut written = 0;
+        for (ring, owner) in rings.iter_mut().zip(&counters.owners).filter(|(ring, _)| ring.is_backward()) {
+            let Some(owner) = counters.all.get(*owner) else { continue };
+            let pause = |pause| {
+                kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause a ring that is overwritten", e))
+            };
+            pause(true)?;
+            let pending = ring.pending().map_err(unreadable)?;
+            self.tally.walk(pending.first, pending.second);
+            written += output.write_parts(&[IoSlice::new(pending.first), IoSlice::new(pending.second)], &[])?;
+            let mark = pending.mark();
+            ring.release(mark);
+            pause(false)?;
+        }
+        Ok(written)
+    }
+
+    /// Moves this thread to where a ring is drained.
+    fn go_to(&mut self, ring: usize) {
+        if let Some(place) = self.places.get(ring)
+            && self.at.as_ref() != Some(place)
+        {
+            // A CPU that went offline meanwhile: anywhere will do.
+            let _ = rustix::thread::sched_setaffinity(None, place);
+            self.at = Some(*place);
+        }
+    }
+}
+
+fn unreadable(why: Overrun) -> Error {
+    Error::Failed(format!("cannot go on reading: {why}"))
 }
 
 /// Whether a ring has filled up so far again that the next round should not wait for the kernel's wakeup at one half.
 #[must_use]
 pub fn is_pressing(rings: &[Ring]) -> bool {
-    rings.iter().any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
+    let mut forward = rings.iter().filter(|ring| !ring.is_backward());
+    forward.any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
 }
 
 /// A record that is its header.

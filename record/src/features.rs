@@ -5,9 +5,9 @@ use std::fs;
 use recrep_format::build_id::BuildId;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{
-    Arch, BuildIdEvent, BuildIds, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, GroupDesc, GroupDescEntry,
-    HeaderString, Hostname, Ids, NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem, TracingData,
-    Version,
+    Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, GroupDesc,
+    GroupDescEntry, HeaderString, Hostname, Ids, NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem,
+    TracingData, Version,
 };
 use recrep_format::wire::List;
 use recrep_format::write::FeatureWriter;
@@ -30,6 +30,9 @@ pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing
     let args = List(args);
     features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
     add_events(&mut features, counters);
+    if let Some(clock) = config.clock.and_then(|clock| u32::try_from(clock).ok()) {
+        add_clock(&mut features, clock);
+    }
     if let Some(data) = tracing {
         features.add(&TracingData { data });
     }
@@ -47,6 +50,23 @@ pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]
     if !entries.is_empty() {
         features.add(&BuildIds { entries });
     }
+}
+
+/// The clock that was asked for: how fine it is, and what time it was by it.
+fn add_clock(features: &mut FeatureWriter, number: u32) {
+    use rustix::time::{ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic};
+    let known =
+        [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime].into_iter().find(|id| *id as u32 == number);
+    // CLOCK_TAI is the wall clock without leap seconds.
+    let dynamic = known.map_or(DynamicClockId::Tai, DynamicClockId::Known);
+    let Ok(now) = clock_gettime_dynamic(dynamic) else { return };
+    let nanoseconds = |time: rustix::time::Timespec| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+    };
+    let (clock, wall_clock) = (nanoseconds(now), nanoseconds(clock_gettime(Id::Realtime)));
+    features.add(&ClockId { resolution: nanoseconds(clock_getres(known.unwrap_or(Id::Realtime))) });
+    features.add(&ClockData { version: 1, clockid: number, wall_clock, clock });
 }
 
 fn add_machine(features: &mut FeatureWriter, machine: &Machine) {

@@ -1,10 +1,11 @@
-//! Signals as file descriptors to wait on: those that end the recording, and the death of a child.
+//! Signals as file descriptors to wait on: those that end the recording, the death of a child, and SIGUSR2, which asks for a
+//! snapshot or for another file.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use signal_hook::low_level::pipe;
 
 use crate::error::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Signals {
     stop: UnixStream,
     /// SIGCHLD.
     child: UnixStream,
+    /// SIGUSR2.
+    user: UnixStream,
 }
 
 impl Signals {
@@ -28,7 +31,7 @@ impl Signals {
         let stops = [Some(SIGINT), Some(SIGTERM), (!ignored(SIGHUP)).then_some(SIGHUP)];
         let install = || -> io::Result<Self> {
             let stop = receiver(stops.into_iter().flatten())?;
-            Ok(Self { stop, child: receiver([SIGCHLD])? })
+            Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])? })
         };
         install().map_err(|e| Error::io("cannot handle signals", e))
     }
@@ -45,11 +48,26 @@ impl Signals {
         self.child.as_fd()
     }
 
+    /// Readable when SIGUSR2 came.
+    #[must_use]
+    pub fn user(&self) -> BorrowedFd<'_> {
+        self.user.as_fd()
+    }
+
     /// Forgets the children's deaths that were seen.
     pub fn clear_child(&self) {
-        let mut bytes = [0; 64];
-        while matches!((&self.child).read(&mut bytes), Ok(n) if n > 0) {}
+        clear(&self.child);
     }
+
+    /// Forgets the SIGUSR2 that were seen.
+    pub fn clear_user(&self) {
+        clear(&self.user);
+    }
+}
+
+fn clear(mut stream: &UnixStream) {
+    let mut bytes = [0; 64];
+    while matches!(stream.read(&mut bytes), Ok(n) if n > 0) {}
 }
 
 fn receiver(signals: impl IntoIterator<Item = i32>) -> io::Result<UnixStream> {

@@ -145,6 +145,17 @@ pub fn unblock(signal: i32) -> std::io::Result<()> {
     }
 }
 
+/// Puts this thread into the class SCHED_FIFO.
+///
+/// # Errors
+/// The system's refusal.
+pub fn set_fifo(priority: u32) -> std::io::Result<()> {
+    let priority = i32::try_from(priority).unwrap_or(i32::MAX);
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: `param` is a whole sched_param that lives through the call; 0 is this thread.
+    Ok(check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) })?)
+}
+
 fn check(result: libc::c_int) -> Result<(), Errno> {
     if result < 0 { Err(last_errno()) } else { Ok(()) }
 }

@@ -4,6 +4,7 @@
 //! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
 //! sample were, and the build IDs can be read at the end without reading the recording back.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use recrep_format::abi::{CpuMode, RecordType, misc};
@@ -84,6 +85,8 @@ pub struct Tally {
     pub counts: Counts,
     /// The files mapped as code.
     pub modules: Modules,
+    /// The processes that were forked and have not ended.
+    alive: BTreeSet<u32>,
     layout: SampleLayout,
     trailer: TrailerLayout,
     scratch: Vec<u8>,
@@ -128,10 +131,29 @@ impl Tally {
         Self {
             counts: Counts::default(),
             modules: Modules::default(),
+            alive: BTreeSet::new(),
             layout: SampleLayout::of(attr),
             trailer: TrailerLayout::of(attr),
             scratch: Vec::new(),
         }
+    }
+
+    /// One that counts nothing yet, for the file after this one.
+    #[must_use]
+    pub fn renewed(&mut self) -> Self {
+        Self {
+            counts: Counts::default(),
+            modules: Modules::default(),
+            alive: mem::take(&mut self.alive),
+            layout: self.layout.clone(),
+            trailer: self.trailer,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The processes that were forked and have not ended.
+    pub fn alive(&self) -> impl Iterator<Item = u32> {
+        self.alive.iter().copied()
     }
 
     /// Walks the records in the two halves of a ring.
@@ -160,7 +182,12 @@ impl Tally {
                         self.sampled_at(u64::from_ne_bytes(time));
                     }
                 }
-                RecordType::LOST | RecordType::LOST_SAMPLES | RecordType::MMAP | RecordType::MMAP2 => {
+                RecordType::LOST
+                | RecordType::LOST_SAMPLES
+                | RecordType::MMAP
+                | RecordType::MMAP2
+                | RecordType::FORK
+                | RecordType::EXIT => {
                     self.rare(header, first, second, at..at + size);
                 }
                 RecordType::AUX => {
@@ -201,6 +228,8 @@ impl Tally {
                 };
                 self.modules.note(m.filename.as_bytes(), id);
             }
+            Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.alive.insert(task.pid)),
+            Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.alive.remove(&task.pid)),
             Ok(_) => {}
             Err(_) => self.counts.damaged += 1,
         }

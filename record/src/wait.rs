@@ -1,4 +1,5 @@
-//! Waiting until there is something to do: a ring half full, a signal, the end of what was attached to. Never a timer.
+//! Waiting until there is something to do: a ring half full, a signal, a command, a timer
+//! that the user asked for, the end of what was attached to. Never a timer of rec's own.
 //!
 //! The kernel wakes whoever polls any counter of a ring when half of the ring is filled. A counter whose threads have all
 //! ended (the inherited ones too) hangs up; then the next counter of the same ring is polled in its place, so that
@@ -15,6 +16,13 @@ use crate::signals::Signals;
 
 const STOP: u64 = u64::MAX;
 const CHILD: u64 = u64::MAX - 1;
+const USER: u64 = u64::MAX - 2;
+const DELAY: u64 = u64::MAX - 3;
+const SWITCH: u64 = u64::MAX - 4;
+const CONTROL: u64 = u64::MAX - 5;
+/// The smallest of these.
+#[cfg(test)]
+const NO_RING: u64 = CONTROL;
 
 /// Why waiting ended. All false: a ring has something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +31,27 @@ pub struct Woken {
     pub stop: bool,
     /// A child died.
     pub child: bool,
+    /// SIGUSR2 came.
+    pub user: bool,
+    /// It is time to start or stop counting.
+    pub delay: bool,
+    /// It is time to go on in another file.
+    pub switch: bool,
+    /// A command came.
+    pub control: bool,
     /// All threads attached to have ended.
     pub all_ended: bool,
+}
+
+/// What is waited for beside rings and signals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Others<'a> {
+    /// The timer of `-D`.
+    pub delay: Option<BorrowedFd<'a>>,
+    /// The timer of `--switch-output`.
+    pub switch: Option<BorrowedFd<'a>>,
+    /// Where commands come from.
+    pub control: Option<BorrowedFd<'a>>,
 }
 
 /// What is waited for.
@@ -42,15 +69,19 @@ impl<'a> Waiter<'a> {
     ///
     /// # Errors
     /// The system's refusal.
-    pub fn new(signals: &Signals, counters: &'a Counters) -> Result<Self> {
+    pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
         let make = || -> Result<Self, Errno> {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             add(&epoll, signals.stop(), STOP)?;
             add(&epoll, signals.child(), CHILD)?;
+            add(&epoll, signals.user(), USER)?;
+            for (fd, data) in [(others.delay, DELAY), (others.switch, SWITCH), (others.control, CONTROL)] {
+                fd.map_or(Ok(()), |fd| add(&epoll, fd, data))?;
+            }
             let mut waiter = Self { epoll, counters, polled: Vec::new() };
             for (ring, owner) in (0u64..).zip(&counters.owners) {
                 if let Some(counter) = counters.all.get(*owner) {
-                    add(&waiter.epoll, counter.as_fd(), ring)?;
+                    add_counter(&waiter.epoll, counters, counter, ring)?;
                 }
                 waiter.polled.push(Some(*owner));
             }
@@ -77,6 +108,10 @@ impl<'a> Waiter<'a> {
             match data.u64() {
                 STOP => woken.stop = true,
                 CHILD => woken.child = true,
+                USER => woken.user = true,
+                DELAY => woken.delay = true,
+                SWITCH => woken.switch = true,
+                CONTROL => woken.control = true,
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
                 // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
                 ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
@@ -85,6 +120,12 @@ impl<'a> Waiter<'a> {
         }
         woken.all_ended = self.polled.iter().all(Option::is_none);
         Ok(woken)
+    }
+
+    /// Waits no more for commands: nobody can send any.
+    pub fn forget(&self, control: BorrowedFd<'_>) {
+        // It was added, so it can be taken away.
+        let _ = epoll::delete(&self.epoll, control);
     }
 
     /// Polls the next counter of a ring whose counter hung up.
@@ -115,13 +156,20 @@ impl<'a> Waiter<'a> {
             let fits = |c: &Counter| self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c);
             let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
             if let Some((_, counter)) = next {
-                add(&self.epoll, counter.as_fd(), ring)?;
+                add_counter(&self.epoll, self.counters, counter, ring)?;
             }
             Ok(next.map_or(otherwise, |(index, _)| Some(index)))
         };
         *slot = swap().map_err(|e| Error::io("cannot wait for the rings", e))?;
         Ok(())
     }
+}
+
+/// A ring that is overwritten is not read when it is full: of its counters only the end matters.
+fn add_counter(epoll: &OwnedFd, counters: &Counters, counter: &Counter, ring: u64) -> Result<(), Errno> {
+    let backward = counters.ring_of(counter).backward;
+    let flags = if backward { epoll::EventFlags::empty() } else { epoll::EventFlags::IN };
+    epoll::add(epoll, counter.as_fd(), epoll::EventData::new_u64(ring), flags)
 }
 
 fn add(epoll: &OwnedFd, fd: BorrowedFd<'_>, data: u64) -> Result<(), Errno> {
@@ -159,7 +207,7 @@ mod tests {
         let (first, one) = hangs_up_with();
         let (second, two) = hangs_up_with();
         let counters = counters(vec![(0, first), (0, second)]);
-        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
         assert!(!waiter.wait(false).unwrap().all_ended);
         drop(one);
         assert!(!waiter.wait(true).unwrap().all_ended);
@@ -174,7 +222,7 @@ mod tests {
         let (first, one) = fails_with();
         let (second, two) = hangs_up_with();
         let counters = counters(vec![(0, first), (1, second)]);
-        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
         drop(one);
         assert!(!waiter.wait(true).unwrap().all_ended);
         assert_eq!(waiter.polled, [Some(1)]);
@@ -187,12 +235,12 @@ mod tests {
         let signals = Signals::install().unwrap();
         let (only, reader) = fails_with();
         let counters = counters(vec![(0, only)]);
-        let mut waiter = Waiter::new(&signals, &counters).unwrap();
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
         drop(reader);
         assert!(!waiter.wait(true).unwrap().all_ended);
         let mut events = Vec::with_capacity(4);
         let now = rustix::event::Timespec::default();
         epoll::wait(&waiter.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
-        assert!(events.iter().all(|e| e.data.u64() >= CHILD), "it would be woken again and again");
+        assert!(events.iter().all(|e| e.data.u64() >= NO_RING), "it would be woken again and again");
     }
 }

@@ -46,11 +46,12 @@ enum Stage {
 }
 
 impl Workload {
-    /// Forks the command and holds it at the gate.
+    /// Forks the command and holds it at the gate. `aside`: its standard output is rec's standard error, as rec's own standard
+    /// output is the recording.
     ///
     /// # Errors
     /// A fork that failed.
-    pub fn at_gate(command: &[OsString]) -> Result<Option<Self>> {
+    pub fn at_gate(command: &[OsString], aside: bool) -> Result<Option<Self>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let name = program.to_string_lossy().into_owned();
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::io("cannot make a pipe to the command", e));
@@ -58,6 +59,10 @@ impl Workload {
         let (ready, ready_write) = pipe()?;
         let mut command = Command::new(program);
         command.args(arguments);
+        if aside {
+            let stderr = io::stderr().as_fd().try_clone_to_owned();
+            command.stdout(stderr.map_err(|e| Error::io("cannot send the command's output to standard error", e))?);
+        }
         wait_at_gate(&mut command, gate_read, ready_write, gate.as_raw_fd());
         // `spawn` returns after the exec, which waits for us: so it is another thread's.
         let spawner = std::thread::spawn(move || command.spawn());
@@ -187,7 +192,7 @@ mod tests {
 
     fn at_gate(words: &[&str]) -> Workload {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
-        Workload::at_gate(&words).unwrap().unwrap()
+        Workload::at_gate(&words, false).unwrap().unwrap()
     }
 
     fn status_of(words: &[&str]) -> u8 {
@@ -275,6 +280,6 @@ mod tests {
 
     #[test]
     fn no_command_is_no_workload() {
-        assert!(Workload::at_gate(&[]).unwrap().is_none());
+        assert!(Workload::at_gate(&[], false).unwrap().is_none());
     }
 }

@@ -106,4 +106,22 @@ impl Counters {
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.all.iter().try_for_each(|c| kernel.disable(c.as_fd()).map_err(|e| Error::io("cannot stop a counter", e)))
     }
+
+    /// Starts or stops the counters of one event, or of all that count anything: what only tells of tasks goes on. Gives how
+    /// many events there were.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn steer<K: Kernel>(&self, kernel: &K, name: Option<&str>, on: bool) -> Result<usize> {
+        let meant = |event: &PlannedEvent| match name {
+            Some(name) => event.full_name() == name || event.name == name,
+            None => !event.is_dummy(),
+        };
+        let events: Vec<bool> = self.events.iter().map(meant).collect();
+        for counter in self.all.iter().filter(|counter| events.get(counter.event) == Some(&true)) {
+            let done = if on { kernel.enable(counter.as_fd()) } else { kernel.disable(counter.as_fd()) };
+            done.map_err(|e| Error::io(if on { "cannot start a counter" } else { "cannot stop a counter" }, e))?;
+        }
+        Ok(events.iter().filter(|meant| **meant).count())
+    }
 }

@@ -164,7 +164,7 @@ impl Output {
             features.add(&packer.feature());
         }
         let length = match self.sink {
-            Sink::File(writer) => complete(writer, &features),
+            Sink::File(writer) => complete_or_cut(writer, &features),
             Sink::Pipe(writer) => Ok(writer.len()).and_then(|length| writer.finish().map(|_| length)),
         };
         Ok(Finished { length: length.map_err(|e| unwritable(path.as_deref(), e))?, path })
@@ -174,12 +174,10 @@ impl Output {
     /// is room, else without.
     pub fn salvage(self, features: &FeatureWriter) {
         let Sink::File(mut writer) = self.sink else { return };
-        let (end, bare) = (writer.position(), writer.bare_header());
-        let cut = |file: &mut File| file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)));
+        let end = writer.position();
         // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
-        let Ok(mut file) = writer.get_mut().try_clone() else { return };
-        if cut(&mut file).is_ok() && complete(writer, features).is_err() && cut(&mut file).is_ok() {
-            let _ = file.write_all_at(&bare, 0);
+        if cut(writer.get_mut(), end).is_ok() {
+            let _ = complete_or_cut(writer, features);
         }
     }
 
@@ -218,6 +216,23 @@ fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u6
     file.write_all_at(&header, 0)?;
     file.flush()?;
     Ok(file.metadata()?.len())
+}
+
+/// The same; where there is no room for the features, the file has none.
+fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
+    let (end, bare) = (writer.position(), writer.bare_header());
+    let mut file = writer.get_mut().try_clone()?;
+    complete(writer, features).inspect_err(|_| {
+        if cut(&mut file, end).is_ok() {
+            // The header's place was written to before.
+            let _ = file.write_all_at(&bare, 0);
+        }
+    })
+}
+
+fn cut(file: &mut File, end: u64) -> io::Result<()> {
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end)).map(drop)
 }
 
 fn unwritable(path: Option<&Path>, why: io::Error) -> Error {

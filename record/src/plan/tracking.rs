@@ -21,8 +21,10 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
     if let Some(dummy) = switches(area, context) {
         events.push(dummy);
     }
-    let own = context.system || attached || delayed || partial || area.wants_tracker;
-    let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker;
+    // What tells of tasks must not be overwritten.
+    let overwritten = events.iter().any(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
+    let own = context.system || attached || delayed || partial || overwritten || area.wants_tracker;
+    let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker && !overwritten;
     if own && !reused {
         let mut dummy = dummy(context);
         // Tasks move between CPUs, so that what they map must be seen on all of them.
@@ -46,7 +48,8 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
 /// An event that counts nothing and carries records beside samples.
 fn dummy(context: &Context<'_>) -> PlannedEvent {
     let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, sw::DUMMY);
-    let attr = attr::of_dummy(&spec, context);
+    let mut attr = attr::of_dummy(&spec, context);
+    attr.flags -= AttrFlags::WRITE_BACKWARD;
     PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
 }
 

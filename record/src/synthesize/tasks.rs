@@ -67,6 +67,9 @@ impl Proc {
 /// # Errors
 /// What writing gives.
 pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
+    if !to.wants_tasks() {
+        return Ok(());
+    }
     let mut proc = Proc::default();
     match scope {
         Scope::Child(pid) => {
@@ -87,7 +90,7 @@ pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
 
 /// A process: its first thread and its mappings, then its other threads.
 fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
-    if thread(to, proc, pid, pid)? == Some(Kind::User) {
+    if thread(to, proc, pid, pid)? == Some(Kind::User) && to.wants_mappings() {
         mappings(to, proc, pid, tids)?;
     }
     for tid in tids.iter().filter(|tid| **tid != pid) {
@@ -108,8 +111,22 @@ fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Resu
     // Threads are taken to be made by the first one, as perf does; who made them is not in /proc.
     let parent = if tid == pid { stat.parent } else { pid };
     to.fork([pid, tid], [parent, parent])?;
-    to.comm([pid, tid], stat.comm)?;
-    Ok(Some(if stat.kernel_thread { Kind::Kernel } else { Kind::User }))
+    let comm = stat.comm;
+    let kernel_thread = stat.kernel_thread;
+    to.comm([pid, tid], comm)?;
+    if to.wants_namespaces() {
+        to.namespaces([pid, tid], &namespaces(pid, tid))?;
+    }
+    Ok(Some(if kernel_thread { Kind::Kernel } else { Kind::User }))
+}
+
+/// Device and inode of each namespace of a thread, in the kernel's order; zeroes where they are hidden.
+fn namespaces(pid: u32, tid: u32) -> [[u64; 2]; 7] {
+    use std::os::unix::fs::MetadataExt as _;
+    ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"].map(|kind| {
+        let found = fs::metadata(format!("/proc/{pid}/task/{tid}/ns/{kind}"));
+        found.map_or([0, 0], |namespace| [namespace.dev(), namespace.ino()])
+    })
 }
 
 fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {

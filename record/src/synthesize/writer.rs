@@ -1,18 +1,25 @@
 //! Synthesized records on their way into the file.
 
-use recrep_format::abi::{CpuMode, misc};
+use std::collections::HashMap;
+
+use recrep_format::abi::{AttrFlags, CpuMode, misc};
 use recrep_format::attr::Attr;
-use recrep_format::bytes::Encoder;
+use recrep_format::build_id::BuildId;
+use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::layout::TrailerLayout;
-use recrep_format::record::{Body, Comm, Inode, Mmap, Mmap2, MmapIdentity, Record, Task as TaskFields, Trailer};
+use recrep_format::record::{
+    Body, Cgroup, Comm, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, Task as TaskFields, Trailer,
+};
 use recrep_format::wire::Text;
 
 use super::image::KernelImage;
 use super::maps::Mapping;
+use crate::buildid;
+use crate::config::Synth;
 use crate::error::Result;
 use crate::output::Output;
-use crate::tally::Modules;
+use crate::tally::{FileId, Modules};
 
 /// Buffered records are written when there are so many bytes of them.
 const FLUSH_AT: usize = 256 << 10;
@@ -27,15 +34,39 @@ pub struct Synthesizer<'a> {
     encoder: Encoder,
     layout: TrailerLayout,
     id: u64,
-    with_data: bool,
+    flags: AttrFlags,
+    synth: Synth,
+    /// What is known of the files that were mapped, where mappings carry build IDs.
+    build_ids: HashMap<Vec<u8>, Option<BuildId>>,
 }
 
 impl<'a> Synthesizer<'a> {
-    /// Writes to `output` records of the event that tracks (`attr`, `id`), and notes the files in `modules`; with
-    /// data mappings too where `with_data`.
-    pub fn new(output: &'a mut Output, modules: &'a mut Modules, attr: &Attr, id: u64, with_data: bool) -> Self {
+    /// Writes to `output` such records as the event that tracks (its attr and the id of a counter) has, as far as
+    /// `synth` asks for them, and notes the files in `modules`.
+    pub fn new(output: &'a mut Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), synth: Synth) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
-        Self { output, modules, encoder, layout: TrailerLayout::of(attr), id, with_data }
+        let (layout, flags) = (TrailerLayout::of(attr), attr.flags);
+        Self { output, modules, encoder, layout, id, flags, synth, build_ids: HashMap::new() }
+    }
+
+    /// Whether records of tasks are wanted at all.
+    pub(super) fn wants_tasks(&self) -> bool {
+        self.synth.task
+    }
+
+    /// Whether records of mappings are.
+    pub(super) fn wants_mappings(&self) -> bool {
+        self.synth.mmap
+    }
+
+    /// Whether records of cgroups are.
+    pub(super) fn wants_cgroups(&self) -> bool {
+        self.synth.cgroup && self.flags.contains(AttrFlags::CGROUP)
+    }
+
+    /// Whether records of namespaces are.
+    pub(super) fn wants_namespaces(&self) -> bool {
+        self.synth.task && self.flags.contains(AttrFlags::NAMESPACES)
     }
 
     /// The kernel's image and its modules.
@@ -76,7 +107,7 @@ impl<'a> Synthesizer<'a> {
 
     pub(super) fn mmap(&mut self, pid: u32, map: &Mapping<'_>) -> Result<()> {
         let code = map.is_code();
-        let wanted = code || (self.with_data && map.is_readable());
+        let wanted = code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
         if !wanted {
             return Ok(());
         }
@@ -85,19 +116,50 @@ impl<'a> Synthesizer<'a> {
             self.modules.note(name, id);
         }
         let inode = Inode { maj: id.maj, min: id.min, ino: id.ino, ino_generation: 0 };
+        let known = if self.flags.contains(AttrFlags::BUILD_ID) { self.build_id(name, id) } else { None };
         let mmap = Mmap2 {
             pid,
             tid: pid,
             addr: map.start,
             len: map.end - map.start,
             pgoff: map.pgoff,
-            identity: MmapIdentity::Inode(inode),
+            identity: known.map_or(MmapIdentity::Inode(inode), MmapIdentity::BuildId),
             prot: map.prot,
             flags: map.flags,
             filename: Text::new(name),
         };
         let data = if code { 0 } else { misc::MMAP_DATA };
-        self.put(CpuMode::User.bits() | data, Body::Mmap2(mmap), [pid, pid])
+        let by_id = if known.is_some() { misc::MMAP_BUILD_ID } else { 0 };
+        self.put(CpuMode::User.bits() | data | by_id, Body::Mmap2(mmap), [pid, pid])
+    }
+
+    /// The build ID of a mapped file as MMAP2 records have it.
+    fn build_id(&mut self, name: &[u8], file: FileId) -> Option<MmapBuildId> {
+        let known = match self.build_ids.get(name) {
+            Some(known) => *known,
+            None => {
+                let found = buildid::of_mapped(name, file);
+                self.build_ids.insert(name.to_vec(), found);
+                found
+            }
+        };
+        let id = known?;
+        let mut bytes = [0; 20];
+        bytes.get_mut(..id.as_bytes().len())?.copy_from_slice(id.as_bytes());
+        Some(MmapBuildId { size: u8::try_from(id.as_bytes().len()).ok()?, reserved: [0; 3], bytes })
+    }
+
+    pub(super) fn cgroup(&mut self, id: u64, path: &[u8]) -> Result<()> {
+        self.put(0, Body::Cgroup(Cgroup { id, path: Text::new(path) }), [0, 0])
+    }
+
+    /// `links`: pairs of device and inode.
+    pub(super) fn namespaces(&mut self, [pid, tid]: [u32; 2], links: &[[u64; 2]]) -> Result<()> {
+        let mut words = Encoder::new(Endian::NATIVE);
+        links.as_flattened().iter().for_each(|word| words.u64(*word));
+        let links = U64s::new(words.as_bytes(), Endian::NATIVE);
+        let nr_namespaces = links.len() as u64 / 2;
+        self.put(0, Body::Namespaces(Namespaces { pid, tid, nr_namespaces, links }), [pid, tid])
     }
 
     fn put(&mut self, misc: u16, body: Body<'_>, tid: [u32; 2]) -> Result<()> {

@@ -40,7 +40,16 @@ fn a_file_that_may_not_be_read_is_said_so() {
     let file = place.put("x.data", &two_events(Endian::Little, 1).file());
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let program = place.put("rep", &fs::read(env!("CARGO_BIN_EXE_rep")).unwrap());
+    // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing, and
+    // such a file cannot be executed.
+    let program = place.dir.path().join("rep");
+    assert!(
+        std::process::Command::new("cp")
+            .args([env!("CARGO_BIN_EXE_rep").as_ref(), program.as_path()])
+            .status()
+            .unwrap()
+            .success()
+    );
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let output = std::process::Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -1,0 +1,85 @@
+//! What the counters say at the end of a piece: lost samples, and how long each event was on its PMU.
+
+use std::collections::HashMap;
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::layout::TrailerLayout;
+use recrep_format::record::{Body, LostSamples, Record, Trailer};
+
+use crate::counters::{Counters, Reading};
+
+/// What each counter had lost by the end of the last piece, by id.
+#[derive(Debug, Default)]
+pub(super) struct Losses(HashMap<u64, u64>);
+
+impl Losses {
+    /// A LOST_SAMPLES record for each counter that lost samples since the last time; and their sum.
+    pub(super) fn records(&mut self, counters: &Counters, readings: &[Reading]) -> (Vec<u8>, u64) {
+        let mut e = Encoder::new(Endian::NATIVE);
+        let mut all = 0;
+        for reading in readings {
+            let before = self.0.insert(reading.id, reading.lost).unwrap_or(0);
+            let lost = reading.lost.saturating_sub(before);
+            let Some(counter) = counters.by_id(reading.id).filter(|_| lost > 0) else { continue };
+            let event = counters.events.get(counter.event);
+            let layout = event.map_or(TrailerLayout::NONE, |e| TrailerLayout::of(&e.attr));
+            let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
+            let trailer = Trailer { identifier: Some(counter.id), cpu, ..Trailer::default() }.shaped(&layout);
+            // A few numbers are never too long for a record.
+            let _ = Record::new(0, Body::LostSamples(LostSamples { lost })).with_trailer(trailer).encode(&mut e);
+            all += lost;
+        }
+        (e.into_bytes(), all)
+    }
+}
+
+/// Events that had to share their PMU, with the share of the time that they were on it, in percent.
+pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
+    let mut times = vec![(0u64, 0u64); counters.events.len()];
+    for reading in readings {
+        let event = counters.by_id(reading.id).and_then(|counter| times.get_mut(counter.event));
+        if let Some((enabled, running)) = event {
+            *enabled += reading.enabled;
+            *running += reading.running;
+        }
+    }
+    let shares = counters.events.iter().zip(times).filter(|(_, (enabled, running))| running < enabled);
+    #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
+    let share = |enabled: u64, running: u64| 100.0 * running as f64 / enabled as f64;
+    shares.map(|(event, (enabled, running))| (event.full_name(), share(enabled, running))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Counter;
+    use crate::kernel::Place;
+    use crate::plan::PlannedEvent;
+
+    fn counters() -> Counters {
+        let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let place = Place { thread: Some(1), cpu: Some(0), cgroup: None };
+        let all = vec![Counter::new(fd(), 7, 0, place), Counter::new(fd(), 8, 1, place)];
+        let event = |name: &str| PlannedEvent { name: name.to_owned(), ..PlannedEvent::default() };
+        Counters { all, events: vec![event("a"), event("b")], ..Counters::default() }
+    }
+
+    #[test]
+    fn each_piece_tells_of_its_own_losses() {
+        let (counters, mut losses) = (counters(), Losses::default());
+        let reading = |id, lost| Reading { id, lost, ..Reading::default() };
+        let (records, sum) = losses.records(&counters, &[reading(7, 5), reading(8, 0)]);
+        assert_eq!((records.is_empty(), sum), (false, 5));
+        let (records, sum) = losses.records(&counters, &[reading(7, 5), reading(8, 2)]);
+        assert_eq!((records.is_empty(), sum), (false, 2));
+        assert_eq!(losses.records(&counters, &[reading(7, 5), reading(8, 2)]), (vec![], 0));
+    }
+
+    #[test]
+    fn events_that_shared_their_pmu_are_told() {
+        let reading = |id, enabled, running| Reading { id, enabled, running, ..Reading::default() };
+        let shared = multiplexed(&counters(), &[reading(7, 100, 100), reading(8, 200, 50)]);
+        assert_eq!(shared, [("b".to_owned(), 25.0)]);
+    }
+}

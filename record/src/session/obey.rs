@@ -1,0 +1,82 @@
+//! Doing what commands say (`--control`).
+
+use std::os::fd::AsFd;
+
+use super::piece::Piece;
+use super::recording::{Live, Recording};
+use crate::control::{Channel, Command, Detail};
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::plan::PlannedEvent;
+use crate::wait::Waiter;
+
+impl<K: Kernel> Recording<'_, K> {
+    /// Does what has come. Gives whether the recording is to end.
+    pub(super) fn obey(
+        &self,
+        channel: &mut Channel,
+        live: &mut Live,
+        piece: &mut Piece,
+        waiter: &Waiter<'_>,
+    ) -> Result<bool> {
+        let (lines, more) = channel.read()?;
+        if !more {
+            waiter.forget(channel.as_fd());
+        }
+        let mut stop = false;
+        for line in lines {
+            match Command::parse(&line) {
+                Ok(command) => {
+                    stop |= command == Command::Stop;
+                    self.do_it(&command, live, piece)?;
+                    channel.acknowledge();
+                }
+                Err(why) => self.messages.warn(format_args!("--control: {why}")),
+            }
+        }
+        Ok(stop)
+    }
+
+    fn do_it(&self, command: &Command, live: &mut Live, piece: &mut Piece) -> Result<()> {
+        match command {
+            Command::Enable(event) => self.steer(event.as_deref(), true),
+            Command::Disable(event) => self.steer(event.as_deref(), false),
+            Command::Snapshot => self.snapshot(live, piece),
+            Command::Evlist(detail) => {
+                self.counters.events.iter().for_each(|event| self.list(event, *detail));
+                Ok(())
+            }
+            Command::Ping | Command::Stop => Ok(()),
+        }
+    }
+
+    fn steer(&self, event: Option<&str>, on: bool) -> Result<()> {
+        if self.counters.steer(self.kernel, event, on)? == 0 {
+            let names: Vec<_> = self.counters.events.iter().map(PlannedEvent::full_name).collect();
+            self.messages.warn(format_args!(
+                "--control: there is no event '{}'; there are {}",
+                event.unwrap_or_default(),
+                names.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    /// A line on standard error: standard output may be the recording.
+    fn list(&self, event: &PlannedEvent, detail: Detail) {
+        let name = event.full_name();
+        let attr = &event.attr;
+        self.messages.warn(match detail {
+            Detail::Name => name,
+            Detail::Rate => match attr.frequency() {
+                Some(hz) => format!("{name}: sample_freq={hz}"),
+                None => format!("{name}: sample_period={}", attr.sample_period),
+            },
+            Detail::Attr => format!("{name}: {attr:?}"),
+            Detail::Group => match event.leader.and_then(|leader| self.counters.events.get(leader)) {
+                Some(leader) => format!("{name} in the group of {}", leader.full_name()),
+                None => name,
+            },
+        });
+    }
+}

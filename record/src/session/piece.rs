@@ -1,0 +1,154 @@
+//! One file of a recording, from its header to its last line; most recordings have only one.
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::feature::BuildIdEvent;
+use recrep_format::record::{Body, HeaderBuildId, Record};
+use recrep_format::wire::Text;
+use recrep_format::write::FeatureWriter;
+
+use super::losses;
+use super::recording::{Live, Recording};
+use crate::buildid::{self, Identified};
+use crate::config::BuildIds;
+use crate::error::Result;
+use crate::features;
+use crate::kernel::Kernel;
+use crate::output::Output;
+use crate::synthesize::{self, KernelImage, Scope, Synthesizer};
+use crate::target::Target;
+
+/// A file in the making.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) output: Output,
+    /// Where the kernel is, if that is known.
+    image: Option<KernelImage>,
+}
+
+impl<K: Kernel> Recording<'_, K> {
+    /// Makes the next file, and writes what there is before the first record of the rings. `scope`: whose tasks.
+    pub(super) fn begin(&self, live: &mut Live, scope: &Scope) -> Result<Piece> {
+        live.drain.tally = live.drain.tally.renewed();
+        let output = Output::create(&self.config.output, &self.entries, &self.head)?;
+        let mut piece = Piece { output, image: None };
+        live.areas.write_head(self.counters, self.machine, &mut piece.output)?;
+        // The command at the gate has nothing but a name, which will not be there at the end.
+        let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
+        if early {
+            self.synthesize(live, &mut piece, scope)?;
+        }
+        Ok(piece)
+    }
+
+    /// Writes what was there before.
+    fn synthesize(&self, live: &mut Live, piece: &mut Piece, scope: &Scope) -> Result<()> {
+        let Some(tracker) = self.counters.tracker() else { return Ok(()) };
+        let synth = self.config.side_band.synth;
+        let modules = &mut live.drain.tally.modules;
+        let mut synthesizer =
+            Synthesizer::new(&mut piece.output, modules, (&tracker.attr, self.counters.tracking_id()), synth);
+        if self.counters.sees_kernel() {
+            piece.image = KernelImage::find();
+            match &piece.image {
+                Some(image) => synthesizer.kernel(image)?,
+                None => self.hidden_kernel(live.pieces),
+            }
+        }
+        synthesize::cgroups(&mut synthesizer)?;
+        synthesize::tasks(&mut synthesizer, scope)?;
+        synthesizer.finish()
+    }
+
+    fn hidden_kernel(&self, pieces: usize) {
+        if pieces == 0 {
+            self.messages.note(
+                "the kernel's addresses are hidden (kernel.kptr_restrict): its samples will have no symbols; be root, or set \
+                 kernel.kptr_restrict to 0",
+            );
+        }
+    }
+
+    /// Whose tasks there are by now.
+    pub(super) fn present(&self, live: &Live) -> Scope {
+        match &self.config.target {
+            Target::System => Scope::All,
+            target => {
+                let mut tasks = if target.is_attached() { target.tasks().unwrap_or_default() } else { Vec::new() };
+                // What was forked since, and has not ended.
+                let forked = live.drain.tally.alive().chain(live.child);
+                let processes = forked.filter_map(|pid| Target::Processes(vec![pid]).tasks().ok());
+                tasks.extend(processes.flatten());
+                tasks.sort_unstable_by_key(|task| (task.pid, task.tid));
+                tasks.dedup();
+                Scope::These(tasks)
+            }
+        }
+    }
+
+    /// Completes the file: what was there, what was lost, build IDs, features, its name, the last line.
+    pub(super) fn end(&self, mut piece: Piece, live: &mut Live) -> Result<()> {
+        if self.config.rings.tail_synthesize {
+            let scope = self.present(live);
+            self.synthesize(live, &mut piece, &scope)?;
+        }
+        let readings = self.counters.read(self.kernel)?;
+        let (records, lost) = live.losses.records(self.counters, &readings);
+        piece.output.write(&records)?;
+        let mut counts = live.drain.tally.counts;
+        counts.lost_samples += lost;
+        let mut features = self.head.clone();
+        live.areas.add_index(&mut features);
+        let ids = self.build_ids(&mut piece, live)?;
+        features::add_end(&mut features, &counts, &ids);
+        live.names.settle(&mut piece.output, &self.config.output.path)?;
+        let finished = piece.output.finish(features)?;
+        live.pieces += 1;
+        self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));
+        if counts.damaged > 0 {
+            self.messages.warn(format_args!(
+                "{} times the kernel's ring held something that is no record: counts are too low from there on",
+                counts.damaged
+            ));
+        }
+        counts.aux.warnings().iter().for_each(|warning| self.messages.warn(warning));
+        for (event, share) in losses::multiplexed(self.counters, &readings) {
+            self.messages.note(format_args!(
+                "{event} was counted {share:.1} % of the time: there were more events than the PMU has counters"
+            ));
+        }
+        let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
+        self.messages.summary(&counts, finished.length, &name);
+        Ok(())
+    }
+
+    /// The build IDs of what was mapped; where there will be no header at the end, as records.
+    fn build_ids(&self, piece: &mut Piece, live: &Live) -> Result<Vec<Identified>> {
+        if self.config.build_ids != BuildIds::Mapped {
+            return Ok(Vec::new());
+        }
+        let ids = buildid::collect(&live.drain.tally.modules, piece.image.as_ref());
+        if piece.output.is_pipe() {
+            let mut e = Encoder::new(Endian::NATIVE);
+            for id in &ids {
+                let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
+                let record = HeaderBuildId { pid: entry.pid, raw: entry.raw, filename: Text::new(&id.name) };
+                // A path is never too long for a record.
+                let _ = Record::new(entry.misc, Body::HeaderBuildId(record)).encode(&mut e);
+            }
+            piece.output.write(e.as_bytes())?;
+        }
+        Ok(ids)
+    }
+
+    /// Keeps what is there of a file that cannot be written to any more.
+    pub(super) fn salvage(&self, piece: Piece, live: &mut Live) {
+        let mut features: FeatureWriter = self.head.clone();
+        live.areas.add_index(&mut features);
+        let counts = live.drain.tally.counts;
+        features::add_end(&mut features, &counts, &[]);
+        let length = piece.output.length();
+        piece.output.salvage(&features);
+        self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
+    }
+}

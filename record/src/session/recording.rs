@@ -1,0 +1,271 @@
+//! The recording while it goes on: rounds, waiting, and what comes in between.
+
+use recrep_format::attrs::AttrEntry;
+use recrep_format::write::FeatureWriter;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::delays::Delays;
+use super::losses::Losses;
+use super::piece::Piece;
+use super::schedule;
+use crate::auxtrace::Areas;
+use crate::config::{Config, Delay, Switch};
+use crate::control::Channel;
+use crate::counters::Counters;
+use crate::drain::{self, Drain};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::output::Names;
+use crate::plan::PlannedEvent;
+use crate::ring::Ring;
+use crate::signals::Signals;
+use crate::synthesize::Scope;
+use crate::tally::Tally;
+use crate::target::{Target, Task};
+use crate::timer::Timer;
+use crate::wait::{Others, Waiter};
+use crate::workload::Workload;
+use crate::{features, tracepoint};
+
+/// What stays as it is while recording.
+pub(super) struct Recording<'a, K> {
+    pub(super) config: &'a Config,
+    pub(super) kernel: &'a K,
+    pub(super) messages: &'a Messages,
+    pub(super) machine: &'a Machine,
+    pub(super) counters: &'a Counters,
+    signals: &'a Signals,
+    tasks: &'a [Task],
+    /// The events as files describe them.
+    pub(super) entries: Vec<AttrEntry>,
+    /// What is known at the start of any file.
+    pub(super) head: FeatureWriter,
+}
+
+/// What changes while recording.
+pub(super) struct Live {
+    pub(super) rings: Vec<Ring>,
+    pub(super) areas: Areas,
+    pub(super) drain: Drain,
+    pub(super) losses: Losses,
+    pub(super) names: Names,
+    channel: Option<Channel>,
+    delays: Delays,
+    switch: Option<Timer>,
+    /// The command's process.
+    pub(super) child: Option<u32>,
+    /// How many files were completed.
+    pub(super) pieces: usize,
+}
+
+impl Live {
+    /// Before the first file.
+    pub(super) fn new<K: Kernel>(
+        recording: &Recording<'_, K>,
+        rings: Vec<Ring>,
+        areas: Areas,
+        channel: Option<Channel>,
+    ) -> Result<Self> {
+        let (config, counters) = (recording.config, recording.counters);
+        let Some(first) = recording.entries.first() else {
+            return Err(Error::Failed("no event was opened".to_owned()));
+        };
+        let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
+        let least = config.rings.flush.map_or(1, |size| size.bytes(recording.machine.page_size));
+        // More than a part of the ring would fill it up while it is waited for.
+        let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
+        let places = schedule::places(config.rings.threads.affinity, counters);
+        let switch = match config.output.switch {
+            Some(Switch::Time(_)) => Some(Timer::new()?),
+            _ => None,
+        };
+        Ok(Self {
+            rings,
+            areas,
+            drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places),
+            losses: Losses::default(),
+            names: Names::new(&config.output),
+            channel,
+            delays: Delays::new(&config.delay)?,
+            switch,
+            child: None,
+            pieces: 0,
+        })
+    }
+}
+
+impl<'a, K: Kernel> Recording<'a, K> {
+    /// What is recorded, and by what.
+    pub(super) fn new(
+        config: &'a Config,
+        (kernel, messages): (&'a K, &'a Messages),
+        (machine, tasks): (&'a Machine, &'a [Task]),
+        counters: &'a Counters,
+        signals: &'a Signals,
+    ) -> Result<Self> {
+        let tracing = tracepoint::formats(&counters.tracepoints(), machine.tracefs.as_deref(), machine.page_size)?;
+        let head = features::at_start(config, machine, counters, tracing.as_deref());
+        let events = counters.events.iter().enumerate();
+        let entry = |(index, event): (usize, &PlannedEvent)| AttrEntry {
+            attr: event.attr.clone(),
+            ids: counters.ids(index),
+            name: Some(event.full_name()),
+        };
+        let entries = events.map(entry).collect();
+        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, entries, head })
+    }
+
+    /// From the first file's first byte to the last one's last. Gives rec's own exit status.
+    pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
+        live.child = workload.as_deref().map(Workload::pid);
+        let scope = match (&self.config.target, live.child) {
+            (Target::Command, Some(pid)) => Scope::Child(pid),
+            (target, _) if target.is_attached() => Scope::These(self.tasks.to_vec()),
+            _ => Scope::All,
+        };
+        let mut piece = Some(self.begin(&mut live, &scope)?);
+        if self.config.delay == Delay::None && self.config.target != Target::Command {
+            self.counters.enable(self.kernel)?;
+        }
+        if let Some(workload) = workload.as_deref_mut()
+            && let Err(error) = workload.release()
+        {
+            // Nothing ran, so nothing was recorded: what was there before stays.
+            if let Some(piece) = piece {
+                piece.output.undo();
+            }
+            return Err(error);
+        }
+        let done = self.rounds(&mut live, &mut piece, workload.as_deref_mut());
+        let done = done.and_then(|()| piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live)));
+        match done {
+            Ok(()) => Ok(0),
+            Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, live, workload)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
+    fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
+        let others = Others {
+            delay: live.delays.fd(),
+            switch: live.switch.as_ref().map(std::os::fd::AsFd::as_fd),
+            control: live.channel.as_ref().map(std::os::fd::AsFd::as_fd),
+        };
+        let mut waiter = Waiter::new(self.signals, self.counters, others)?;
+        live.delays.start()?;
+        if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch) {
+            timer.set(every, Some(every))?;
+        }
+        let attached = self.config.target.is_attached();
+        while let Some(piece) = slot.as_mut() {
+            // A round before each wait: what came before the waiter was made does not wake it any more.
+            live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
+            live.drain.round(&mut live.rings, &mut piece.output)?;
+            let length = piece.output.length();
+            if self.config.output.max_size.is_some_and(|most| length >= most) {
+                self.messages.note(format_args!("stopped at {length} bytes, as --max-size says"));
+                break;
+            }
+            let full = matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
+            let woken = waiter.wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?;
+            if woken.child {
+                self.signals.clear_child();
+            }
+            let ended = workload.as_deref_mut().is_some_and(|w| w.ended().is_some());
+            if woken.stop || ended || (attached && woken.all_ended) {
+                break;
+            }
+            if woken.delay
+                && let Some(on) = live.delays.step()?
+            {
+                self.counters.steer(self.kernel, None, on)?;
+            }
+            if woken.control
+                && let Some(mut channel) = live.channel.take()
+            {
+                let stop = self.obey(&mut channel, live, piece, &waiter)?;
+                live.channel = Some(channel);
+                if stop {
+                    break;
+                }
+            }
+            if woken.switch
+                && let Some(timer) = &live.switch
+            {
+                timer.clear();
+            }
+            let by_signal = woken.user && self.config.output.switch == Some(Switch::Signal);
+            if woken.user {
+                self.signals.clear_user();
+                self.snapshot(live, piece)?;
+            }
+            if full || woken.switch || by_signal {
+                self.switch(live, slot)?;
+            }
+        }
+        self.counters.disable(self.kernel)?;
+        live.areas.stop(true);
+        let Some(piece) = slot.as_mut() else { return Ok(()) };
+        live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
+        if live.areas.snapshots() == Some(true) {
+            live.areas.snapshot(self.kernel, self.counters, &mut piece.output)?;
+        }
+        live.drain.last_round(&mut live.rings, &mut piece.output)?;
+        live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+        Ok(())
+    }
+
+    /// Writes what AUX areas and rings that are overwritten have by now.
+    pub(super) fn snapshot(&self, live: &mut Live, piece: &mut Piece) -> Result<()> {
+        if live.areas.snapshots().is_some() {
+            live.areas.snapshot(self.kernel, self.counters, &mut piece.output)?;
+        }
+        live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+        Ok(())
+    }
+
+    /// Goes on in another file.
+    fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
+        if let Some(piece) = slot.as_mut() {
+            live.drain.last_round(&mut live.rings, &mut piece.output)?;
+            live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+        }
+        if let Some(piece) = slot.take() {
+            self.end(piece, live)?;
+        }
+        let scope = self.present(live);
+        *slot = Some(self.begin(live, &scope)?);
+        Ok(())
+    }
+
+    /// The recording cannot go on; whatever is recorded does. Waits for the command's end, or for a signal.
+    fn go_without(&self, why: &str, piece: Option<Piece>, mut live: Live, workload: Option<&mut Workload>) -> u8 {
+        self.messages.error(why);
+        // What cannot be stopped ends with rec.
+        let _ = self.counters.disable(self.kernel);
+        if let Some(piece) = piece {
+            self.salvage(piece, &mut live);
+        }
+        if let Some(workload) = workload.filter(|_| !live.rings.is_empty()) {
+            if workload.ended().is_none() {
+                self.messages.note("the command goes on; it is not recorded any more");
+            }
+            while workload.ended().is_none() && !self.is_stopped() {
+                self.signals.clear_child();
+            }
+        }
+        Error::Unwritable(String::new()).exit_status()
+    }
+
+    /// Waits for a signal; whether it asks for the end.
+    fn is_stopped(&self) -> bool {
+        let (stop, child) = (self.signals.stop(), self.signals.child());
+        let mut fds = [PollFd::new(&stop, PollFlags::IN), PollFd::new(&child, PollFlags::IN)];
+        // Interrupted by a signal: the next look tells which.
+        let _ = poll(&mut fds, None);
+        fds.first().is_some_and(|fd| !fd.revents().is_empty())
+    }
+}

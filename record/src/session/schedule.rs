@@ -1,0 +1,54 @@
+//! Where and how urgently rec itself runs (`-r`, `--affinity`).
+
+use std::fs;
+
+use rustix::thread::CpuSet;
+
+use crate::config::{Affinity, Config};
+use crate::counters::Counters;
+use crate::error::{Error, Result};
+use crate::{sys, target};
+
+/// Gives this thread the priority that was asked for. The command was forked before, and keeps its own.
+pub(super) fn apply(config: &Config) -> Result<()> {
+    let Some(priority) = config.rings.realtime else { return Ok(()) };
+    sys::set_fifo(priority).map_err(|why| {
+        Error::io(format!("cannot run with real-time priority {priority} (-r; 1 to 99, needs CAP_SYS_NICE)"), why)
+    })
+}
+
+/// The CPUs on which each ring is drained; nothing where it does not matter.
+pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
+    if affinity == Affinity::System {
+        return Vec::new();
+    }
+    let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
+    let nodes = if affinity == Affinity::Node { nodes() } else { Vec::new() };
+    let of = |cpu: Option<u32>| {
+        // A ring of a thread is drained anywhere.
+        let Some(cpu) = cpu else { return online() };
+        set(nodes.iter().find(|node| node.contains(&cpu)).unwrap_or(&vec![cpu]))
+    };
+    owners.map(|owner| of(owner.place.cpu)).collect()
+}
+
+/// The CPUs of each node of memory.
+fn nodes() -> Vec<Vec<u32>> {
+    let entries = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
+    let list = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cpulist")).ok();
+    entries.filter_map(list).filter_map(|list| target::parse_cpus(&list).ok()).collect()
+}
+
+fn online() -> CpuSet {
+    let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    set(&target::parse_cpus(&list).unwrap_or_default())
+}
+
+fn set(cpus: &[u32]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cpus.iter()
+        .filter_map(|cpu| usize::try_from(*cpu).ok())
+        .filter(|cpu| *cpu < CpuSet::MAX_CPU)
+        .for_each(|cpu| set.set(cpu));
+    set
+}
