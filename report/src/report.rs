@@ -89,9 +89,6 @@ fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
 fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Strays {
     let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
     let places = profile.places(&stage.events);
-    if query.stats && attrs.entries().len() <= 1 {
-        return Strays::default();
-    }
     let layout = Layout::of(query);
     let modules = query.filters.dsos.as_ref().map(|wanted| {
         let passes =

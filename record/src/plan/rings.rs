@@ -4,7 +4,7 @@ use recrep_format::abi::AttrFlags;
 
 use super::event::PlannedEvent;
 use super::notes::Notes;
-use crate::config::{Config, RingSize};
+use crate::config::{Config, RingSize, Switch};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 
@@ -53,16 +53,23 @@ pub(super) fn previous_power_of_two(n: u64) -> usize {
 }
 
 /// When the kernel wakes rec: by default when half a ring is filled (0), with `--no-buffering` at every record; small rings at a
-/// quarter.
+/// quarter, and all so early that a file does not grow much beyond the size that it was given.
 pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, machine: &Machine) {
-    let bytes = (pages as u64).saturating_mul(machine.page_size as u64);
-    let quarter = u32::try_from(bytes / 4).unwrap_or(u32::MAX);
+    let page = machine.page_size as u64;
+    let bytes = (pages as u64).saturating_mul(page);
+    let small = (bytes <= SMALL_RING).then_some(bytes / 4);
+    let switch = match config.output.switch {
+        Some(Switch::Size(size)) => Some(size),
+        _ => None,
+    };
+    let limited = [config.output.max_size, switch].into_iter().flatten().map(|size| (size / 4).max(page));
+    let early = limited.chain(small).min().filter(|early| *early < bytes / 2);
     for event in events {
         if config.rings.no_buffering {
             event.attr.wakeup = 1;
-        } else if bytes <= SMALL_RING && !event.attr.flags.contains(AttrFlags::WRITE_BACKWARD) {
+        } else if let Some(early) = early.filter(|_| !event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)) {
             event.attr.flags |= AttrFlags::WATERMARK;
-            event.attr.wakeup = quarter;
+            event.attr.wakeup = u32::try_from(early).unwrap_or(u32::MAX);
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
         events.push(dummy);
     }
     // What tells of tasks must not be overwritten.
-    let overwritten = events.iter().any(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
+    let overwritten = events.first().is_some_and(|first| first.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
     let own = context.system || attached || delayed || partial || overwritten || area.wants_tracker;
     let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker && !overwritten;
     if own && !reused {

@@ -61,6 +61,17 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
+fn the_samples_of_an_only_event_are_counted_too() {
+    let place = Place::new();
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(100);
+    let stream = stream.sample(SampleSpec::at(0x10)).sample(SampleSpec::at(0x20)).round();
+    let file = place.put("x.data", &stream.file());
+    let said = rep().arg("--stats").arg(&file).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.ends_with("cycles:u stats:\n          SAMPLE events:          2\n"), "{said}");
+}
+
+#[test]
 fn several_files_are_one_profile() {
     let place = Place::new();
     let a = place.put("a.data", &two_events(Endian::Little, 4).file());
