@@ -8,6 +8,7 @@
 //! ```
 
 mod delays;
+mod live;
 mod losses;
 mod obey;
 mod piece;
@@ -26,7 +27,7 @@ use crate::plan;
 use crate::signals::Signals;
 use crate::target::{Target, Task};
 use crate::workload::Workload;
-use recording::{Live, Recording};
+use live::{Live, Recording};
 
 /// Records, and gives the exit status.
 ///

@@ -2,8 +2,8 @@
 
 use std::os::fd::AsFd;
 
+use super::live::{Live, Recording};
 use super::piece::Piece;
-use super::recording::{Live, Recording};
 use crate::control::{Channel, Command, Detail};
 use crate::error::Result;
 use crate::kernel::Kernel;

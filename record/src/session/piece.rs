@@ -7,8 +7,8 @@ use recrep_format::record::{Body, HeaderBuildId, Record};
 use recrep_format::wire::Text;
 use recrep_format::write::FeatureWriter;
 
+use super::live::{Live, Recording};
 use super::losses;
-use super::recording::{Live, Recording};
 use crate::buildid::{self, Identified};
 use crate::config::BuildIds;
 use crate::error::Result;

@@ -1,122 +1,19 @@
 //! The recording while it goes on: rounds, waiting, and what comes in between.
 
-use recrep_format::attrs::AttrEntry;
-use recrep_format::write::FeatureWriter;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::delays::Delays;
-use super::losses::Losses;
+use super::live::{Live, Recording};
 use super::piece::Piece;
-use super::schedule;
-use crate::auxtrace::Areas;
-use crate::config::{Config, Delay, Switch};
-use crate::control::Channel;
-use crate::counters::Counters;
-use crate::drain::{self, Drain};
+use crate::config::{Delay, Switch};
+use crate::drain;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::machine::Machine;
-use crate::messages::Messages;
-use crate::output::Names;
-use crate::plan::PlannedEvent;
-use crate::ring::Ring;
-use crate::signals::Signals;
 use crate::synthesize::Scope;
-use crate::tally::Tally;
-use crate::target::{Target, Task};
-use crate::timer::Timer;
+use crate::target::Target;
 use crate::wait::{Others, Waiter};
 use crate::workload::Workload;
-use crate::{features, tracepoint};
 
-/// What stays as it is while recording.
-pub(super) struct Recording<'a, K> {
-    pub(super) config: &'a Config,
-    pub(super) kernel: &'a K,
-    pub(super) messages: &'a Messages,
-    pub(super) machine: &'a Machine,
-    pub(super) counters: &'a Counters,
-    signals: &'a Signals,
-    tasks: &'a [Task],
-    /// The events as files describe them.
-    pub(super) entries: Vec<AttrEntry>,
-    /// What is known at the start of any file.
-    pub(super) head: FeatureWriter,
-}
-
-/// What changes while recording.
-pub(super) struct Live {
-    pub(super) rings: Vec<Ring>,
-    pub(super) areas: Areas,
-    pub(super) drain: Drain,
-    pub(super) losses: Losses,
-    pub(super) names: Names,
-    channel: Option<Channel>,
-    delays: Delays,
-    switch: Option<Timer>,
-    /// The command's process.
-    pub(super) child: Option<u32>,
-    /// How many files were completed.
-    pub(super) pieces: usize,
-}
-
-impl Live {
-    /// Before the first file.
-    pub(super) fn new<K: Kernel>(
-        recording: &Recording<'_, K>,
-        rings: Vec<Ring>,
-        areas: Areas,
-        channel: Option<Channel>,
-    ) -> Result<Self> {
-        let (config, counters) = (recording.config, recording.counters);
-        let Some(first) = recording.entries.first() else {
-            return Err(Error::Failed("no event was opened".to_owned()));
-        };
-        let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
-        let least = config.rings.flush.map_or(1, |size| size.bytes(recording.machine.page_size));
-        // More than a part of the ring would fill it up while it is waited for.
-        let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
-        let places = schedule::places(config.rings.threads.affinity, counters);
-        let switch = match config.output.switch {
-            Some(Switch::Time(_)) => Some(Timer::new()?),
-            _ => None,
-        };
-        Ok(Self {
-            rings,
-            areas,
-            drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places),
-            losses: Losses::default(),
-            names: Names::new(&config.output),
-            channel,
-            delays: Delays::new(&config.delay)?,
-            switch,
-            child: None,
-            pieces: 0,
-        })
-    }
-}
-
-impl<'a, K: Kernel> Recording<'a, K> {
-    /// What is recorded, and by what.
-    pub(super) fn new(
-        config: &'a Config,
-        (kernel, messages): (&'a K, &'a Messages),
-        (machine, tasks): (&'a Machine, &'a [Task]),
-        counters: &'a Counters,
-        signals: &'a Signals,
-    ) -> Result<Self> {
-        let tracing = tracepoint::formats(&counters.tracepoints(), machine.tracefs.as_deref(), machine.page_size)?;
-        let head = features::at_start(config, machine, counters, tracing.as_deref());
-        let events = counters.events.iter().enumerate();
-        let entry = |(index, event): (usize, &PlannedEvent)| AttrEntry {
-            attr: event.attr.clone(),
-            ids: counters.ids(index),
-            name: Some(event.full_name()),
-        };
-        let entries = events.map(entry).collect();
-        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, entries, head })
-    }
-
+impl<K: Kernel> Recording<'_, K> {
     /// From the first file's first byte to the last one's last. Gives rec's own exit status.
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
