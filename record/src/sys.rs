@@ -145,6 +145,39 @@ pub fn unblock(signal: i32) -> std::io::Result<()> {
     }
 }
 
+/// sched_setattr(2)'s argument, as of its first version (`struct sched_attr`).
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Gives this thread a niceness and a time slice (which kernels before 6.12 do not look at), in the class SCHED_OTHER.
+///
+/// # Errors
+/// The system's refusal: EPERM for less niceness than this user may have.
+pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
+    let attr = SchedAttr {
+        size: u32::try_from(size_of::<SchedAttr>()).unwrap_or(0),
+        policy: 0,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime: u64::try_from(slice.as_nanos()).unwrap_or(0),
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: `attr` is a whole sched_attr that says its own size and lives through the call; 0 is this thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
 /// Puts this thread into the class SCHED_FIFO.
 ///
 /// # Errors

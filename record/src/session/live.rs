@@ -5,7 +5,7 @@ use recrep_format::write::FeatureWriter;
 
 use super::delays::Delays;
 use super::losses::Losses;
-use super::schedule;
+use super::schedule::{self, Urgent};
 use crate::auxtrace::Areas;
 use crate::config::{Config, Switch};
 use crate::control::Channel;
@@ -49,6 +49,8 @@ pub(super) struct Live {
     pub(super) channel: Option<Channel>,
     pub(super) delays: Delays,
     pub(super) switch: Option<Timer>,
+    /// Until the draining is over.
+    pub(super) urgent: Option<Urgent>,
     /// The command's process.
     pub(super) child: Option<u32>,
     /// How many files were completed.
@@ -59,9 +61,9 @@ impl Live {
     /// Before the first file.
     pub(super) fn new<K: Kernel>(
         recording: &Recording<'_, K>,
-        rings: Vec<Ring>,
-        areas: Areas,
+        (rings, areas): (Vec<Ring>, Areas),
         channel: Option<Channel>,
+        urgent: Option<Urgent>,
     ) -> Result<Self> {
         let (config, counters) = (recording.config, recording.counters);
         let Some(first) = recording.entries.first() else {
@@ -85,6 +87,7 @@ impl Live {
             channel,
             delays: Delays::new(&config.delay)?,
             switch,
+            urgent,
             child: None,
             pieces: 0,
         })

@@ -45,9 +45,10 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     let mut counters = counters::open(kernel, &plan, &threads, (&config.target, &machine), messages)?;
     let rings = std::mem::take(&mut counters.rings);
     let areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
-    schedule::apply(config)?;
+    let urgent = schedule::apply(config)?;
     let recording = Recording::new(config, (kernel, messages), (&machine, &tasks), &counters, &signals)?;
-    let status = recording.run(Live::new(&recording, rings, areas, channel)?, workload.as_mut())?;
+    let live = Live::new(&recording, (rings, areas), channel, urgent)?;
+    let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
     Ok(if child == 0 { status } else { child })
 }

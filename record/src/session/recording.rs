@@ -36,6 +36,7 @@ impl<K: Kernel> Recording<'_, K> {
             return Err(error);
         }
         let done = self.rounds(&mut live, &mut piece, workload.as_deref_mut());
+        live.urgent = None;
         let done = done.and_then(|()| piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live)));
         match done {
             Ok(()) => Ok(0),
