@@ -14,9 +14,9 @@
 //! | EOPNOTSUPP | guests, which some PMUs cannot count |
 //! | ENOENT ENODEV EOPNOTSUPP | cycles, for cpu-clock |
 //! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal |
-//! | EINVAL | what [`features`] lists, newest first: only what a kernel of this version may not know |
+//! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
 //!
-//! What the user named himself (a flag, a modifier) is not given up: [`advice`] says which flag to leave out.
+//! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to leave out.
 
 mod advice;
 mod features;

@@ -27,7 +27,7 @@ impl<'r> Pending<'r> {
         self.first.is_empty() && self.second.is_empty()
     }
 
-    /// The mark to give to [`Ring::release`].
+    /// The mark to give to `Ring::release`.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.head)
