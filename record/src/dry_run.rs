@@ -94,8 +94,9 @@ fn event(index: usize, event: &PlannedEvent, plan: &Plan, config: &Config) -> Va
     })
 }
 
-/// An attr by the names of its fields.
-fn attr(attr: &Attr) -> Value {
+/// An attr by the names of its fields: an object.
+#[must_use]
+pub fn attr(attr: &Attr) -> Value {
     let mut fields = Map::new();
     for (name, value) in [
         ("type", u64::from(attr.kind.0)),

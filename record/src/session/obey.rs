@@ -2,9 +2,12 @@
 
 use std::os::fd::AsFd;
 
+use recrep_format::attr::Attr;
+
 use super::live::{Live, Recording};
 use super::piece::Piece;
 use crate::control::{Channel, Command, Detail};
+use crate::dry_run;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::plan::PlannedEvent;
@@ -72,11 +75,18 @@ impl<K: Kernel> Recording<'_, K> {
                 Some(hz) => format!("{name}: sample_freq={hz}"),
                 None => format!("{name}: sample_period={}", attr.sample_period),
             },
-            Detail::Attr => format!("{name}: {attr:?}"),
+            Detail::Attr => format!("{name}: {}", fields(attr)),
             Detail::Group => match event.leader.and_then(|leader| self.counters.events.get(leader)) {
                 Some(leader) => format!("{name} in the group of {}", leader.full_name()),
                 None => name,
             },
         });
     }
+}
+
+/// What of an attr is not zero.
+fn fields(attr: &Attr) -> String {
+    let all = dry_run::attr(attr);
+    let set = all.as_object().into_iter().flatten().filter(|(_, value)| value.as_u64() != Some(0));
+    set.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ")
 }
