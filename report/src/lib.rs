@@ -41,5 +41,6 @@ pub mod streams;
 pub mod tasks;
 pub mod timeline;
 pub mod unpack;
+pub mod unwind;
 pub mod view;
 pub mod warning;

@@ -30,6 +30,7 @@
 
 #[cfg(test)]
 mod against_perf;
+mod call_frames;
 pub mod demangle;
 mod elf;
 mod elf_plt;
@@ -52,6 +53,7 @@ mod table;
 mod test_elf;
 mod vdso;
 
+pub use call_frames::{CallFrames, Cpu};
 pub use module::{Addressing, Module, ModuleKind, Reference};
 pub use options::SymbolOptions;
 pub use outcome::{Attempt, Outcome, Refusal, Source};

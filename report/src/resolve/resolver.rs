@@ -8,6 +8,7 @@ use object::elf::{SHT_DYNSYM, SHT_SYMTAB};
 use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
+use super::call_frames::CallFrames;
 use super::elf::Image;
 use super::file::{self, Contents};
 use super::kernel::Kernel;
@@ -88,6 +89,27 @@ impl Resolver {
             modules.iter().filter_map(|(module, slot)| Some((module.clone(), slot.get()?.clone()))).collect();
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all
+    }
+
+    /// The call frame information of `module`, read now: of the file that was mapped, or of what stands for it.
+    #[must_use]
+    pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
+        match &module.kind {
+            ModuleKind::File => {
+                let recorded = locate::recorded(module, &self.options);
+                let cached = locate::elsewhere(module, &self.options).into_iter();
+                let cached = cached.filter(|(source, _)| *source == Source::BuildIdCache).map(|(_, path)| path);
+                let images = recorded.into_iter().chain(cached);
+                let open = |path: PathBuf| open_image(&path, module.build_id.as_ref()).ok();
+                images.filter_map(open).find_map(|image| CallFrames::of(&image))
+            }
+            ModuleKind::Vdso { kernel } => {
+                self.running_vdso_may_speak(module, kernel.as_ref()).ok()?;
+                let image = checked_image(vdso::running().ok()?, module.build_id.as_ref()).ok()?;
+                CallFrames::of(&image)
+            }
+            _ => None,
+        }
     }
 
     fn load_now(&self, module: &Module) -> Loaded {

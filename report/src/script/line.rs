@@ -14,6 +14,7 @@ use super::query::ScriptQuery;
 use crate::resolve::Resolver;
 use crate::stage::Stage;
 use crate::timeline::{Moment, Place, Task};
+use crate::unwind::{Chain, Scratch, Unwinding};
 use crate::view::escape;
 use crate::warning::Warning;
 
@@ -30,6 +31,8 @@ const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 pub(super) struct Printer<'s, 'f> {
     stage: &'s Stage<'f>,
     finder: Finder<'s, 'f>,
+    unwinding: Option<Unwinding<'s, 'f>>,
+    scratch: Scratch,
     /// The columns of each event.
     fields: Vec<Fields>,
     missing: Vec<Warning>,
@@ -68,6 +71,8 @@ impl<'s, 'f> Printer<'s, 'f> {
         Self {
             stage,
             finder: Finder::new(stage, resolver),
+            unwinding: Unwinding::new(stage, resolver),
+            scratch: Scratch::default(),
             fields,
             missing,
             name_width: stage.events.iter().map(String::len).max().unwrap_or(0),
@@ -227,7 +232,22 @@ impl<'s, 'f> Printer<'s, 'f> {
             self.names(place, fields, out)?;
             writeln!(out)?;
         }
+        for ip in self.unwound(attr, s) {
+            let place = self.finder.place(CpuMode::User, &s.task, ip, s.at);
+            write!(out, "\t{ip:>16x}")?;
+            self.names(place, fields, out)?;
+            writeln!(out)?;
+        }
         Ok(())
+    }
+
+    /// The user part of a callchain whose stack was copied.
+    fn unwound(&mut self, attr: &Attr, s: &Found<'_>) -> Vec<u64> {
+        let Some(unwinding) = &self.unwinding else { return Vec::new() };
+        let mut chain = Chain::default();
+        let to = (&mut self.scratch, &mut chain);
+        unwinding.sample((&s.fields, attr), (&s.task, s.at), MOST_FRAMES, to);
+        chain.ips
     }
 
     /// Function and module of an address, as far as they are asked for.
