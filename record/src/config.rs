@@ -33,6 +33,8 @@ pub struct Config {
     pub only: Option<Only>,
     /// Whom to record.
     pub target: Target,
+    /// Neither a command nor a target was named, so that the target is everything.
+    pub nothing_named: bool,
     /// The CPUs to record on (`-C`); none: all that are online.
     pub cpus: Option<Vec<u32>>,
     /// One counter for each thread, not for each thread and CPU (`--per-thread`).
@@ -129,6 +131,8 @@ pub struct SideBand {
     pub no_bpf: bool,
     /// What of the time before is written (`--synth`).
     pub synth: Synth,
+    /// How long the mappings of one process may take to read (`--proc-map-timeout`); none: half a second.
+    pub map_timeout: Option<Duration>,
 }
 
 /// What is written of what was there before (`--synth`).

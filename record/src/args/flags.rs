@@ -14,7 +14,7 @@ use clap::{ArgAction, Parser};
     version,
     args_override_self = true,
     infer_long_args = true,
-    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] -a | -C LIST | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]\n       rec list",
+    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] [-a | -C LIST | -p PIDS | -t TIDS | -u USER] [[--] COMMAND [ARGS]...]\n       rec list",
     after_help = "The file is read by rep, and by perf report. Exit status: the command's own; 125 rec failed, \
                   126 the command cannot be executed, 127 it was not found; 2 usage."
 )]
@@ -136,11 +136,14 @@ pub(super) struct Flags {
     /// What of the time before is written: no, all, task, mmap, cgroup
     #[arg(long, value_name = "WHAT", help_heading = "Records beside samples")]
     pub(super) synth: Option<String>,
+    /// So many milliseconds at most are spent on the mappings of a process that runs already [default: 500]
+    #[arg(long, value_name = "MS", help_heading = "Records beside samples")]
+    pub(super) proc_map_timeout: Option<String>,
     /// Write what was there before at the end
     #[arg(long, help_heading = "Records beside samples")]
     pub(super) tail_synthesize: bool,
 
-    /// Record everything on all CPUs
+    /// Record everything on all CPUs, as without a command and a target
     #[arg(short, long, conflicts_with_all = ["pid", "tid", "uid"], help_heading = "Whom")]
     pub(super) all_cpus: bool,
     /// Record on these CPUs only, such as 0-3,8; without -p, -t, -u everything on them

@@ -106,6 +106,13 @@ pub(super) fn compression(text: &str) -> Result<i32, String> {
     }
 }
 
+/// `--proc-map-timeout`: milliseconds.
+pub(super) fn map_timeout(text: &str) -> Result<Duration, String> {
+    let ms =
+        text.parse::<u32>().map_err(|_| format!("--proc-map-timeout: '{text}' is not a number of milliseconds"))?;
+    Ok(Duration::from_millis(ms.into()))
+}
+
 /// `-r`.
 pub(super) fn priority(text: &str) -> Result<u32, String> {
     text.parse()
@@ -308,6 +315,8 @@ mod tests {
 
     #[test]
     fn small_numbers() {
+        assert_eq!((map_timeout("0"), map_timeout("500")), (Ok(ms(0)), Ok(ms(500))));
+        assert!(map_timeout("").is_err() && map_timeout("-1").is_err() && map_timeout("1s").is_err());
         assert_eq!((compression(""), compression("22")), (Ok(1), Ok(22)));
         assert!(compression("0").is_err() && compression("23").is_err());
         assert!(priority("0").is_err() && priority("99").is_ok() && priority("100").is_err());

@@ -142,7 +142,6 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ),
     ("--switch-output-event", "rec goes on in another file at --switch-output=signal, SIZE or TIME"),
     ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time"),
-    ("--proc-map-timeout", "rec reads the mappings of a process in one piece, which cannot hang"),
 ];
 
 #[cfg(test)]

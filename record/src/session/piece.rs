@@ -44,10 +44,13 @@ impl<K: Kernel> Recording<'_, K> {
     /// Writes what was there before.
     fn synthesize(&self, live: &mut Live, piece: &mut Piece, scope: &Scope) -> Result<()> {
         let Some(tracker) = self.counters.tracker() else { return Ok(()) };
-        let synth = self.config.side_band.synth;
         let modules = &mut live.drain.tally.modules;
-        let mut synthesizer =
-            Synthesizer::new(&mut piece.output, modules, (&tracker.attr, self.counters.tracking_id()), synth);
+        let mut synthesizer = Synthesizer::new(
+            &mut piece.output,
+            modules,
+            (&tracker.attr, self.counters.tracking_id()),
+            &self.config.side_band,
+        );
         if self.counters.sees_kernel() {
             piece.image = KernelImage::find();
             match &piece.image {
@@ -57,7 +60,14 @@ impl<K: Kernel> Recording<'_, K> {
         }
         synthesize::cgroups(&mut synthesizer)?;
         synthesize::tasks(&mut synthesizer, scope)?;
-        synthesizer.finish()
+        let cut = synthesizer.finish()?;
+        if cut > 0 {
+            self.messages.warn(format_args!(
+                "of {cut} processes not all mappings could be read in time: samples there may have no symbols; give more time \
+                 with --proc-map-timeout MS"
+            ));
+        }
+        Ok(())
     }
 
     fn hidden_kernel(&self, pieces: usize) {

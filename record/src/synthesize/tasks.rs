@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
+use std::time::{Duration, Instant};
 
 use super::maps::Mapping;
 use super::writer::Synthesizer;
@@ -20,6 +21,8 @@ pub enum Scope {
     Child(u32),
 }
 
+/// So much is read of mappings between two looks at the clock.
+const PIECE: u64 = 4 << 10;
 /// `PF_KTHREAD`: a kernel thread, which has no mappings.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
@@ -59,6 +62,23 @@ impl Proc {
         self.bytes.clear();
         File::open(&self.path).ok()?.read_to_end(&mut self.bytes).ok()?;
         Some(&self.bytes)
+    }
+
+    /// The file's content, as far as it can be read in so much time: whole lines; and whether that is all of it.
+    fn read_within(&mut self, path: std::fmt::Arguments<'_>, limit: Duration) -> Option<(&[u8], bool)> {
+        self.path.clear();
+        self.path.write_fmt(path).ok()?;
+        self.bytes.clear();
+        let mut file = File::open(&self.path).ok()?;
+        let start = Instant::now();
+        // The kernel gives a page at a time, which is the only place to stop at.
+        while (&mut file).take(PIECE).read_to_end(&mut self.bytes).ok()? > 0 {
+            if start.elapsed() > limit {
+                let whole = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                return Some((self.bytes.get(..whole)?, false));
+            }
+        }
+        Some((&self.bytes, true))
     }
 }
 
@@ -131,14 +151,22 @@ fn namespaces(pid: u32, tid: u32) -> [[u64; 2]; 7] {
 
 fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
     // The first thread may have ended before the others; it has no memory then.
-    let mut threads = std::iter::once(&pid).chain(tids);
-    let has_memory = |tid: &&u32| proc.read(format_args!("/proc/{pid}/task/{tid}/maps")).is_some_and(|m| !m.is_empty());
-    if threads.find(has_memory).is_none() {
+    let limit = to.map_timeout();
+    for tid in std::iter::once(&pid).chain(tids) {
+        let Some((maps, whole)) = proc.read_within(format_args!("/proc/{pid}/task/{tid}/maps"), limit) else {
+            continue;
+        };
+        if maps.is_empty() {
+            continue;
+        }
+        let mut lines = maps.split(|b| *b == b'\n').filter_map(Mapping::parse).peekable();
+        while let Some(mapping) = lines.next() {
+            let cut = !whole && lines.peek().is_none();
+            to.mmap(pid, &mapping, cut)?;
+        }
         return Ok(());
     }
-    let maps = proc.bytes.as_slice();
-    let lines = maps.split(|b| *b == b'\n').filter(|line| !line.is_empty());
-    lines.filter_map(Mapping::parse).try_for_each(|mapping| to.mmap(pid, &mapping))
+    Ok(())
 }
 
 /// The entries of a directory whose names are numbers.
@@ -169,5 +197,22 @@ mod tests {
         let line = proc.read(format_args!("/proc/{me}/task/{me}/stat")).unwrap();
         assert!(!Stat::parse(line).unwrap().kernel_thread);
         assert!(proc.read(format_args!("/proc/0/stat")).is_none());
+    }
+
+    #[test]
+    fn mappings_are_cut_at_the_end_of_a_line_when_they_take_too_long() {
+        let mut proc = Proc::default();
+        let lines: String = (0..2000).map(|n| format!("{n:08x}-{:08x} r-xp 00000000 00:00 0\n", n + 1)).collect();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &lines).unwrap();
+        let mut read = |limit| {
+            let (bytes, whole) = proc.read_within(format_args!("{}", file.path().display()), limit).unwrap();
+            (String::from_utf8(bytes.to_vec()).unwrap(), whole)
+        };
+        let (cut, whole) = read(Duration::ZERO);
+        assert!(
+            !whole && cut.ends_with('\n') && cut.len() > 2000 && cut.len() < lines.len() && lines.starts_with(&cut)
+        );
+        assert_eq!(read(Duration::from_secs(60)), (lines.clone(), true));
     }
 }

@@ -1,6 +1,7 @@
 //! Synthesized records on their way into the file.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use recrep_format::abi::{AttrFlags, CpuMode, misc};
 use recrep_format::attr::Attr;
@@ -16,13 +17,15 @@ use recrep_format::wire::Text;
 use super::image::KernelImage;
 use super::maps::Mapping;
 use crate::buildid;
-use crate::config::Synth;
+use crate::config::{SideBand, Synth};
 use crate::error::Result;
 use crate::output::Output;
 use crate::tally::{FileId, Modules};
 
 /// Buffered records are written when there are so many bytes of them.
 const FLUSH_AT: usize = 256 << 10;
+/// perf record's too.
+const MAP_TIMEOUT: Duration = Duration::from_millis(500);
 /// The kernel's own process in MMAP records (`machine->pid` of the host in perf).
 const KERNEL_PID: u32 = u32::MAX;
 
@@ -36,17 +39,21 @@ pub struct Synthesizer<'a> {
     id: u64,
     flags: AttrFlags,
     synth: Synth,
+    map_timeout: Duration,
+    /// How many processes had more mappings than could be read in that time.
+    cut: usize,
     /// What is known of the files that were mapped, where mappings carry build IDs.
     build_ids: HashMap<Vec<u8>, Option<BuildId>>,
 }
 
 impl<'a> Synthesizer<'a> {
     /// Writes to `output` such records as the event that tracks (its attr and the id of a counter) has, as far as
-    /// `synth` asks for them, and notes the files in `modules`.
-    pub fn new(output: &'a mut Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), synth: Synth) -> Self {
+    /// they are asked for, and notes the files in `modules`.
+    pub fn new(output: &'a mut Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (TrailerLayout::of(attr), attr.flags);
-        Self { output, modules, encoder, layout, id, flags, synth, build_ids: HashMap::new() }
+        let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));
+        Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0, build_ids: HashMap::new() }
     }
 
     /// Whether records of tasks are wanted at all.
@@ -57,6 +64,11 @@ impl<'a> Synthesizer<'a> {
     /// Whether records of mappings are.
     pub(super) fn wants_mappings(&self) -> bool {
         self.synth.mmap
+    }
+
+    /// How long reading the mappings of one process may take.
+    pub(super) fn map_timeout(&self) -> Duration {
+        self.map_timeout
     }
 
     /// Whether records of cgroups are.
@@ -82,13 +94,15 @@ impl<'a> Synthesizer<'a> {
         Ok(())
     }
 
-    /// Writes what is buffered, and the mark that the synthesized records are over.
+    /// Writes what is buffered, and the mark that the synthesized records are over. Gives the number of processes whose
+    /// mappings could not all be read in time.
     ///
     /// # Errors
     /// What writing gives.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<usize> {
         self.encoder.bytes(&crate::drain::marker(Body::FinishedInit));
-        self.output.write(self.encoder.as_bytes())
+        self.output.write(self.encoder.as_bytes())?;
+        Ok(self.cut)
     }
 
     fn kernel_mmap(&mut self, addr: u64, len: u64, pgoff: u64, name: &[u8]) -> Result<()> {
@@ -105,9 +119,11 @@ impl<'a> Synthesizer<'a> {
         self.put(0, Body::Comm(Comm { pid, tid, comm: Text::new(comm) }), [pid, tid])
     }
 
-    pub(super) fn mmap(&mut self, pid: u32, map: &Mapping<'_>) -> Result<()> {
+    /// A mapping; `cut`: the last that could be read in time, which is told whatever it is.
+    pub(super) fn mmap(&mut self, pid: u32, map: &Mapping<'_>, cut: bool) -> Result<()> {
+        self.cut += usize::from(cut);
         let code = map.is_code();
-        let wanted = code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
+        let wanted = cut || code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
         if !wanted {
             return Ok(());
         }
@@ -130,7 +146,8 @@ impl<'a> Synthesizer<'a> {
         };
         let data = if code { 0 } else { misc::MMAP_DATA };
         let by_id = if known.is_some() { misc::MMAP_BUILD_ID } else { 0 };
-        self.put(CpuMode::User.bits() | data | by_id, Body::Mmap2(mmap), [pid, pid])
+        let cut = if cut { misc::PROC_MAP_PARSE_TIMEOUT } else { 0 };
+        self.put(CpuMode::User.bits() | data | by_id | cut, Body::Mmap2(mmap), [pid, pid])
     }
 
     /// The build ID of a mapped file as MMAP2 records have it.
