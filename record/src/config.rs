@@ -223,17 +223,41 @@ pub struct Rings {
     pub no_buffering: bool,
     /// The priority of the SCHED_FIFO class (`-r`).
     pub realtime: Option<u32>,
-    /// A thread for each CPU drains its ring (`--threads`), and where it runs (`--affinity`).
+    /// Who drains (`--threads`), and where that runs (`--affinity`).
     pub threads: Threads,
 }
 
 /// Who drains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// A drain thread for each CPU.
-    pub per_cpu: bool,
+    /// Drain threads, and which has which rings; none: one thread does everything.
+    pub split: Option<Split>,
     /// Where a drain thread runs.
     pub affinity: Affinity,
+}
+
+/// Which rings a drain thread has: those of CPUs that share something. It runs on those CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// A CPU each.
+    Cpu,
+    /// The CPUs of a core.
+    Core,
+    /// The CPUs of a package.
+    Package,
+    /// The CPUs of a node of memory.
+    Numa,
+    /// As given.
+    Masks(Vec<Mask>),
+}
+
+/// A drain thread as given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mask {
+    /// The CPUs whose rings it drains.
+    pub cpus: Vec<u32>,
+    /// The CPUs that it runs on.
+    pub affinity: Vec<u32>,
 }
 
 /// Where draining runs (`--affinity`).

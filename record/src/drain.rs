@@ -7,6 +7,7 @@
 //! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
 //! let go of all that is older than the youngest of the round before.
 
+use std::borrow::{Borrow, BorrowMut};
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
 
@@ -59,12 +60,18 @@ impl Drain {
         Self { places, ..self }
     }
 
+    /// Another one that drains as this one does, anywhere, and counts for itself.
+    #[must_use]
+    pub(crate) fn twin(&self) -> Self {
+        Self { least: self.least, ..Self::new(self.tally.renewed()) }
+    }
+
     /// One round: writes all that the rings have, those aside that are overwritten. Gives the number of bytes.
     ///
     /// # Errors
     /// What writing gives; a ring whose control page makes no sense.
     pub fn round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
-        self.round_of(rings, output, self.least)
+        self.empty_of(rings, &mut Rounds { output, written: 0 }, self.least)
     }
 
     /// The last round: whatever little a ring has.
@@ -72,19 +79,28 @@ impl Drain {
     /// # Errors
     /// As [`round`](Self::round).
     pub fn last_round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
-        self.round_of(rings, output, 1)
+        self.empty_of(rings, &mut Rounds { output, written: 0 }, 1)
     }
 
-    fn round_of(&mut self, rings: &mut [Ring], output: &mut Output, least: usize) -> Result<u64> {
+    /// Gives all that the rings have to `sink`, those aside that are overwritten. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub(crate) fn empty<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink) -> Result<u64> {
+        self.empty_of(rings, sink, self.least)
+    }
+
+    fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
         let mut written = 0;
         let mut next = 0;
         // Where something was left in a ring, or will be read only later, nothing is over.
-        let mut over = rings.iter().all(|ring| !ring.is_backward());
+        let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
         while next < rings.len() {
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
             for (index, ring) in rings.iter().enumerate().skip(next) {
+                let ring: &Ring = ring.borrow();
                 next = index + 1;
                 if ring.is_backward() {
                     continue;
@@ -103,11 +119,10 @@ impl Drain {
                     break;
                 }
             }
-            let mark = over && next == rings.len() && (bytes > 0 || written > 0);
-            written += output.write_parts(&parts, if mark { &self.finished_round } else { &[] })?;
+            written += sink.batch(&parts, &self.finished_round, over && next == rings.len())?;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
-                    ring.release(mark);
+                    ring.borrow_mut().release(mark);
                 }
             }
         }
@@ -154,14 +169,36 @@ impl Drain {
     }
 }
 
+/// Where batches go.
+pub(crate) trait Sink {
+    /// Writes what rings gave, and `mark` behind it where a round is over. `whole`: with this batch all rings have been emptied
+    /// since the drain began. Gives the number of bytes.
+    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64>;
+}
+
+/// Batches of one thread, which has all rings: a round is over when they are empty.
+struct Rounds<'a> {
+    output: &'a mut Output,
+    written: u64,
+}
+
+impl Sink for Rounds<'_> {
+    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64> {
+        let over = whole && (self.written > 0 || !parts.is_empty());
+        let written = self.output.write_parts(parts, if over { mark } else { &[] })?;
+        self.written += written;
+        Ok(written)
+    }
+}
+
 fn unreadable(why: Overrun) -> Error {
     Error::Failed(format!("cannot go on reading: {why}"))
 }
 
 /// Whether a ring has filled up so far again that the next round should not wait for the kernel's wakeup at one half.
 #[must_use]
-pub fn is_pressing(rings: &[Ring]) -> bool {
-    let mut forward = rings.iter().filter(|ring| !ring.is_backward());
+pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
+    let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());
     forward.any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
 }
 

@@ -8,7 +8,7 @@
 //!  kernel (trait; sys is the real one) ◀── counters ── fallback: (attr, errno) → next attr or advice
 //!        │ rings                                 │
 //!        ▼                                       ▼
-//!  ring ── drain (rounds) ──▶ output ◀── synthesize (tasks and mappings that were there before)
+//!  ring ── drain (rounds), or drainers (the same by threads) ──▶ output ◀── synthesize (tasks and mappings that were there before)
 //!       AUX areas ── auxtrace ──▶ ┘
 //!             └ tally: counts, times,     ◀── features, buildid (what the file says of itself)
 //!               modules that were mapped
@@ -25,6 +25,7 @@ pub mod config;
 pub mod control;
 pub mod counters;
 pub mod drain;
+pub mod drainers;
 pub mod dry_run;
 pub mod error;
 pub mod event;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use recrep_format::abi::{CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
@@ -36,6 +37,24 @@ pub struct Counts {
     pub first: Option<u64>,
     /// When the last sample was.
     pub last: u64,
+}
+
+impl Counts {
+    /// Adds those of another stretch of the same stream.
+    fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.lost_events += other.lost_events;
+        self.lost_samples += other.lost_samples;
+        self.throttled += other.throttled;
+        self.aux.records += other.aux.records;
+        self.aux.truncated += other.aux.truncated;
+        self.aux.overwritten += other.aux.overwritten;
+        self.aux.partial += other.aux.partial;
+        self.aux.collisions += other.aux.collisions;
+        self.damaged += other.damaged;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.last = self.last.max(other.last);
+    }
 }
 
 /// What AUX records say was wrong with their trace: how many of them have each flag.
@@ -85,8 +104,9 @@ pub struct Tally {
     pub counts: Counts,
     /// The files mapped as code.
     pub modules: Modules,
-    /// The processes that were forked and have not ended.
-    alive: BTreeSet<u32>,
+    /// The processes that were forked and have not ended: one set for all threads that drain, as one may see the start and
+    /// another one the end.
+    alive: Arc<Mutex<BTreeSet<u32>>>,
     layout: SampleLayout,
     trailer: TrailerLayout,
     scratch: Vec<u8>,
@@ -131,20 +151,20 @@ impl Tally {
         Self {
             counts: Counts::default(),
             modules: Modules::default(),
-            alive: BTreeSet::new(),
+            alive: Arc::default(),
             layout: SampleLayout::of(attr),
             trailer: TrailerLayout::of(attr),
             scratch: Vec::new(),
         }
     }
 
-    /// One that counts nothing yet, for the file after this one.
+    /// One that counts nothing yet, for the file after this one, or for another thread that drains.
     #[must_use]
-    pub fn renewed(&mut self) -> Self {
+    pub fn renewed(&self) -> Self {
         Self {
             counts: Counts::default(),
             modules: Modules::default(),
-            alive: mem::take(&mut self.alive),
+            alive: Arc::clone(&self.alive),
             layout: self.layout.clone(),
             trailer: self.trailer,
             scratch: Vec::new(),
@@ -152,8 +172,22 @@ impl Tally {
     }
 
     /// The processes that were forked and have not ended.
-    pub fn alive(&self) -> impl Iterator<Item = u32> {
-        self.alive.iter().copied()
+    #[must_use]
+    pub fn alive(&self) -> Vec<u32> {
+        self.processes().iter().copied().collect()
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        // A thread that panicked ends the recording anyway.
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what another one counted.
+    pub fn absorb(&mut self, other: Self) {
+        self.counts.add(&other.counts);
+        for (path, id) in other.modules.0 {
+            self.modules.0.entry(path).or_insert(id);
+        }
     }
 
     /// Walks the records in the two halves of a ring.
@@ -228,8 +262,8 @@ impl Tally {
                 };
                 self.modules.note(m.filename.as_bytes(), id);
             }
-            Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.alive.insert(task.pid)),
-            Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.alive.remove(&task.pid)),
+            Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.processes().insert(task.pid)),
+            Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.processes().remove(&task.pid)),
             Ok(_) => {}
             Err(_) => self.counts.damaged += 1,
         }
@@ -288,6 +322,22 @@ mod tests {
                 "wraps at {cut}"
             );
         }
+    }
+
+    #[test]
+    fn what_several_count_is_what_one_counts() {
+        let parts = [stream(), sample(7), fake_record(11, &[0, 64, 0xf, 0, 0, 0, 0])];
+        let mut one = tally();
+        let mut sum = tally();
+        for part in parts {
+            one.walk(&part, &[]);
+            let mut other = sum.renewed();
+            other.walk(&part, &[]);
+            other.modules.note(b"/a", FileId::default());
+            sum.absorb(other);
+        }
+        assert_eq!(sum.counts, one.counts);
+        assert_eq!((sum.counts.first, sum.counts.aux.collisions, sum.modules.sorted().len()), (Some(7), 1, 1));
     }
 
     #[test]

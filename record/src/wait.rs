@@ -20,9 +20,10 @@ const USER: u64 = u64::MAX - 2;
 const DELAY: u64 = u64::MAX - 3;
 const SWITCH: u64 = u64::MAX - 4;
 const CONTROL: u64 = u64::MAX - 5;
+const NUDGE: u64 = u64::MAX - 6;
 /// The smallest of these.
 #[cfg(test)]
-const NO_RING: u64 = CONTROL;
+const NO_RING: u64 = NUDGE;
 
 /// Why waiting ended. All false: a ring has something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Woken {
     pub switch: bool,
     /// A command came.
     pub control: bool,
+    /// Another thread rang.
+    pub nudged: bool,
     /// All threads attached to have ended.
     pub all_ended: bool,
 }
@@ -52,6 +55,8 @@ pub struct Others<'a> {
     pub switch: Option<BorrowedFd<'a>>,
     /// Where commands come from.
     pub control: Option<BorrowedFd<'a>>,
+    /// The bell of drain threads: they wait for the rings.
+    pub drainers: Option<BorrowedFd<'a>>,
 }
 
 /// What is waited for.
@@ -59,7 +64,7 @@ pub struct Others<'a> {
 pub struct Waiter<'a> {
     epoll: OwnedFd,
     counters: &'a Counters,
-    /// For each ring, which counter is polled; `None` when all have hung up, a number that no counter has when none
+    /// For each ring that is waited for, which counter is polled; `None` when all have hung up, a number that no counter has when none
     /// is left that could tell.
     polled: Vec<Option<usize>>,
 }
@@ -70,20 +75,40 @@ impl<'a> Waiter<'a> {
     /// # Errors
     /// The system's refusal.
     pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
+        let own = [(others.delay, DELAY), (others.switch, SWITCH), (others.control, CONTROL), (others.drainers, NUDGE)];
+        let own = own.into_iter().filter_map(|(fd, data)| Some((fd?, data)));
+        let signals = [(signals.stop(), STOP), (signals.child(), CHILD), (signals.user(), USER)];
+        // The kernel tells of a ring's wakeup once, to whoever asks first.
+        let owners = counters.owners.iter().copied().filter(|_| others.drainers.is_none());
+        Self::make(counters, owners, signals.into_iter().chain(own))
+    }
+
+    /// Waits for the rings of these counters, and for the bells that end waiting and that only ring.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn of_some(
+        counters: &'a Counters,
+        owners: impl Iterator<Item = usize>,
+        (stop, nudge): (impl AsFd, impl AsFd),
+    ) -> Result<Self> {
+        Self::make(counters, owners, [(stop.as_fd(), STOP), (nudge.as_fd(), NUDGE)].into_iter())
+    }
+
+    fn make<'f>(
+        counters: &'a Counters,
+        owners: impl Iterator<Item = usize>,
+        mut own: impl Iterator<Item = (BorrowedFd<'f>, u64)>,
+    ) -> Result<Self> {
         let make = || -> Result<Self, Errno> {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-            add(&epoll, signals.stop(), STOP)?;
-            add(&epoll, signals.child(), CHILD)?;
-            add(&epoll, signals.user(), USER)?;
-            for (fd, data) in [(others.delay, DELAY), (others.switch, SWITCH), (others.control, CONTROL)] {
-                fd.map_or(Ok(()), |fd| add(&epoll, fd, data))?;
-            }
+            own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
             let mut waiter = Self { epoll, counters, polled: Vec::new() };
-            for (ring, owner) in (0u64..).zip(&counters.owners) {
-                if let Some(counter) = counters.all.get(*owner) {
+            for (ring, owner) in (0u64..).zip(owners) {
+                if let Some(counter) = counters.all.get(owner) {
                     add_counter(&waiter.epoll, counters, counter, ring)?;
                 }
-                waiter.polled.push(Some(*owner));
+                waiter.polled.push(Some(owner));
             }
             Ok(waiter)
         };
@@ -112,13 +137,14 @@ impl<'a> Waiter<'a> {
                 DELAY => woken.delay = true,
                 SWITCH => woken.switch = true,
                 CONTROL => woken.control = true,
+                NUDGE => woken.nudged = true,
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
                 // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
                 ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
                 _ => {}
             }
         }
-        woken.all_ended = self.polled.iter().all(Option::is_none);
+        woken.all_ended = !self.polled.is_empty() && self.polled.iter().all(Option::is_none);
         Ok(woken)
     }
 

@@ -220,8 +220,8 @@ pub(super) struct Flags {
     /// Run with this priority of SCHED_FIFO
     #[arg(short = 'r', long, value_name = "PRIORITY", help_heading = "How")]
     pub(super) realtime: Option<String>,
-    /// A thread for each CPU reads its ring
-    #[arg(long, value_name = "cpu", num_args = 0..=1, require_equals = true, default_missing_value = "cpu", help_heading = "How")]
+    /// Threads read the rings: one for each cpu, core, package or numa node, or CPUS/RUN-ON:CPUS/RUN-ON...
+    #[arg(long, value_name = "SPEC", num_args = 0..=1, require_equals = true, default_missing_value = "cpu", help_heading = "How")]
     pub(super) threads: Option<String>,
     /// Read each ring on its NUMA node or its CPU
     #[arg(long, value_name = "node|cpu", conflicts_with = "threads", help_heading = "How")]

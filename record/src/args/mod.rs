@@ -209,15 +209,6 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         Some("cpu") => Affinity::Cpu,
         Some(other) => return Err(format!("--affinity: '{other}' is neither node nor cpu")),
     };
-    match flags.threads.as_deref() {
-        None | Some("cpu") => {}
-        Some(other) => {
-            return Err(format!(
-                "--threads={other}: rec has one thread for each CPU (--threads, or --threads=cpu), all of which write \
-                 one file; leave '{other}' out"
-            ));
-        }
-    }
     Ok(Rings {
         data,
         aux,
@@ -227,7 +218,7 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
         no_buffering: flags.no_buffering,
         realtime: flags.realtime.as_deref().map(values::priority).transpose()?,
-        threads: Threads { per_cpu: flags.threads.is_some(), affinity },
+        threads: Threads { split: flags.threads.as_deref().map(values::threads).transpose()?, affinity },
     })
 }
 

@@ -52,7 +52,7 @@ fn values_that_may_be_left_out() {
     assert_eq!(parsed("-Se0x1000 x").aux.snapshot.as_deref(), Some("e0x1000"));
     assert_eq!(parsed("--aux-sample x").aux.sample, Some(4096));
     assert_eq!(parsed("-z x").command, ["x"]);
-    assert!(parsed("--threads x").rings.threads.per_cpu);
+    assert_eq!(parsed("--threads x").rings.threads.split, Some(crate::config::Split::Cpu));
     assert!(refused("--threads=numa x").contains("leave 'numa' out"));
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{Control, Delay, RingSize, Switch, Synth};
+use crate::config::{Control, Delay, Mask, RingSize, Split, Switch, Synth};
 use crate::sampling::Rate;
+use crate::target;
 
 /// `-F`.
 pub(super) fn hertz(text: &str) -> Result<Rate, String> {
@@ -124,6 +125,35 @@ pub(super) fn priority(text: &str) -> Result<u32, String> {
 /// `--max-stack`.
 pub(super) fn max_stack(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("--max-stack: '{text}' is not a number of frames"))
+}
+
+/// `--threads`: what a thread is for, or masks: the CPUs whose rings it has, and those that it runs on.
+pub(super) fn threads(text: &str) -> Result<Split, String> {
+    match text {
+        "cpu" => return Ok(Split::Cpu),
+        "core" => return Ok(Split::Core),
+        "package" => return Ok(Split::Package),
+        "numa" => return Ok(Split::Numa),
+        _ => {}
+    }
+    let mask = |text: &str| {
+        let (cpus, affinity) = text.split_once('/')?;
+        Some(Mask { cpus: target::parse_cpus(cpus).ok()?, affinity: target::parse_cpus(affinity).ok()? })
+    };
+    let masks: Option<Vec<Mask>> = text.split(':').map(mask).collect();
+    let masks = masks.ok_or_else(|| {
+        format!("--threads: '{text}' is none of cpu, core, package and numa, nor masks of CPUs (0,2/0:1,3/1)")
+    })?;
+    let disjoint = |cpus: fn(&Mask) -> &Vec<u32>| {
+        let mut all: Vec<u32> = masks.iter().flat_map(|mask| cpus(mask).clone()).collect();
+        all.sort_unstable();
+        all.windows(2).all(|pair| pair.first() != pair.last())
+    };
+    if disjoint(|mask| &mask.cpus) && disjoint(|mask| &mask.affinity) {
+        Ok(Split::Masks(masks))
+    } else {
+        Err(format!("--threads: in '{text}' a CPU is in two masks; each thread has its own"))
+    }
 }
 
 /// `--aux-sample`.
@@ -311,6 +341,16 @@ mod tests {
         assert_eq!(synth("mmap,cgroup"), of(true, true, true));
         assert_eq!(synth("cgroup"), of(false, false, true));
         assert!(synth("tasks").is_err());
+    }
+
+    #[test]
+    fn who_drains() {
+        assert_eq!((threads("cpu"), threads("numa")), (Ok(Split::Cpu), Ok(Split::Numa)));
+        let mask = |cpus: &[u32], affinity: &[u32]| Mask { cpus: cpus.to_vec(), affinity: affinity.to_vec() };
+        assert_eq!(threads("0,2-3/2:1/0"), Ok(Split::Masks(vec![mask(&[0, 2, 3], &[2]), mask(&[1], &[0])])));
+        for wrong in ["", "cpus", "0", "0/", "/0", "0/0:", "0/1:0/2", "0/1:2/1"] {
+            assert!(threads(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

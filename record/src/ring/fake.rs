@@ -43,6 +43,11 @@ impl FakeRing {
         u64::from_ne_bytes(bytes)
     }
 
+    /// How many bytes were written in all.
+    pub(crate) fn written(&self) -> u64 {
+        self.head
+    }
+
     pub(crate) fn set_head(&self, head: u64) {
         self.memory.write_all_at(&head.to_ne_bytes(), DATA_HEAD as u64).unwrap();
     }

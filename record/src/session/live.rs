@@ -11,6 +11,7 @@ use crate::config::{Config, Switch};
 use crate::control::Channel;
 use crate::counters::Counters;
 use crate::drain::Drain;
+use crate::drainers::Drainers;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -44,6 +45,8 @@ pub(super) struct Live {
     pub(super) rings: Vec<Ring>,
     pub(super) areas: Areas,
     pub(super) drain: Drain,
+    /// The threads that drain; none: this one does.
+    pub(super) drainers: Option<Drainers>,
     pub(super) losses: Losses,
     pub(super) names: Names,
     pub(super) channel: Option<Channel>,
@@ -74,6 +77,12 @@ impl Live {
         // More than a part of the ring would fill it up while it is waited for.
         let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
         let places = schedule::places(config.rings.threads.affinity, counters);
+        let split = config.rings.threads.split.as_ref();
+        if split.is_some() && !areas.is_empty() {
+            let why = "--threads: AUX areas are read by one thread, with all rings; leave --threads out";
+            return Err(Error::Usage(why.to_owned()));
+        }
+        let drainers = split.map(|split| Drainers::new(split, counters, recording.machine)).transpose()?;
         let switch = match config.output.switch {
             Some(Switch::Time(_)) => Some(Timer::new()?),
             _ => None,
@@ -82,6 +91,7 @@ impl Live {
             rings,
             areas,
             drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places),
+            drainers,
             losses: Losses::default(),
             names: Names::new(&config.output),
             channel,

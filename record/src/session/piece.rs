@@ -86,7 +86,7 @@ impl<K: Kernel> Recording<'_, K> {
             target => {
                 let mut tasks = if target.is_attached() { target.tasks().unwrap_or_default() } else { Vec::new() };
                 // What was forked since, and has not ended.
-                let forked = live.drain.tally.alive().chain(live.child);
+                let forked = live.drain.tally.alive().into_iter().chain(live.child);
                 let processes = forked.filter_map(|pid| Target::Processes(vec![pid]).tasks().ok());
                 tasks.extend(processes.flatten());
                 tasks.sort_unstable_by_key(|task| (task.pid, task.tid));

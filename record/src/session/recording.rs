@@ -6,11 +6,12 @@ use super::live::{Live, Recording};
 use super::piece::Piece;
 use crate::config::{Delay, Switch};
 use crate::drain;
+use crate::drainers::Drainers;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::synthesize::Scope;
 use crate::target::Target;
-use crate::wait::{Others, Waiter};
+use crate::wait::{Others, Waiter, Woken};
 use crate::workload::Workload;
 
 impl<K: Kernel> Recording<'_, K> {
@@ -51,6 +52,7 @@ impl<K: Kernel> Recording<'_, K> {
             delay: live.delays.fd(),
             switch: live.switch.as_ref().map(std::os::fd::AsFd::as_fd),
             control: live.channel.as_ref().map(std::os::fd::AsFd::as_fd),
+            drainers: live.drainers.as_ref().map(Drainers::fd),
         };
         let mut waiter = Waiter::new(self.signals, self.counters, others)?;
         live.delays.start()?;
@@ -60,15 +62,17 @@ impl<K: Kernel> Recording<'_, K> {
         let attached = self.config.target.is_attached();
         while let Some(piece) = slot.as_mut() {
             // A round before each wait: what came before the waiter was made does not wake it any more.
-            live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
-            live.drain.round(&mut live.rings, &mut piece.output)?;
+            let by_threads = self.round(live, piece, &mut waiter)?;
             let length = piece.output.length();
             if self.config.output.max_size.is_some_and(|most| length >= most) {
                 self.messages.note(format_args!("stopped at {length} bytes, as --max-size says"));
                 break;
             }
             let full = matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
-            let woken = waiter.wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?;
+            let woken = match by_threads {
+                Some(woken) => woken,
+                None => waiter.wait(!full && !drain::is_pressing(&live.rings) && !live.areas.is_pressing())?,
+            };
             if woken.child {
                 self.signals.clear_child();
             }
@@ -114,6 +118,24 @@ impl<K: Kernel> Recording<'_, K> {
         live.drain.last_round(&mut live.rings, &mut piece.output)?;
         live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
         Ok(())
+    }
+
+    /// A round; or, where threads drain, what they do until something comes in between: what that was.
+    fn round(&self, live: &mut Live, piece: &mut Piece, waiter: &mut Waiter<'_>) -> Result<Option<Woken>> {
+        let Some(drainers) = &live.drainers else {
+            live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
+            live.drain.round(&mut live.rings, &mut piece.output)?;
+            return Ok(None);
+        };
+        let switch = match self.config.output.switch {
+            Some(Switch::Size(most)) => Some(most),
+            _ => None,
+        };
+        let limit = [self.config.output.max_size, switch].into_iter().flatten().min();
+        let drained = (&mut live.drain, live.rings.as_mut_slice());
+        let wait = || waiter.wait(true);
+        let (woken, all_ended) = drainers.run(self.counters, drained, (&mut piece.output, limit), wait)?;
+        Ok(Some(Woken { all_ended, ..woken }))
     }
 
     /// Writes what AUX areas and rings that are overwritten have by now.
