@@ -65,6 +65,8 @@ pub struct Areas {
     index: Vec<u64>,
     /// Counters are stopped for good: they are not enabled again.
     stopped: bool,
+    /// Counters are stopped until somebody starts them (`-D`, `--control`): they are not enabled by the way.
+    held: bool,
 }
 
 /// An area, and whose it is.
@@ -101,11 +103,6 @@ impl Areas {
             return Ok(Self::default());
         };
         let (mode, kind) = (Mode::of(config, plan), Kind::of(&pmu));
-        if kind.is_none_or(Kind::is_bare) {
-            messages.note(format_args!(
-                "the trace of {pmu} is recorded as it is; what perf's decoders must know of the hardware is not in the file"
-            ));
-        }
         let mut pages = plan.aux_pages;
         let overwrite = mode != Mode::Full;
         let all = loop {
@@ -124,13 +121,28 @@ impl Areas {
         }
         messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode:?}", all.len()));
         let clock = rings.first().and_then(Ring::clock);
-        Ok(Self { all, mode: Some(mode), kind, clock, index: Vec::new(), stopped: false })
+        Ok(Self { all, mode: Some(mode), kind, clock, index: Vec::new(), stopped: false, held: false })
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// How many pages each area has.
+    #[must_use]
+    pub fn pages(&self, page_size: usize) -> usize {
+        self.all.first().map_or(0, |area| area.ring.size() / page_size.max(1))
+    }
+
+    /// Says what will be missing in the file.
+    pub fn tell(&self, messages: &Messages) {
+        if !self.is_empty() && self.kind.is_none_or(Kind::is_bare) {
+            messages.note(
+                "the trace is recorded as it is; what perf's decoders must know of the hardware is not in the file",
+            );
+        }
     }
 
     /// Whether snapshots are taken, and if so whether one at the end.
@@ -200,7 +212,7 @@ impl Areas {
             self.index.push(at);
             let mark = pending.mark();
             area.ring.release(mark);
-            if !self.stopped {
+            if !self.stopped && !self.held {
                 area.enable(kernel, counters)?;
             }
         }
@@ -222,7 +234,8 @@ impl Areas {
     pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &mut Output) -> Result<u64> {
         let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(0) };
         let unit = self.kind.map_or(1, Kind::unit);
-        for area in self.all.iter().filter(|_| !self.stopped) {
+        let running = !self.stopped && !self.held;
+        for area in self.all.iter().filter(|_| running) {
             area.writers(counters).try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)?;
         }
         let mut written = 0;
@@ -237,16 +250,20 @@ impl Areas {
             written += area.write(&area.ring.last(head, new), end - new as u64, unit, output)?;
             self.index.push(at);
         }
-        for area in self.all.iter().filter(|_| !self.stopped) {
+        for area in self.all.iter().filter(|_| running) {
             area.enable(kernel, counters)?;
         }
         Ok(written)
     }
 
-    /// The counters are stopped, or started again, by the session: from here on they are left alone, or enabled again after a
-    /// drain.
-    pub fn stop(&mut self, stopped: bool) {
-        self.stopped = stopped;
+    /// The counters are stopped for good: what little is left is written, and none is enabled again.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Somebody stopped or started the counters that write to areas: while they are stopped, no drain enables them again.
+    pub fn follow(&mut self, counting: bool) {
+        self.held = !counting;
     }
 
     /// Adds the index of the AUXTRACE records to a file's features, and forgets them: the next ones are in another file.

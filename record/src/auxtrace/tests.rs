@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use recrep_format::abi::{EventType, RecordType};
+use recrep_format::abi::{EventType, RecordType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{AuxtraceIndex, Feature as _, FeatureId};
 use recrep_format::read::File;
@@ -11,7 +11,7 @@ use recrep_format::write::FeatureWriter;
 
 use super::Areas;
 use crate::config::Config;
-use crate::counters;
+use crate::counters::{self, Counters};
 use crate::drain::Drain;
 use crate::event::{EventSpec, PmuUse};
 use crate::fake_kernel::{FakeKernel, Step, Traced};
@@ -19,7 +19,7 @@ use crate::kernel::Place;
 use crate::machine::Machine;
 use crate::messages::{Messages, Verbosity};
 use crate::output::Output;
-use crate::ring::Clock;
+use crate::ring::{Clock, Ring};
 use crate::tally::{Counts, Tally};
 
 /// What a recording left.
@@ -38,55 +38,77 @@ fn config(line: &str, pmu: &str) -> Config {
     config
 }
 
-/// Records until the kernel's scripts are over; `between` is done before each round.
-fn record(
-    line: &str,
-    pmu: &str,
-    kernel: &FakeKernel,
-    mut between: impl FnMut(&mut Areas, &mut dyn FnMut(&mut Areas)),
-) -> Recorded {
-    let dir = tempfile::tempdir().unwrap();
-    let mut config = config(line, pmu);
-    config.output.path = dir.path().join("x.data");
-    let machine = Machine { online: vec![0, 3], privileged: true, ..Machine::default() };
-    let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-    let plan = crate::plan::plan(&config, &machine).unwrap();
-    let mut counters =
-        counters::open(kernel, &plan, &[config.per_thread.then_some(7)], (&config.target, &machine), &messages)
-            .unwrap();
-    let mut rings = std::mem::take(&mut counters.rings);
-    let mut areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
-    let attrs: Vec<_> = (0..counters.events.len())
-        .map(|event| recrep_format::attrs::AttrEntry {
-            attr: counters.events[event].attr.clone(),
-            ids: counters.ids(event),
-            name: Some(counters.events[event].full_name()),
-        })
-        .collect();
-    let mut output = Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE)).unwrap();
-    let mut drain = Drain::new(Tally::new(&attrs[0].attr));
-    areas.write_head(&counters, &machine, &mut output).unwrap();
-    counters.enable(kernel).unwrap();
+/// A recording in the making.
+struct Session<'k> {
+    kernel: &'k FakeKernel,
+    path: std::path::PathBuf,
+    counters: Counters,
+    rings: Vec<Ring>,
+    areas: Areas,
+    output: Output,
+    drain: Drain,
+    _dir: tempfile::TempDir,
+}
+
+impl<'k> Session<'k> {
+    fn open(mut config: Config, kernel: &'k FakeKernel) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        config.output.path = dir.path().join("x.data");
+        let machine = Machine { online: vec![0, 3], privileged: true, ..Machine::default() };
+        let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+        let plan = crate::plan::plan(&config, &machine).unwrap();
+        let threads = [config.per_thread.then_some(7)];
+        let mut counters = counters::open(kernel, &plan, &threads, (&config.target, &machine), &messages).unwrap();
+        let rings = std::mem::take(&mut counters.rings);
+        let areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
+        let attrs: Vec<_> = (0..counters.events.len())
+            .map(|event| recrep_format::attrs::AttrEntry {
+                attr: counters.events[event].attr.clone(),
+                ids: counters.ids(event),
+                name: Some(counters.events[event].full_name()),
+            })
+            .collect();
+        let mut output = Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let drain = Drain::new(Tally::new(&attrs[0].attr));
+        areas.write_head(&counters, &machine, &mut output).unwrap();
+        counters.enable(kernel).unwrap();
+        Self { kernel, path: config.output.path, counters, rings, areas, output, drain, _dir: dir }
+    }
+
+    fn round(&mut self) {
+        self.areas.drain(self.kernel, &self.counters, &mut self.output).unwrap();
+        self.drain.round(&mut self.rings, &mut self.output).unwrap();
+    }
+
+    fn snapshot(&mut self) {
+        self.areas.snapshot(self.kernel, &self.counters, &mut self.output).unwrap();
+    }
+
+    fn end(mut self) -> Recorded {
+        self.counters.disable(self.kernel).unwrap();
+        self.areas.stop();
+        self.areas.drain(self.kernel, &self.counters, &mut self.output).unwrap();
+        if self.areas.snapshots() == Some(true) {
+            self.snapshot();
+        }
+        self.drain.round(&mut self.rings, &mut self.output).unwrap();
+        let mut features = FeatureWriter::new(Endian::NATIVE);
+        self.areas.add_index(&mut features);
+        self.output.finish(features).unwrap();
+        let bytes = std::fs::read(&self.path).unwrap();
+        Recorded { bytes, counts: self.drain.tally.counts, traced: self.kernel.traced() }
+    }
+}
+
+/// Records until the kernel's scripts are over; `between` is done after each round.
+fn record(line: &str, pmu: &str, kernel: &FakeKernel, mut between: impl FnMut(&mut Session<'_>)) -> Recorded {
+    let mut session = Session::open(config(line, pmu), kernel);
     while !kernel.is_done() {
-        areas.drain(kernel, &counters, &mut output).unwrap();
-        drain.round(&mut rings, &mut output).unwrap();
-        between(&mut areas, &mut |areas| {
-            areas.snapshot(kernel, &counters, &mut output).unwrap();
-        });
+        session.round();
+        between(&mut session);
         std::thread::yield_now();
     }
-    counters.disable(kernel).unwrap();
-    areas.stop(true);
-    areas.drain(kernel, &counters, &mut output).unwrap();
-    if areas.snapshots() == Some(true) {
-        areas.snapshot(kernel, &counters, &mut output).unwrap();
-    }
-    drain.round(&mut rings, &mut output).unwrap();
-    let mut features = FeatureWriter::new(Endian::NATIVE);
-    areas.add_index(&mut features);
-    output.finish(features).unwrap();
-    let bytes = std::fs::read(&config.output.path).unwrap();
-    Recorded { bytes, counts: drain.tally.counts, traced: kernel.traced() }
+    session.end()
 }
 
 impl Recorded {
@@ -140,7 +162,7 @@ fn every_byte_arrives_through_areas_that_wrap_many_times() {
         let pieces = (0..200u64).map(|n| Step::Trace(trace(seed(place) << 32 | n << 16, 8 * (1 + n % 90))));
         pieces.chain([Step::AwaitRead(8)]).collect()
     });
-    let recorded = record("-m 8,2", "intel_pt", &kernel, |_, _| ());
+    let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
     assert_eq!(recorded.traced.len(), 2);
     let by_cpu = recorded.by_cpu();
     for (place, traced) in &recorded.traced {
@@ -162,7 +184,7 @@ fn every_byte_arrives_through_areas_that_wrap_many_times() {
 #[test]
 fn trace_stays_where_readers_find_it_when_the_rest_is_compressed() {
     let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 9000))]);
-    let recorded = record("-z -m 8,4", "intel_pt", &kernel, |_, _| ());
+    let recorded = record("-z -m 8,4", "intel_pt", &kernel, |_| ());
     let by_cpu = recorded.by_cpu();
     assert!(recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace));
     assert!(recorded.kinds().contains(&RecordType::COMPRESSED));
@@ -174,7 +196,7 @@ fn an_area_that_was_full_goes_on_after_it_was_read_and_what_is_lost_is_told() {
     let words = |n| if n % 10 == 9 { 1200 } else { 700 };
     let kernel =
         FakeKernel::new(move |_, place| (0..50).map(|n| Step::TraceOrStop(trace(seed(place) + n, words(n)))).collect());
-    let recorded = record("-m 8,2", "arm_spe_0", &kernel, |_, _| ());
+    let recorded = record("-m 8,2", "arm_spe_0", &kernel, |_| ());
     let by_cpu = recorded.by_cpu();
     for (place, traced) in &recorded.traced {
         let found = &by_cpu[&place.cpu.unwrap()];
@@ -188,7 +210,7 @@ fn an_area_that_was_full_goes_on_after_it_was_read_and_what_is_lost_is_told() {
 #[test]
 fn gaps_and_collisions_are_told() {
     let kernel = FakeKernel::new(|_, _| vec![Step::Flagged(4, vec![1; 64]), Step::Flagged(0xc, vec![2; 64])]);
-    let recorded = record("-m 8,2", "intel_pt", &kernel, |_, _| ());
+    let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
     let aux = recorded.counts.aux;
     assert_eq!((aux.partial, aux.collisions, aux.truncated), (4, 2, 0));
     assert_eq!(aux.warnings().len(), 2);
@@ -197,10 +219,10 @@ fn gaps_and_collisions_are_told() {
 #[test]
 fn pieces_are_filled_up_to_words_and_branches_of_bts_stay_whole() {
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 13])]);
-    let recorded = record("-m 8,2", "intel_pt", &kernel, |_, _| ());
+    let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
     assert!(recorded.by_cpu().values().all(|trace| *trace == [&[7; 13][..], &[0; 3]].concat()));
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 24 * 3 + 8])]);
-    let recorded = record("-t 7 --per-thread -m 8,2", "intel_bts", &kernel, |_, _| ());
+    let recorded = record("-t 7 --per-thread -m 8,2", "intel_bts", &kernel, |_| ());
     let (_, aux, _) = &recorded.auxtraces()[0];
     assert_eq!((aux.size, aux.cpu, aux.tid), (24 * 3, u32::MAX, 7));
 }
@@ -209,7 +231,7 @@ fn pieces_are_filled_up_to_words_and_branches_of_bts_stay_whole() {
 fn what_decoders_must_know() {
     let clock = Clock { shift: 31, mult: 9, zero: 5, cycles: 1, mask: u64::MAX, short: true };
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![1; 8])]).with_clock(clock);
-    let recorded = record("-m 8,2", "intel_pt", &kernel, |_, _| ());
+    let recorded = record("-m 8,2", "intel_pt", &kernel, |_| ());
     let file = recorded.file();
     let bodies: Vec<_> = file.records().map(Result::unwrap).take(3).collect();
     let bodies: Vec<_> = bodies.iter().map(|raw| file.attrs.decode(raw).unwrap().body).collect();
@@ -239,7 +261,7 @@ fn a_snapshot_has_the_last_bytes_whatever_the_head_means() {
         for growing in [false, true] {
             let kernel = FakeKernel::new(move |_, place| vec![Step::Trace(trace(seed(place), words))]);
             let kernel = if growing { kernel.with_growing_heads() } else { kernel };
-            let recorded = record("-Se -m 8,4", "intel_pt", &kernel, |_, _| ());
+            let recorded = record("-Se -m 8,4", "intel_pt", &kernel, |_| ());
             let found = recorded.auxtraces();
             assert_eq!(found.len(), 2);
             for ((place, traced), (_, _, bytes)) in recorded.traced.iter().zip(&found) {
@@ -259,7 +281,9 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
             lengths.into_iter().enumerate().filter(|(_, words)| *words > 0).map(|(n, words)| trace(n, words)).collect()
         });
         let kernel = if growing { kernel.with_growing_heads() } else { kernel };
-        let recorded = record(&format!("-Se{size} -m 8,4"), "intel_pt", &kernel, |areas, snapshot| snapshot(areas));
+        let recorded = record(&format!("-Se{size} -m 8,4"), "intel_pt", &kernel, |session| {
+            session.snapshot();
+        });
         let most = size.parse().unwrap_or(4 * 4096);
         let mut last: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (_, aux, bytes) in recorded.auxtraces() {
@@ -272,4 +296,51 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
             assert!(end(found, 64) == end(&traced.trace, 64), "{size} {growing}");
         }
     }
+}
+
+#[test]
+fn what_somebody_stopped_is_not_enabled_by_a_drain() {
+    // More than the area has room for: the kernel goes on when something was read, if its counter is enabled.
+    let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 4000))]);
+    let mut session = Session::open(config("-m 8,2", "intel_pt"), &kernel);
+    // The kernel never fills the last byte.
+    let is_full = || kernel.traced().iter().all(|(_, traced)| traced.trace.len() == 8191);
+    while !is_full() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    session.counters.steer(&kernel, None, false).unwrap();
+    session.areas.follow(false);
+    session.round();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert!(is_full());
+    session.counters.steer(&kernel, None, true).unwrap();
+    session.areas.follow(true);
+    while !kernel.is_done() {
+        session.round();
+    }
+    let recorded = session.end();
+    let by_cpu = recorded.by_cpu();
+    assert!(recorded.traced.iter().all(|(place, traced)| by_cpu[&place.cpu.unwrap()] == traced.trace));
+}
+
+#[test]
+fn areas_that_samples_are_taken_of_are_overwritten_and_not_written() {
+    let mut config = config("--aux-sample=8192 -m 8,4", "intel_pt");
+    let mut sampled = EventSpec::numbered("cycles", EventType::HARDWARE, 0);
+    sampled.leader = Some(0);
+    config.events.push(sampled);
+    let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 20_000))]);
+    let mut session = Session::open(config, &kernel);
+    // Nobody reads, and the kernel does not wait for it.
+    while !kernel.is_done() {
+        std::thread::yield_now();
+    }
+    session.round();
+    let attr = &session.counters.events[1].attr;
+    assert_eq!((attr.aux_sample_size, attr.sample_type.contains(SampleType::AUX)), (8192, true));
+    let recorded = session.end();
+    assert!(recorded.auxtraces().is_empty());
+    let aux = recorded.counts.aux;
+    assert_eq!((aux.overwritten, aux.truncated, aux.warnings().len()), (aux.records, 0, 0));
+    assert!(aux.records > 0 && recorded.kinds().contains(&RecordType::AUXTRACE_INFO));
 }

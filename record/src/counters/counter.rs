@@ -114,7 +114,7 @@ impl Counters {
     /// The kernel's refusal.
     pub fn steer<K: Kernel>(&self, kernel: &K, name: Option<&str>, on: bool) -> Result<usize> {
         let meant = |event: &PlannedEvent| match name {
-            Some(name) => event.full_name() == name || event.name == name,
+            Some(name) => event.is_called(name),
             None => !event.is_dummy(),
         };
         let events: Vec<bool> = self.events.iter().map(meant).collect();

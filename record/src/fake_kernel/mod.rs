@@ -37,6 +37,8 @@ pub struct FakeKernel {
     /// Whether `aux_head` of an area that is overwritten is a place in it, as with Intel PT.
     heads_are_places: bool,
     clock: Option<Clock>,
+    /// Rings and areas with more pages than this are beyond the budget.
+    most_pages: (usize, usize),
     counters: Mutex<HashMap<RawFd, Opened>>,
     /// The number of the next counter.
     next: Mutex<u64>,
@@ -56,7 +58,14 @@ impl FakeKernel {
     /// A kernel whose counters with an AUX area do what the script says.
     pub fn new(script: impl Fn(&Attr, Place) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let counters = Mutex::default();
-        Self { script: Arc::new(script), heads_are_places: true, clock: None, counters, next: Mutex::new(100) }
+        Self {
+            script: Arc::new(script),
+            heads_are_places: true,
+            clock: None,
+            most_pages: (usize::MAX, usize::MAX),
+            counters,
+            next: Mutex::new(100),
+        }
     }
 
     /// A kernel whose `aux_head` only grows, also where areas are overwritten.
@@ -69,6 +78,12 @@ impl FakeKernel {
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock: Some(clock), ..self }
+    }
+
+    /// A kernel that maps rings and areas of so many pages at most.
+    #[must_use]
+    pub fn with_most_pages(self, most: (usize, usize)) -> Self {
+        Self { most_pages: most, ..self }
     }
 
     /// What the areas were given, by the places of their counters.
@@ -164,6 +179,9 @@ impl Kernel for FakeKernel {
     }
 
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
+        if pages > self.most_pages.0 {
+            return Err(Errno::PERM);
+        }
         let (ring, buffer) = Buffer::new(pages, backward)?;
         self.clock.into_iter().for_each(|clock| buffer.set_clock(clock));
         self.with(counter, |opened| {
@@ -173,6 +191,9 @@ impl Kernel for FakeKernel {
     }
 
     fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
+        if pages > self.most_pages.1 {
+            return Err(Errno::PERM);
+        }
         self.with(counter, |opened| {
             let buffer = opened.buffer.as_ref().ok_or(Errno::INVAL)?;
             lock(buffer).map_aux(ring, pages, overwrite)

@@ -53,6 +53,12 @@ impl PlannedEvent {
         format!("{}{colon}{}", self.name, self.modifiers)
     }
 
+    /// Whether this is its name, with its modifiers or without.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.full_name() == name || self.name == name
+    }
+
     /// Whether it counts nothing, so that others can be told of on its behalf.
     #[must_use]
     pub fn is_dummy(&self) -> bool {

@@ -64,6 +64,18 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+impl Plan {
+    /// The plan for rings and areas of which the user's budget allowed only so many pages, and for events as the kernel took
+    /// them: where counters would wake rec after more than half of that, it has to be opened again.
+    #[must_use]
+    pub fn refitted(&self, events: &[PlannedEvent], (ring, aux): (usize, usize), page_size: usize) -> Option<Self> {
+        let mut plan = Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
+        let late = plan.events.iter_mut().map(|event| rings::wake_earlier(event, (ring, aux), page_size));
+        let any = late.fold(false, |any, late| any | late);
+        any.then_some(plan)
+    }
+}
+
 /// Makes the plan.
 ///
 /// # Errors

@@ -73,3 +73,18 @@ pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, m
         }
     }
 }
+
+/// Has the kernel wake rec at a quarter of what it wakes at too late; whether it would have. `pages`: of rings and of areas.
+pub(super) fn wake_earlier(event: &mut PlannedEvent, pages: (usize, usize), page_size: usize) -> bool {
+    let attr = &mut event.attr;
+    let earlier = |watermark: &mut u32, pages: usize| {
+        let bytes = pages.saturating_mul(page_size);
+        let late = pages > 0 && *watermark as usize > bytes / 2;
+        if late {
+            *watermark = u32::try_from(bytes / 4).unwrap_or(u32::MAX);
+        }
+        late
+    };
+    let ring = attr.flags.contains(AttrFlags::WATERMARK) && earlier(&mut attr.wakeup, pages.0);
+    earlier(&mut attr.aux_watermark, pages.1) | ring
+}

@@ -11,14 +11,13 @@ mod delays;
 mod live;
 mod losses;
 mod obey;
+mod opened;
 mod piece;
 mod recording;
 mod schedule;
 
-use crate::auxtrace::Areas;
 use crate::config::Config;
 use crate::control::Channel;
-use crate::counters;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
@@ -42,9 +41,7 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     let mut workload = Workload::at_gate(&config.command, config.output.is_stdout())?;
     let tasks = config.target.tasks()?;
     let threads = threads(&config.target, &tasks, workload.as_ref());
-    let mut counters = counters::open(kernel, &plan, &threads, (&config.target, &machine), messages)?;
-    let rings = std::mem::take(&mut counters.rings);
-    let areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
+    let (counters, rings, areas) = opened::open(kernel, (config, plan), &threads, &machine, messages)?;
     let urgent = schedule::apply(config)?;
     let recording = Recording::new(config, (kernel, messages), (&machine, &tasks), &counters, &signals)?;
     let live = Live::new(&recording, (rings, areas), channel, urgent)?;

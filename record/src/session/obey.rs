@@ -42,8 +42,8 @@ impl<K: Kernel> Recording<'_, K> {
 
     fn do_it(&self, command: &Command, live: &mut Live, piece: &mut Piece) -> Result<()> {
         match command {
-            Command::Enable(event) => self.steer(event.as_deref(), true),
-            Command::Disable(event) => self.steer(event.as_deref(), false),
+            Command::Enable(event) => self.steered(live, event.as_deref(), true),
+            Command::Disable(event) => self.steered(live, event.as_deref(), false),
             Command::Snapshot => self.snapshot(live, piece),
             Command::Evlist(detail) => {
                 self.counters.events.iter().for_each(|event| self.list(event, *detail));
@@ -53,8 +53,18 @@ impl<K: Kernel> Recording<'_, K> {
         }
     }
 
-    fn steer(&self, event: Option<&str>, on: bool) -> Result<()> {
-        if self.counters.steer(self.kernel, event, on)? == 0 {
+    /// Starts or stops an event, or all of them; AUX areas are told. Gives how many there were.
+    pub(super) fn steer(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<usize> {
+        let found = self.counters.steer(self.kernel, event, on)?;
+        let mut traced = self.counters.events.iter().filter(|traced| traced.has_aux);
+        if traced.any(|traced| event.is_none_or(|name| traced.is_called(name))) {
+            live.areas.follow(on);
+        }
+        Ok(found)
+    }
+
+    fn steered(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<()> {
+        if self.steer(live, event, on)? == 0 {
             let names: Vec<_> = self.counters.events.iter().map(PlannedEvent::full_name).collect();
             self.messages.warn(format_args!(
                 "--control: there is no event '{}'; there are {}",

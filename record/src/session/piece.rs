@@ -1,5 +1,6 @@
 //! One file of a recording, from its header to its last line; most recordings have only one.
 
+use recrep_format::abi::AttrFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::BuildIdEvent;
@@ -134,8 +135,12 @@ impl<K: Kernel> Recording<'_, K> {
 
     /// The build IDs of what was mapped; where there will be no header at the end, as records.
     fn build_ids(&self, piece: &mut Piece, live: &Live) -> Result<Vec<Identified>> {
-        if self.config.build_ids != BuildIds::Mapped {
-            return Ok(Vec::new());
+        // A kernel that does not know of them was asked without.
+        let in_mmap = || self.counters.tracker().is_some_and(|event| event.attr.flags.contains(AttrFlags::BUILD_ID));
+        match self.config.build_ids {
+            BuildIds::None => return Ok(Vec::new()),
+            BuildIds::InMmap if in_mmap() => return Ok(Vec::new()),
+            BuildIds::InMmap | BuildIds::Mapped => {}
         }
         let ids = buildid::collect(&live.drain.tally.modules, piece.image.as_ref());
         if piece.output.is_pipe() {

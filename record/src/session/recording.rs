@@ -23,6 +23,7 @@ impl<K: Kernel> Recording<'_, K> {
             (target, _) if target.is_attached() => Scope::These(self.tasks.to_vec()),
             _ => Scope::All,
         };
+        live.areas.follow(self.config.delay == Delay::None);
         let mut piece = Some(self.begin(&mut live, &scope)?);
         if self.config.delay == Delay::None && self.config.target != Target::Command {
             self.counters.enable(self.kernel)?;
@@ -83,7 +84,7 @@ impl<K: Kernel> Recording<'_, K> {
             if woken.delay
                 && let Some(on) = live.delays.step()?
             {
-                self.counters.steer(self.kernel, None, on)?;
+                self.steer(live, None, on)?;
             }
             if woken.control
                 && let Some(mut channel) = live.channel.take()
@@ -109,7 +110,7 @@ impl<K: Kernel> Recording<'_, K> {
             }
         }
         self.counters.disable(self.kernel)?;
-        live.areas.stop(true);
+        live.areas.stop();
         let Some(piece) = slot.as_mut() else { return Ok(()) };
         live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
         if live.areas.snapshots() == Some(true) {

@@ -1,0 +1,67 @@
+//! What is open before the first file: counters, their rings, AUX areas.
+
+use crate::auxtrace::Areas;
+use crate::config::Config;
+use crate::counters::{self, Counters};
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::plan::Plan;
+use crate::ring::Ring;
+
+/// Opens what the plan says. Where the user's budget halves rings or areas so far that the kernel would wake rec too late, the
+/// counters are opened again, as a watermark cannot be changed.
+pub(super) fn open<K: Kernel>(
+    kernel: &K,
+    (config, mut plan): (&Config, Plan),
+    threads: &[Option<u32>],
+    machine: &Machine,
+    messages: &Messages,
+) -> Result<(Counters, Vec<Ring>, Areas)> {
+    loop {
+        let mut counters = counters::open(kernel, &plan, threads, (&config.target, machine), messages)?;
+        let rings = std::mem::take(&mut counters.rings);
+        let areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
+        let page = machine.page_size;
+        let pages = (rings.iter().map(Ring::size).min().unwrap_or(0) / page, areas.pages(page));
+        match plan.refitted(&counters.events, pages, page) {
+            // Sizes only fall, so this comes to an end.
+            Some(smaller) => plan = smaller,
+            None => {
+                areas.tell(messages);
+                return Ok((counters, rings, areas));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{EventSpec, PmuUse};
+    use crate::fake_kernel::FakeKernel;
+    use crate::messages::Verbosity;
+    use recrep_format::abi::EventType;
+
+    #[test]
+    fn what_the_budget_halves_wakes_in_time_all_the_same() {
+        let mut config = crate::args::parse(["rec", "-a", "-m", "16,64"].map(Into::into)).unwrap();
+        let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
+        event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
+        config.events = vec![event];
+        let machine = Machine { privileged: true, ..Machine::default() };
+        let plan = crate::plan::plan(&config, &machine).unwrap();
+        for (most, watermark, wakeup) in
+            [((16, 64), 64 << 10, 16 << 10), ((8, 32), 64 << 10, 16 << 10), ((4, 8), 8 << 10, 4 << 10)]
+        {
+            let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most);
+            let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+            let (counters, rings, areas) =
+                open(&kernel, (&config, plan.clone()), &[None], &machine, &messages).unwrap();
+            assert_eq!((rings[0].size() / 4096, areas.pages(4096)), most);
+            let attr = &counters.events[0].attr;
+            assert_eq!((attr.aux_watermark, attr.wakeup), (watermark, wakeup), "{most:?}");
+        }
+    }
+}
