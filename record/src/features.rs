@@ -18,7 +18,7 @@ use crate::counters::Counters;
 use crate::machine::Machine;
 use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::tally::Counts;
-use crate::target;
+use crate::{target, topology};
 
 /// What is known of a recording before its first record: the machine, the command line, the events, and the formats of
 /// tracepoints (`tracing`).
@@ -76,8 +76,10 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     features.add(&Arch::new(&uname.machine().to_string_lossy()));
     let online = u32::try_from(machine.online.len()).unwrap_or(u32::MAX);
     let present = fs::read_to_string("/sys/devices/system/cpu/present").ok().and_then(|l| target::parse_cpus(&l).ok());
-    let available = present.map_or(online, |cpus| u32::try_from(cpus.len()).unwrap_or(u32::MAX));
+    // As readers count them: up to the last.
+    let available = present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);
     features.add(&NrCpus { available, online });
+    topology::add(features, &machine.sysfs, &machine.online, available);
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     if let Some(desc) = cpu_desc(&cpuinfo) {
         features.add(&CpuDesc::new(desc));

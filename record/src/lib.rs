@@ -51,6 +51,7 @@ pub mod sys;
 pub mod tally;
 pub mod target;
 pub mod timer;
+pub mod topology;
 pub mod tracepoint;
 pub mod wait;
 pub mod workload;

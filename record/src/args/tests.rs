@@ -53,7 +53,7 @@ fn values_that_may_be_left_out() {
     assert_eq!(parsed("--aux-sample x").aux.sample, Some(4096));
     assert_eq!(parsed("-z x").command, ["x"]);
     assert_eq!(parsed("--threads x").rings.threads.split, Some(crate::config::Split::Cpu));
-    assert!(refused("--threads=numa x").contains("leave 'numa' out"));
+    assert_eq!(parsed("--threads=numa x").rings.threads.split, Some(crate::config::Split::Numa));
 }
 
 #[test]

@@ -24,18 +24,16 @@
 //! A thread whose CPU is idle drains nothing, so that no mark could be written: when as much has been written since the
 //! last one as would have woken all threads on a machine that is equally busy, those that are missing are woken.
 
+mod bells;
 mod groups;
 mod marks;
 mod worker;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::thread::{self, Builder, ScopedJoinHandle};
-
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::Errno;
 
 use crate::config::Split;
 use crate::counters::Counters;
@@ -45,6 +43,7 @@ use crate::machine::Machine;
 use crate::output::Output;
 use crate::ring::Ring;
 use crate::tally::Tally;
+use bells::Bells;
 use groups::Group;
 use marks::Marks;
 use worker::{Shared, Worker};
@@ -53,12 +52,7 @@ use worker::{Shared, Worker};
 #[derive(Debug)]
 pub struct Drainers {
     groups: Vec<Group>,
-    /// Ends all threads.
-    stop: Bell,
-    /// Wakes the main thread.
-    main: Bell,
-    /// Wakes one thread.
-    own: Vec<Bell>,
+    bells: Bells,
 }
 
 impl Drainers {
@@ -70,8 +64,8 @@ impl Drainers {
         let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
         let cpus: Vec<_> = owners.map(|owner| owner.place.cpu).collect();
         let groups = groups::groups(split, &cpus, machine)?;
-        let own = groups.iter().map(|_| Bell::new()).collect::<Result<_>>()?;
-        Ok(Self { groups, stop: Bell::new()?, main: Bell::new()?, own })
+        let bells = Bells::new(groups.len())?;
+        Ok(Self { groups, bells })
     }
 
     /// How many threads there are.
@@ -89,7 +83,7 @@ impl Drainers {
     /// Readable when a thread has something to say: the file has reached `limit`, all counters have ended, or it failed.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.main.as_fd()
+        self.bells.main.as_fd()
     }
 
     /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Gives what that gives, and
@@ -109,7 +103,7 @@ impl Drainers {
         let shared = Shared {
             file: Mutex::new((output, Marks::new(self.groups.len(), enough))),
             limit: limit.unwrap_or(u64::MAX),
-            drainers: self,
+            bells: &self.bells,
             marks: 0.into(),
             ended: 0.into(),
         };
@@ -123,11 +117,11 @@ impl Drainers {
             let threads: Vec<_> = threads.collect();
             // Rings that nobody drains are not to be waited for.
             let outcome = threads.iter().all(io::Result::is_ok).then(meanwhile);
-            self.stop.ring();
+            self.bells.stop.ring();
             (outcome, threads.into_iter().map(end).collect::<Vec<_>>())
         });
-        self.stop.clear();
-        self.main.clear();
+        self.bells.stop.clear();
+        self.bells.main.clear();
         let mut failed = None;
         for (tally, done) in ends {
             tally.into_iter().for_each(|tally| drain.tally.absorb(tally));
@@ -155,33 +149,6 @@ fn end(thread: io::Result<ScopedJoinHandle<'_, (Tally, Result<()>)>>) -> (Option
 
 fn no_thread(why: &dyn std::fmt::Display) -> Error {
     Error::Failed(format!("a drain thread does not run ({why}); leave --threads out"))
-}
-
-/// A descriptor that is readable after it was rung, until it is cleared.
-#[derive(Debug)]
-struct Bell(OwnedFd);
-
-impl Bell {
-    fn new() -> Result<Self> {
-        let made: Result<OwnedFd, Errno> = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        made.map(Self).map_err(|e| Error::io("cannot make a descriptor to wake threads with", e))
-    }
-
-    fn ring(&self) {
-        // It cannot fail but by having been rung 2⁶⁴ times.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-
-    fn clear(&self) {
-        // Where it was not rung there is nothing to read.
-        let _ = rustix::io::read(&self.0, &mut [0; 8]);
-    }
-}
-
-impl AsFd for Bell {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Drainers;
+use super::bells::{Bell, Bells};
 use super::groups::Group;
 use super::marks::Marks;
 use crate::counters::Counters;
@@ -22,7 +22,7 @@ pub(super) struct Shared<'a> {
     pub(super) marks: AtomicU64,
     /// The main thread is to know when the file is so long.
     pub(super) limit: u64,
-    pub(super) drainers: &'a Drainers,
+    pub(super) bells: &'a Bells,
     /// How many threads have no counter left that could wake them.
     pub(super) ended: AtomicUsize,
 }
@@ -57,7 +57,7 @@ impl<'a, 'r> Worker<'a, 'r> {
     pub(super) fn work(mut self, counters: &Counters) -> (Tally, Result<()>) {
         let done = self.rounds(counters);
         if done.is_err() {
-            self.shared.drainers.main.ring();
+            self.shared.bells.main.ring();
         }
         (self.drain.tally, done)
     }
@@ -67,10 +67,10 @@ impl<'a, 'r> Worker<'a, 'r> {
             // CPUs that went offline meanwhile: anywhere will do.
             let _ = rustix::thread::sched_setaffinity(None, cpus);
         }
-        let drainers = self.shared.drainers;
-        let Some(own) = drainers.own.get(self.index) else { return Ok(()) };
+        let bells = self.shared.bells;
+        let Some(own) = bells.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
-        let mut waiter = Waiter::of_some(counters, owners, (&drainers.stop, own))?;
+        let mut waiter = Waiter::of_some(counters, owners, (&bells.stop, own))?;
         let mut ended = false;
         loop {
             // A drain before each wait: what came before the waiter was made does not wake it any more.
@@ -86,8 +86,8 @@ impl<'a, 'r> Worker<'a, 'r> {
             }
             if woken.all_ended && !ended {
                 ended = true;
-                if self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1 == drainers.len() {
-                    drainers.main.ring();
+                if self.shared.ended.fetch_add(1, Ordering::Relaxed) + 1 == bells.own.len() {
+                    bells.main.ring();
                 }
             }
         }
@@ -119,10 +119,10 @@ impl Sink for Batches<'_> {
         self.shared.marks.store(marks.number(), Ordering::Release);
         let full = output.length() >= self.shared.limit;
         drop(file);
-        let drainers = self.shared.drainers;
-        missing.iter().filter_map(|thread| drainers.own.get(*thread)).for_each(super::Bell::ring);
+        let bells = self.shared.bells;
+        missing.iter().filter_map(|thread| bells.own.get(*thread)).for_each(Bell::ring);
         if full {
-            drainers.main.ring();
+            bells.main.ring();
         }
         Ok(written)
     }

@@ -39,6 +39,10 @@ pub struct PlannedEvent {
     pub pmu: Option<String>,
     /// Whether it writes to an AUX area.
     pub has_aux: bool,
+    /// The unit of its counts, where its PMU says so.
+    pub unit: Option<String>,
+    /// What its counts are multiplied with to be in that unit, as its PMU spells it.
+    pub scale: Option<String>,
     /// Its `system:name`, where it is a tracepoint.
     pub tracepoint: Option<String>,
     /// What it is put on, where it is a probe.

@@ -129,6 +129,8 @@ fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {
         has_aux: spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux),
         system_wide: spec.pmu.as_ref().is_some_and(|pmu| pmu.uncore),
         weak: spec.modifiers.weak,
+        unit: spec.unit.clone(),
+        scale: spec.scale.clone(),
         tracepoint: spec.tracepoint.clone(),
         probe: spec.probe.clone(),
         ..PlannedEvent::default()

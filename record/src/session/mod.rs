@@ -15,6 +15,7 @@ mod opened;
 mod piece;
 mod recording;
 mod schedule;
+mod updates;
 
 use crate::config::Config;
 use crate::control::Channel;

@@ -9,7 +9,7 @@ use recrep_format::wire::Text;
 use recrep_format::write::FeatureWriter;
 
 use super::live::{Live, Recording};
-use super::losses;
+use super::{losses, updates};
 use crate::buildid::{self, Identified};
 use crate::config::BuildIds;
 use crate::error::Result;
@@ -33,6 +33,7 @@ impl<K: Kernel> Recording<'_, K> {
         live.drain.tally = live.drain.tally.renewed();
         let output = Output::create(&self.config.output, &self.entries, &self.head)?;
         let mut piece = Piece { output, image: None };
+        piece.output.write(&updates::units(self.counters))?;
         live.areas.write_head(self.counters, self.machine, &mut piece.output)?;
         // The command at the gate has nothing but a name, which will not be there at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));

@@ -1,0 +1,68 @@
+//! What attrs cannot say of events: the unit of their counts, and the factor to it, as EVENT_UPDATE records.
+//!
+//! Names are in the file's header, or written with the attrs of a stream. perf record also writes ID_INDEX, THREAD_MAP and CPU_MAP
+//! into every file. Readers need none of them of rec's: each record carries its counter's id, and the ids of each attr are
+//! beside it. Where there is AUX trace, its decoders look CPUs and threads up in ID_INDEX and times in TIME_CONV; there
+//! both are written.
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::record::{Body, EventUpdate, Record};
+
+use crate::counters::Counters;
+
+/// `PERF_EVENT_UPDATE__UNIT`, `PERF_EVENT_UPDATE__SCALE`.
+const UNIT: u64 = 0;
+const SCALE: u64 = 1;
+
+/// The records for all events that have a unit or a scale.
+pub(super) fn units(counters: &Counters) -> Vec<u8> {
+    let mut e = Encoder::new(Endian::NATIVE);
+    for (index, event) in counters.events.iter().enumerate() {
+        let Some(id) = counters.ids(index).first().copied() else { continue };
+        let mut put = |kind, data: &[u8]| {
+            // A unit is never too long for a record.
+            let _ = Record::new(0, Body::EventUpdate(EventUpdate { kind, id, data })).encode(&mut e);
+        };
+        if let Some(unit) = event.unit.as_ref().filter(|unit| !unit.is_empty()) {
+            let mut text = unit.clone().into_bytes();
+            text.resize((text.len() + 1).next_multiple_of(8), 0);
+            put(UNIT, &text);
+        }
+        let scale = event.scale.as_ref().and_then(|scale| scale.trim().parse::<f64>().ok());
+        if let Some(scale) = scale.filter(|scale| scale.to_bits() != 1f64.to_bits()) {
+            put(SCALE, &scale.to_ne_bytes());
+        }
+    }
+    e.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Counter;
+    use crate::kernel::Place;
+    use crate::plan::PlannedEvent;
+    use recrep_format::abi::RecordType;
+    use recrep_format::read::Frames;
+
+    #[test]
+    fn those_that_have_one_and_no_others() {
+        let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let place = Place { thread: None, cpu: Some(0), cgroup: None };
+        let event = |unit: Option<&str>, scale: Option<&str>| PlannedEvent {
+            unit: unit.map(str::to_owned),
+            scale: scale.map(str::to_owned),
+            ..PlannedEvent::default()
+        };
+        let events = vec![event(None, None), event(Some("Joules"), Some("2.3e-10")), event(Some(""), Some("1"))];
+        let all = (0..3).map(|event| Counter::new(fd(), 7 + event as u64, event, place)).collect();
+        let bytes = units(&Counters { events, all, ..Counters::default() });
+        let bodies: Vec<_> = Frames::new(&bytes, 0, Endian::NATIVE).map(|raw| raw.unwrap()).collect();
+        assert!(bodies.iter().all(|raw| raw.header.kind == RecordType::EVENT_UPDATE));
+        let words = |body: &[u8]| body.as_chunks::<8>().0.iter().map(|w| u64::from_ne_bytes(*w)).collect::<Vec<_>>();
+        let unit = u64::from_ne_bytes(*b"Joules\0\0");
+        let found: Vec<_> = bodies.iter().map(|raw| words(raw.body())).collect();
+        assert_eq!(found, [vec![UNIT, 8, unit], vec![SCALE, 8, 2.3e-10f64.to_bits()]]);
+    }
+}

@@ -1,0 +1,233 @@
+//! What the machine is made of, for the file's header: packages, cores, dies, nodes, caches, memory blocks, and what its PMUs
+//! can do; out of sysfs, in the shapes that perf record writes.
+//!
+//! What sysfs does not tell is left out: each reader gives `None` then, and the header says that the feature is missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recrep_format::bytes::{Cursor, Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::feature::{
+    CacheLevel, Caches, CpuPmuCaps, CpuTopology, CpuTopologyTail, HeaderString, HybridCores, HybridTopology, MemNode,
+    MemTopology, NumaNode, NumaTopology, PmuCap, PmuCaps, PmuCapsEntry,
+};
+use recrep_format::wire::{List, Wire as _};
+use recrep_format::write::FeatureWriter;
+
+use crate::target;
+
+/// A CPU has caches up to this number (`MAX_CACHE_LVL` in perf).
+const CACHES: u32 = 4;
+/// What readers take for a number that is not known: -1.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Adds all of it. `online`: the CPUs; `available`: how many NRCPUS says there are.
+pub fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available: u32) {
+    let sysfs = Sysfs(sysfs);
+    sysfs.hybrid(features);
+    sysfs.caches(features, online);
+    sysfs.pmus(features);
+    // What is not there is missing, and the header says so.
+    let _ = sysfs.cpus(features, online, available);
+    let _ = sysfs.nodes(features);
+    let _ = sysfs.memory(features);
+}
+
+struct Sysfs<'a>(&'a Path);
+
+impl Sysfs<'_> {
+    /// A file's text without the end of its line.
+    fn text(&self, path: &str) -> Option<String> {
+        Some(fs::read_to_string(self.0.join(path)).ok()?.trim().to_owned())
+    }
+
+    fn number(&self, path: &str) -> Option<u32> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// The entries of a directory, by name.
+    fn entries(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The numbers of entries that are called so, with a number.
+    fn numbered(&self, path: &str, name: &str) -> Vec<u32> {
+        let names = self.entries(path);
+        let mut all: Vec<_> = names.iter().filter_map(|n| n.strip_prefix(name)?.parse().ok()).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// CPU_TOPOLOGY.
+    fn cpus(&self, features: &mut FeatureWriter, online: &[u32], available: u32) -> Option<()> {
+        // Each list once, in the order of the CPUs that have it.
+        let lists = |names: &[&str]| {
+            let of = |cpu: &u32| {
+                names.iter().find_map(|name| self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")))
+            };
+            let mut all: Vec<String> = Vec::new();
+            for list in online.iter().filter_map(of) {
+                if !all.contains(&list) {
+                    all.push(list);
+                }
+            }
+            all
+        };
+        let sockets = lists(&["package_cpus_list", "core_siblings_list"]);
+        let cores = lists(&["core_cpus_list", "thread_siblings_list"]);
+        let dies = lists(&["die_cpus_list"]);
+        if sockets.is_empty() || cores.is_empty() {
+            return None;
+        }
+        let of = |cpu: u32, name: &str| {
+            self.number(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")).unwrap_or(UNKNOWN)
+        };
+        let mut tail = Encoder::new(Endian::NATIVE);
+        for cpu in 0..available {
+            tail.u32(of(cpu, "core_id"));
+            tail.u32(of(cpu, "physical_package_id"));
+        }
+        if !dies.is_empty() {
+            strings(&dies).encode(&mut tail);
+            (0..available).for_each(|cpu| tail.u32(of(cpu, "die_id")));
+        }
+        let mut cursor = Cursor::new(tail.as_bytes(), 0, Endian::NATIVE);
+        let tail = CpuTopologyTail::decode(&mut cursor, "CPU_TOPOLOGY").ok()?;
+        features.add(&CpuTopology { sockets: strings(&sockets), cores: strings(&cores), tail });
+        Some(())
+    }
+
+    /// NUMA_TOPOLOGY.
+    fn nodes(&self, features: &mut FeatureWriter) -> Option<()> {
+        let online = target::parse_cpus(&self.text("devices/system/node/online")?).ok()?;
+        let node = |node: u32| {
+            let meminfo = self.text(&format!("devices/system/node/node{node}/meminfo"))?;
+            // Node 0 MemTotal:       24684084 kB
+            let field = |name: &str| {
+                let mut lines = meminfo.lines().map(str::split_ascii_whitespace);
+                lines.find_map(|mut words| (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten())
+            };
+            let cpus = self.text(&format!("devices/system/node/node{node}/cpulist"))?;
+            Some((node, field("MemTotal:")?, field("MemFree:")?, cpus))
+        };
+        let all: Vec<(u32, u64, u64, String)> = online.into_iter().map(node).collect::<Option<_>>()?;
+        let nodes = all.iter().map(|(node, mem_total, mem_free, cpus)| NumaNode {
+            node: *node,
+            mem_total: *mem_total,
+            mem_free: *mem_free,
+            cpus: HeaderString::new(cpus),
+        });
+        features.add(&NumaTopology { nodes: List(nodes.collect()) });
+        Some(())
+    }
+
+    /// HYBRID_TOPOLOGY, where there is more than one kind of cores.
+    fn hybrid(&self, features: &mut FeatureWriter) {
+        let cpus = |pmu: String| {
+            let cpus = self.text(&format!("bus/event_source/devices/{pmu}/cpus")).filter(|cpus| !cpus.is_empty())?;
+            Some((pmu, cpus))
+        };
+        let kinds: Vec<_> = self.entries("bus/event_source/devices").into_iter().filter_map(cpus).collect();
+        let cores =
+            kinds.iter().map(|(pmu, cpus)| HybridCores { pmu: HeaderString::new(pmu), cpus: HeaderString::new(cpus) });
+        if kinds.len() > 1 {
+            features.add(&HybridTopology { kinds: List(cores.collect()) });
+        }
+    }
+
+    /// CACHE.
+    fn caches(&self, features: &mut FeatureWriter, online: &[u32]) {
+        let cache = |cpu: u32, index: u32| {
+            let dir = format!("devices/system/cpu/cpu{cpu}/cache/index{index}");
+            let [level, line_size, sets, ways] =
+                ["level", "coherency_line_size", "number_of_sets", "ways_of_associativity"]
+                    .map(|name| self.number(&format!("{dir}/{name}")));
+            let [kind, size, map] = ["type", "size", "shared_cpu_list"].map(|name| self.text(&format!("{dir}/{name}")));
+            Some(([level?, line_size?, sets?, ways?], [kind?, size?, map?]))
+        };
+        let mut all = Vec::new();
+        for cpu in online {
+            // Those of a CPU are numbered without gaps.
+            for found in (0..CACHES).map_while(|index| cache(*cpu, index)) {
+                if !all.contains(&found) {
+                    all.push(found);
+                }
+            }
+        }
+        all.sort_by_key(|([level, ..], _)| *level);
+        let levels = all.iter().map(|([level, line_size, sets, ways], [kind, size, map])| CacheLevel {
+            level: *level,
+            line_size: *line_size,
+            sets: *sets,
+            ways: *ways,
+            kind: HeaderString::new(kind),
+            size: HeaderString::new(size),
+            map: HeaderString::new(map),
+        });
+        if !all.is_empty() {
+            features.add(&Caches { version: 1, levels: List(levels.collect()) });
+        }
+    }
+
+    /// MEM_TOPOLOGY.
+    fn memory(&self, features: &mut FeatureWriter) -> Option<()> {
+        let block_size = self.text("devices/system/memory/block_size_bytes")?;
+        let block_size = u64::from_str_radix(block_size.trim_start_matches("0x"), 16).ok()?;
+        let set = |node: u32| {
+            let blocks = self.numbered(&format!("devices/system/node/node{node}"), "memory");
+            let bits = blocks.last().map_or(1, |last| u64::from(*last) + 1);
+            let mut words = vec![0u64; usize::try_from(bits.div_ceil(64)).ok()?];
+            for block in blocks {
+                *words.get_mut(block as usize / 64)? |= 1 << (block % 64);
+            }
+            let mut e = Encoder::new(Endian::NATIVE);
+            words.iter().for_each(|word| e.u64(*word));
+            Some((node, bits, e.into_bytes()))
+        };
+        let all: Vec<_> = self.numbered("devices/system/node", "node").into_iter().map(set).collect::<Option<_>>()?;
+        let nodes = all.iter().map(|(node, bits, set)| MemNode {
+            node: u64::from(*node),
+            size: *bits,
+            bits: *bits,
+            set: U64s::new(set, Endian::NATIVE),
+        });
+        features.add(&MemTopology { version: 1, block_size, nodes: nodes.collect() });
+        Some(())
+    }
+
+    /// CPU_PMU_CAPS and PMU_CAPS.
+    fn pmus(&self, features: &mut FeatureWriter) {
+        let devices = PathBuf::from("bus/event_source/devices");
+        let caps = |pmu: String| {
+            let cap = |name: String| {
+                let value = self.text(&format!("bus/event_source/devices/{pmu}/caps/{name}"))?;
+                Some((name, value))
+            };
+            let caps: Vec<(String, String)> =
+                self.entries(devices.join(&pmu).join("caps")).into_iter().filter_map(cap).collect();
+            (pmu, caps)
+        };
+        let all: Vec<_> = self.entries(&devices).into_iter().map(caps).collect();
+        let (cpu, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(pmu, _)| pmu == "cpu");
+        for (_, caps) in &cpu {
+            features.add(&CpuPmuCaps { caps: List(caps.iter().map(cap).collect()) });
+        }
+        let pmus = others.iter().filter(|(_, caps)| !caps.is_empty()).map(|(pmu, caps)| PmuCapsEntry {
+            caps: List(caps.iter().map(cap).collect()),
+            pmu: HeaderString::new(pmu),
+        });
+        features.add(&PmuCaps { pmus: List(pmus.collect()) });
+    }
+}
+
+fn cap((name, value): &(String, String)) -> PmuCap<'_> {
+    PmuCap { name: HeaderString::new(name), value: HeaderString::new(value) }
+}
+
+fn strings(all: &[String]) -> List<HeaderString<'_>> {
+    List(all.iter().map(|text| HeaderString::new(text)).collect())
+}
