@@ -84,6 +84,7 @@ impl Drain {
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
+            let before = self.tally.counts;
             for (index, ring) in rings.iter().enumerate().skip(next) {
                 next = index + 1;
                 if ring.is_backward() {
@@ -104,7 +105,10 @@ impl Drain {
                 }
             }
             let mark = over && next == rings.len() && (bytes > 0 || written > 0);
-            written += output.write_parts(&parts, if mark { &self.finished_round } else { &[] })?;
+            let finished: &[u8] = if mark { &self.finished_round } else { &[] };
+            // What did not get into the file does not count.
+            let done = output.write_parts(&parts, finished).inspect_err(|_| self.tally.counts = before);
+            written += done?;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.release(mark);
@@ -133,8 +137,10 @@ impl Drain {
             };
             pause(true)?;
             let pending = ring.pending().map_err(unreadable)?;
+            let before = self.tally.counts;
             self.tally.walk(pending.first, pending.second);
-            written += output.write_parts(&[IoSlice::new(pending.first), IoSlice::new(pending.second)], &[])?;
+            let parts = [IoSlice::new(pending.first), IoSlice::new(pending.second)];
+            written += output.write_parts(&parts, &[]).inspect_err(|_| self.tally.counts = before)?;
             let mark = pending.mark();
             ring.release(mark);
             pause(false)?;

@@ -65,6 +65,8 @@ fn what_samples_carry() {
     for (args, has) in [
         ("-e cpu-clock -z", "IDENTIFIER"),
         ("-e cpu-clock --call-graph dwarf,4096 -F 500", "STACK_USER"),
+        // Unpacks to hundreds of times its size.
+        ("-e cpu-clock --call-graph dwarf,65528 -F 1000 -z -m 4M", "STACK_USER"),
         ("-e cpu-clock -d", "ADDR"),
         ("-e cpu-clock -k CLOCK_MONOTONIC", "clockid: 1"),
         ("-e cpu-clock -I --user-regs=ip,sp", "REGS_INTR"),
@@ -74,7 +76,8 @@ fn what_samples_carry() {
         ("-e {cpu-clock,page-faults}", "IDENTIFIER"),
         ("-e {cpu-clock,page-faults}:S", "GROUP"),
     ] {
-        let (_dir, file) = assert_recording(args, "hot --ms 60 --threads 2");
+        let ms = if args.contains("65528") { 400 } else { 60 };
+        let (_dir, file) = assert_recording(args, &format!("hot --ms {ms} --threads 2"));
         // A bit that is not set is not listed.
         let list = attrs(&file);
         let is_so = if has == "inherit: 0" { !list.contains(", inherit: 1") } else { list.contains(has) };
