@@ -99,6 +99,7 @@ impl Drain {
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
+            let before = self.tally.counts;
             for (index, ring) in rings.iter().enumerate().skip(next) {
                 let ring: &Ring = ring.borrow();
                 next = index + 1;
@@ -119,7 +120,9 @@ impl Drain {
                     break;
                 }
             }
-            written += sink.batch(&parts, &self.finished_round, over && next == rings.len())?;
+            // What did not get into the file does not count.
+            let done = sink.batch(&parts, &self.finished_round, over && next == rings.len());
+            written += done.inspect_err(|_| self.tally.counts = before)?;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.borrow_mut().release(mark);
@@ -148,8 +151,10 @@ impl Drain {
             };
             pause(true)?;
             let pending = ring.pending().map_err(unreadable)?;
+            let before = self.tally.counts;
             self.tally.walk(pending.first, pending.second);
-            written += output.write_parts(&[IoSlice::new(pending.first), IoSlice::new(pending.second)], &[])?;
+            let parts = [IoSlice::new(pending.first), IoSlice::new(pending.second)];
+            written += output.write_parts(&parts, &[]).inspect_err(|_| self.tally.counts = before)?;
             let mark = pending.mark();
             ring.release(mark);
             pause(false)?;

@@ -10,9 +10,11 @@ use recrep_format::error::{Error, Result};
 use recrep_format::read::{Frames, Unpacker};
 use recrep_format::record::Body;
 
-/// How many times its own size a file may unpack to. zstd shrinks records to a tenth at most; a few bytes that claim
-/// to be gigabytes are no recording.
-const MOST: usize = 40;
+/// How many times its own size a file may unpack to. zstd shrinks samples of one stack that carry 64 KiB of it each to a
+/// seven-hundredth; a few bytes that claim to be gigabytes are no recording.
+const MOST: usize = 1000;
+/// To how much one container may unpack: recorders pack at most one ring into one, of which this is a large one.
+const MOST_AT_ONCE: usize = 64 << 20;
 
 /// The data section without its containers.
 #[derive(Debug, Default)]
@@ -62,7 +64,7 @@ fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, unpacked: &mut Unpacked) -
             }
         };
         let before = pending.len();
-        let outcome = unpacker.unpack(piece, raw.offset, left, &mut pending);
+        let outcome = unpacker.unpack(piece, raw.offset, left.min(MOST_AT_ONCE), &mut pending);
         left = left.saturating_sub(pending.len() - before);
         let whole: usize = Frames::new(&pending, 0, attrs.endian())
             .map_while(std::result::Result::ok)
@@ -70,6 +72,10 @@ fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, unpacked: &mut Unpacked) -
             .sum();
         out.extend(pending.drain(..whole));
         outcome?;
+        if pending.len() > usize::from(u16::MAX) {
+            // No record is as long as that: whoever walks them finds what is wrong, and need not have more of it.
+            break;
+        }
     }
     out.append(&mut pending);
     Ok(())

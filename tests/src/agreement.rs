@@ -6,8 +6,9 @@
 
 use std::path::Path;
 
-use crate::perf::{self, Stats};
+use crate::perf::{self, Stats, perf};
 use crate::report::{Report, report};
+use crate::run::run;
 use crate::table::{Table, assert_same};
 
 /// Whose samples a file has.
@@ -39,6 +40,34 @@ pub fn assert_agrees(file: &Path, extent: Extent<'_>) -> Stats {
         assert_same(sort, &ours, &perfs);
     }
     stats
+}
+
+/// What perf does with any recording, samples or not; of each, standard error must be empty.
+const READS: [&[&str]; 3] = [&["script", "--no-inline"], &["evlist", "-v"], &["report", "--header-only"]];
+
+/// Fails where perf cannot read a file, or warns of it, or rep counts other records and samples; gives the samples.
+///
+/// The functions are compared where a command was recorded; else see [`assert_agrees`].
+#[track_caller]
+pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
+    for read in READS {
+        let outcome = run(perf().args(read).arg("-i").arg(file)).expect(0);
+        assert!(outcome.stderr.is_empty(), "perf {read:?} of {}: {}", file.display(), outcome.stderr);
+    }
+    let sort = if matches!(extent, Extent::Command) { "comm,dso,symbol" } else { "comm,dso" };
+    let ours = report(file, sort);
+    assert_untroubled(&ours);
+    let stats = perf::stats(file);
+    // What unpacking needs is in a feature, which this view of perf's does not read from a stream.
+    if !stats.warnings.contains("Couldn't decompress data") {
+        assert_eq!((stats.warnings.as_str(), &ours.records()), ("", &stats.records), "records of {}", file.display());
+    }
+    let samples = ours.records().get("SAMPLE").copied().unwrap_or(0);
+    // Without samples there is no table: perf calls that an error.
+    if samples > 0 {
+        assert_same(sort, &ours.tables(), &perf::tables_of(file, &["--no-group"], sort));
+    }
+    samples
 }
 
 /// Fails where rep calls the file incomplete or warns of it.

@@ -94,7 +94,8 @@ fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
     // What follows the tables of `-b`.
     for line in text.lines().take_while(|line| *line != "# Branch Statistics:") {
         if line.starts_with('#') {
-            if let Some((_, event)) = line.split_once(" of event '") {
+            // The plural where groups were taken apart (--no-group).
+            if let Some((_, event)) = line.split_once(" of event '").or_else(|| line.split_once(" of events '")) {
                 tables.push(Table::new(event.trim_end_matches('\'')));
             }
             continue;

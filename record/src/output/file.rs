@@ -1,6 +1,6 @@
 //! A recording in the making: appended to by vectored writes straight out of the rings, completed at the end.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IoSlice, IsTerminal, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::attrs::AttrEntry;
 use recrep_format::endian::Endian;
+use recrep_format::feature::FeatureId;
+use recrep_format::read::Frames;
+use recrep_format::record::RawRecord;
 use recrep_format::write::{FeatureWriter, FileWriter, PipeWriter};
 use rustix::io::Errno;
 
@@ -65,7 +68,11 @@ impl Output {
             return Ok(Self { made: None, sink: Sink::Pipe(writer), packer });
         }
         let (made, file) = Made::at(&to.path)?;
-        let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| unwritable(Some(&to.path), e))?;
+        let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| {
+            // There is nothing in it that could be kept, unlike in the one that was there before.
+            made.undo();
+            unwritable(Some(&to.path), e)
+        })?;
         Ok(Self { made: Some(made), sink: Sink::File(writer), packer })
     }
 
@@ -90,9 +97,9 @@ impl Output {
                 self.write_whole(&mut parts)
             }
             Some(mut packer) => {
-                parts.iter().try_for_each(|part| packer.add(part))?;
-                packer.flush()?;
-                let written = self.write_whole(&mut [IoSlice::new(packer.records()), IoSlice::new(mark)]);
+                let packed = parts.iter().try_for_each(|part| packer.add(part)).and_then(|()| packer.flush());
+                let records = [packer.records(), mark];
+                let written = packed.and_then(|()| self.write_whole(&mut records.map(IoSlice::new)));
                 packer.clear();
                 self.packer = Some(packer);
                 written
@@ -170,15 +177,35 @@ impl Output {
         Ok(Finished { length: length.map_err(|e| unwritable(path.as_deref(), e))?, path })
     }
 
-    /// Completes a file that could not be written to any more, up to the last whole batch: with the features if there
-    /// is room, else without.
-    pub fn salvage(self, features: &FeatureWriter) {
-        let Sink::File(mut writer) = self.sink else { return };
-        let end = writer.position();
-        // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
-        if cut(writer.get_mut(), end).is_ok() {
-            let _ = complete_or_cut(writer, features);
+    /// Keeps of the batch that could not be written what records of it are whole, as far as `room` is left for features, and
+    /// gives each of them to `see`. Nothing of a compressed one, whose parts say nothing.
+    pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) {
+        let Sink::File(writer) = &mut self.sink else { return };
+        let start = writer.position();
+        let length = writer.get_mut().metadata().map_or(0, |found| found.len()).saturating_sub(room);
+        let Ok(size) = usize::try_from(length.saturating_sub(start)) else { return };
+        let mut bytes = vec![0; size];
+        if self.packer.is_some() || writer.get_mut().read_exact_at(&mut bytes, start).is_err() {
+            return;
         }
+        let mut frames = Frames::new(&bytes, start, Endian::NATIVE);
+        frames.by_ref().map_while(std::result::Result::ok).for_each(|record| see(&record));
+        writer.wrote(frames.offset() - start);
+    }
+
+    /// Completes a file that could not be written to any more, up to what was kept: with the features if there is room, else
+    /// without. Gives its length.
+    pub fn salvage(self, mut features: FeatureWriter) -> u64 {
+        let length = self.length();
+        if let Some(packer) = &self.packer {
+            features.add(&packer.feature());
+        }
+        let Sink::File(mut writer) = self.sink else { return length };
+        // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
+        let cut = cut(writer.get_mut(), length);
+        let path = self.made.map(|made| made.path).unwrap_or_default();
+        let done = cut.and_then(|()| complete_or_cut(writer, &features));
+        done.or_else(|_| fs::metadata(path).map(|found| found.len())).unwrap_or(length)
     }
 
     /// Gives the file another name.
@@ -218,16 +245,32 @@ fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u6
     Ok(file.metadata()?.len())
 }
 
-/// The same; where there is no room for the features, the file has none.
+/// The same; where there is no room for the features, the file has only the one without which it cannot be unpacked, or none.
 fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
     let (end, bare) = (writer.position(), writer.bare_header());
     let mut file = writer.get_mut().try_clone()?;
-    complete(writer, features).inspect_err(|_| {
+    let full = no_room(&file, end, features);
+    let mut least = FeatureWriter::new(Endian::NATIVE);
+    if full.is_some() {
+        let packed = features.parts().filter(|(id, _)| *id == FeatureId::COMPRESSED);
+        for (id, bytes) in packed {
+            least.add_bytes(id, bytes.to_vec());
+        }
+    }
+    let length = complete(writer, if full.is_some() { &least } else { features }).inspect_err(|_| {
         if cut(&mut file, end).is_ok() {
             // The header's place was written to before.
             let _ = file.write_all_at(&bare, 0);
         }
-    })
+    });
+    full.map_or(length, Err)
+}
+
+/// Asks for room for the features. Why there is none; a file system that cannot tell is taken to have it.
+fn no_room(file: &File, end: u64, features: &FeatureWriter) -> Option<io::Error> {
+    let size = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>();
+    let asked = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), end, size.max(1));
+    asked.err().filter(|why| [Errno::NOSPC, Errno::DQUOT].contains(why)).map(io::Error::from)
 }
 
 fn cut(file: &mut File, end: u64) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Making the file where it is asked for, and nothing else there.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -24,7 +24,8 @@ impl Made {
         let device = there == There::Device;
         let old = if there == There::File { Some(keep_old(path)?) } else { None };
         let mut options = OpenOptions::new();
-        options.write(true).create_new(!device).mode(0o600);
+        // Read back where it could not be written to the end.
+        options.read(!device).write(true).create_new(!device).mode(0o600);
         let file = options.open(path).map_err(|e| {
             restore(path, old.as_deref());
             Error::io(format!("cannot create '{}' (-o names another file)", path.display()), e)
@@ -57,7 +58,7 @@ impl Made {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum There {
     Nothing,
-    /// A device, or a link to one: written to, not replaced.
+    /// A device, or a link to one by root or ourselves: written to, not replaced.
     Device,
     /// A file, or a link to one or to nothing: renamed.
     File,
@@ -74,7 +75,9 @@ impl There {
         } else if end.is_dir() {
             "a directory"
         } else if end.is_char_device() || end.is_block_device() {
-            return Ok(Self::Device);
+            // Somebody else's link is not followed: root could write to a disk through it.
+            let trusted = [0, rustix::process::geteuid().as_raw()].contains(&itself.uid());
+            return Ok(if itself.is_symlink() && !trusted { Self::File } else { Self::Device });
         } else if itself.is_symlink() && is_system_s(path) {
             "a link of the system's"
         } else {

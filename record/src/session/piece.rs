@@ -12,11 +12,13 @@ use super::live::{Live, Recording};
 use super::{losses, updates};
 use crate::buildid::{self, Identified};
 use crate::config::BuildIds;
+use crate::counters::Reading;
 use crate::error::Result;
 use crate::features;
 use crate::kernel::Kernel;
 use crate::output::Output;
 use crate::synthesize::{self, KernelImage, Scope, Synthesizer};
+use crate::tally::Counts;
 use crate::target::Target;
 
 /// A file in the making.
@@ -33,14 +35,25 @@ impl<K: Kernel> Recording<'_, K> {
         live.drain.tally = live.drain.tally.renewed();
         let output = Output::create(&self.config.output, &self.entries, &self.head)?;
         let mut piece = Piece { output, image: None };
+        match self.prepare(live, &mut piece, scope) {
+            Ok(()) => Ok(piece),
+            Err(error) => {
+                // Nothing was recorded yet: what was there before stays.
+                piece.output.undo();
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare(&self, live: &mut Live, piece: &mut Piece, scope: &Scope) -> Result<()> {
         piece.output.write(&updates::units(self.counters))?;
         live.areas.write_head(self.counters, self.machine, &mut piece.output)?;
         // The command at the gate has nothing but a name, which will not be there at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
         if early {
-            self.synthesize(live, &mut piece, scope)?;
+            self.synthesize(live, piece, scope)?;
         }
-        Ok(piece)
+        Ok(())
     }
 
     /// Writes what was there before.
@@ -100,21 +113,24 @@ impl<K: Kernel> Recording<'_, K> {
 
     /// Completes the file: what was there, what was lost, build IDs, features, its name, the last line.
     pub(super) fn end(&self, mut piece: Piece, live: &mut Live) -> Result<()> {
-        if self.config.rings.tail_synthesize {
-            let scope = self.present(live);
-            self.synthesize(live, &mut piece, &scope)?;
-        }
-        let readings = self.counters.read(self.kernel)?;
-        let (records, lost) = live.losses.records(self.counters, &readings);
-        piece.output.write(&records)?;
-        let mut counts = live.drain.tally.counts;
-        counts.lost_samples += lost;
+        let (readings, counts, ids) = match self.last_records(&mut piece, live) {
+            Ok(known) => known,
+            Err(error) => {
+                self.salvage(piece, live);
+                return Err(error);
+            }
+        };
         let mut features = self.head.clone();
         live.areas.add_index(&mut features);
-        let ids = self.build_ids(&mut piece, live)?;
         features::add_end(&mut features, &counts, &ids);
-        live.names.settle(&mut piece.output, &self.config.output.path)?;
-        let finished = piece.output.finish(features)?;
+        let length = piece.output.length();
+        let finished = match piece.output.finish(features) {
+            Ok(finished) => finished,
+            Err(error) => {
+                self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
+                return Err(error);
+            }
+        };
         live.pieces += 1;
         self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));
         if counts.damaged > 0 {
@@ -132,6 +148,22 @@ impl<K: Kernel> Recording<'_, K> {
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
         self.messages.summary(&counts, finished.length, &name);
         Ok(())
+    }
+
+    /// What the recording ends with, as records: what was there, what was lost, build IDs; and the file's name.
+    fn last_records(&self, piece: &mut Piece, live: &mut Live) -> Result<(Vec<Reading>, Counts, Vec<Identified>)> {
+        if self.config.rings.tail_synthesize {
+            let scope = self.present(live);
+            self.synthesize(live, piece, &scope)?;
+        }
+        let readings = self.counters.read(self.kernel)?;
+        let (records, lost) = live.losses.records(self.counters, &readings);
+        piece.output.write(&records)?;
+        let mut counts = live.drain.tally.counts;
+        counts.lost_samples += lost;
+        let ids = self.build_ids(piece, live)?;
+        live.names.settle(&mut piece.output, &self.config.output.path)?;
+        Ok((readings, counts, ids))
     }
 
     /// The build IDs of what was mapped; where there will be no header at the end, as records.
@@ -158,13 +190,16 @@ impl<K: Kernel> Recording<'_, K> {
     }
 
     /// Keeps what is there of a file that cannot be written to any more.
-    pub(super) fn salvage(&self, piece: Piece, live: &mut Live) {
+    pub(super) fn salvage(&self, mut piece: Piece, live: &mut Live) {
         let mut features: FeatureWriter = self.head.clone();
         live.areas.add_index(&mut features);
+        // What the features will need at most: sizes, places, and when the first and the last sample were.
+        let room = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
+        let tally = &mut live.drain.tally;
+        piece.output.keep(room, |record| tally.walk(record.bytes, &[]));
         let counts = live.drain.tally.counts;
         features::add_end(&mut features, &counts, &[]);
-        let length = piece.output.length();
-        piece.output.salvage(&features);
+        let length = piece.output.salvage(features);
         self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
     }
 }
