@@ -148,7 +148,7 @@ fn container() -> Option<(tempfile::TempDir, PathBuf)> {
 
 #[track_caller]
 fn assert_hot(file: &Path) {
-    assert!(assert_reads(file, Extent::Command) > 50);
+    assert!(assert_reads(file, Extent::Command) > 5);
     let table = report(file, "comm,dso").tables().remove(0);
     let hot = table.samples_where(|key| key == ["workload", "workload"]);
     assert!(hot * 10 >= table.samples() * 8, "{table:?}");
@@ -174,7 +174,7 @@ fn a_recording_from_inside() {
     let words = contained(&script);
     let outcome = run(Command::new(words.first().unwrap()).args(words.iter().skip(1))).expect(0);
     assert_hot(&file);
-    assert!(outcome.summary(&file).samples > 50);
+    assert!(outcome.summary(&file).samples > 5);
     // Attached to, by the pid that it has there.
     let script = format!(
         "{} & {} -o {} -e cpu-clock:u -p $! sleep 0.5; kill $!",

@@ -16,7 +16,7 @@
 //!
 //! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is written when
 //! each thread has, since mark n was in the file, begun and ended a drain that left none of its rings with anything
-//! ([`marks`]). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find it (or
+//! (`marks`). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find it (or
 //! it would be before mark n+1), so the kernel had not written it when that drain looked at the ring, which was after mark n
 //! was written. All records before mark n had been written by then, so they are not younger. As with one thread, what is
 //! taken for granted is that the kernel needs less than a round from a record's timestamp to its place in the ring.
