@@ -33,8 +33,6 @@ pub struct Config {
     pub only: Option<Only>,
     /// Whom to record.
     pub target: Target,
-    /// Neither a command nor a target was named, so that the target is everything.
-    pub nothing_named: bool,
     /// The CPUs to record on (`-C`); none: all that are online.
     pub cpus: Option<Vec<u32>>,
     /// One counter for each thread, not for each thread and CPU (`--per-thread`).

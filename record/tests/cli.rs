@@ -33,6 +33,7 @@ fn usage_errors_are_2_and_name_what_is_wrong() {
         (&["-e", "no_such:tracepoint", "--", "true"], "tracepoint"),
         (&["-a", "-p", "1"], "cannot be used with"),
         (&["-F", "0", "--", "true"], "-F"),
+        (&[], "nothing to record"),
     ] {
         let (_dir, path) = place();
         let output = run(&path, words);

@@ -97,14 +97,3 @@ fn mappings_that_took_too_long_are_marked_and_told_of() {
     let output = run(&path, &["-a", "-e", "cpu-clock", "--", "true"]);
     assert!(!said(&output).contains("--proc-map-timeout"), "{}", said(&output));
 }
-
-#[test]
-fn without_a_command_and_a_target_everything_is_recorded() {
-    if !can_record_system() {
-        return;
-    }
-    let (_dir, path) = place();
-    let output = run(&path, &["-e", "cpu-clock", "--max-size=16K"]);
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("everything on all CPUs is recorded (-a)"), "{}", said(&output));
-}

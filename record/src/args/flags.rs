@@ -14,7 +14,7 @@ use clap::{ArgAction, Parser};
     version,
     args_override_self = true,
     infer_long_args = true,
-    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] [-a | -C LIST | -p PIDS | -t TIDS | -u USER] [[--] COMMAND [ARGS]...]\n       rec list",
+    override_usage = "rec [OPTIONS] [--] COMMAND [ARGS]...\n       rec [OPTIONS] -a | -C LIST | -p PIDS | -t TIDS | -u USER [[--] COMMAND [ARGS]...]\n       rec list",
     after_help = "The file is read by rep, and by perf report. Exit status: the command's own; 125 rec failed, \
                   126 the command cannot be executed, 127 it was not found; 2 usage."
 )]
@@ -143,7 +143,7 @@ pub(super) struct Flags {
     #[arg(long, help_heading = "Records beside samples")]
     pub(super) tail_synthesize: bool,
 
-    /// Record everything on all CPUs, as without a command and a target
+    /// Record everything on all CPUs
     #[arg(short, long, conflicts_with_all = ["pid", "tid", "uid"], help_heading = "Whom")]
     pub(super) all_cpus: bool,
     /// Record on these CPUs only, such as 0-3,8; without -p, -t, -u everything on them

@@ -76,6 +76,13 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
     };
     let (events, cgroups) = selection::read(matches, &facts)?;
     let target = target(&flags)?;
+    if target == Target::Command && flags.command.is_empty() {
+        return Err(
+            "nothing to record: give a command, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
+                    stopped, as perf record does without any of these"
+                .to_owned(),
+        );
+    }
     if target != Target::System && cgroups.iter().any(Option::is_some) {
         return Err("-G: a cgroup is counted on whole CPUs; add -a or -C".to_owned());
     }
@@ -116,7 +123,6 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
             (false, 0) => Verbosity::Normal,
             (false, _) => Verbosity::Verbose,
         },
-        nothing_named: is_bare(&flags),
         target,
         command: flags.command,
         cmdline,
@@ -130,17 +136,11 @@ fn target(flags: &Flags) -> Result<Target, String> {
         Target::Threads(target::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
     } else if let Some(user) = &flags.uid {
         Target::User(target::parse_user(user).map_err(|e| format!("-u: {e}"))?)
-    } else if flags.all_cpus || flags.cpu.is_some() || is_bare(flags) {
+    } else if flags.all_cpus || flags.cpu.is_some() {
         Target::System
     } else {
         Target::Command
     })
-}
-
-/// Whether nobody is named: perf record then records everything.
-fn is_bare(flags: &Flags) -> bool {
-    let named = flags.all_cpus || [&flags.cpu, &flags.pid, &flags.tid, &flags.uid].iter().any(|flag| flag.is_some());
-    !named && flags.command.is_empty()
 }
 
 fn rate(flags: &Flags) -> Result<Rate, String> {

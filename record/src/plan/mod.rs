@@ -82,9 +82,6 @@ impl Plan {
 /// CPUs that are not online; sizes and combinations that are impossible.
 pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes::default();
-    if config.nothing_named {
-        notes.add("no command and no target: everything on all CPUs is recorded (-a), until rec is stopped".to_owned());
-    }
     let specs = match config.events.as_slice() {
         [] => vec![EventSpec::default_event()],
         named => named.to_vec(),
