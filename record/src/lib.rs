@@ -24,6 +24,7 @@ pub mod cgroup;
 pub mod config;
 pub mod control;
 pub mod counters;
+mod cpus;
 pub mod drain;
 pub mod drainers;
 pub mod dry_run;

@@ -9,7 +9,7 @@ use rustix::thread::CpuSet;
 use crate::config::Split;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::target;
+use crate::{cpus, target};
 
 /// A thread: the places of its rings, and the CPUs that it runs on; none: anywhere.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Group {
 pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<Group>> {
     // What each thread is: the CPUs that it runs on; and for those that run anywhere, a number.
     let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
-    let nodes = if *split == Split::Numa { nodes(&machine.sysfs) } else { Vec::new() };
+    let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };
     for (index, cpu) in rings.iter().enumerate() {
         let key = match cpu {
             Some(cpu) => (place(split, *cpu, &nodes, &machine.sysfs), 0),
@@ -40,9 +40,9 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
             )));
         }
     }
-    let group = |((cpus, _), rings): ((Vec<u32>, usize), Vec<usize>)| Group {
+    let group = |((place, _), rings): ((Vec<u32>, usize), Vec<usize>)| Group {
         rings,
-        affinity: (!cpus.is_empty()).then(|| set(&cpus)),
+        affinity: (!place.is_empty()).then(|| cpus::set(&place)),
     };
     Ok(all.into_iter().map(group).collect())
 }
@@ -65,20 +65,6 @@ fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> 
             masks.iter().find(|mask| mask.cpus.contains(&cpu)).map(|mask| mask.affinity.clone()).unwrap_or_default()
         }
     }
-}
-
-/// The CPUs of each node of memory.
-pub(super) fn nodes(sysfs: &Path) -> Vec<Vec<u32>> {
-    let entries = fs::read_dir(sysfs.join("devices/system/node")).into_iter().flatten().flatten();
-    let list = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cpulist")).ok();
-    entries.filter_map(list).filter_map(|list| target::parse_cpus(&list).ok()).collect()
-}
-
-fn set(cpus: &[u32]) -> CpuSet {
-    let mut set = CpuSet::new();
-    let numbers = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok());
-    numbers.filter(|cpu| *cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
-    set
 }
 
 #[cfg(test)]

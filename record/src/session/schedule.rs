@@ -6,6 +6,7 @@
 //! both again when the draining is over.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::getpriority_process;
@@ -14,7 +15,7 @@ use rustix::thread::CpuSet;
 use crate::config::{Affinity, Config};
 use crate::counters::Counters;
 use crate::error::{Error, Result};
-use crate::{sys, target};
+use crate::{cpus, sys, target};
 
 /// The shortest slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);
@@ -53,32 +54,16 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
         return Vec::new();
     }
     let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
-    let nodes = if affinity == Affinity::Node { nodes() } else { Vec::new() };
+    let nodes = if affinity == Affinity::Node { cpus::nodes(Path::new("/sys")) } else { Vec::new() };
     let of = |cpu: Option<u32>| {
         // A ring of a thread is drained anywhere.
         let Some(cpu) = cpu else { return online() };
-        set(nodes.iter().find(|node| node.contains(&cpu)).unwrap_or(&vec![cpu]))
+        cpus::set(nodes.iter().find(|node| node.contains(&cpu)).unwrap_or(&vec![cpu]))
     };
     owners.map(|owner| of(owner.place.cpu)).collect()
 }
 
-/// The CPUs of each node of memory.
-fn nodes() -> Vec<Vec<u32>> {
-    let entries = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
-    let list = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cpulist")).ok();
-    entries.filter_map(list).filter_map(|list| target::parse_cpus(&list).ok()).collect()
-}
-
 fn online() -> CpuSet {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    set(&target::parse_cpus(&list).unwrap_or_default())
-}
-
-fn set(cpus: &[u32]) -> CpuSet {
-    let mut set = CpuSet::new();
-    cpus.iter()
-        .filter_map(|cpu| usize::try_from(*cpu).ok())
-        .filter(|cpu| *cpu < CpuSet::MAX_CPU)
-        .for_each(|cpu| set.set(cpu));
-    set
+    cpus::set(&target::parse_cpus(&list).unwrap_or_default())
 }
