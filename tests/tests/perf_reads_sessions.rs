@@ -45,6 +45,8 @@ fn assert_recording(args: &str, command: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let outcome = record(&dir.path().join("x.data"), args, &workload(command));
     let samples = assert_pieces(dir.path(), &outcome);
+    // Software events need no counter of a PMU that they could have to share.
+    assert!(!outcome.stderr.contains("% of the time"), "{args}: {}", outcome.stderr);
     assert!(samples.iter().sum::<u64>() > 0 || args.contains("-n"), "{args}: {}", outcome.stderr);
     let file = files(dir.path())[0].clone();
     (dir, file)
@@ -67,11 +69,9 @@ fn what_samples_carry() {
         ("-e cpu-clock --call-graph dwarf,4096 -F 500", "STACK_USER"),
         // Unpacks to hundreds of times its size.
         ("-e cpu-clock --call-graph dwarf,65528 -F 1000 -z -m 4M", "STACK_USER"),
-        ("-e cpu-clock -d", "ADDR"),
-        ("-e cpu-clock -k CLOCK_MONOTONIC", "clockid: 1"),
-        ("-e cpu-clock -I --user-regs=ip,sp", "REGS_INTR"),
+        ("-e cpu-clock -d -I --user-regs=ip,sp", "ADDR"),
+        ("-e cpu-clock -k CLOCK_MONOTONIC -W -R -P -T", "clockid: 1"),
         ("-e cpu-clock --phys-data --data-page-size --code-page-size", "CODE_PAGE_SIZE"),
-        ("-e cpu-clock -W -R -P -T", "WEIGHT"),
         ("-e cpu-clock --per-thread", "inherit: 0"),
         ("-e {cpu-clock,page-faults}", "IDENTIFIER"),
         ("-e {cpu-clock,page-faults}:S", "GROUP"),
@@ -117,7 +117,8 @@ fn the_whole_machine() {
         return;
     }
     let _cpus = needs::cpus();
-    for (args, ms) in [("-a -z -g", 300), ("-C 0 --overwrite", 300), ("-a --tail-synthesize --switch-output=1s", 1100)]
+    for (args, ms) in
+        [("-a -z -g", 300), ("-a --overwrite", 300), ("-a --tail-synthesize", 300), ("-a --switch-output=1s", 1300)]
     {
         let dir = tempfile::tempdir().unwrap();
         let words = workload(&format!("hot --ms {ms}"));
@@ -136,7 +137,7 @@ fn streams() {
     }
     let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
-    for args in ["", "-z", "-g", "--overwrite", "-e page-faults -s"] {
+    for args in ["", "-z -g", "--overwrite", "-e page-faults -s"] {
         let args = format!("-e cpu-clock {args}");
         let outcome = record(Path::new("-"), &args, &workload("hot --ms 100 --threads 2"));
         let file = dir.path().join("stream.data");
@@ -197,7 +198,7 @@ fn pieces_by_signal() {
         let samples = assert_pieces(dir.path(), &outcome);
         let pieces = if args.contains("switch") { 3 } else { 1 };
         assert_eq!(samples.len(), pieces, "{args}: {}", outcome.stderr);
-        assert!(samples.iter().all(|&samples| samples > 50), "{args}: {samples:?}");
+        assert!(samples.iter().all(|&samples| samples >= 5), "{args}: {samples:?}");
     }
 }
 
@@ -232,7 +233,7 @@ fn tracepoints_with_named_fields() {
         return;
     }
     let _cpus = needs::cpus();
-    for args in ["", "-z", "--switch-output=1s", "--overwrite", "-a"] {
+    for args in ["-z", "--switch-output=1s", "--overwrite", "-a"] {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
         let mut command = rec();

@@ -50,7 +50,7 @@ impl Drop for Small {
 fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
     let mut rec = rec();
     rec.arg("-o").arg(file).args(["-e", "cpu-clock", "-F", "20000"]).args(args.split_whitespace());
-    let script = format!("{} && echo went on; exit {status}", workload("hot --rounds 6000 --threads 2").join(" "));
+    let script = format!("{} && echo went on; exit {status}", workload("hot --rounds 3000 --threads 2").join(" "));
     run(rec.args(["--", "sh", "-c", &script]))
 }
 

@@ -93,7 +93,7 @@ fn five_hundred_threads() {
         }
         let begun = Instant::now();
         let mut command = rec();
-        let rec = start(command.args(["-e", "cpu-clock", "-F", "5000", "-p", &pid, "-o"]).arg(&file));
+        let rec = start(command.args(["-e", "cpu-clock", "-F", "30000", "-p", &pid, "-o"]).arg(&file));
         while fs::metadata(&file).map_or(0, |found| found.len()) < 5000 && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
         }
@@ -101,7 +101,7 @@ fn five_hundred_threads() {
         while threads() < 501 && Instant::now() < deadline {
             sleep(Duration::from_millis(1));
         }
-        sleep(Duration::from_millis(200));
+        sleep(Duration::from_millis(500));
         rec.signal(Signal::INT);
         let outcome = rec.finish();
         target.signal(Signal::KILL);
@@ -117,6 +117,9 @@ fn five_hundred_threads() {
             let name = format!("crowd-{number}");
             assert!(script.text().contains(&name), "no word of the thread {name}");
         }
+        let sampled = report(&file, "tid").tables().remove(0).rows.len();
+        eprintln!("{sampled} threads have samples");
+        assert!(!late || sampled >= 495, "{sampled} of 501 threads have samples");
         let comms = report(&file, "comm").tables().remove(0);
         let strange =
             comms.samples_where(|key| !key.iter().all(|comm| comm == "workload" || comm.starts_with("crowd-")));

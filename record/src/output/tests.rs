@@ -91,6 +91,30 @@ fn what_is_no_file_is_left_where_it_is() {
     assert_eq!(There::at(&link("nowhere", "dangling")).unwrap(), There::File);
 }
 
+/// A device that takes nothing is a disk that is full.
+#[test]
+fn what_was_there_stays_where_nothing_can_be_written() {
+    assert!(create(Path::new("/dev/full")).unwrap_err().to_string().contains("No space left"));
+}
+
+#[test]
+fn of_a_batch_that_was_cut_the_whole_records_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    let mut output = create(&path).unwrap();
+    output.write(&round()).unwrap();
+    // Two records and a part of a third are in the file when the disk is full.
+    let (start, batch) = (output.length(), [round(), round(), round()].concat());
+    output.sink.file().write_all_at(&batch[..20], start).unwrap();
+    let mut seen = 0;
+    output.keep(0, |_| seen += 1);
+    assert_eq!((seen, output.length()), (2, start + 16));
+    let length = output.salvage(FeatureWriter::new(Endian::NATIVE));
+    let bytes = fs::read(&path).unwrap();
+    let file = read::File::parse(&bytes).unwrap();
+    assert_eq!((bytes.len() as u64, file.warnings.len(), file.records().count()), (length, 0, 3));
+}
+
 #[test]
 fn what_cannot_be_made_is_a_sentence() {
     let message = create(Path::new("/no/such/dir/x")).unwrap_err().to_string();

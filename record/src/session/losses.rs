@@ -8,6 +8,7 @@ use recrep_format::layout::TrailerLayout;
 use recrep_format::record::{Body, LostSamples, Record, Trailer};
 
 use crate::counters::{Counters, Reading};
+use crate::kernel::Place;
 
 /// What each counter had lost by the end of the last piece, by id.
 #[derive(Debug, Default)]
@@ -35,16 +36,25 @@ impl Losses {
 }
 
 /// Events that had to share their PMU, with the share of the time that they were on it, in percent.
+///
+/// A thread's counters on several CPUs are all enabled whenever it runs, and only one of them runs: their times are one.
 pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
-    let mut times = vec![(0u64, 0u64); counters.events.len()];
+    let mut times: HashMap<(usize, Option<u32>), (u64, u64)> = HashMap::new();
     for reading in readings {
-        let event = counters.by_id(reading.id).and_then(|counter| times.get_mut(counter.event));
-        if let Some((enabled, running)) = event {
-            *enabled += reading.enabled;
-            *running += reading.running;
+        let Some(counter) = counters.by_id(reading.id) else { continue };
+        let (enabled, running) = times.entry((counter.event, counter.place.thread)).or_default();
+        match counter.place {
+            Place { thread: Some(_), cpu: Some(_), .. } => *enabled = reading.enabled.max(*enabled),
+            _ => *enabled += reading.enabled,
         }
+        *running += reading.running;
     }
-    let shares = counters.events.iter().zip(times).filter(|(_, (enabled, running))| running < enabled);
+    let events = counters.events.iter().enumerate().map(|(index, event)| {
+        let of_event = times.iter().filter(|((of, _), _)| *of == index).map(|(_, times)| *times);
+        (event, of_event.fold((0, 0), |sum: (u64, u64), times| (sum.0 + times.0, sum.1 + times.1)))
+    });
+    // Counters are not enabled at one and the same moment.
+    let shares = events.filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
     #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
     let share = |enabled: u64, running: u64| 100.0 * running as f64 / enabled as f64;
     shares.map(|(event, (enabled, running))| (event.full_name(), share(enabled, running))).collect()
@@ -54,7 +64,6 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
 mod tests {
     use super::*;
     use crate::counters::Counter;
-    use crate::kernel::Place;
     use crate::plan::PlannedEvent;
 
     fn counters() -> Counters {
@@ -81,5 +90,16 @@ mod tests {
         let reading = |id, enabled, running| Reading { id, enabled, running, ..Reading::default() };
         let shared = multiplexed(&counters(), &[reading(7, 100, 100), reading(8, 200, 50)]);
         assert_eq!(shared, [("b".to_owned(), 25.0)]);
+    }
+
+    #[test]
+    fn a_thread_that_went_from_cpu_to_cpu_shared_nothing() {
+        let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let place = |cpu| Place { thread: Some(1), cpu: Some(cpu), cgroup: None };
+        let mut counters = counters();
+        counters.all = vec![Counter::new(fd(), 7, 0, place(0)), Counter::new(fd(), 8, 0, place(1))];
+        let reading = |id, running| Reading { id, enabled: 100, running, ..Reading::default() };
+        assert_eq!(multiplexed(&counters, &[reading(7, 30), reading(8, 70)]), []);
+        assert_eq!(multiplexed(&counters, &[reading(7, 20), reading(8, 30)]), [("a".to_owned(), 50.0)]);
     }
 }

@@ -10,7 +10,7 @@ use crate::drainers::Drainers;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::synthesize::Scope;
-use crate::target::Target;
+use crate::target::{Target, Task};
 use crate::wait::{Others, Waiter, Woken};
 use crate::workload::Workload;
 
@@ -20,7 +20,8 @@ impl<K: Kernel> Recording<'_, K> {
         live.child = workload.as_deref().map(Workload::pid);
         let scope = match (&self.config.target, live.child) {
             (Target::Command, Some(pid)) => Scope::Child(pid),
-            (target, _) if target.is_attached() => Scope::These(self.tasks.to_vec()),
+            // Looked for anew: a thread may have come after its parent's counter was opened, and before what tells of it was.
+            (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
             _ => Scope::All,
         };
         live.areas.follow(self.config.delay == Delay::None);
@@ -45,6 +46,16 @@ impl<K: Kernel> Recording<'_, K> {
             Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, live, workload)),
             Err(error) => Err(error),
         }
+    }
+
+    /// The tasks that counters were opened for, and those that there are by now.
+    fn all_tasks(&self) -> Vec<Task> {
+        let mut tasks = self.tasks.to_vec();
+        // Where there are none any more, those from before will do.
+        tasks.extend(self.config.target.tasks().unwrap_or_default());
+        tasks.sort_unstable_by_key(|task| (task.pid, task.tid));
+        tasks.dedup();
+        tasks
     }
 
     /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
