@@ -13,6 +13,7 @@ use std::os::fd::AsFd as _;
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
+use recrep_format::read::Frames;
 use recrep_format::record::{Body, Record};
 use rustix::thread::CpuSet;
 
@@ -132,8 +133,8 @@ impl Drain {
         Ok(written)
     }
 
-    /// Writes what the rings that are overwritten have, and had not when they were dumped before. Nothing marks the end of a
-    /// round then: what is dumped is older than what came before it.
+    /// Writes what the rings that are overwritten have, and had not when they were dumped before: the oldest first, though in
+    /// the ring it is last. Nothing marks the end of a round then: what is dumped is older than what came before it.
     ///
     /// # Errors
     /// What writing gives; the kernel's refusal to stop writing to them meanwhile.
@@ -153,8 +154,9 @@ impl Drain {
             let pending = ring.pending().map_err(unreadable)?;
             let before = self.tally.counts;
             self.tally.walk(pending.first, pending.second);
-            let parts = [IoSlice::new(pending.first), IoSlice::new(pending.second)];
-            written += output.write_parts(&parts, &[]).inspect_err(|_| self.tally.counts = before)?;
+            let records = reversed(&[pending.first, pending.second].concat());
+            let done = output.write_parts(&[IoSlice::new(&records)], &[]);
+            written += done.inspect_err(|_| self.tally.counts = before)?;
             let mark = pending.mark();
             ring.release(mark);
             pause(false)?;
@@ -194,6 +196,13 @@ impl Sink for Rounds<'_> {
         self.written += written;
         Ok(written)
     }
+}
+
+/// The records in the opposite order: what differs from one reading of a counter to the next can be told in that of time only.
+/// Bytes that are no record are left out.
+fn reversed(records: &[u8]) -> Vec<u8> {
+    let whole: Vec<_> = Frames::new(records, 0, Endian::NATIVE).map_while(std::result::Result::ok).collect();
+    whole.iter().rev().flat_map(|record| record.bytes).copied().collect()
 }
 
 fn unreadable(why: Overrun) -> Error {
@@ -274,6 +283,13 @@ mod tests {
         });
         assert_eq!(kinds, [T::SAMPLE, T::SAMPLE, T::SAMPLE, T::FINISHED_ROUND, T::SAMPLE, T::FINISHED_ROUND]);
         assert_eq!((tally.samples, tally.first, tally.last), (4, Some(1), 4));
+    }
+
+    #[test]
+    fn what_is_last_in_a_ring_that_is_overwritten_comes_first() {
+        let [new, old] = [sample(2), sample(1)];
+        assert_eq!(reversed(&[&new[..], &old, &[1, 2, 3]].concat()), [old, new].concat());
+        assert_eq!(reversed(&[]), []);
     }
 
     #[test]

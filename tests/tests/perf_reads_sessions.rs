@@ -26,7 +26,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 
 /// The samples of each line that sums a file up.
 fn summaries(outcome: &Outcome) -> Vec<u64> {
-    let lines = outcome.stderr.lines().filter(|line| line.contains(" lost samples: "));
+    let lines = outcome.stderr.lines().filter(|line| line.contains(" lost sample"));
     let count = |line: &str| line.strip_prefix("rec: ").unwrap().split(' ').next().unwrap().replace(',', "");
     lines.map(|line| count(line).parse().unwrap()).collect()
 }
@@ -75,6 +75,7 @@ fn what_samples_carry() {
         ("-e cpu-clock --per-thread", "inherit: 0"),
         ("-e {cpu-clock,page-faults}", "IDENTIFIER"),
         ("-e {cpu-clock,page-faults}:S", "GROUP"),
+        ("-e {cpu-clock,page-faults}:S --overwrite -m 4 -F 20000", "GROUP"),
     ] {
         let ms = if args.contains("65528") { 400 } else { 60 };
         let (_dir, file) = assert_recording(args, &format!("hot --ms {ms} --threads 2"));

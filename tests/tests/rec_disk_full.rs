@@ -63,7 +63,7 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     assert_eq!(outcome.stderr.matches("No space left on device").count(), 1, "{args}: {}", outcome.stderr);
     assert!(outcome.stderr.contains("up to there can be read"), "{args}: {}", outcome.stderr);
     assert!(outcome.stderr.contains("the command goes on; it is not recorded any more"), "{}", outcome.stderr);
-    let summary = outcome.stderr.lines().find(|line| line.contains(" lost samples: ")).unwrap();
+    let summary = outcome.stderr.lines().find(|line| line.contains(" lost sample")).unwrap();
     let extent = if args.contains("-a") { Extent::System(&["workload"]) } else { Extent::Command };
     let samples = assert_reads(&file, extent);
     assert!(samples > 100, "{args}: {summary}");

@@ -1,6 +1,6 @@
 //! Very many short processes, very many threads, and processes in namespaces of their own.
 //!
-//! The number of processes is small unless `RECREP_FULL=1`.
+//! Short processes come a thousand at a time: once, or with `RECREP_FULL=1` ten times.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking, and tells what it measured")]
 
 use std::fs;
@@ -17,6 +17,9 @@ use recrep_tests::report::report;
 use recrep_tests::run::{run, start};
 use recrep_tests::table::Table;
 use rustix::process::Signal;
+
+/// How many short processes there are in one recording.
+const PROCESSES: u64 = 1_000;
 
 /// Copies of the workload under names of their own: what has such a comm is of that file.
 fn copies(dir: &Path) -> Vec<String> {
@@ -52,24 +55,27 @@ fn short_processes_have_their_names_and_maps() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let full = std::env::var_os("RECREP_FULL").is_some_and(|value| value == "1");
-    let count = if full { 10_000 } else { 1_000 };
     let names = copies(dir.path());
-    let runs: Vec<String> = names.iter().map(|name| format!("./{name} hot --rounds 3")).collect();
-    let script = format!("i=0; while [ $i -lt {} ]; do {} wait; i=$((i+1)); done", count / 4, runs.join(" & ") + " & ");
+    let runs: Vec<String> = names.iter().map(|name| format!("./{name} hot --rounds 3 & ")).collect();
+    let script = format!("i=0; while [ $i -lt {} ]; do {} wait; i=$((i+1)); done", PROCESSES / 4, runs.concat());
     let shell = ["sh".to_owned(), "-c".to_owned(), format!("cd {}; {script}", dir.path().display())];
-    let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
-    assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
-    let report = report(&file, "comm,dso");
-    let records = report.records();
-    assert!(records.get("FORK").is_some_and(|&forks| forks >= count), "{records:?}");
-    let table = report.tables().remove(0);
-    let (all, wrong) = wrong(&table);
-    eprintln!("{wrong} of {all} samples of {count} processes are not where they belong");
-    assert!(all > count && wrong * 1000 <= all, "{wrong} of {all}: {table:?}");
-    // Whoever runs the workload's code is called so: no sample kept the name from before the exec.
-    let code = |key: &[String]| matches!(key, [_, dso] if names.contains(dso));
-    let misnamed = table.samples_where(|key| code(key) && key.first() != key.last());
-    assert!(misnamed * 1000 <= table.samples_where(code), "{misnamed}: {table:?}");
+    let (mut all, mut astray) = (0, 0);
+    for _ in 0..if full { 10 } else { 1 } {
+        let summary = record(&file, "-a -e cpu-clock -F 10000", &shell).summary(&file);
+        assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
+        let report = report(&file, "comm,dso");
+        let records = report.records();
+        assert!(records.get("FORK").is_some_and(|&forks| forks >= PROCESSES), "{records:?}");
+        let table = report.tables().remove(0);
+        let (of_short, wrong) = wrong(&table);
+        (all, astray) = (all + of_short, astray + wrong);
+        // Whoever runs the workload's code is called so: no sample kept the name from before the exec.
+        let code = |key: &[String]| matches!(key, [_, dso] if names.contains(dso));
+        let misnamed = table.samples_where(|key| code(key) && key.first() != key.last());
+        assert!(misnamed * 1000 <= table.samples_where(code), "{misnamed}: {table:?}");
+        assert!(of_short > PROCESSES && wrong * 1000 <= of_short, "{wrong} of {of_short}: {table:?}");
+    }
+    eprintln!("{astray} of {all} samples of short processes are not where they belong");
 }
 
 /// Threads are born while it is attached to: those that were there, and those that came, are all in the file.
