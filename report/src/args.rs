@@ -8,8 +8,10 @@ use std::str::FromStr;
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
+use crate::fields::{Number, Shown};
 use crate::query::{Column, Filters, Format, Query, Source};
 use crate::sort_key::{Mode, SortKey};
+use crate::times::{self, Times};
 
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
@@ -57,9 +59,53 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
+    /// Show these columns, in this order: sort keys, and overhead, overhead_sys, overhead_us, sample, period, weight1, …
+    #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
+    fields: Option<String>,
+
     /// Show the number of samples
     #[arg(short = 'n', long)]
     show_nr_samples: bool,
+
+    /// Show the sum of the periods
+    #[arg(long)]
+    show_total_period: bool,
+
+    /// Show the shares of kernel and user code
+    #[arg(long)]
+    showcpuutilization: bool,
+
+    /// Rows below rows, a level for each key
+    #[arg(long, conflicts_with = "group")]
+    hierarchy: bool,
+
+    /// One table for all events, with a column for each
+    #[arg(long)]
+    group: bool,
+
+    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    #[arg(long, value_name = "TIMES")]
+    time: Option<String>,
+
+    /// The steps of the `time` key
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+
+    /// Show times to the nanosecond
+    #[arg(long)]
+    ns: bool,
+
+    /// Only these events
+    #[arg(long, value_name = "EVENT[,EVENT…]")]
+    event: Option<String>,
+
+    /// Only functions with this in their names
+    #[arg(long, value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only the CPUs of this socket
+    #[arg(long, value_name = "SOCKET")]
+    socket_filter: Option<u32>,
 
     /// Set fields apart by SEP, unpadded; SEP inside a field becomes a dot
     #[arg(short = 't', long, value_name = "SEP")]
@@ -143,11 +189,16 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         (_, true) => Mode::Memory,
         _ => Mode::Samples,
     };
-    let sort = args.sort.as_deref().unwrap_or(mode.default_keys());
+    let (columns, shown) = columns(&args, mode).map_err(wrong)?;
     let json = args.json || matches!(args.format, FormatArg::Json);
     Ok(Query {
         mode,
-        columns: Column::parse_list(sort, mode).map_err(|e| wrong(format!("--sort: {e}")))?,
+        columns,
+        shown,
+        quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
+        nanosecs: args.ns,
+        hierarchy: args.hierarchy,
+        group: args.group,
         filters: Filters {
             comms: args.comms.as_deref().map(names),
             dsos: args.dsos.as_deref().map(names),
@@ -155,17 +206,71 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
             pids: numbers("--pid", args.pid.as_deref()).map_err(wrong)?,
             tids: numbers("--tid", args.tid.as_deref()).map_err(wrong)?,
             cpus: args.cpu.as_deref().map(cpus).transpose().map_err(wrong)?,
+            symbol_part: args.symbol_filter,
+            socket: args.socket_filter,
+            events: args.event.map(|list| list.split(',').map(str::to_owned).collect()),
+            times: args.time.as_deref().map(Times::parse).transpose().map_err(wrong)?,
         },
         format: if json { Format::Json } else { Format::Text },
         limit: args.limit,
         percent_limit,
-        show_samples: args.show_nr_samples,
         separator: args.field_separator,
         stats: args.stats,
         tasks: args.tasks,
         mmaps: args.mmaps,
         sources: sources(args.input.into_iter().chain(args.files).collect()),
     })
+}
+
+/// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
+fn columns(args: &Args, mode: Mode) -> Result<(Vec<Column>, Vec<Shown>), String> {
+    let mut named = Vec::new();
+    let mut take = |flag: &str, list: &str| {
+        let mut keys = Vec::new();
+        for name in list.split(',').map(str::trim) {
+            match Number::named(name) {
+                Some(number) => named.push(Ok(number)),
+                None => {
+                    let column = Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
+                    named.push(Err(column.key));
+                    keys.push(column);
+                }
+            }
+        }
+        Ok::<_, String>(keys)
+    };
+    let shown_keys = args.fields.as_deref().map(|list| take("--fields", list)).transpose()?;
+    let sort = match (&args.sort, &shown_keys) {
+        (Some(sort), _) => take("--sort", sort)?,
+        (None, Some(_)) => Vec::new(),
+        (None, None) => take("--sort", mode.default_keys())?,
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for column in sort.into_iter().chain(shown_keys.into_iter().flatten()) {
+        if columns.iter().all(|have| have.key != column.key) {
+            columns.push(column);
+        }
+    }
+    if columns.is_empty() {
+        return Err("--fields: there is no sort key among them, so there is nothing to group by".into());
+    }
+    let extra = [
+        (args.fields.is_none(), Number::Overhead),
+        (args.showcpuutilization, Number::OverheadSys),
+        (args.showcpuutilization, Number::OverheadUs),
+        (args.show_nr_samples, Number::Samples),
+        (args.show_total_period, Number::Period),
+    ];
+    let extra = extra.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, number)| Ok(number));
+    let mut shown: Vec<Shown> = Vec::new();
+    for one in extra.chain(named) {
+        let one = match one {
+            Ok(number) => Some(Shown::Number(number)),
+            Err(key) => columns.iter().position(|column| column.key == key).map(Shown::Key),
+        };
+        shown.extend(one.filter(|one| !shown.contains(one)));
+    }
+    Ok((columns, shown))
 }
 
 fn sources(paths: Vec<PathBuf>) -> Vec<Source> {

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::aggregate::Count;
+use crate::gathered::{Gathered, share};
 use crate::query::Query;
 use crate::warning::Warning;
 
@@ -58,6 +59,8 @@ pub struct Row<'l> {
     pub columns: Vec<Cow<'l, str>>,
     /// What it has gathered.
     pub count: Count,
+    /// The same with its parts.
+    pub gathered: Gathered,
     /// Its share of the event's period.
     pub percent: f64,
 }
@@ -80,7 +83,7 @@ struct EventRows {
     name: String,
     total: Count,
     lost_samples: u64,
-    rows: FxHashMap<Vec<LabelId>, Count>,
+    rows: FxHashMap<Vec<LabelId>, Gathered>,
 }
 
 /// Everything that was found.
@@ -124,9 +127,9 @@ impl Profile {
     }
 
     /// Adds to a row.
-    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, count: Count) {
+    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, gathered: &Gathered) {
         if let Some(event) = self.events.get_mut(place) {
-            event.rows.entry(columns).or_default().add(count);
+            event.rows.entry(columns).or_default().add(gathered);
         }
     }
 
@@ -143,15 +146,20 @@ impl Profile {
                 .map(|(text, column)| if column.key.is_times_samples() { times(text, count) } else { text.into() })
                 .collect()
         };
+        // These are cut when they are put together.
+        let is_nested = query.hierarchy || query.group;
         let percent = |count: Count| share(count.period, event.total.period);
         let mut rows: Vec<Row<'l>> = event
             .rows
             .par_iter()
-            .map(|(columns, count)| Row { columns: text(columns, count), count: *count, percent: percent(*count) })
-            .filter(|row| query.percent_limit.is_none_or(|limit| row.percent >= limit))
+            .map(|(columns, gathered)| {
+                let count = gathered.count;
+                Row { columns: text(columns, &count), count, gathered: *gathered, percent: percent(count) }
+            })
+            .filter(|row| is_nested || query.percent_limit.is_none_or(|limit| row.percent >= limit))
             .collect();
         rows.par_sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
-        rows.truncate(query.limit.unwrap_or(usize::MAX));
+        rows.truncate(query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
         EventTable { name: &event.name, total: event.total, lost_samples: event.lost_samples, rows }
     }
 }
@@ -159,12 +167,6 @@ impl Profile {
 /// What each sample has of something, as what all have together.
 fn times<'l>(text: &'l str, count: &Count) -> Cow<'l, str> {
     text.parse().map_or(text.into(), |each: u64| each.saturating_mul(count.samples).to_string().into())
-}
-
-/// How many percent `part` is of `whole`.
-#[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 #[cfg(test)]
@@ -185,7 +187,8 @@ mod tests {
         profile.places(&["e".into()]);
         for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
             let label = profile.labels.intern(text.into());
-            profile.add_row(0, vec![label], Count { samples: 1, period });
+            let count = Count { samples: 1, period };
+            profile.add_row(0, vec![label], &Gathered { count, ..Gathered::default() });
         }
         profile.add_total(0, Count { samples: 4, period: 100 }, 0);
         let query = |line: &str| crate::args::parse(line.split(' ').map(Into::into)).unwrap();

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use crate::fields::{Number, Shown};
 use crate::sort_key::{Mode, SortKey};
+use crate::times::Times;
 
 /// A sort key as the user spelt it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,22 +28,16 @@ pub enum KeyError {
 }
 
 impl Column {
-    /// Reads a list such as `comm,dso,sym`. As in perf, case does not count, and a key named twice counts once.
+    /// Reads a key; as in perf, case does not count.
     ///
     /// # Errors
-    /// A key has no meaning, or none in this mode.
-    pub fn parse_list(list: &str, mode: Mode) -> Result<Vec<Self>, KeyError> {
-        let mut columns: Vec<Self> = Vec::new();
-        for name in list.split(',').map(str::trim) {
-            let key = SortKey::named(name).ok_or_else(|| KeyError::Unknown(name.into()))?;
-            if key.is_of_branch() && mode != Mode::Branches {
-                return Err(KeyError::OfBranch(name.into()));
-            }
-            if columns.iter().all(|c| c.key != key) {
-                columns.push(Self { typed: name.into(), key });
-            }
+    /// It has no meaning, or none in this mode.
+    pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
+        let key = SortKey::named(name).ok_or_else(|| KeyError::Unknown(name.into()))?;
+        if key.is_of_branch() && mode != Mode::Branches {
+            return Err(KeyError::OfBranch(name.into()));
         }
-        Ok(columns)
+        Ok(Self { typed: name.into(), key })
     }
 }
 
@@ -76,7 +72,7 @@ impl Source {
 }
 
 /// Which samples make rows. What is left out still counts in the event's totals, as in perf, except by CPU.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filters {
     /// Only threads of these names.
     pub comms: Option<HashSet<String>>,
@@ -90,6 +86,22 @@ pub struct Filters {
     pub tids: Option<HashSet<i32>>,
     /// Only these CPUs: what is sampled elsewhere does not count at all.
     pub cpus: Option<HashSet<u32>>,
+    /// Only functions with this in their names.
+    pub symbol_part: Option<String>,
+    /// Only the CPUs of this socket.
+    pub socket: Option<u32>,
+    /// Only these events, by name, with or without modifiers: others do not count at all.
+    pub events: Option<Vec<String>>,
+    /// Only these stretches of time: what is sampled at another time does not count at all.
+    pub times: Option<Times>,
+}
+
+impl Filters {
+    /// Whether functions must be known to filter by them.
+    #[must_use]
+    pub fn by_symbol(&self) -> bool {
+        self.symbols.is_some() || self.symbol_part.is_some()
+    }
 }
 
 /// Everything that was asked.
@@ -109,8 +121,16 @@ pub struct Query {
     pub limit: Option<usize>,
     /// Only rows with at least this share, in percent.
     pub percent_limit: Option<f64>,
-    /// Text: a column with the number of samples.
-    pub show_samples: bool,
+    /// The columns of a table in their order: numbers, and all of `columns`.
+    pub shown: Vec<Shown>,
+    /// The steps of the `time` key, in nanoseconds.
+    pub quantum: u64,
+    /// Whether times are shown to the nanosecond.
+    pub nanosecs: bool,
+    /// Rows below rows, a level for each column.
+    pub hierarchy: bool,
+    /// One table for all events, with a column for each.
+    pub group: bool,
     /// Text: fields apart by this, without padding.
     pub separator: Option<String>,
     /// Only the counts of records, no histogram.
@@ -127,6 +147,20 @@ impl Query {
     pub fn has(&self, key: SortKey) -> bool {
         self.columns.iter().any(|c| c.key == key)
     }
+
+    /// The columns that are numbers, in their order.
+    pub fn numbers(&self) -> impl Iterator<Item = Number> {
+        self.shown.iter().filter_map(|shown| match shown {
+            Shown::Number(number) => Some(*number),
+            Shown::Key(_) => None,
+        })
+    }
+
+    /// Whether rows must gather more than samples and periods.
+    #[must_use]
+    pub fn has_parts(&self) -> bool {
+        self.numbers().any(Number::is_part)
+    }
 }
 
 #[cfg(test)]
@@ -134,17 +168,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_keeps_order_and_spelling() {
-        let columns = Column::parse_list("Comm,sym,dso,symbol", Mode::Samples).unwrap();
-        let typed: Vec<_> = columns.iter().map(|c| c.typed.as_str()).collect();
-        assert_eq!(typed, ["Comm", "sym", "dso"]);
-        assert_eq!(columns[1].key, SortKey::Symbol);
+    fn a_key_keeps_its_spelling() {
+        let column = Column::parse("Sym", Mode::Samples).unwrap();
+        assert_eq!((column.typed.as_str(), column.key), ("Sym", SortKey::Symbol));
     }
 
     #[test]
     fn what_is_no_key_is_named() {
-        let error = Column::parse_list("comm,nope", Mode::Samples).unwrap_err();
+        let error = Column::parse("nope", Mode::Samples).unwrap_err();
         assert!(error.to_string().contains("`nope`"), "{error}");
-        assert!(Column::parse_list("", Mode::Samples).is_err());
+        assert!(Column::parse("", Mode::Samples).is_err());
     }
 }

@@ -11,14 +11,16 @@ use recrep_format::abi::SampleType;
 use recrep_format::attrs::AttrIndex;
 
 use crate::aggregate::Layout;
+use crate::groups::Groups;
 use crate::input::Input;
 use crate::label::Labeller;
 use crate::profile::{InputSummary, Profile};
 use crate::query::Query;
 use crate::resolve::{Resolver, SymbolOptions};
-use crate::scan::{Scan, Strays};
-use crate::sort_key::Mode;
+use crate::scan::{Compiled, Scan, Sieve, Strays};
+use crate::sort_key::{Mode, SortKey};
 use crate::stage::{self, Stage};
+use crate::times::Times;
 use crate::warning::Warning;
 
 /// Answers the query.
@@ -90,15 +92,17 @@ fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: 
     let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
     let places = profile.places(&stage.events);
     let layout = Layout::of(query);
-    let modules = query.filters.dsos.as_ref().map(|wanted| {
-        let passes =
-            |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
-        side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
-    });
-    let (clock, filters, module_count) = (&stage.clock, &query.filters, side_band.modules.len());
-    let mode = query.mode;
-    let scan = Scan { attrs, clock, timeline, mode, layout: &layout, filters, modules, module_count };
-    let labeller = Labeller { query, timeline, modules: side_band.modules.iter().collect(), events: &stage.events };
+    let groups = if needs_groups(query) {
+        Groups::read(stage.file, &stage.split.side_band, &stage.clock)
+    } else {
+        Groups::default()
+    };
+    let sieve = Sieve::new(&query.filters, compiled(query, stage, &groups), timeline);
+    let (clock, module_count, mode, quantum) = (&stage.clock, side_band.modules.len(), query.mode, query.quantum);
+    let scan =
+        Scan { attrs, clock, timeline, mode, layout: &layout, sieve: &sieve, groups: &groups, quantum, module_count };
+    let modules = side_band.modules.iter().collect();
+    let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups };
     let symbols = OnceLock::new();
     let scanned = scan.run(&stage.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
@@ -109,12 +113,42 @@ fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: 
         profile.add_total(*place, *total, lost.unwrap_or(0));
     }
     let symbols = symbols.into_inner().unwrap_or_default();
-    for (event, columns, count) in labeller.label(scanned.rows, &scanned.named, &symbols, &mut profile.labels) {
+    for (event, columns, gathered) in labeller.label(scanned.rows, &scanned.named, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
-            profile.add_row(*place, columns, count);
+            profile.add_row(*place, columns, &gathered);
         }
     }
     scanned.strays
+}
+
+/// Whether a question asks for what CPUs and threads belong to.
+fn needs_groups(query: &Query) -> bool {
+    let keys = [SortKey::Socket, SortKey::Cgroup, SortKey::CgroupId];
+    query.filters.socket.is_some() || keys.into_iter().any(|key| query.has(key))
+}
+
+/// The filters in the terms of this file.
+fn compiled(query: &Query, stage: &Stage<'_>, groups: &Groups) -> Compiled {
+    let filters = &query.filters;
+    let modules = filters.dsos.as_ref().map(|wanted| {
+        let passes =
+            |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
+        stage.side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
+    });
+    let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
+    let events = filters.events.as_ref().map(|wanted| {
+        let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
+        stage.events.iter().map(is_wanted).collect()
+    });
+    let socket = filters.socket.map(|socket| groups.cpus_of(socket));
+    let times = filters.times.as_ref().map(|times| {
+        let (first, last) = match times {
+            Times::Absolute(_) => (0, 0),
+            Times::Shares(_) => stage.sampled_between(),
+        };
+        times.stretches(first, last)
+    });
+    Compiled { events, modules, socket, times }
 }
 
 fn strays_told(strays: Strays) -> Vec<Warning> {

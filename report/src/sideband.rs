@@ -16,6 +16,8 @@ use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
 /// `PROT_EXEC` of an MMAP2.
 const PROT_EXEC: u32 = 4;
+/// `MAP_SHARED` of an MMAP2.
+const MAP_SHARED: u32 = 1;
 /// `MAP_HUGETLB` of an MMAP2.
 const MAP_HUGETLB: u32 = 0x40000;
 /// How the kernel image is called in its MMAP record.
@@ -166,7 +168,17 @@ impl SideBand {
             pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
             module: Some(ModuleId(u32::try_from(index).ok()?)),
             identity: addressing == Addressing::Absolute,
+            is_shared: map.flags & MAP_SHARED != 0 && map.prot & PROT_EXEC == 0 && is_file(map),
         })
+    }
+}
+
+/// Whether an MMAP2 says which file it is of.
+fn is_file(map: &Mmap2<'_>) -> bool {
+    use recrep_format::record::{Inode, MmapIdentity};
+    match map.identity {
+        MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
+        MmapIdentity::BuildId(_) => false,
     }
 }
 

@@ -67,6 +67,34 @@ pub enum SortKey {
     Abort,
     /// The cycles since the branch before.
     Cycles,
+    /// How many bytes the function has.
+    SymbolSize,
+    /// The function, and how far in it the address is.
+    SymbolOffset,
+    /// How many bytes of the module were mapped there.
+    DsoSize,
+    /// The module's whole path.
+    DsoPath,
+    /// The module's build ID.
+    BuildId,
+    /// The socket that the CPU is in.
+    Socket,
+    /// The cgroup, as a path.
+    Cgroup,
+    /// The cgroup namespace of the thread: device and inode.
+    CgroupId,
+    /// How a transaction went.
+    Transaction,
+    /// When, in steps of `--time-quantum`.
+    Time,
+    /// The page size behind the ip.
+    CodePageSize,
+    /// The page size behind the data address.
+    DataPageSize,
+    /// What the data address is in.
+    DataSymbol,
+    /// The cache line of the data address.
+    DataCacheLine,
 }
 
 /// What is counted, and so which keys there are.
@@ -100,12 +128,12 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 32] = [
+const ALL: [Known; 46] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
     known(SortKey::Dso, &["dso"], "Shared Object"),
-    known(SortKey::Symbol, &["symbol", "sym"], "Symbol"),
+    known(SortKey::Symbol, &["symbol", "sym", "symbol_iaddr"], "Symbol"),
     known(SortKey::Ip, &["ip", "addr"], "Address"),
     known(SortKey::Cpu, &["cpu"], "CPU"),
     known(SortKey::Event, &["event"], "Event"),
@@ -123,6 +151,20 @@ const ALL: [Known; 32] = [
     known(SortKey::Stage, &["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle"),
     known(SortKey::PhysAddr, &["phys_daddr"], "Data Physical Address"),
     known(SortKey::DataDso, &["dso_daddr"], "Data Object"),
+    known(SortKey::SymbolSize, &["symbol_size", "sym_size"], "Symbol size"),
+    known(SortKey::SymbolOffset, &["symoff"], "Symbol Offset"),
+    known(SortKey::DsoSize, &["dso_size"], "DSO size"),
+    known(SortKey::DsoPath, &["dso_path"], "Path"),
+    known(SortKey::BuildId, &["build_id"], "Build ID"),
+    known(SortKey::Socket, &["socket"], "Socket"),
+    known(SortKey::Cgroup, &["cgroup"], "Cgroup"),
+    known(SortKey::CgroupId, &["cgroup_id"], "cgroup id (dev/inode)"),
+    known(SortKey::Transaction, &["transaction"], "Transaction"),
+    known(SortKey::Time, &["time"], "Time"),
+    known(SortKey::CodePageSize, &["code_page_size"], "Code Page Size"),
+    known(SortKey::DataPageSize, &["data_page_size"], "Data Page Size"),
+    known(SortKey::DataSymbol, &["symbol_daddr"], "Data Symbol"),
+    known(SortKey::DataCacheLine, &["dcacheline"], "Data Cacheline"),
     of_branch(SortKey::FromDso, &["dso_from"], "Source Shared Object"),
     of_branch(SortKey::ToDso, &["dso_to"], "Target Shared Object"),
     of_branch(SortKey::FromSymbol, &["symbol_from", "sym_from"], "Source Symbol"),
@@ -166,6 +208,15 @@ impl SortKey {
     #[must_use]
     pub fn is_times_samples(self) -> bool {
         matches!(self, Self::Weight | Self::InsLat | Self::Stage)
+    }
+
+    /// Whether its text is of the function at the address, or at the end of a branch.
+    #[must_use]
+    pub fn is_of_symbol(self) -> bool {
+        matches!(
+            self,
+            Self::Symbol | Self::ToSymbol | Self::FromSymbol | Self::SymbolSize | Self::SymbolOffset | Self::DataSymbol
+        ) || self == Self::DataCacheLine
     }
 
     fn known(self) -> Option<&'static Known> {

@@ -5,14 +5,17 @@
 //! ```
 
 use anyhow::Context as _;
+use rayon::prelude::*;
+use recrep_format::abi::RecordType;
 use recrep_format::attrs::AttrEntry;
-use recrep_format::read::{File, Mode};
+use recrep_format::feature::SampleTime;
+use recrep_format::read::{File, Frames, Mode};
 
 use crate::clock::Clock;
 use crate::event_name::event_name;
 use crate::input::Input;
 use crate::sideband::SideBand;
-use crate::split::Split;
+use crate::split::{Piece, Split};
 use crate::streams::Streams;
 use crate::timeline::Timeline;
 use crate::warning::Warning;
@@ -56,6 +59,25 @@ fn name_of(entry: &AttrEntry) -> String {
 }
 
 impl Stage<'_> {
+    /// When the first and the last sample were taken: as the header says, else as the samples do.
+    #[must_use]
+    pub fn sampled_between(&self) -> (u64, u64) {
+        if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
+            && (first, last) != (0, 0)
+        {
+            return (first, last);
+        }
+        let attrs = &self.file.attrs;
+        let times = |piece: &Piece<'_>| {
+            let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
+            let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
+            samples.filter_map(|raw| attrs.time_of(&raw)).fold((u64::MAX, 0), |(a, b), t| (a.min(t), b.max(t)))
+        };
+        let all = self.split.pieces.par_iter().map(times);
+        let (first, last) = all.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+        (first.min(last), last)
+    }
+
     /// Whether the file is whole: its recorder finished it, and nothing was cut off since.
     #[must_use]
     pub fn is_complete(&self) -> bool {

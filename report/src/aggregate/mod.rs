@@ -11,8 +11,10 @@
 
 mod histogram;
 mod key;
+mod layout;
 mod reads;
 
 pub use histogram::{Count, Histogram, Row};
-pub use key::{End, Field, Key, Layout, Meta};
+pub use key::{CacheLine, End, Field, Key, Meta};
+pub use layout::Layout;
 pub use reads::{PieceReads, Reads};

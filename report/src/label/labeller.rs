@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 use super::side::{Side, Symbols, function, module_of};
 use super::texts::Texts;
 use crate::aggregate::{Count, Field, Key, Meta};
+use crate::gathered::Gathered;
+use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
 use crate::query::Query;
 use crate::resolve::{Loaded, Module, Resolver};
@@ -26,18 +28,20 @@ pub struct Labeller<'f> {
     pub modules: Vec<&'f Module>,
     /// The names of the events.
     pub events: &'f [String],
+    /// Sockets, cgroups and their namespaces.
+    pub groups: &'f Groups,
 }
 
 /// A row: its event, its columns, what it has gathered.
-pub type LabelledRow = (usize, Vec<LabelId>, Count);
+pub type LabelledRow = (usize, Vec<LabelId>, Gathered);
 
 impl Labeller<'_> {
     /// The symbols of all modules that were hit, where functions are asked for.
     #[must_use]
     pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
         let has = |keys: &[SortKey]| keys.iter().any(|key| self.query.has(*key));
-        let functions = has(&[SortKey::Symbol, SortKey::ToSymbol, SortKey::FromSymbol]);
-        let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.symbols.is_some() {
+        let functions = self.query.columns.iter().any(|column| column.key.is_of_symbol());
+        let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.by_symbol() {
             &|_| true
         } else if has(&[SortKey::FromDso, SortKey::ToDso]) {
             // Whether their names are cut depends on it: see `dso_widths`.
@@ -56,8 +60,12 @@ impl Labeller<'_> {
         let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
         for (side, end) in ends {
             let module = module_of(symbols, side.module().of(&key));
-            if let Some(symbol) = module.and_then(|m| m.table.find(side.address().of(&key))) {
+            if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
+                if side == Side::At && self.query.has(SortKey::SymbolOffset) {
+                    let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
+                    *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
+                }
                 *side.address().of_mut(&mut key) = u64::from(symbol.0);
             }
         }
@@ -74,9 +82,13 @@ impl Labeller<'_> {
         symbols: &Symbols,
         labels: &mut Labels,
     ) -> Vec<LabelledRow> {
-        let wanted = |row: &Key| match &self.query.filters.symbols {
-            None => true,
-            Some(names) => function(symbols, row, Side::At).is_some_and(|name| names.contains(name.as_ref())),
+        let filters = &self.query.filters;
+        let wanted = |row: &Key| {
+            !filters.by_symbol()
+                || function(symbols, row, Side::At).is_some_and(|name| {
+                    filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
+                        && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+                })
         };
         let rows: Vec<_> = rows.into_iter().filter(|(row, _)| wanted(row)).collect();
         let comm_widths = self.comm_widths(&rows, named);
@@ -87,6 +99,8 @@ impl Labeller<'_> {
             modules: &self.modules,
             events: self.events,
             symbols,
+            groups: self.groups,
+            nanosecs: self.query.nanosecs,
             threads: self.threads(&rows),
             comm_widths,
             from_widths,
@@ -95,7 +109,10 @@ impl Labeller<'_> {
         let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
         let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
         let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
-        rows.iter().enumerate().map(|(place, (row, count))| (event(row), columns_of(place), *count)).collect()
+        let gathered = |row: &Key, count: &Count| Gathered::of(*count, row, self.query.has_parts());
+        let labelled =
+            |(place, (row, count)): (usize, &(Key, Count))| (event(row), columns_of(place), gathered(row, count));
+        rows.iter().enumerate().map(labelled).collect()
     }
 
     /// How wide perf's column of comms is for each event: as wide as its heading and as the last names of the threads

@@ -1,5 +1,6 @@
 //! From counted keys to rows of text: each distinct address is resolved once, each text made once.
 
+mod amounts;
 mod labeller;
 mod side;
 mod texts;

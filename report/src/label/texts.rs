@@ -4,11 +4,13 @@ use rayon::prelude::*;
 use recrep_format::abi::{BranchFlags, DataSrc};
 use rustc_hash::FxHashMap;
 
-use super::side::{Side, Symbols, function};
+use super::amounts::{page_size, seconds, transaction};
+use super::side::{Side, Symbols, function, module_of};
 use super::words::{branch, cpu, cut, hex, level, padded_hex};
-use crate::aggregate::{Count, Field, Key, Meta};
+use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
+use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
-use crate::resolve::{Module, ModuleKind};
+use crate::resolve::{Module, ModuleKind, SymbolId};
 use crate::sort_key::SortKey;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 
@@ -18,6 +20,8 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) modules: &'t [&'f Module],
     pub(super) events: &'t [String],
     pub(super) symbols: &'t Symbols,
+    pub(super) groups: &'t Groups,
+    pub(super) nanosecs: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
     pub(super) comm_widths: Vec<usize>,
     pub(super) from_widths: Vec<usize>,
@@ -27,7 +31,7 @@ pub(super) struct Texts<'t, 'f> {
 impl Texts<'_, '_> {
     /// The texts of one column, row by row: what differs is found first, then made into text by all cores.
     pub(super) fn column(&self, column: SortKey, rows: &[(Key, Count)], labels: &mut Labels) -> Vec<LabelId> {
-        let mut slots = FxHashMap::<[u64; 3], usize>::default();
+        let mut slots = FxHashMap::<[u64; 4], usize>::default();
         let mut firsts = Vec::new();
         let mut slot_of = |row: &Key| {
             *slots.entry(identity(column, row)).or_insert_with(|| {
@@ -79,6 +83,35 @@ impl Texts<'_, '_> {
             SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => {
                 branch(column, BranchFlags(word(Field::Branch)))
             }
+            SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
+            SortKey::SymbolOffset => match function(self.symbols, row, Side::At) {
+                Some(name) => format!("[{}] {name}+{}", level(meta.at.level), hex(word(Field::Offset))),
+                None => self.symbol(row, Side::At),
+            },
+            SortKey::DsoSize if word(Field::Module) == 0 => "unknown".into(),
+            SortKey::DsoSize => word(Field::MapSize).to_string(),
+            SortKey::DsoPath => self
+                .module(row, Field::Module)
+                .map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path).into_owned()),
+            SortKey::BuildId => {
+                let id = self.module(row, Field::Module).and_then(|module| module.build_id);
+                id.map_or_else(String::new, |id| id.to_string())
+            }
+            SortKey::Socket => cpu(self.groups.socket(meta.cpu).unwrap_or(u32::MAX)),
+            SortKey::Cgroup => match word(Field::Cgroup) {
+                0 => "N/A".into(),
+                id => self.groups.cgroup(id).unwrap_or("unknown").into(),
+            },
+            SortKey::CgroupId => {
+                let (dev, inode) = self.groups.space(word(Field::CgroupSpace)).unwrap_or_default();
+                format!("{dev}/0x{inode:x}")
+            }
+            SortKey::Transaction => transaction(word(Field::Transaction)),
+            SortKey::Time => seconds(word(Field::Time), self.nanosecs),
+            SortKey::CodePageSize => page_size(word(Field::CodePage)),
+            SortKey::DataPageSize => page_size(word(Field::DataPage)),
+            SortKey::DataSymbol => self.data_symbol(row),
+            SortKey::DataCacheLine => self.cache_line(row),
         }
     }
 
@@ -91,6 +124,43 @@ impl Texts<'_, '_> {
         match function(self.symbols, row, side) {
             Some(name) => format!("[{level}] {name}"),
             None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
+        }
+    }
+
+    fn symbol_size(&self, row: &Key) -> Option<u64> {
+        let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
+        let is_symbol = Side::At.end(row).is_symbol;
+        let symbol = module_of(self.symbols, Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
+        Some(symbol.end - symbol.start)
+    }
+
+    fn data_symbol(&self, row: &Key) -> String {
+        let level = level(Side::At.end(row).level);
+        let loaded = module_of(self.symbols, Field::DataModule.of(row));
+        match loaded.and_then(|loaded| Some((loaded, loaded.lookup(Field::DataAddress.of(row))?))) {
+            Some((loaded, symbol)) => {
+                let offset = Field::DataAddress.of(row) - symbol.start;
+                format!("[{level}] {}+{}", loaded.shown(symbol.name), hex(offset))
+            }
+            None => format!("[{level}] {}", padded_hex(Field::DataAddr.of(row))),
+        }
+    }
+
+    /// A cache line under the name of what its first byte is in; `s` for data that processes share, `X` where nothing
+    /// is mapped.
+    fn cache_line(&self, row: &Key) -> String {
+        let line = CacheLine::unpack(Field::DataLine.of(row));
+        let level = match Side::At.end(row).level {
+            _ if !line.is_mapped => 'X',
+            bits if line.is_shared && level(bits) != 'k' => 's',
+            bits => level(bits),
+        };
+        let loaded = module_of(self.symbols, Field::DataModule.of(row));
+        match loaded.and_then(|loaded| Some((loaded, loaded.lookup(line.address)?))) {
+            Some((loaded, symbol)) => {
+                format!("[{level}] {}+{}", loaded.shown(symbol.name), hex(line.address - symbol.start))
+            }
+            None => format!("[{level}] {}", padded_hex(line.address)),
         }
     }
 
@@ -110,12 +180,12 @@ impl Texts<'_, '_> {
 }
 
 /// What of a row its text in this column depends on.
-fn identity(column: SortKey, row: &Key) -> [u64; 3] {
+fn identity(column: SortKey, row: &Key) -> [u64; 4] {
     let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
     let end =
         |side: Side| [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()];
-    match column {
+    let [first, second, third] = match column {
         SortKey::Comm => [word(Field::Comm), u64::from(meta.event), 0],
         SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
         SortKey::Dso => [word(Field::Module), 0, 0],
@@ -136,7 +206,26 @@ fn identity(column: SortKey, row: &Key) -> [u64; 3] {
         SortKey::LocalWeight | SortKey::Weight => [word(Field::Weight), 0, 0],
         SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => [word(Field::Latency), 0, 0],
         SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => [word(Field::Branch), 0, 0],
-    }
+        SortKey::SymbolSize | SortKey::SymbolOffset => end(Side::At),
+        SortKey::DsoSize => [word(Field::Module).min(1), word(Field::MapSize), 0],
+        SortKey::DsoPath | SortKey::BuildId => [word(Field::Module), 0, 0],
+        SortKey::Socket => [u64::from(meta.cpu), 0, 0],
+        SortKey::Cgroup => [word(Field::Cgroup), 0, 0],
+        SortKey::CgroupId => [word(Field::CgroupSpace), 0, 0],
+        SortKey::Transaction => [word(Field::Transaction), 0, 0],
+        SortKey::Time => [word(Field::Time), 0, 0],
+        SortKey::CodePageSize => [word(Field::CodePage), 0, 0],
+        SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
+        SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
+        SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
+    };
+    // The fourth word, of the two columns that depend on so many.
+    let fourth = match column {
+        SortKey::SymbolOffset => word(Field::Offset),
+        SortKey::DataSymbol => u64::from(meta.at.level),
+        _ => 0,
+    };
+    [first, second, third, fourth]
 }
 
 /// The width of a column in the table of an event.

@@ -4,9 +4,12 @@
 //! remembered per worker, since samples come in runs of one thread at few addresses. Only what lies behind the fields of
 //! variable size (branches, weights, data sources) makes a sample be walked, and no further than needed.
 
+mod extras;
 mod run;
+mod sieve;
 mod task;
 mod worker;
 
 pub use run::Scanned;
+pub use sieve::{Compiled, Sieve};
 pub use task::{Named, Scan, Strays};

@@ -4,9 +4,10 @@ use rustc_hash::FxHashSet;
 
 use recrep_format::attrs::AttrTable;
 
+use super::sieve::Sieve;
 use crate::aggregate::Layout;
 use crate::clock::Clock;
-use crate::query::Filters;
+use crate::groups::Groups;
 use crate::sort_key::Mode;
 use crate::timeline::Timeline;
 
@@ -24,9 +25,11 @@ pub struct Scan<'f> {
     /// What a key holds.
     pub layout: &'f Layout,
     /// Which samples make rows.
-    pub filters: &'f Filters,
-    /// Which modules pass the filter by module; all, where there is none.
-    pub modules: Option<Vec<bool>>,
+    pub sieve: &'f Sieve<'f>,
+    /// What CPUs and threads belong to; nothing where no key asks for it.
+    pub groups: &'f Groups,
+    /// The steps of [`crate::aggregate::Field::Time`], in nanoseconds.
+    pub quantum: u64,
     /// How many modules there are.
     pub module_count: usize,
 }

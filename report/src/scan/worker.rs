@@ -1,22 +1,19 @@
 //! One worker: samples to keys.
 
-use std::collections::HashSet;
-
-use recrep_format::abi::{BranchEntry, CpuMode, DataSrc, ReadFormat, RecordType, SampleType};
+use recrep_format::abi::{BranchEntry, CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::AttrIndex;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::task::{Named, Scan, Strays};
 use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, PieceReads, Reads, Row};
-use crate::query::Filters;
 use crate::sort_key::Mode;
 use crate::split::Piece;
-use crate::timeline::{ModuleId, Moment, Place, Span, Task, Timeline};
+use crate::timeline::{ModuleId, Moment, Place, Span, Task};
 
 /// What a worker has and gathers.
 pub(super) struct Worker<'s, const N: usize> {
-    scan: &'s Scan<'s>,
+    pub(super) scan: &'s Scan<'s>,
     /// What it has counted.
     pub(super) histogram: Histogram<N>,
     /// Counter readings that wait for those before them.
@@ -27,7 +24,8 @@ pub(super) struct Worker<'s, const N: usize> {
     pub(super) hits: Vec<bool>,
     /// Which threads were sampled under which names.
     pub(super) named: Named,
-    span: Option<Span>,
+    /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
+    span: Option<(Span, bool)>,
     events: Vec<Event>,
     /// The rows of the sample at hand.
     rows: Vec<Row<N>>,
@@ -35,21 +33,21 @@ pub(super) struct Worker<'s, const N: usize> {
 
 /// What is the same for all samples of an event.
 #[derive(Clone, Copy)]
-struct Event {
-    number: u16,
+pub(super) struct Event {
+    pub(super) number: u16,
     period: u64,
     reads: bool,
     has_time: bool,
     group: bool,
     /// Whether its weight has three parts.
-    split_weight: bool,
+    pub(super) split_weight: bool,
 }
 
 /// A sample's key and what else of it a branch's key is made of.
-struct Keyed {
-    key: Key,
-    task: Task,
-    at: Moment,
+pub(super) struct Keyed {
+    pub(super) key: Key,
+    pub(super) task: Task,
+    pub(super) at: Moment,
 }
 
 impl<'s, const N: usize> Worker<'s, N> {
@@ -97,9 +95,7 @@ impl<'s, const N: usize> Worker<'s, N> {
     #[inline]
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
         let Some(&event) = self.events.get(index.0) else { return };
-        if let Some(cpus) = &self.scan.filters.cpus
-            && !sample.cpu().is_some_and(|cpu| cpus.contains(&cpu))
-        {
+        if !self.scan.sieve.counts(index.0, sample) {
             return;
         }
         if event.reads || self.scan.layout.last.is_some() {
@@ -121,11 +117,15 @@ impl<'s, const N: usize> Worker<'s, N> {
             self.strays.malformed += 1;
             return;
         };
-        let keyed = self.key(event, sample);
+        let mut keyed = self.key(event, sample);
+        let weight = self.extras(event, keyed.as_mut(), sample, &fields);
         self.rows.clear();
-        match self.scan.mode {
-            Mode::Branches => self.branches(keyed.as_ref(), &fields),
-            Mode::Samples | Mode::Memory => self.access(event, keyed, sample, &fields),
+        if self.scan.mode == Mode::Branches {
+            self.branches(keyed.as_ref(), &fields);
+        } else {
+            let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
+            let key = keyed.map(|keyed| self.scan.layout.pack(&keyed.key));
+            self.rows.push(Row { key, period });
         }
         match &fields.read {
             Some(read) => {
@@ -183,27 +183,6 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
     }
 
-    /// The row of a sample with what is known of its memory access.
-    fn access(&mut self, event: Event, keyed: Option<Keyed>, sample: &Sample<'_, '_>, fields: &SampleFields<'_>) {
-        let layout = self.scan.layout;
-        let whole = fields.weight.unwrap_or(0);
-        let (weight, latency) = if event.split_weight { (whole & 0xffff_ffff, whole >> 32) } else { (whole, 0) };
-        let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
-        let key = keyed.map(|Keyed { mut key, task, at }| {
-            let addr = fields.addr.unwrap_or(0);
-            if layout.has(Field::DataModule) {
-                let place = self.scan.timeline.place(sample.cpu_mode(), &task, addr, at);
-                *Field::DataModule.of_mut(&mut key) = self.hit(&place);
-            }
-            *Field::DataSrc.of_mut(&mut key) = fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src;
-            *Field::Weight.of_mut(&mut key) = weight;
-            *Field::Latency.of_mut(&mut key) = latency & layout.latency;
-            *Field::PhysAddr.of_mut(&mut key) = fields.phys_addr.unwrap_or(0);
-            layout.pack(&key)
-        });
-        self.rows.push(Row { key, period });
-    }
-
     /// A row for each branch of a sample.
     fn branches(&mut self, keyed: Option<&Keyed>, fields: &SampleFields<'_>) {
         let Some(stack) = &fields.branch_stack else { return };
@@ -226,6 +205,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             meta.at = End { level: level(mode), is_symbol: false };
             *Field::Module.of_mut(&mut key) = self.hit(&place);
             *Field::Address.of_mut(&mut key) = place.address;
+            *Field::MapSize.of_mut(&mut key) = place.size;
         }
         if layout.has(Field::FromModule) {
             let (mode, place) = timeline.place_in_any_mode(&keyed.task, branch.from, keyed.at);
@@ -243,7 +223,7 @@ impl<'s, const N: usize> Worker<'s, N> {
     /// The sample's key; `None` where it makes no row.
     #[inline]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>) -> Option<Keyed> {
-        let (layout, filters) = (self.scan.layout, self.scan.filters);
+        let (layout, sieve) = (self.scan.layout, self.scan.sieve);
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.strays.guest += 1;
@@ -256,33 +236,40 @@ impl<'s, const N: usize> Worker<'s, N> {
         *Field::Meta.of_mut(&mut key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);
-        let task = self.task(sample, at);
-        if filtered(filters, self.scan.timeline, &task, sample.tid()) {
+        let (task, is_taken) = self.task(sample, at);
+        if !is_taken || !sieve.takes_cpu(sample.cpu()) {
             return None;
         }
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
             let place = self.scan.timeline.place(mode, &task, ip, at);
-            if let Some(wanted) = &self.scan.modules
-                && place.module.is_none_or(|ModuleId(m)| wanted.get(m as usize) != Some(&true))
-            {
+            if !sieve.takes_module(place.module) {
                 return None;
             }
             // Where branches are counted the module is theirs.
             if self.scan.mode != Mode::Branches {
                 *Field::Module.of_mut(&mut key) = self.hit(&place);
                 *Field::Address.of_mut(&mut key) = place.address;
+                *Field::MapSize.of_mut(&mut key) = place.size;
             }
         }
         *Field::Comm.of_mut(&mut key) = task.comm.pack();
         *Field::Thread.of_mut(&mut key) = task.thread.pack();
         *Field::Ip.of_mut(&mut key) = ip;
+        if layout.has(Field::Time) {
+            let time = sample.time().unwrap_or(0);
+            *Field::Time.of_mut(&mut key) = time - time % self.scan.quantum.max(1);
+        }
+        if layout.has(Field::CgroupSpace) {
+            let tid = sample.tid().map_or(-1, u32::cast_signed);
+            *Field::CgroupSpace.of_mut(&mut key) = self.scan.groups.space_number(tid, at);
+        }
         Some(Keyed { key, task, at })
     }
 
     /// Remembers that a module was hit; its number in a key.
     #[inline]
-    fn hit(&mut self, place: &Place) -> u64 {
+    pub(super) fn hit(&mut self, place: &Place) -> u64 {
         let Some(ModuleId(module)) = place.module else { return 0 };
         if let Some(hit) = self.hits.get_mut(module as usize) {
             *hit = true;
@@ -290,27 +277,20 @@ impl<'s, const N: usize> Worker<'s, N> {
         u64::from(module) + 1
     }
 
-    /// What the sample's thread was.
+    /// What the sample's thread was, and whether the filters take it.
     #[inline]
-    fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> Task {
+    fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> (Task, bool) {
         let pid = sample.pid().map_or(-1, u32::cast_signed);
         let tid = sample.tid().map_or(-1, u32::cast_signed);
         match &self.span {
-            Some(span) if span.covers(pid, tid, at) => span.task,
+            Some((span, is_taken)) if span.covers(pid, tid, at) => (span.task, *is_taken),
             _ => {
-                let task = self.span.insert(self.scan.timeline.span(pid, tid, at)).task;
+                let span = self.scan.timeline.span(pid, tid, at);
+                let (task, is_taken) = (span.task, self.scan.sieve.takes_task(&span.task, tid));
+                self.span = Some((span, is_taken));
                 self.named.insert((task.comm.pack(), task.thread.pack()));
-                task
+                (task, is_taken)
             }
         }
     }
-}
-
-/// Whether a filter by thread leaves the sample out.
-#[inline]
-fn filtered(filters: &Filters, timeline: &Timeline, task: &Task, tid: Option<u32>) -> bool {
-    let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
-    lacks(&filters.pids, task.pid)
-        || lacks(&filters.tids, tid.map_or(-1, u32::cast_signed))
-        || filters.comms.as_ref().is_some_and(|comms| !comms.contains(timeline.comm(task.comm).as_ref()))
 }

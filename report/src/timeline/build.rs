@@ -214,7 +214,14 @@ mod tests {
     }
 
     fn map(pid: i32, start: u64, module: u32) -> Change {
-        let mapping = Mapping { start, end: start + 0x100, pgoff: 0, module: Some(ModuleId(module)), identity: false };
+        let mapping = Mapping {
+            start,
+            end: start + 0x100,
+            pgoff: 0,
+            module: Some(ModuleId(module)),
+            identity: false,
+            is_shared: false,
+        };
         Change::Map { pid, tid: pid, mapping }
     }
 

@@ -26,6 +26,24 @@ pub struct Place {
     pub module: Option<ModuleId>,
     /// The address in the module's own terms; as it is where nothing was mapped.
     pub address: u64,
+    /// How many bytes were mapped there.
+    pub size: u64,
+    /// Whether it is data of a file, shared by processes.
+    pub is_shared: bool,
+}
+
+impl Place {
+    fn of(mapping: Option<&Mapping>, address: u64) -> Self {
+        match mapping {
+            Some(mapping) => Self {
+                module: mapping.module,
+                address: mapping.relative(address),
+                size: mapping.end - mapping.start,
+                is_shared: mapping.is_shared,
+            },
+            None => Self { module: None, address, size: 0, is_shared: false },
+        }
+    }
 }
 
 impl Timeline {
@@ -38,10 +56,7 @@ impl Timeline {
             CpuMode::User => task.space.and_then(|space| self.mapping(space, address, at)),
             _ => None,
         };
-        match mapping {
-            Some(mapping) => Place { module: mapping.module, address: mapping.relative(address) },
-            None => Place { module: None, address },
-        }
+        Place::of(mapping, address)
     }
 
     /// Where an address belongs that nothing says the CPU mode of, such as the end of a branch: with the process
@@ -53,10 +68,7 @@ impl Timeline {
             Some(mapping) => (CpuMode::User, Some(mapping)),
             None => (CpuMode::Kernel, self.kernel_mapping(address, at)),
         };
-        match mapping {
-            Some(mapping) => (mode, Place { module: mapping.module, address: mapping.relative(address) }),
-            None => (CpuMode::Hypervisor, Place { module: None, address }),
-        }
+        (if mapping.is_some() { mode } else { CpuMode::Hypervisor }, Place::of(mapping, address))
     }
 
     /// What was mapped at `address` of a process.
@@ -71,6 +83,11 @@ impl Timeline {
     #[inline]
     pub fn kernel_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
         find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at)
+    }
+
+    /// All names that records gave, in the order of their numbers.
+    pub fn comms(&self) -> impl Iterator<Item = &str> {
+        self.comms.iter().map(String::as_str)
     }
 
     /// The text of a comm.

@@ -38,6 +38,8 @@ pub struct Mapping {
     pub module: Option<ModuleId>,
     /// Whether addresses here are their own terms already (anonymous memory, the kernel image).
     pub identity: bool,
+    /// Whether it is data of a file, shared by processes.
+    pub is_shared: bool,
 }
 
 impl Mapping {
@@ -219,7 +221,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn mapping(start: u64, end: u64, module: u32) -> Mapping {
-        Mapping { start, end, pgoff: 0, module: Some(ModuleId(module)), identity: false }
+        Mapping { start, end, pgoff: 0, module: Some(ModuleId(module)), identity: false, is_shared: false }
     }
 
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
@@ -286,7 +288,7 @@ mod tests {
             fork in 0u64..60,
         ) {
             let make = |start, len, module: Option<u32>| Mapping {
-                start, end: start + len, pgoff: 0, module: module.map(ModuleId), identity: false,
+                start, end: start + len, pgoff: 0, module: module.map(ModuleId), identity: false, is_shared: false,
             };
             let parent: Vec<_> = (1u64..).zip(&raw)
                 .map(|(t, &(s, l, m))| (Moment::timed(t, 0), make(s, l, m))).collect();

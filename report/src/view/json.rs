@@ -1,11 +1,16 @@
 //! JSON, schema `recrep-report/1`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::group::{self, GroupRow, Member};
+use super::hierarchy::{self, Level};
+use crate::fields::Number;
+use crate::gathered::Value;
 use crate::profile::{EventTable, InputSummary, Profile, Row};
 use crate::query::{Column, Query};
 use crate::warning::Warning;
@@ -15,6 +20,8 @@ struct Report<'p> {
     schema: &'static str,
     inputs: &'p [InputSummary],
     events: Vec<Event<'p>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<Vec<GroupOut<'p>>>,
     warnings: &'p [Warning],
 }
 
@@ -27,6 +34,15 @@ struct Event<'p> {
     lost_samples: u64,
     sort: Vec<&'p str>,
     rows: Vec<RowOut<'p>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hierarchy: Option<Vec<Level<'p>>>,
+}
+
+/// A row of all events together.
+#[derive(Serialize)]
+struct GroupOut<'p> {
+    key: Key<'p>,
+    events: Vec<Member>,
 }
 
 #[derive(Serialize)]
@@ -35,6 +51,8 @@ struct RowOut<'p> {
     samples: u64,
     period: u64,
     percent: f64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fields: BTreeMap<&'static str, Value>,
 }
 
 /// The columns under the names that the user typed, in that order.
@@ -54,12 +72,19 @@ impl Serialize for Key<'_> {
 }
 
 /// Prints the whole profile on one line.
-pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    let events = profile.tables(query).into_iter().enumerate().map(|(index, table)| event(index, table, query));
+pub(super) fn print<'p>(profile: &'p Profile, query: &'p Query, out: &mut impl Write) -> io::Result<()> {
+    let tables = profile.tables(query);
+    let grouped = |row: GroupRow<'p>| {
+        let events = row.told(&tables);
+        GroupOut { key: Key { names: &query.columns, texts: row.columns }, events }
+    };
+    let group = query.group.then(|| group::rows(&tables, query).into_iter().map(grouped).collect());
+    let events = tables.into_iter().enumerate().map(|(index, table)| event(index, table, query));
     let report = Report {
         schema: "recrep-report/1",
         inputs: &profile.inputs,
         events: events.collect(),
+        group,
         warnings: &profile.warnings,
     };
     serde_json::to_writer(&mut *out, &report)?;
@@ -67,7 +92,11 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
 }
 
 fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p> {
+    let total = table.total.period;
+    let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
+    let hierarchy = query.hierarchy.then(|| hierarchy::levels(&table, query));
     let row = |row: Row<'p>| RowOut {
+        fields: parts.iter().map(|number| (number.name(), row.gathered.value(*number, total))).collect(),
         key: Key { names: &query.columns, texts: row.columns },
         samples: row.count.samples,
         period: row.count.period,
@@ -80,6 +109,11 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
         period: table.total.period,
         lost_samples: table.lost_samples,
         sort: query.columns.iter().map(|c| c.typed.as_str()).collect(),
-        rows: if query.stats { Vec::new() } else { table.rows.into_iter().map(row).collect() },
+        hierarchy,
+        rows: if query.stats || query.hierarchy || query.group {
+            Vec::new()
+        } else {
+            table.rows.into_iter().map(row).collect()
+        },
     }
 }

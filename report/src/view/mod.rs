@@ -1,6 +1,8 @@
 //! Forms of the answer. A view sees a [`Profile`] and knows nothing of files or samples.
 
 mod escape;
+mod group;
+mod hierarchy;
 mod json;
 mod mmaps;
 mod screen;

@@ -16,12 +16,14 @@ use std::io::{self, Write};
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::fields::Shown;
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
 
 use super::escape::escape;
 use super::screen::Screen;
+use super::{group, hierarchy};
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
@@ -33,7 +35,12 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         writeln!(out, "# Total Lost Events: {lost_events}")?;
     }
     writeln!(out, "#")?;
-    for table in profile.tables(query).iter().filter(|t| t.total.samples > 0) {
+    let mut tables = profile.tables(query);
+    tables.retain(|table| table.total.samples > 0);
+    if query.group && !tables.is_empty() {
+        return group::print(&tables, query, out);
+    }
+    for table in &tables {
         let samples = table.total.samples;
         writeln!(out, "# Samples: {samples} of event '{}'", escape(table.name))?;
         writeln!(out, "# Event count (approx.): {}", table.total.period)?;
@@ -43,6 +50,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         writeln!(out, "#")?;
         match &query.separator {
             Some(separator) => separated(table, query, separator, out)?,
+            None if query.hierarchy => hierarchy::print(table, query, out)?,
             None => aligned(table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
@@ -50,46 +58,50 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
     Ok(())
 }
 
-/// The headings of the columns that are numbers, and their widths.
-fn numbers(query: &Query) -> Vec<(&'static str, usize)> {
-    let mut columns = vec![("Overhead", 8)];
-    if query.show_samples {
-        columns.push(("Samples", 12));
-    }
-    columns
+/// A column of the table: its heading, how wide it is at least, and whether it is a number.
+struct Head {
+    heading: &'static str,
+    least: usize,
+    is_number: bool,
 }
 
-/// The text of a row's columns: numbers first.
-fn cells<'r>(row: &'r Row<'_>, query: &Query) -> Vec<Cow<'r, str>> {
-    let mut cells: Vec<Cow<'r, str>> = vec![format!("{:.2}%", row.percent).into()];
-    if query.show_samples {
-        cells.push(row.count.samples.to_string().into());
-    }
-    for (column, text) in query.columns.iter().zip(&row.columns) {
-        let text = escape(text);
-        // perf right-aligns the number before the colon.
-        let is_thread = matches!(column.key, SortKey::Pid | SortKey::Tid);
-        cells.push(match text.split_once(':') {
-            Some((tid, comm)) if is_thread => format!("{tid:>7}:{comm}").into(),
-            _ => text,
-        });
-    }
-    cells
+fn heads(query: &Query) -> Vec<Head> {
+    let head = |shown: &Shown| match shown {
+        Shown::Number(number) => Head { heading: number.heading(), least: number.width(), is_number: true },
+        Shown::Key(place) => {
+            let heading = query.columns.get(*place).map_or("", |column| column.key.heading());
+            Head { heading, least: heading.width(), is_number: false }
+        }
+    };
+    query.shown.iter().map(head).collect()
+}
+
+/// The text of a row's columns.
+fn cells<'r>(row: &'r Row<'_>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
+    let cell = |shown: &Shown| match shown {
+        Shown::Number(number) => row.gathered.value(*number, total).to_string().into(),
+        Shown::Key(place) => {
+            let text = row.columns.get(*place).map_or("".into(), |text| escape(text));
+            // perf right-aligns the number before the colon.
+            let is_thread = query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
+            match text.split_once(':') {
+                Some((tid, comm)) if is_thread => format!("{tid:>7}:{comm}").into(),
+                _ => text,
+            }
+        }
+    };
+    query.shown.iter().map(cell).collect()
 }
 
 fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let numbers = numbers(query);
-    let mut headings: Vec<&str> = numbers.iter().map(|(heading, _)| *heading).collect();
-    headings.extend(query.columns.iter().map(|c| c.key.heading()));
-    let mut least: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
-    for (width, (_, least)) in least.iter_mut().zip(&numbers) {
-        *width = (*width).max(*least);
-    }
-    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, query)).collect();
+    let heads = heads(query);
+    let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
+    let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
+    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, table.total.period, query)).collect();
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let widths = |row: &Vec<Cow<'_, str>>| row.iter().map(|cell| cell.width()).collect();
     let widths: Vec<usize> = rows.par_iter().map(widths).reduce(|| least.clone(), widest);
-    let table = Aligned { widths: &widths, numbers: numbers.len(), screen };
+    let table = Aligned { widths: &widths, heads: &heads, screen };
     let mut head = String::new();
     table.line("# ", &headings, &mut head);
     let last = widths.len().saturating_sub(1);
@@ -115,8 +127,8 @@ const PART: usize = 4096;
 
 struct Aligned<'t> {
     widths: &'t [usize],
-    /// How many columns are numbers, and so right-aligned.
-    numbers: usize,
+    /// Numbers are right-aligned.
+    heads: &'t [Head],
     screen: Screen,
 }
 
@@ -127,7 +139,8 @@ impl Aligned<'_> {
         for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
             let cell = cell.as_ref();
             let pad = width.saturating_sub(cell.width());
-            let (before, after) = if place < self.numbers { (pad, 0) } else { (0, pad) };
+            let is_number = self.heads.get(place).is_some_and(|head| head.is_number);
+            let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
             lines.extend(std::iter::repeat_n(' ', if place > 0 { 2 } else { 0 } + before));
             lines.push_str(cell);
             // What comes last may be ten thousand characters wide in one row; the others need not follow.
@@ -155,11 +168,11 @@ fn cut(line: &str, width: usize) -> &str {
 }
 
 fn separated(table: &EventTable<'_>, query: &Query, separator: &str, out: &mut impl Write) -> io::Result<()> {
-    let mut headings: Vec<String> = numbers(query).iter().map(|(heading, _)| (*heading).to_owned()).collect();
-    headings.extend(query.columns.iter().map(|c| c.key.heading().trim().to_owned()));
+    let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
     writeln!(out, "# {}", headings.join(separator))?;
     for row in &table.rows {
-        let cells: Vec<String> = cells(row, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
+        let cells: Vec<String> =
+            cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
         writeln!(out, "{}", cells.join(separator))?;
     }
     Ok(())

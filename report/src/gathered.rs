@@ -1,0 +1,117 @@
+//! What the rows of a table have gathered, and the numbers that are made of it.
+
+use recrep_format::abi::CpuMode;
+
+use crate::aggregate::{Count, Field, Key, Meta};
+use crate::fields::Number;
+
+/// What a row has gathered, with the parts of it that only some questions ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Samples and their periods.
+    pub count: Count,
+    /// The periods by level: kernel, user, the guests' kernels, the guests' users.
+    pub levels: [u64; 4],
+    /// The sums of the three parts of the samples' weights.
+    pub weights: [u64; 3],
+}
+
+impl Gathered {
+    /// What a key has gathered; the parts only where they are asked for, since then its words are in the key.
+    #[must_use]
+    pub fn of(count: Count, key: &Key, with_parts: bool) -> Self {
+        let mut all = Self { count, ..Self::default() };
+        if with_parts {
+            let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
+                CpuMode::Kernel => Some(0),
+                CpuMode::User => Some(1),
+                CpuMode::GuestKernel => Some(2),
+                CpuMode::GuestUser => Some(3),
+                _ => None,
+            };
+            if let Some(part) = level.and_then(|level: usize| all.levels.get_mut(level)) {
+                *part = count.period;
+            }
+            let latency = Field::Latency.of(key);
+            let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
+            all.weights = each.map(|weight| weight.wrapping_mul(count.samples));
+        }
+        all
+    }
+
+    /// Adds what another has gathered.
+    pub fn add(&mut self, other: &Self) {
+        self.count.add(other.count);
+        let parts = self.levels.iter_mut().zip(&other.levels).chain(self.weights.iter_mut().zip(&other.weights));
+        parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
+    }
+    /// A number of it: percents of `total`, the event's period; means and sums otherwise.
+    #[must_use]
+    pub fn value(&self, number: Number, total: u64) -> Value {
+        let [sys, us, guest_sys, guest_us] = self.levels;
+        let [weight1, weight2, weight3] = self.weights;
+        let percent = |part: u64| Value::Percent(share(part, total));
+        let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
+        match number {
+            Number::Overhead => percent(self.count.period),
+            Number::OverheadSys => percent(sys),
+            Number::OverheadUs => percent(us),
+            Number::OverheadGuestSys => percent(guest_sys),
+            Number::OverheadGuestUs => percent(guest_us),
+            Number::Samples => Value::Whole(self.count.samples),
+            Number::Period => Value::Whole(self.count.period),
+            Number::Weight1 => mean(weight1),
+            Number::Weight2 => mean(weight2),
+            Number::Weight3 => mean(weight3),
+        }
+    }
+}
+
+/// How many percent `part` is of `whole`.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// A number in a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A share.
+    Percent(f64),
+    /// Anything else.
+    Whole(u64),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Percent(percent) => write!(f, "{percent:.2}%"),
+            Self::Whole(number) => number.fmt(f),
+        }
+    }
+}
+
+impl serde::Serialize for Value {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Percent(percent) => serializer.serialize_f64((percent * 100.0).round() / 100.0),
+            Self::Whole(number) => serializer.serialize_u64(*number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_means_and_levels_are_shares() {
+        let count = Count { samples: 4, period: 50 };
+        let gathered = Gathered { count, levels: [10, 40, 0, 0], weights: [10, 8, 0] };
+        let text = |number: Number| gathered.value(number, 200).to_string();
+        assert_eq!(text(Number::OverheadSys), "5.00%");
+        assert_eq!(text(Number::OverheadUs), "20.00%");
+        assert_eq!([text(Number::Weight1), text(Number::Weight2), text(Number::Samples)], ["2", "2", "4"]);
+    }
+}

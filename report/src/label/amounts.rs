@@ -1,0 +1,67 @@
+//! Amounts as perf's columns read: page sizes, times, transactions.
+
+/// What a transaction word says (`PERF_TXN_*`), in the order in which perf tells it.
+const TRANSACTION: [(u64, &str); 8] = [
+    (1, "EL "),
+    (1 << 1, "TX "),
+    (1 << 2, "SYNC "),
+    (1 << 3, "ASYNC "),
+    (1 << 4, "RETRY "),
+    (1 << 5, "CON "),
+    (1 << 6, "CAP-WRITE "),
+    (1 << 7, "CAP-READ "),
+];
+
+/// Whether a transaction was left by the instruction that was sampled, or by another.
+const SYNC_OR_ASYNC: u64 = 1 << 2 | 1 << 3;
+
+/// How a transaction went; the abort's code, in the upper half, last.
+pub(super) fn transaction(word: u64) -> String {
+    let parts = TRANSACTION.iter().filter(|(bit, _)| word & bit != 0);
+    let mut text: String = parts.map(|(_, name)| *name).collect();
+    if word != 0 && word & SYNC_OR_ASYNC == 0 {
+        text += "NEITHER ";
+    }
+    if word >> 32 != 0 {
+        text += &format!(":{:x}", word >> 32);
+    }
+    text.trim_end().to_owned()
+}
+
+/// A page size with its unit, as whole as perf gives it.
+pub(super) fn page_size(bytes: u64) -> String {
+    if bytes == 0 {
+        return "N/A".into();
+    }
+    let (mut size, mut units) = (bytes, "BKMG".chars());
+    let mut unit = units.next();
+    while size / 1024 > 1 {
+        let Some(next) = units.next() else { break };
+        (size, unit) = (size / 1024, Some(next));
+    }
+    format!("{size}{}", unit.unwrap_or_default())
+}
+
+/// Seconds of the perf clock, to the microsecond or the nanosecond.
+pub(super) fn seconds(time: u64, nanosecs: bool) -> String {
+    let (whole, below) = (time / 1_000_000_000, time % 1_000_000_000);
+    if nanosecs { format!("{whole}.{below:09}") } else { format!("{whole}.{:06}", below / 1000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_as_in_perfs_columns() {
+        assert_eq!([0, 4096, 2 << 20, 1 << 30, 1024].map(page_size), ["N/A", "4K", "2M", "1024M", "1024B"]);
+        assert_eq!([false, true].map(|ns| seconds(12_345_678_901, ns)), ["12.345678", "12.345678901"]);
+    }
+
+    #[test]
+    fn a_transaction_tells_what_ended_it() {
+        assert_eq!(transaction(0), "");
+        assert_eq!(transaction(0b11), "EL TX NEITHER");
+        assert_eq!(transaction(0xff_0000_0026), "TX SYNC CON :ff");
+    }
+}

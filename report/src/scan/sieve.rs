@@ -1,0 +1,75 @@
+//! The filters, compiled once for a file: what is left to do for a sample is to look into small tables.
+
+use std::collections::HashSet;
+
+use recrep_format::record::Sample;
+
+use crate::query::Filters;
+use crate::timeline::{CommRef, ModuleId, Task, Timeline};
+use crate::times::Stretch;
+
+/// What the filters need to know of a file beside its timeline.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    /// Which events count; all, where there is no filter by event.
+    pub events: Option<Vec<bool>>,
+    /// Which modules pass; all, where there is no filter by module.
+    pub modules: Option<Vec<bool>>,
+    /// Which CPUs are in the socket that is asked for.
+    pub socket: Option<HashSet<u32>>,
+    /// Which stretches of time count; all, where there is no filter by time.
+    pub times: Option<Vec<Stretch>>,
+}
+
+/// Compiled filters.
+#[derive(Debug)]
+pub struct Sieve<'f> {
+    filters: &'f Filters,
+    compiled: Compiled,
+    /// Which names of threads pass.
+    comms: Option<Vec<bool>>,
+}
+
+impl<'f> Sieve<'f> {
+    /// The filters for the file of this timeline.
+    #[must_use]
+    pub fn new(filters: &'f Filters, compiled: Compiled, timeline: &Timeline) -> Self {
+        let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
+        Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }
+    }
+
+    /// Whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
+    #[inline]
+    pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
+        let Compiled { events, times, .. } = &self.compiled;
+        events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
+            && self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
+            && times.as_ref().is_none_or(|times| {
+                sample.time().is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
+            })
+    }
+
+    /// Whether the samples of a thread make rows, as far as its process, its number and its name say.
+    pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
+        let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
+        let named = |comm: CommRef| match (&self.comms, &self.filters.comms, comm) {
+            (Some(passes), _, CommRef::Named(id)) => passes.get(id as usize) == Some(&true),
+            (_, Some(wanted), CommRef::Unnamed(tid)) => wanted.contains(&format!(":{tid}")),
+            _ => true,
+        };
+        !lacks(&self.filters.pids, task.pid) && !lacks(&self.filters.tids, tid) && named(task.comm)
+    }
+
+    /// Whether the samples of a CPU make rows.
+    #[inline]
+    pub(super) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
+        self.compiled.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
+    }
+
+    /// Whether the samples in a module make rows.
+    #[inline]
+    pub(super) fn takes_module(&self, module: Option<ModuleId>) -> bool {
+        let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
+        self.compiled.modules.as_ref().is_none_or(passes)
+    }
+}

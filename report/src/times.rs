@@ -1,0 +1,145 @@
+//! `--time`: stretches of time, as `perf report` spells them.
+//!
+//! ```text
+//!   12.5,13          from second 12.5 of the perf clock to second 13; either end may be left out
+//!   12,13 15,16      several, apart by spaces
+//!   50%              the first half of the time between the first and the last sample
+//!   10%/2,10%/4      the second and the fourth tenth
+//!   0%-10%,30%-40%   from here to there
+//! ```
+
+/// A stretch of time in nanoseconds of the perf clock, both ends in it.
+pub type Stretch = (u64, u64);
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Times {
+    /// Stretches of the perf clock.
+    Absolute(Vec<Stretch>),
+    /// Parts of the time between the first and the last sample, from 0 to 1.
+    Shares(Vec<(f64, f64)>),
+}
+
+impl Times {
+    /// Reads the text of `--time`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |part: &str| {
+            format!("--time takes START,END in seconds, or shares such as 10%/2 or 0%-10%,30%-40%, not `{part}`")
+        };
+        if text.contains('%') {
+            let shares = text.split(',').map(|part| share(part).ok_or_else(|| wrong(part)));
+            return shares.collect::<Result<_, _>>().map(Self::Shares);
+        }
+        let stretches = text.split_whitespace().map(|part| stretch(part).ok_or_else(|| wrong(part)));
+        match stretches.collect::<Result<Vec<_>, _>>()? {
+            none if none.is_empty() => Err(wrong(text)),
+            all => Ok(Self::Absolute(all)),
+        }
+    }
+
+    /// The stretches, where the first sample was taken at `first` and the last at `last`.
+    #[must_use]
+    pub fn stretches(&self, first: u64, last: u64) -> Vec<Stretch> {
+        match self {
+            Self::Absolute(stretches) => stretches.clone(),
+            Self::Shares(shares) => {
+                let total = last.saturating_sub(first);
+                let place = |share: f64| first.saturating_add(part_of(total, share));
+                // A slice ends before the next one begins.
+                let stretch = |&(from, to): &(f64, f64)| match (place(from), place(to)) {
+                    (from, to) if to > from && to != last => (from, to - 1),
+                    whole => whole,
+                };
+                shares.iter().map(stretch).collect()
+            }
+        }
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a recording's length, rounded as perf rounds it"
+)]
+fn part_of(total: u64, share: f64) -> u64 {
+    (total as f64 * share).round() as u64
+}
+
+fn stretch(part: &str) -> Option<Stretch> {
+    let (from, to) = part.split_once(',').unwrap_or((part, ""));
+    let from = if from.is_empty() { 0 } else { nanoseconds(from)? };
+    let to = if to.is_empty() { u64::MAX } else { nanoseconds(to)? };
+    (from <= to).then_some((from, to))
+}
+
+/// Seconds with up to nine decimals.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || decimals.len() > 9 || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let below: u64 = format!("{decimals:0<9}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(below)
+}
+
+fn share(part: &str) -> Option<(f64, f64)> {
+    let percent = |text: &str| text.trim().strip_suffix('%')?.parse::<f64>().ok().map(|percent| percent / 100.0);
+    let share = if let Some((width, nth)) = part.split_once('/') {
+        let (width, nth) = (percent(width).filter(|width| *width > 0.0)?, nth.trim().parse::<u16>().ok()?);
+        (width * (f64::from(nth) - 1.0), width * f64::from(nth))
+    } else if let Some((from, to)) = part.split_once('-') {
+        (percent(from)?, percent(to)?)
+    } else {
+        (0.0, percent(part)?)
+    };
+    let in_range = |share: f64| (0.0..=1.0).contains(&share);
+    (in_range(share.0) && in_range(share.1) && share.0 <= share.1).then_some(share)
+}
+
+/// Reads the text of `--time-quantum`, such as `100ms`, as nanoseconds.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn quantum(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
+    let unit = match unit.trim() {
+        "" | "ns" => Some(1),
+        "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        _ => None,
+    };
+    let length = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+    let wrong = || format!("--time-quantum takes a length of time above 0 with s, ms, us or ns, not `{text}`");
+    length.filter(|length| *length > 0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_read_as_perf_reads_them() {
+        let at = |text: &str| Times::parse(text).unwrap().stretches(1_000, 2_000);
+        assert_eq!(at("1.5,2"), [(1_500_000_000, 2_000_000_000)]);
+        assert_eq!(at(",2 3,"), [(0, 2_000_000_000), (3_000_000_000, u64::MAX)]);
+        assert_eq!(at("10%/2,10%/10"), [(1_100, 1_199), (1_900, 2_000)]);
+        assert_eq!(at("0%-10%,50%-100%"), [(1_000, 1_099), (1_500, 2_000)]);
+        assert_eq!(at("50%"), [(1_000, 1_499)]);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        for text in ["", "x", "2,1", "1.0123456789,2", "101%", "20%-10%", "0%/1", "10%/0", "10%/11", "-5%"] {
+            assert!(Times::parse(text).is_err(), "{text}");
+        }
+        assert_eq!([quantum("100ms"), quantum("2 s"), quantum("7")], [Ok(100_000_000), Ok(2_000_000_000), Ok(7)]);
+        assert!(["0", "1h", "ms", ""].iter().all(|text| quantum(text).is_err()));
+    }
+}

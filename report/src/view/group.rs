@@ -1,0 +1,90 @@
+//! `--group`: one table for all events, with a column of each; rows by the first event, then by the next ones.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::gathered::{Gathered, Value};
+use crate::profile::EventTable;
+use crate::query::Query;
+
+use super::escape::escape;
+
+/// A row: its texts, and what each event has gathered in it.
+pub(super) struct GroupRow<'p> {
+    pub(super) columns: Vec<Cow<'p, str>>,
+    pub(super) members: Vec<Gathered>,
+}
+
+/// What one event has in a row.
+#[derive(Debug, Serialize)]
+pub(super) struct Member {
+    samples: u64,
+    period: u64,
+    percent: Value,
+}
+
+impl GroupRow<'_> {
+    /// What each event has, with its share of that event.
+    pub(super) fn told(&self, tables: &[EventTable<'_>]) -> Vec<Member> {
+        let told = |(gathered, table): (&Gathered, &EventTable<'_>)| Member {
+            samples: gathered.count.samples,
+            period: gathered.count.period,
+            percent: gathered.value(crate::fields::Number::Overhead, table.total.period),
+        };
+        self.members.iter().zip(tables).map(told).collect()
+    }
+}
+
+/// The rows of all tables together.
+pub(super) fn rows<'p>(tables: &[EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
+    let mut places = FxHashMap::<&[Cow<'p, str>], usize>::default();
+    let mut rows: Vec<GroupRow<'p>> = Vec::new();
+    for (event, table) in tables.iter().enumerate() {
+        for row in &table.rows {
+            let place = *places.entry(&row.columns).or_insert_with(|| {
+                let members = vec![Gathered::default(); tables.len()];
+                rows.push(GroupRow { columns: row.columns.clone(), members });
+                rows.len() - 1
+            });
+            if let Some(member) = rows.get_mut(place).and_then(|row| row.members.get_mut(event)) {
+                member.add(&row.gathered);
+            }
+        }
+    }
+    let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.count.period).collect::<Vec<_>>();
+    rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.columns.cmp(&b.columns)));
+    rows.truncate(query.limit.unwrap_or(usize::MAX));
+    rows
+}
+
+/// Prints the table of all events that have samples.
+pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Write) -> io::Result<()> {
+    let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
+    let samples: u64 = tables.iter().map(|table| table.total.samples).sum();
+    let period = tables.iter().fold(0u64, |sum, table| sum.wrapping_add(table.total.period));
+    writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
+    writeln!(out, "# Event count (approx.): {period}\n#")?;
+    let numbers: Vec<_> = query.numbers().collect();
+    let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
+    // The number of each event under one heading as wide as all of them.
+    let wide = |width: usize| (width + 1) * tables.len() - 1;
+    let heads: Vec<String> =
+        numbers.iter().map(|number| format!("{:>1$}", number.heading(), wide(number.width()))).collect();
+    writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
+    for row in rows(tables, query) {
+        let cell = |number: &crate::fields::Number| {
+            let each = row.members.iter().zip(tables);
+            let texts = each.map(|(member, table)| {
+                format!("{:>1$}", member.value(*number, table.total.period).to_string(), number.width())
+            });
+            texts.collect::<Vec<_>>().join(" ")
+        };
+        let cells: Vec<String> = numbers.iter().map(cell).collect();
+        let texts: Vec<_> = row.columns.iter().map(|text| escape(text)).collect();
+        writeln!(out, "  {}  {}", cells.join("  "), texts.join("  "))?;
+    }
+    writeln!(out, "\n")
+}
