@@ -16,7 +16,7 @@ use crate::times::{self, Times};
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
-#[command(override_usage = "rep [report] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
+#[command(override_usage = "rep [report|mem|c2c|branches|timeline] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
 #[command(args_override_self = true, after_help = keys_help())]
 struct Args {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]

@@ -20,7 +20,10 @@
 
 pub mod aggregate;
 pub mod args;
+pub mod branches;
+pub mod c2c;
 pub mod clock;
+pub mod derived;
 pub mod dump;
 pub mod event_name;
 pub mod fields;
@@ -29,6 +32,7 @@ pub mod groups;
 pub mod info;
 pub mod input;
 pub mod label;
+pub mod latency;
 pub mod profile;
 pub mod query;
 pub mod report;
@@ -36,6 +40,7 @@ pub mod resolve;
 pub mod scan;
 pub mod script;
 pub mod sideband;
+pub mod slices;
 pub mod sort_key;
 pub mod source_args;
 pub mod split;

@@ -5,12 +5,16 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
 use recrep_report::args;
+use recrep_report::branches;
+use recrep_report::c2c;
 use recrep_report::dump;
 use recrep_report::info;
+use recrep_report::latency;
 use recrep_report::profile::Profile;
 use recrep_report::query::Query;
 use recrep_report::report;
 use recrep_report::script;
+use recrep_report::slices;
 use recrep_report::tasks;
 use recrep_report::view::{self, Screen, escape};
 use recrep_report::warning::Warning;
@@ -30,6 +34,10 @@ fn main() -> ExitCode {
             return listing(info::parse_evlist(named("rep evlist", words)), info::run_evlist);
         }
         Some("dump") => return listing(dump::parse(named("rep dump", words)), dump::run),
+        Some("mem") => return listing(latency::parse(named("rep mem", words)), latency::run),
+        Some("c2c") => return listing(c2c::parse(named("rep c2c", words)), c2c::run),
+        Some("branches") => return listing(branches::parse(named("rep branches", words)), branches::run),
+        Some("timeline") => return listing(slices::parse(named("rep timeline", words)), slices::run),
         _ => drop(program),
     }
     let query = match args::parse(std::env::args_os()) {

@@ -34,7 +34,7 @@ impl Column {
     /// It has no meaning, or none in this mode.
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
         let key = SortKey::named(name).ok_or_else(|| KeyError::Unknown(name.into()))?;
-        if key.is_of_branch() && mode != Mode::Branches {
+        if key.is_of_branch() && !mode.is_of_branches() {
             return Err(KeyError::OfBranch(name.into()));
         }
         Ok(Self { typed: name.into(), key })

@@ -72,7 +72,7 @@ fn add(profile: &mut Profile, query: &Query, input: &Input, resolver: &Resolver)
 fn recorded(name: &str, mode: Mode, stage: &Stage<'_>) -> anyhow::Result<()> {
     let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
-        Mode::Branches if !samples_have(stage, SampleType::BRANCH_STACK) => {
+        Mode::Branches | Mode::FallThroughs if !samples_have(stage, SampleType::BRANCH_STACK) => {
             anyhow::bail!("{name}: no branch stacks were recorded; record with -b, or leave -b out")
         }
         Mode::Memory if !samples_have(stage, access) => {

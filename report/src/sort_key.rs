@@ -95,6 +95,16 @@ pub enum SortKey {
     DataSymbol,
     /// The cache line of the data address.
     DataCacheLine,
+    /// Where in its cache line the data address is.
+    LineOffset,
+    /// Load, store, and so on.
+    Op,
+    /// Where a branch came from: the module's path and the offset in it.
+    FromPlace,
+    /// Where a branch went, in the same way.
+    ToPlace,
+    /// Whether what was run began with a branch from another module.
+    External,
 }
 
 /// What is counted, and so which keys there are.
@@ -107,6 +117,16 @@ pub enum Mode {
     Memory,
     /// The branches of their branch stacks, each with a period of 1 (`-b`).
     Branches,
+    /// What was run from the target of one branch to the next branch, each with a period of 1.
+    FallThroughs,
+}
+
+impl Mode {
+    /// Whether the rows are of branch stacks.
+    #[must_use]
+    pub const fn is_of_branches(self) -> bool {
+        matches!(self, Self::Branches | Self::FallThroughs)
+    }
 }
 
 /// A sort key's names.
@@ -128,7 +148,7 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 46] = [
+const ALL: [Known; 51] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
@@ -165,6 +185,11 @@ const ALL: [Known; 46] = [
     known(SortKey::DataPageSize, &["data_page_size"], "Data Page Size"),
     known(SortKey::DataSymbol, &["symbol_daddr"], "Data Symbol"),
     known(SortKey::DataCacheLine, &["dcacheline"], "Data Cacheline"),
+    known(SortKey::LineOffset, &["line_offset"], "Offset"),
+    known(SortKey::Op, &["op"], "Operation"),
+    of_branch(SortKey::FromPlace, &["place_from"], "Source Place"),
+    of_branch(SortKey::External, &["external"], "From another module"),
+    of_branch(SortKey::ToPlace, &["place_to"], "Target Place"),
     of_branch(SortKey::FromDso, &["dso_from"], "Source Shared Object"),
     of_branch(SortKey::ToDso, &["dso_to"], "Target Shared Object"),
     of_branch(SortKey::FromSymbol, &["symbol_from", "sym_from"], "Source Symbol"),
@@ -233,7 +258,7 @@ impl Mode {
             Self::Memory => {
                 "local_weight,mem,symbol,dso,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc"
             }
-            Self::Branches => "comm,dso_from,symbol_from,symbol_to,cycles",
+            Self::Branches | Self::FallThroughs => "comm,dso_from,symbol_from,symbol_to,cycles",
         }
     }
 }

@@ -84,7 +84,10 @@ fn stretches_of_time_are_perfs() {
     let path = written(dir.path(), Endian::Little);
     for time in ["1.1,1.2", ",1.3", "1.3,", "1.0,1.1 1.4,1.5"] {
         let ours = report_of(&path, &["--time", time], "comm,symbol").tables();
-        assert_same(time, &ours, &perf::tables_of(&path, &["--time", time], "comm,symbol"));
+        let mut perfs = perf::tables_of(&path, &["--time", time], "comm,symbol");
+        // perf names the stretches behind the event.
+        perfs.iter_mut().for_each(|table| table.event.truncate("loads:u".len()));
+        assert_same(time, &ours, &perfs);
     }
     let samples = |time: &str| report_of(&path, &["--time", time], "comm").events[0].samples;
     // 90 samples at equal distances; a slice ends before the next one begins.

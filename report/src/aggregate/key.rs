@@ -57,6 +57,10 @@ pub enum Field {
     DataAddress,
     /// The cache line of the data address ([`CacheLine`]).
     DataLine,
+    /// Where in its cache line the data address is.
+    LineOffset,
+    /// Whether a branch, or the one that led to what was run, was from one module to another.
+    External,
 }
 
 /// A key with room for every word; those not in use are 0.
@@ -67,7 +71,7 @@ impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -95,6 +99,8 @@ impl Field {
         Self::DataAddr,
         Self::DataAddress,
         Self::DataLine,
+        Self::LineOffset,
+        Self::External,
     ];
 
     /// This word of a key.

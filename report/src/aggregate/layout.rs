@@ -39,15 +39,22 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::Symbol | SortKey::SymbolSize | SortKey::ToSymbol => &[Field::Module, Field::Address],
         SortKey::Ip => &[Field::Ip],
         SortKey::Cpu | SortKey::Socket | SortKey::Event => &[],
-        SortKey::DataSrc | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
-            &[Field::DataSrc]
-        }
+        SortKey::DataSrc
+        | SortKey::Op
+        | SortKey::Mem
+        | SortKey::Snoop
+        | SortKey::Tlb
+        | SortKey::Locked
+        | SortKey::Blocked => &[Field::DataSrc],
         SortKey::LocalWeight | SortKey::Weight => &[Field::Weight],
         SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => &[Field::Latency],
         SortKey::PhysAddr => &[Field::PhysAddr],
         SortKey::DataDso => &[Field::DataModule],
         SortKey::FromDso => &[Field::FromModule],
-        SortKey::FromSymbol => &[Field::FromModule, Field::FromAddress],
+        SortKey::ToPlace => &[Field::Module, Field::Address],
+        SortKey::External => &[Field::External],
+        SortKey::LineOffset => &[Field::LineOffset],
+        SortKey::FromSymbol | SortKey::FromPlace => &[Field::FromModule, Field::FromAddress],
         SortKey::FromAddr => &[Field::From],
         SortKey::ToAddr => &[Field::To],
         SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => &[Field::Branch],
@@ -108,8 +115,8 @@ impl Layout {
             (has(&[Field::DataSrc]), SampleType::DATA_SRC),
             // WEIGHT or WEIGHT_STRUCT, whichever the event has.
             (mode == Mode::Memory || has(&[Field::Weight, Field::Latency]), SampleType::WEIGHT_STRUCT),
-            (mode == Mode::Branches, SampleType::BRANCH_STACK),
-            (has(&[Field::DataModule, Field::DataAddr]), SampleType::ADDR),
+            (mode.is_of_branches(), SampleType::BRANCH_STACK),
+            (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
         ];
         asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))
     }
@@ -157,6 +164,7 @@ impl Layout {
 fn data_src_bits(key: SortKey) -> u64 {
     match key {
         SortKey::DataSrc => u64::MAX,
+        SortKey::Op => 0x1f,
         SortKey::Mem => DataSrc::MEM,
         SortKey::Snoop => DataSrc::SNOOP,
         SortKey::Tlb => DataSrc::TLB,

@@ -112,6 +112,11 @@ impl Texts<'_, '_> {
             SortKey::DataPageSize => page_size(word(Field::DataPage)),
             SortKey::DataSymbol => self.data_symbol(row),
             SortKey::DataCacheLine => self.cache_line(row),
+            SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
+            SortKey::LineOffset => hex(word(Field::LineOffset)),
+            SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
+            SortKey::FromPlace => self.place(row, Side::From),
+            SortKey::ToPlace => self.place(row, Side::At),
         }
     }
 
@@ -125,6 +130,12 @@ impl Texts<'_, '_> {
             Some(name) => format!("[{level}] {name}"),
             None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
         }
+    }
+
+    /// A place in a module: its path and the offset.
+    fn place(&self, row: &Key, side: Side) -> String {
+        let path = self.module(row, side.module()).map(|module| String::from_utf8_lossy(&module.path));
+        format!("{}+0x{:x}", path.as_deref().unwrap_or("[unknown]"), side.address().of(row))
     }
 
     fn symbol_size(&self, row: &Key) -> Option<u64> {
@@ -193,16 +204,23 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::FromDso => [word(Field::FromModule), u64::from(meta.event), 0],
         SortKey::DataDso => [word(Field::DataModule), 0, 0],
         SortKey::Symbol | SortKey::ToSymbol => end(Side::At),
-        SortKey::FromSymbol => end(Side::From),
+        SortKey::FromSymbol | SortKey::FromPlace => end(Side::From),
+        SortKey::ToPlace => end(Side::At),
+        SortKey::External => [word(Field::External), 0, 0],
+        SortKey::LineOffset => [word(Field::LineOffset), 0, 0],
         SortKey::Ip => [word(Field::Ip), 0, 0],
         SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
         SortKey::FromAddr => [word(Field::From), 0, 0],
         SortKey::ToAddr => [word(Field::To), 0, 0],
         SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
         SortKey::Event => [u64::from(meta.event), 0, 0],
-        SortKey::DataSrc | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
-            [word(Field::DataSrc), 0, 0]
-        }
+        SortKey::DataSrc
+        | SortKey::Op
+        | SortKey::Mem
+        | SortKey::Snoop
+        | SortKey::Tlb
+        | SortKey::Locked
+        | SortKey::Blocked => [word(Field::DataSrc), 0, 0],
         SortKey::LocalWeight | SortKey::Weight => [word(Field::Weight), 0, 0],
         SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => [word(Field::Latency), 0, 0],
         SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => [word(Field::Branch), 0, 0],

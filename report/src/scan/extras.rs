@@ -30,6 +30,7 @@ impl<const N: usize> Worker<'_, N> {
             *Field::DataLine.of_mut(key) = CacheLine { address: place.address, is_shared, is_mapped }.pack();
         }
         for (field, value) in [
+            (Field::LineOffset, fields.addr.unwrap_or(0) % CacheLine::LEN),
             (Field::DataSrc, fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src),
             (Field::Weight, weight),
             (Field::Latency, latency & layout.latency),

@@ -120,7 +120,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         let mut keyed = self.key(event, sample);
         let weight = self.extras(event, keyed.as_mut(), sample, &fields);
         self.rows.clear();
-        if self.scan.mode == Mode::Branches {
+        if self.scan.mode.is_of_branches() {
             self.branches(keyed.as_ref(), &fields);
         } else {
             let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
@@ -186,9 +186,21 @@ impl<'s, const N: usize> Worker<'s, N> {
     /// A row for each branch of a sample.
     fn branches(&mut self, keyed: Option<&Keyed>, fields: &SampleFields<'_>) {
         let Some(stack) = &fields.branch_stack else { return };
+        let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {
+            // The newest stands first: what was run after a branch ends where the one before it in the stack begins.
+            let counted = match (self.scan.mode, newer.replace(branch)) {
+                (Mode::FallThroughs, None) => continue,
+                (Mode::FallThroughs, Some(next)) => BranchEntry { from: branch.to, to: next.from, ..branch },
+                _ => branch,
+            };
             let key = keyed.map(|keyed| {
-                let key = self.branch(keyed, &branch);
+                let mut key = self.branch(keyed, &counted);
+                if self.scan.layout.has(Field::External) {
+                    let module =
+                        |address| self.scan.timeline.place_in_any_mode(&keyed.task, address, keyed.at).1.module;
+                    *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
+                }
                 self.scan.layout.pack(&key)
             });
             self.rows.push(Row { key, period: Some(1) });
@@ -247,7 +259,7 @@ impl<'s, const N: usize> Worker<'s, N> {
                 return None;
             }
             // Where branches are counted the module is theirs.
-            if self.scan.mode != Mode::Branches {
+            if !self.scan.mode.is_of_branches() {
                 *Field::Module.of_mut(&mut key) = self.hit(&place);
                 *Field::Address.of_mut(&mut key) = place.address;
                 *Field::MapSize.of_mut(&mut key) = place.size;

@@ -1,0 +1,134 @@
+//! Edges and fall-throughs, from the rows of two histograms.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::derived;
+use crate::profile::{EventTable, Row};
+use crate::query::Column;
+use crate::sort_key::SortKey;
+
+/// One end of a branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub(super) struct End {
+    address: String,
+    dso: String,
+    symbol: String,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, dso, symbol } = self;
+        write!(f, "{address} {symbol} ({dso})")
+    }
+}
+
+/// A branch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Edge {
+    pub(super) from: End,
+    pub(super) to: End,
+    pub(super) count: u64,
+    mispredicted: u64,
+    predicted: u64,
+    /// Of those of which it is known.
+    pub(super) mispredict_percent: Option<f64>,
+    /// Since the branch before, where they are known.
+    pub(super) mean_cycles: Option<f64>,
+    #[serde(skip)]
+    cycles: (u64, u64),
+}
+
+impl Edge {
+    /// Whether it leads back to a lower address of the same function, or of the same module where no function is known.
+    pub(super) fn is_loop(&self) -> bool {
+        let number = |end: &End| u64::from_str_radix(end.address.trim_start_matches("0x"), 16).unwrap_or(0);
+        let is_known = |end: &End| !end.symbol.contains("] 0x");
+        let (from, to) = (&self.from, &self.to);
+        let together = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
+        together && number(to) <= number(from)
+    }
+}
+
+/// What was run without a branch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Range {
+    pub(super) start: End,
+    /// The branch that ends it.
+    pub(super) end: End,
+    pub(super) count: u64,
+}
+
+/// The columns of both histograms.
+pub(super) fn columns() -> Vec<Column> {
+    derived::columns(&[
+        ("addr_from", SortKey::FromAddr),
+        ("dso_from", SortKey::FromDso),
+        ("symbol_from", SortKey::FromSymbol),
+        ("addr_to", SortKey::ToAddr),
+        ("dso_to", SortKey::ToDso),
+        ("symbol_to", SortKey::ToSymbol),
+        ("mispredict", SortKey::Mispredict),
+        ("cycles", SortKey::Cycles),
+    ])
+}
+
+/// The ends of a row, whether it was mispredicted, and its cycles.
+fn told(row: &Row<'_>) -> Option<(End, End, String, Option<u64>)> {
+    let [from, from_dso, from_symbol, to, to_dso, to_symbol, mispredict, cycles] = &row.columns[..] else {
+        return None;
+    };
+    let end =
+        |[address, dso, symbol]: [&str; 3]| End { address: address.into(), dso: dso.into(), symbol: symbol.into() };
+    Some((
+        end([from, from_dso, from_symbol]),
+        end([to, to_dso, to_symbol]),
+        mispredict.to_string(),
+        cycles.parse().ok(),
+    ))
+}
+
+/// All edges, those with the highest counts first.
+pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
+    let mut edges = IndexMap::<(End, End), Edge>::new();
+    for row in tables.iter().flat_map(|table| &table.rows) {
+        let Some((from, to, mispredict, cycles)) = told(row) else { continue };
+        let edge = edges.entry((from, to)).or_default();
+        let count = row.count.samples;
+        edge.count += count;
+        match mispredict.as_str() {
+            "Y" => edge.mispredicted += count,
+            "N" => edge.predicted += count,
+            _ => {}
+        }
+        if let Some(cycles) = cycles {
+            edge.cycles = (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
+        }
+    }
+    let whole = |((from, to), edge): ((End, End), Edge)| {
+        let known = edge.mispredicted + edge.predicted;
+        let mispredict_percent = (known > 0).then(|| derived::percent(edge.mispredicted, known));
+        let (cycles, of) = edge.cycles;
+        // A mean is a hundredth of the percentage.
+        let mean_cycles = (of > 0).then(|| crate::gathered::share(cycles, of) / 100.0);
+        Edge { from, to, mispredict_percent, mean_cycles, ..edge }
+    };
+    let mut edges: Vec<Edge> = edges.into_iter().map(whole).collect();
+    edges.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.from, &a.to).cmp(&(&b.from, &b.to))));
+    edges
+}
+
+/// All fall-throughs, those with the highest counts first.
+pub(super) fn ranges(tables: &[EventTable<'_>]) -> Vec<Range> {
+    let mut counts = IndexMap::<(End, End), u64>::new();
+    for row in tables.iter().flat_map(|table| &table.rows) {
+        if let Some((start, end, ..)) = told(row) {
+            *counts.entry((start, end)).or_default() += row.count.samples;
+        }
+    }
+    let mut ranges: Vec<Range> = counts.into_iter().map(|((start, end), count)| Range { start, end, count }).collect();
+    ranges.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.start, &a.end).cmp(&(&b.start, &b.end))));
+    ranges
+}
