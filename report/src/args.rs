@@ -72,11 +72,11 @@ struct Args {
     show_total_period: bool,
 
     /// Show the shares of kernel and user code
-    #[arg(long)]
-    showcpuutilization: bool,
+    #[arg(long, visible_alias = "showcpuutilization")]
+    show_cpu_utilization: bool,
 
     /// Rows below rows, a level for each key
-    #[arg(long, conflicts_with = "group")]
+    #[arg(short = 'H', long, conflicts_with = "group")]
     hierarchy: bool,
 
     /// One table for all events, with a column for each
@@ -256,8 +256,8 @@ fn columns(args: &Args, mode: Mode) -> Result<(Vec<Column>, Vec<Shown>), String>
     }
     let extra = [
         (args.fields.is_none(), Number::Overhead),
-        (args.showcpuutilization, Number::OverheadSys),
-        (args.showcpuutilization, Number::OverheadUs),
+        (args.show_cpu_utilization, Number::OverheadSys),
+        (args.show_cpu_utilization, Number::OverheadUs),
         (args.show_nr_samples, Number::Samples),
         (args.show_total_period, Number::Period),
     ];

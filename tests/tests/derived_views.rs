@@ -136,7 +136,7 @@ fn the_profile_for_bolt_is_exact() {
     let dir = tempfile::tempdir().unwrap();
     for flags in [&["branches", "--format", "bolt"][..], &["branches", "--format=bolt"]] {
         let profile = text_of(flags, &written(dir.path(), &looping(Endian::NATIVE)));
-        assert_eq!(profile, "B 40 10 2 1\nB X:20 30 1 0\nF 10 40 1\nf 30 40 1\n");
+        assert_eq!(profile, "B X:20 30 1 0\nB 40 10 2 1\nF 10 40 1\nf 30 40 1\n");
     }
 }
 

@@ -38,7 +38,9 @@ fn the_flags_it_shows_are_known() {
                 continue;
             }
             // A command of the program has flags of its own.
-            let command = words.next_if(|word| ["script", "info", "evlist", "dump"].contains(word));
+            let command = words.next_if(|word| {
+                ["script", "info", "evlist", "dump", "mem", "c2c", "branches", "timeline"].contains(word)
+            });
             let help = run(program().args(command).arg("--help")).expect(0);
             let known: Vec<&str> = help.text().split(|c: char| c.is_whitespace() || ",=[<".contains(c)).collect();
             for flag in words.take_while(|word| *word != "--").filter(|word| word.starts_with('-') && *word != "-") {
