@@ -9,14 +9,14 @@ use recrep_report::args;
 const TABLE: &str = include_str!("../docs/options.md");
 
 /// The long names of perf report 6.12 (`tools/perf/builtin-report.c`).
-const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux kallsyms force modules show-nr- \
-    samples threads pretty tui gtk stdio header header-only sort fields show-cpu-utilization showcpuutilization \
-    parent exclude-other call-graph children max-stack inverted ignore-callees dsos comms pid tid symbols symbol- \
-    filter column-widths field-separator hide-unresolved symfs cpu show-info source asm-raw disassembler-style \
-    prefix prefix-strip show-total-period group group-sort-idx branch-stack branch-history objdump addr2line \
-    demangle demangle-kernel mem-mode samples percent-limit percentage itrace full-source-path show-ref-call-graph \
-    stitch-lbr socket-filter raw-trace hierarchy stdio-color time inline percent-type ns time-quantum total-cycles \
-    disable-order skip-empty";
+const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux kallsyms force modules \
+    show-nr-samples threads pretty tui gtk stdio header header-only sort fields show-cpu-utilization \
+    showcpuutilization parent exclude-other call-graph children max-stack inverted ignore-callees dsos comms pid tid \
+    symbols symbol-filter column-widths field-separator hide-unresolved symfs cpu show-info source asm-raw \
+    disassembler-style prefix prefix-strip show-total-period group group-sort-idx branch-stack branch-history \
+    objdump addr2line demangle demangle-kernel mem-mode samples percent-limit percentage itrace full-source-path \
+    show-ref-call-graph stitch-lbr socket-filter raw-trace hierarchy stdio-color time inline percent-type ns \
+    time-quantum total-cycles disable-order skip-empty";
 
 /// The keys of `-s` and `-F` (`tools/perf/util/sort.c`).
 const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_weight weight transaction trace symbol_size dso_size \
@@ -75,7 +75,7 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
 #[test]
 fn every_option_of_rep_is_told_of() {
     let help = args::parse(["rep", "--help"].map(OsString::from)).unwrap_err().to_string();
-    let words = help.split(|c: char| c.is_whitespace() || "[=,.`".contains(c));
+    let words = help.split(|c: char| c.is_whitespace() || "[]=,.`".contains(c));
     let mut options: Vec<_> = words
         .filter(|word| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
         .collect();
