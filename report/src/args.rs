@@ -11,6 +11,7 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use crate::fields::{Number, Shown};
 use crate::query::{Column, Filters, Format, Query, Source};
 use crate::sort_key::{Mode, SortKey};
+use crate::symbol_args::SymbolArgs;
 use crate::times::{self, Times};
 
 /// Reads perf.data files and prints histograms.
@@ -143,6 +144,9 @@ struct Args {
     #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
     cpu: Option<String>,
 
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+
     /// Only count the records of each type
     #[arg(long)]
     stats: bool,
@@ -215,6 +219,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         limit: args.limit,
         percent_limit,
         separator: args.field_separator,
+        symbol_sources: args.symbol_sources.options(),
         stats: args.stats,
         tasks: args.tasks,
         mmaps: args.mmaps,

@@ -10,6 +10,7 @@ use recrep_report::c2c;
 use recrep_report::dump;
 use recrep_report::info;
 use recrep_report::latency;
+use recrep_report::modules;
 use recrep_report::profile::Profile;
 use recrep_report::query::Query;
 use recrep_report::report;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     match words.next().and_then(|word| word.into_string().ok()).as_deref() {
         Some("script") => return listing(script::parse(named("rep script", words)), script::run),
         Some("info") => return listing(info::parse(named("rep info", words)), info::run),
+        Some("modules") => return listing(modules::parse(named("rep modules", words)), modules::run),
         Some("evlist") => {
             return listing(info::parse_evlist(named("rep evlist", words)), info::run_evlist);
         }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::aggregate::Count;
 use crate::gathered::{Gathered, share};
+use crate::module_use::ModuleUses;
 use crate::query::Query;
 use crate::warning::Warning;
 
@@ -95,6 +96,8 @@ pub struct Profile {
     pub warnings: Vec<Warning>,
     /// What else could be asked of the inputs.
     pub hints: Vec<String>,
+    /// What each module is to it, where functions were asked for.
+    pub module_uses: ModuleUses,
     /// The texts of all rows.
     pub labels: Labels,
     events: Vec<EventRows>,

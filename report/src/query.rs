@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::fields::{Number, Shown};
+use crate::resolve::SymbolOptions;
 use crate::sort_key::{Mode, SortKey};
 use crate::times::Times;
 
@@ -105,7 +106,7 @@ impl Filters {
 }
 
 /// Everything that was asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
     /// The inputs; together one profile.
     pub sources: Vec<Source>,
@@ -133,6 +134,8 @@ pub struct Query {
     pub group: bool,
     /// Text: fields apart by this, without padding.
     pub separator: Option<String>,
+    /// Where symbols come from.
+    pub symbol_sources: SymbolOptions,
     /// Only the counts of records, no histogram.
     pub stats: bool,
     /// Only the tasks, no histogram.

@@ -16,7 +16,7 @@ use crate::input::Input;
 use crate::label::Labeller;
 use crate::profile::{InputSummary, Profile};
 use crate::query::Query;
-use crate::resolve::{Resolver, SymbolOptions};
+use crate::resolve::Resolver;
 use crate::scan::{Compiled, Scan, Sieve, Strays};
 use crate::sort_key::{Mode, SortKey};
 use crate::stage::{self, Stage};
@@ -28,12 +28,20 @@ use crate::warning::Warning;
 /// # Errors
 /// An input cannot be read or is not a perf.data file.
 pub fn run(query: &Query) -> anyhow::Result<Profile> {
-    let resolver = Resolver::new(SymbolOptions::default());
+    run_with(query, &mut |_| {})
+}
+
+/// The same, and shows `also` each input's stage.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+    let resolver = Resolver::new(query.symbol_sources.clone());
     let mut profile = Profile::default();
     for source in &query.sources {
         for input in Input::all(source)? {
             let before = profile.warnings.len();
-            add(&mut profile, query, &input, &resolver)?;
+            add(&mut profile, query, &input, &resolver, also)?;
             let mut new = profile.warnings.split_off(before);
             if query.sources.len() > 1 || input.name != source.name() {
                 new.iter_mut().for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
@@ -45,10 +53,17 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
 }
 
 /// Adds one input to the profile.
-fn add(profile: &mut Profile, query: &Query, input: &Input, resolver: &Resolver) -> anyhow::Result<()> {
+fn add(
+    profile: &mut Profile,
+    query: &Query,
+    input: &Input,
+    resolver: &Resolver,
+    also: &mut dyn FnMut(&Stage<'_>),
+) -> anyhow::Result<()> {
     stage::on(input, |stage| {
         recorded(&input.name, query.mode, stage)?;
         let strays = histogram(profile, query, stage, resolver);
+        also(stage);
         let (split, side_band) = (stage.split, &stage.side_band);
         profile.inputs.push(InputSummary {
             path: input.name.clone(),
@@ -113,6 +128,10 @@ fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: 
         profile.add_total(*place, *total, lost.unwrap_or(0));
     }
     let symbols = symbols.into_inner().unwrap_or_default();
+    if query.has(SortKey::Symbol) {
+        profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
+        profile.module_uses.guest += scanned.strays.guest;
+    }
     for (event, columns, gathered) in labeller.label(scanned.rows, &scanned.named, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
             profile.add_row(*place, columns, &gathered);

@@ -1,5 +1,7 @@
 //! The records that are not samples: what they change, which modules they name, what they say was lost.
 
+use std::sync::Arc;
+
 use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, RecordType, misc};
 use recrep_format::attrs::AttrIndex;
@@ -7,11 +9,11 @@ use recrep_format::build_id::BuildId;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Mmap, Mmap2, RawRecord, Record};
+use recrep_format::record::{Body, KSymbol, Mmap, Mmap2, RawRecord, Record};
 use rustc_hash::FxHashMap;
 
 use crate::clock::Clock;
-use crate::resolve::{Addressing, Module};
+use crate::resolve::{Addressing, Module, ModuleKind};
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
 /// `PROT_EXEC` of an MMAP2.
@@ -20,6 +22,10 @@ const PROT_EXEC: u32 = 4;
 const MAP_SHARED: u32 = 1;
 /// `MAP_HUGETLB` of an MMAP2.
 const MAP_HUGETLB: u32 = 0x40000;
+/// The place of the mount namespace in a NAMESPACES record.
+const MOUNTS: usize = 5;
+/// `KSYMBOL`: the symbol went. What is there next says so itself.
+const KSYMBOL_UNREGISTER: u16 = 1;
 /// How the kernel image is called in its MMAP record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
@@ -34,6 +40,8 @@ pub struct SideBand {
     pub lost_events: u64,
     /// Samples lost, by event.
     pub lost_samples: FxHashMap<Option<AttrIndex>, u64>,
+    /// The `jit-PID.dump` that a process mapped.
+    jit_dumps: FxHashMap<i32, Arc<[u8]>>,
     /// Records that are too short for what they are: how many, and the first.
     pub malformed: Option<(u64, Error)>,
 }
@@ -43,6 +51,8 @@ pub struct SideBand {
 struct Known<'a> {
     by_path: FxHashMap<&'a [u8], BuildId>,
     kernel: Option<BuildId>,
+    /// The mount namespace that each process was in at last.
+    mounts: FxHashMap<i32, u64>,
 }
 
 impl<'a> Known<'a> {
@@ -56,6 +66,13 @@ impl<'a> Known<'a> {
         for raw in records.iter().filter(|raw| raw.header.kind == RecordType::BUILD_ID) {
             if let Ok(Record { body: Body::HeaderBuildId(entry), .. }) = file.attrs.decode(raw) {
                 known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), raw.header.cpu_mode());
+            }
+        }
+        for raw in records.iter().filter(|raw| raw.header.kind == RecordType::NAMESPACES) {
+            if let Ok(Record { body: Body::Namespaces(namespaces), .. }) = file.attrs.decode(raw)
+                && let Some(mounts) = namespaces.iter().nth(MOUNTS)
+            {
+                known.mounts.insert(signed(namespaces.pid), mounts.inode);
             }
         }
         known
@@ -82,6 +99,7 @@ impl SideBand {
                 Err(error) => side_band.malformed.get_or_insert((0, error)).0 += 1,
             }
         }
+        side_band.name_jit_dumps();
         side_band
     }
 
@@ -118,6 +136,10 @@ impl SideBand {
                 Some(change) => change,
                 None => return,
             },
+            Body::KSymbol(symbol) if symbol.flags & KSYMBOL_UNREGISTER == 0 => match self.kernel_symbol(symbol) {
+                Some(change) => change,
+                None => return,
+            },
             Body::Lost(lost) => {
                 self.lost_events = self.lost_events.saturating_add(lost.lost);
                 return;
@@ -130,6 +152,21 @@ impl SideBand {
             _ => return,
         };
         self.changes.push((clock.moment(file.attrs.time_of(raw), raw.offset), change));
+    }
+
+    /// Tells the code that processes made where they have left its names: they map a page of that file as code.
+    fn name_jit_dumps(&mut self) {
+        if !self.jit_dumps.is_empty() {
+            let dumps = &self.jit_dumps;
+            let name = |module: Module| match &module.kind {
+                ModuleKind::PerfMap { pid, .. } => {
+                    let kind = ModuleKind::PerfMap { pid: *pid, dump: dumps.get(pid).cloned() };
+                    Module { kind, ..module }
+                }
+                _ => module,
+            };
+            self.modules = std::mem::take(&mut self.modules).into_iter().map(name).collect();
+        }
     }
 
     fn map(&mut self, mode: CpuMode, map: &Mmap2<'_>, known: &Known<'_>) -> Option<Change> {
@@ -152,11 +189,25 @@ impl SideBand {
             CpuMode::GuestKernel => None,
             _ => {
                 let pid = signed(map.pid);
+                if is_jit_dump(path) {
+                    self.jit_dumps.insert(pid, path.into());
+                }
                 let (executable, huge) = (map.prot & PROT_EXEC != 0, map.flags & MAP_HUGETLB != 0);
                 let module = Module::of_user_mapping(path, pid, executable, huge, build_id).of_kernel(known.kernel);
+                let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
+                let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
+                let module = module.in_mounts(mounts);
                 Some(Change::Map { pid, tid: signed(map.tid), mapping: self.mapping(map, end, module)? })
             }
         }
+    }
+
+    /// Code that the kernel made and named.
+    fn kernel_symbol(&mut self, symbol: &KSymbol<'_>) -> Option<Change> {
+        let (start, end) = (symbol.addr, symbol.addr.checked_add(symbol.len.into())?);
+        let (index, _) = self.modules.insert_full(Module::kernel_symbol(symbol.name.as_bytes(), start, end));
+        let module = Some(ModuleId(u32::try_from(index).ok()?));
+        (start < end).then_some(Change::KernelMap(Mapping { start, end, pgoff: 0, module, identity: true }))
     }
 
     fn mapping(&mut self, map: &Mmap2<'_>, end: u64, module: Module) -> Option<Mapping> {
@@ -180,6 +231,13 @@ fn is_file(map: &Mmap2<'_>) -> bool {
         MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
         MmapIdentity::BuildId(_) => false,
     }
+}
+
+/// Whether a mapped file is what JITs call `jit-PID.dump`.
+fn is_jit_dump(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
+    number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
 }
 
 /// The kernel writes thread numbers as unsigned; none is -1.

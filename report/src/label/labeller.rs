@@ -11,7 +11,7 @@ use crate::aggregate::{Count, Field, Key, Meta};
 use crate::gathered::Gathered;
 use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
-use crate::query::Query;
+use crate::query::{Format, Query};
 use crate::resolve::{Loaded, Module, Resolver};
 use crate::scan::Named;
 use crate::sort_key::SortKey;
@@ -101,6 +101,8 @@ impl Labeller<'_> {
             symbols,
             groups: self.groups,
             nanosecs: self.query.nanosecs,
+            // Data is spelt as perf spells it.
+            offsets: self.query.format == Format::Text && self.query.separator.is_none(),
             threads: self.threads(&rows),
             comm_widths,
             from_widths,

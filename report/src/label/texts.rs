@@ -10,7 +10,7 @@ use super::words::{branch, cpu, cut, hex, level, padded_hex};
 use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
 use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
-use crate::resolve::{Module, ModuleKind, SymbolId};
+use crate::resolve::{Addressing, Module, ModuleKind, SymbolId};
 use crate::sort_key::SortKey;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 
@@ -22,6 +22,8 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) symbols: &'t Symbols,
     pub(super) groups: &'t Groups,
     pub(super) nanosecs: bool,
+    /// Whether addresses without a function read `module+0xoffset`.
+    pub(super) offsets: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
     pub(super) comm_widths: Vec<usize>,
     pub(super) from_widths: Vec<usize>,
@@ -128,7 +130,10 @@ impl Texts<'_, '_> {
         let level = level(side.end(row).level);
         match function(self.symbols, row, side) {
             Some(name) => format!("[{level}] {name}"),
-            None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
+            None => match self.module(row, side.module()).filter(|module| self.offsets && has_offsets(module)) {
+                Some(module) => format!("[{level}] {}+{:#x}", module.name(), self.shown_address(row, side)),
+                None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
+            },
         }
     }
 
@@ -244,6 +249,11 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         _ => 0,
     };
     [first, second, third, fourth]
+}
+
+/// Whether addresses in a module are told from its beginning.
+fn has_offsets(module: &Module) -> bool {
+    module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
 }
 
 /// The width of a column in the table of an event.

@@ -6,17 +6,22 @@
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
 use object::elf::{
     EM_386, EM_X86_64, FileHeader32, FileHeader64, Machine, NT_GNU_BUILD_ID, PN_XNUM, PT_LOAD, PT_NOTE, SHF_ALLOC,
-    SHN_XINDEX, SHT_NOBITS, SHT_NOTE, SectionType,
+    SHF_EXECINSTR, SHN_XINDEX, SHT_NOBITS, SHT_NOTE, SectionType,
 };
 use object::pod::Pod;
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
-use object::{Endianness, FileKind};
+use object::{Endian, Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
 use super::file::Contents;
 use super::outcome::Refusal;
+use super::unpack;
 
 /// A file's shape.
 #[derive(Debug)]
@@ -37,6 +42,15 @@ pub(super) enum Class {
     Elf64,
 }
 
+/// What `.gnu_debuglink` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DebugLink {
+    /// The file's name, without a directory.
+    pub(super) name: Vec<u8>,
+    /// The checksum of its contents.
+    pub(super) crc: Option<u32>,
+}
+
 /// A part of the file that is mapped (`PT_LOAD`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
@@ -52,6 +66,7 @@ pub(super) struct Section {
     pub(super) name: Box<[u8]>,
     pub(super) kind: SectionType,
     pub(super) allocated: bool,
+    pub(super) executable: bool,
     pub(super) address: u64,
     pub(super) offset: u64,
     pub(super) size: u64,
@@ -107,14 +122,47 @@ impl Image {
     }
 
     /// The file that a stripped one names as the keeper of its symbols (`.gnu_debuglink`).
-    pub(super) fn debug_link(&self) -> Option<Vec<u8>> {
+    pub(super) fn debug_link(&self) -> Option<DebugLink> {
         let mut name = self.read(self.section(b".gnu_debuglink")?).ok()?;
+        let end = memchr::memchr(0, &name)?;
+        let crc = name.get((end + 1).next_multiple_of(4)..).and_then(|rest| rest.first_chunk::<4>());
+        let crc = crc.map(|bytes| self.endian.read_u32(*bytes));
+        name.truncate(end);
+        (!name.is_empty() && !name.contains(&b'/')).then_some(DebugLink { name, crc })
+    }
+
+    /// The small file within a stripped one that has the names of its functions (`.gnu_debugdata`).
+    pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
+        let section = self.section(b".gnu_debugdata")?;
+        let unpack = || Self::parse(Contents::Memory(unpack::xz(&self.read(section)?)?));
+        Some(unpack())
+    }
+
+    /// The file that holds what several debug files share (`.gnu_debugaltlink`).
+    pub(super) fn alternate_link(&self) -> Option<PathBuf> {
+        let mut name = self.read(self.section(b".gnu_debugaltlink")?).ok()?;
         name.truncate(memchr::memchr(0, &name)?);
-        (!name.is_empty() && !name.contains(&b'/')).then_some(name)
+        Some(PathBuf::from(OsString::from_vec(name)))
+    }
+
+    /// Whether it has debug information: what lines and inlined functions are read from.
+    pub(super) fn has_debug_info(&self) -> bool {
+        let sections = [&b".debug_info"[..], b".zdebug_info"];
+        sections.iter().any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
+    }
+
+    /// The checksum that a debuglink holds of the file that it names.
+    pub(super) fn crc(&self) -> Result<u32, Refusal> {
+        self.contents.crc()
     }
 }
 
 impl Segment {
+    /// The address that the file's byte at `offset` is linked at.
+    pub(super) fn to_address(self, offset: u64) -> u64 {
+        offset.wrapping_sub(self.offset).wrapping_add(self.address)
+    }
+
     pub(super) fn to_offset(self, address: u64) -> u64 {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
     }
@@ -178,6 +226,7 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
         name: name.into(),
         kind: header.sh_type(endian),
         allocated: header.sh_flags(endian).contains(SHF_ALLOC),
+        executable: header.sh_flags(endian).contains(SHF_EXECINSTR),
         address: header.sh_addr(endian).into(),
         offset: header.sh_offset(endian).into(),
         size: header.sh_size(endian).into(),

@@ -1,6 +1,6 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
-//! Up to two files take part: the one that has the symbol table (perhaps a separate debug file) and the one that was
+//! Where they are placed is [`Placing`]'s. For a mapped file, up to two files take part: the one that has the symbol table (perhaps a separate debug file) and the one that was
 //! mapped (`runtime`). Symbols carry linked addresses; the program headers of the mapped file turn them into its file
 //! offsets. A debug file's own headers do not, since its segments have no contents and lie anywhere.
 //!
@@ -22,17 +22,28 @@ use super::elf::{self, Class, Image, Section};
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 
-/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), placed in `runtime`. Ends the round.
+/// The space that symbols are placed in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Placing<'i> {
+    /// Offsets in this file, which was mapped.
+    InFile(&'i Image),
+    /// Addresses: linked ones and so much.
+    Moved(u64),
+    /// Addresses: of each section, by its number, where it was loaded.
+    Sections(&'i [Option<u64>]),
+}
+
+/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`). Ends the round.
 /// Returns how many there were.
 pub(super) fn add_symbols(
     image: &Image,
-    runtime: &Image,
+    placing: Placing<'_>,
     table_kind: SectionType,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let added = match image.class {
-        Class::Elf32 => add::<FileHeader32<Endianness>>(image, runtime, table_kind, table),
-        Class::Elf64 => add::<FileHeader64<Endianness>>(image, runtime, table_kind, table),
+        Class::Elf32 => add::<FileHeader32<Endianness>>(image, placing, table_kind, table),
+        Class::Elf64 => add::<FileHeader64<Endianness>>(image, placing, table_kind, table),
     }?;
     table.settle();
     Ok(added)
@@ -59,7 +70,7 @@ impl Symbols {
 
 fn add<Elf: FileHeader<Endian = Endianness>>(
     image: &Image,
-    runtime: &Image,
+    placing: Placing<'_>,
     table_kind: SectionType,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
@@ -77,8 +88,8 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
         if names.get(name as usize).is_none_or(|&first| first == 0) {
             continue;
         }
-        let index = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian);
-        let Some(section) = index.and_then(|index| image.sections.get(index)) else { continue };
+        let Some(index) = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian) else { continue };
+        let Some(section) = image.sections.get(index) else { continue };
         if !counts::<Elf>(symbol, section, image.endian) {
             continue;
         }
@@ -92,7 +103,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
                 address &= !1;
             }
         }
-        let Some(start) = place(address, section, image, runtime) else { continue };
+        let Some(start) = placing.place(address, index, section, image) else { continue };
         let size: u64 = symbol.st_size(image.endian).into();
         let binding = match symbol.st_bind() {
             STB_GLOBAL => Binding::Global,
@@ -117,8 +128,21 @@ fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Sec
     }
 }
 
+impl Placing<'_> {
+    /// Where what is linked at `address`, in this section, is.
+    fn place(self, address: u64, index: usize, section: &Section, image: &Image) -> Option<u64> {
+        match self {
+            Self::InFile(runtime) => offset(address, section, image, runtime),
+            Self::Moved(by) => Some(address.wrapping_add(by)),
+            Self::Sections(loaded) => {
+                Some(loaded.get(index).copied()??.wrapping_add(address).wrapping_sub(section.address))
+            }
+        }
+    }
+}
+
 /// The offset in the mapped file of what is linked at `address`.
-fn place(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
+fn offset(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
     let Some(segment) = runtime.segment_of(address) else {
         // No segment: relocatable files, and the images that some JITs write.
         let section = if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };

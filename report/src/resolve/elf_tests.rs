@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::elf::Image;
 use super::elf_plt;
-use super::elf_symbols::add_symbols;
+use super::elf_symbols::{Placing, add_symbols};
 use super::file::Contents;
 use super::table::{SymbolTable, TableBuilder};
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
@@ -13,7 +13,7 @@ use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
 fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
     let mut table = TableBuilder::new(true);
     for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        let _ = add_symbols(image, runtime, kind, &mut table);
+        let _ = add_symbols(image, Placing::InFile(runtime), kind, &mut table);
     }
     elf_plt::add_plt_symbols(runtime, &mut table);
     table.finish()
@@ -130,7 +130,7 @@ fn an_alias_knows_that_it_stands_for_an_indirect_function() {
     let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
     let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
     let mut table = TableBuilder::new(true);
-    add_symbols(&image, &image, SHT_SYMTAB, &mut table).unwrap();
+    add_symbols(&image, Placing::InFile(&image), SHT_SYMTAB, &mut table).unwrap();
     assert!(table.lookup_mut(0x1000).unwrap().ifunc);
 }
 
@@ -139,7 +139,7 @@ fn build_id_and_debug_link() {
     let file = TestElf { build_id: Some([9; 20]), debug_link: Some("x.debug"), ..TestElf::default() };
     let image = file.image();
     assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
-    assert_eq!(image.debug_link().unwrap(), b"x.debug");
+    assert_eq!(image.debug_link().unwrap().name, b"x.debug");
     let away = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
     assert_eq!(away.debug_link(), None);
 }

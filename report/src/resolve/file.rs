@@ -36,6 +36,19 @@ impl Contents {
         }
     }
 
+    /// The CRC-32 of all of it.
+    pub(super) fn crc(&self) -> Result<u32, Refusal> {
+        const PIECE: u64 = 1 << 20;
+        let mut hasher = crc32fast::Hasher::new();
+        let mut at = 0;
+        while at < self.len() {
+            let size = PIECE.min(self.len() - at);
+            hasher.update(&self.read(at, size)?);
+            at += size;
+        }
+        Ok(hasher.finalize())
+    }
+
     /// The `size` bytes at `offset`. Memory is asked for only after the file turns out to be that long.
     pub(super) fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Refusal> {
         let beyond = || Refusal::Malformed(format!("it has no {size} bytes at offset {offset:#x}"));

@@ -1,8 +1,9 @@
 //! The kernel's symbols: whose list of them may speak for the recorded kernel.
 //!
 //! In this order: the file given with `--kallsyms`, unchecked, as the user's word; this machine's `/proc/kallsyms`, if
-//! the running kernel has the recorded build ID (or none was recorded); the copy in the build ID cache. A kernel
-//! module's symbols are only where they were while it has not been loaded anew.
+//! the running kernel has the recorded build ID (or none was recorded); the copy in the build ID cache; last, files with symbols
+//! ([`vmlinux`]), of which `--vmlinux` names one that goes before all. A kernel module's symbols are only where they
+//! were while it has not been loaded anew.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,6 +18,7 @@ use super::module::{Module, ModuleKind, same_build_id};
 use super::options::SymbolOptions;
 use super::outcome::{Outcome, Refusal, Source};
 use super::table::SymbolTable;
+use super::vmlinux;
 
 /// What is known of kernels; each list is parsed once.
 #[derive(Debug)]
@@ -39,6 +41,9 @@ impl Kernel {
             ModuleKind::KernelModule { kernel, .. } => kernel.as_ref(),
             _ => module.build_id.as_ref(),
         };
+        if let (Some(path), ModuleKind::Kernel { reference }) = (&options.vmlinux, &module.kind) {
+            return outcome.keep(Source::Vmlinux, path, vmlinux::given(path, module, reference.as_ref()));
+        }
         if let Some(path) = &options.kallsyms {
             let list = self.given.get_or_init(|| parse(path));
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
@@ -52,9 +57,20 @@ impl Kernel {
         if let Some(table) = outcome.keep(Source::Kallsyms, &path, found) {
             return Some(table);
         }
-        let path = recorded.and_then(|id| locate::cache_entry(id, options))?.join("kallsyms");
-        let found = parse(&path);
-        outcome.keep(Source::BuildIdCache, &path, pick(&found, module))
+        if let Some(entry) = recorded.and_then(|id| locate::cache_entry(id, options)) {
+            let path = entry.join("kallsyms");
+            let found = parse(&path);
+            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, pick(&found, module)) {
+                return Some(table);
+            }
+        }
+        match &module.kind {
+            ModuleKind::KernelModule { start, .. } => vmlinux::of_module(module, *start, options, outcome),
+            ModuleKind::Kernel { reference } => {
+                vmlinux::found(module, reference.as_ref(), &self.root, options, outcome)
+            }
+            _ => None,
+        }
     }
 
     /// Whether the running kernel may speak for the recorded one.

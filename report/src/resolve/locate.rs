@@ -28,9 +28,9 @@ const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 /// The places where the mapped file itself may be, by its recorded path.
 pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf> {
     let path = &*module.path;
-    let mut places = vec![join(options, module.as_path())];
+    let mut places = vec![below(options, module.as_path())];
     if let (Some(live), true) = (path.strip_suffix(b" (deleted)"), module.build_id.is_some()) {
-        places.push(join(options, Path::new(OsStr::from_bytes(live))));
+        places.push(below(options, Path::new(OsStr::from_bytes(live))));
     }
     places
 }
@@ -39,8 +39,8 @@ pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf>
 pub(super) fn debug_link(module: &Module, link: &[u8], options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let Some(directory) = module.as_path().parent() else { return Vec::new() };
     let link = Path::new(OsStr::from_bytes(link));
-    let near = join(options, directory);
-    let far = join(options, &append(Path::new(DEBUG_DIRECTORY), directory));
+    let near = below(options, directory);
+    let far = below(options, &append(Path::new(DEBUG_DIRECTORY), directory));
     [near.join(link), near.join(".debug").join(link), far.join(link)].map(|path| (Source::DebugLink, path)).into()
 }
 
@@ -54,14 +54,20 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
     let debug = append(Path::new(DEBUG_DIRECTORY), module.as_path());
     let mut with_suffix = debug.clone().into_os_string();
     with_suffix.push(".debug");
-    places.push((Source::DebugDirectory, join(options, Path::new(&with_suffix))));
-    places.push((Source::DebugDirectory, join(options, &debug)));
+    places.push((Source::DebugDirectory, below(options, Path::new(&with_suffix))));
+    places.push((Source::DebugDirectory, below(options, &debug)));
     if let Some(by_id) = module.build_id.as_ref().and_then(build_id_path) {
         let mut path = Path::new(DEBUG_DIRECTORY).join(".build-id").join(by_id).into_os_string();
         path.push(".debug");
-        places.push((Source::DebugBuildId, join(options, Path::new(&path))));
+        places.push((Source::DebugBuildId, below(options, Path::new(&path))));
     }
     places
+}
+
+/// The places of a file that is known by its build ID alone.
+pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+    let only = |(source, _): &(Source, PathBuf)| matches!(source, Source::BuildIdCache | Source::DebugBuildId);
+    elsewhere(module, options).into_iter().filter(only).collect()
 }
 
 /// What the build ID cache holds for `id`: a directory, or (written by older recorders) a file.
@@ -77,7 +83,7 @@ fn build_id_path(id: &BuildId) -> Option<PathBuf> {
 }
 
 /// `path` below the root that holds the recorded machine's files.
-fn join(options: &SymbolOptions, path: &Path) -> PathBuf {
+pub(super) fn below(options: &SymbolOptions, path: &Path) -> PathBuf {
     options.symfs.as_ref().map_or_else(|| path.to_owned(), |root| append(root, path))
 }
 

@@ -37,9 +37,12 @@ mod elf_plt;
 mod elf_symbols;
 #[cfg(test)]
 mod elf_tests;
+mod explain;
 mod file;
+mod jitdump;
 mod kallsyms;
 mod kernel;
+mod lines;
 mod locate;
 mod module;
 mod options;
@@ -48,12 +51,18 @@ mod perf_map;
 mod resolver;
 #[cfg(test)]
 mod resolver_tests;
+mod roots;
+mod search;
 mod table;
 #[cfg(test)]
 mod test_elf;
+mod unpack;
 mod vdso;
+mod vmlinux;
 
 pub use call_frames::{CallFrames, Cpu};
+pub use explain::{Explanation, GUEST, UNMAPPED, explain};
+pub use lines::{Inlined, LineId, Lines};
 pub use module::{Addressing, Module, ModuleKind, Reference};
 pub use options::SymbolOptions;
 pub use outcome::{Attempt, Outcome, Refusal, Source};

@@ -21,6 +21,8 @@ pub struct Module {
     pub build_id: Option<BuildId>,
     /// What it is, and so where its symbols come from.
     pub kind: ModuleKind,
+    /// The mount namespace (its inode) in which the path means something, if the recording tells.
+    pub mounts: Option<u64>,
 }
 
 /// What a module is.
@@ -49,6 +51,15 @@ pub enum ModuleKind {
     PerfMap {
         /// The process, in the recorder's pid namespace.
         pid: i32,
+        /// The `jit-PID.dump` that it mapped, if it did.
+        dump: Option<Arc<[u8]>>,
+    },
+    /// Code that the kernel made, named by the record that says so (BPF programs, trampolines); `path` is its name.
+    KernelSymbol {
+        /// Where it begins.
+        start: u64,
+        /// One past its last byte.
+        end: u64,
     },
     /// Memory that holds no symbols: heap, stack, shared memory.
     Opaque,
@@ -79,7 +90,7 @@ impl Module {
     /// A mapped file.
     #[must_use]
     pub fn file(path: &[u8], build_id: Option<BuildId>) -> Self {
-        Self { path: path.into(), build_id, kind: ModuleKind::File }
+        Self { path: path.into(), build_id, kind: ModuleKind::File, mounts: None }
     }
 
     /// The kernel image. `name` is what its `MMAP` record says: `[kernel.kallsyms]_text`, `pgoff` that record's page
@@ -90,13 +101,25 @@ impl Module {
         let (path, symbol) = name.split_at_checked(end).unwrap_or((name, &[]));
         let reference = (!symbol.is_empty() && pgoff != 0)
             .then(|| Reference { symbol: String::from_utf8_lossy(symbol).into_owned(), address: pgoff });
-        Self { path: path.into(), build_id, kind: ModuleKind::Kernel { reference } }
+        Self { path: path.into(), build_id, kind: ModuleKind::Kernel { reference }, mounts: None }
     }
 
     /// A kernel module that was loaded at `start`; `path` is its file, or its name in brackets.
     #[must_use]
     pub fn kernel_module(path: &[u8], start: u64, build_id: Option<BuildId>) -> Self {
-        Self { path: path.into(), build_id, kind: ModuleKind::KernelModule { start, kernel: None } }
+        Self { path: path.into(), build_id, kind: ModuleKind::KernelModule { start, kernel: None }, mounts: None }
+    }
+
+    /// Code of the kernel with a name of its own, at `start..end`.
+    #[must_use]
+    pub fn kernel_symbol(name: &[u8], start: u64, end: u64) -> Self {
+        Self { path: name.into(), build_id: None, kind: ModuleKind::KernelSymbol { start, end }, mounts: None }
+    }
+
+    /// The same, in this mount namespace.
+    #[must_use]
+    pub fn in_mounts(self, mounts: Option<u64>) -> Self {
+        Self { mounts, ..self }
     }
 
     /// What a user mapping of process `pid` is, from the text, the protection (`PROT_EXEC`) and the `MAP_HUGETLB` flag
@@ -108,13 +131,14 @@ impl Module {
             _ if huge || is_anonymous(path) || is_no_file(path) => {
                 if executable {
                     let path = format!("/tmp/perf-{pid}.map").into_bytes().into();
-                    return Self { path, build_id: None, kind: ModuleKind::PerfMap { pid } };
+                    let kind = ModuleKind::PerfMap { pid, dump: None };
+                    return Self { path, build_id: None, kind, mounts: None };
                 }
                 ModuleKind::Opaque
             }
             _ => ModuleKind::File,
         };
-        Self { path: path.into(), build_id, kind }
+        Self { path: path.into(), build_id, kind, mounts: None }
     }
 
     /// The same, of the kernel with this build ID: what tells whether the running kernel can speak for it.
@@ -130,12 +154,14 @@ impl Module {
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         match &self.kind {
-            ModuleKind::PerfMap { pid } => format!("[JIT] tid {pid}").into(),
+            ModuleKind::PerfMap { pid, .. } => format!("[JIT] tid {pid}").into(),
             ModuleKind::KernelModule { .. } => {
                 let name = self.kernel_module_name();
                 if name.is_empty() { self.base_name() } else { format!("[{name}]").into() }
             }
-            ModuleKind::Kernel { .. } | ModuleKind::Vdso { .. } => String::from_utf8_lossy(&self.path),
+            ModuleKind::Kernel { .. } | ModuleKind::Vdso { .. } | ModuleKind::KernelSymbol { .. } => {
+                String::from_utf8_lossy(&self.path)
+            }
             ModuleKind::File | ModuleKind::Opaque => self.base_name(),
         }
     }
@@ -144,11 +170,12 @@ impl Module {
     #[must_use]
     pub fn long_name(&self) -> Cow<'_, str> {
         match &self.kind {
-            ModuleKind::PerfMap { pid } => format!("/tmp/perf-{pid}.map").into(),
+            ModuleKind::PerfMap { pid, .. } => format!("/tmp/perf-{pid}.map").into(),
             // perf knows the path of those that the table of build IDs names.
             ModuleKind::KernelModule { .. } if self.build_id.is_none() => self.name(),
             ModuleKind::KernelModule { .. }
             | ModuleKind::Kernel { .. }
+            | ModuleKind::KernelSymbol { .. }
             | ModuleKind::Vdso { .. }
             | ModuleKind::File
             | ModuleKind::Opaque => String::from_utf8_lossy(&self.path),
@@ -163,6 +190,7 @@ impl Module {
             ModuleKind::Vdso { .. } => Addressing::ImageOffset,
             ModuleKind::Kernel { .. }
             | ModuleKind::KernelModule { .. }
+            | ModuleKind::KernelSymbol { .. }
             | ModuleKind::PerfMap { .. }
             | ModuleKind::Opaque => Addressing::Absolute,
         }
@@ -241,7 +269,7 @@ mod tests {
         assert_eq!(of(b"/bin/ls", true).kind, ModuleKind::File);
         assert_eq!(of(b"/bin/ls", true).name(), "ls");
         assert_eq!(of(b"[vdso]", true).kind, ModuleKind::Vdso { kernel: None });
-        assert_eq!(of(b"//anon", true).kind, ModuleKind::PerfMap { pid: 7 });
+        assert_eq!(of(b"//anon", true).kind, ModuleKind::PerfMap { pid: 7, dump: None });
         assert_eq!(of(b"//anon", true).name(), "[JIT] tid 7");
         assert_eq!(&*of(b"//anon", true).path, b"/tmp/perf-7.map");
         assert_eq!(of(b"//anon", false).kind, ModuleKind::Opaque);
@@ -249,7 +277,7 @@ mod tests {
         assert_eq!(of(b"[heap]", false).name(), "[heap]");
         assert_eq!(of(b"[vsyscall]", true).kind, ModuleKind::File);
         let huge = Module::of_user_mapping(b"/anon", 9, true, true, None);
-        assert_eq!(huge.kind, ModuleKind::PerfMap { pid: 9 });
+        assert_eq!(huge.kind, ModuleKind::PerfMap { pid: 9, dump: None });
     }
 
     #[test]

@@ -3,21 +3,25 @@
 use std::path::{Path, PathBuf};
 
 /// What the user asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolOptions {
     /// The directory that holds the recorded machine's files, in place of `/`. This machine's kernel is not used then.
     pub symfs: Option<PathBuf>,
     /// A copy of the recorded kernel's `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
+    /// The recorded kernel's image with its symbols.
+    pub vmlinux: Option<PathBuf>,
     /// The directory in which recorders keep copies by build ID; `~/.debug` by habit.
     pub build_id_dir: Option<PathBuf>,
     /// Whether names are shown as people write them.
     pub demangle: bool,
+    /// Whether debuginfod servers may be asked about modules that were hit often.
+    pub debuginfod: bool,
 }
 
 impl Default for SymbolOptions {
     fn default() -> Self {
-        Self { symfs: None, kallsyms: None, build_id_dir: None, demangle: true }
+        Self { symfs: None, kallsyms: None, vmlinux: None, build_id_dir: None, demangle: true, debuginfod: false }
     }
 }
 

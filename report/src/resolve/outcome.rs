@@ -45,12 +45,22 @@ pub enum Source {
     DebugDirectory,
     /// Below `/usr/lib/debug/.build-id`.
     DebugBuildId,
+    /// The compressed symbol table in the file itself (`.gnu_debugdata`).
+    MiniDebugInfo,
+    /// What a debuginfod server gave.
+    Debuginfod,
     /// The running kernel, or the file given with `--kallsyms`.
     Kallsyms,
+    /// A kernel image with symbols.
+    Vmlinux,
+    /// The record that says that the code came.
+    Record,
     /// The image of `[vdso]` in this process.
     RunningVdso,
     /// The map that a JIT writes.
     PerfMap,
+    /// The dump that a JIT writes.
+    JitDump,
 }
 
 /// Why a place gave no symbols.
@@ -75,6 +85,14 @@ pub enum Refusal {
         recorded: BuildId,
         /// As found.
         found: BuildId,
+    },
+    /// It is not the file that the debuglink means.
+    #[error("its checksum is {found:08x}, the debuglink says {linked:08x}: another version of the debug file")]
+    CrcMismatch {
+        /// As the link says.
+        linked: u32,
+        /// As found.
+        found: u32,
     },
     /// It cannot be shown to be the recorded file.
     #[error("has no build ID, recorded was {recorded}: not known to be the same file")]
@@ -160,9 +178,14 @@ impl fmt::Display for Source {
             Self::BuildIdCache => "build ID cache",
             Self::DebugDirectory => "debug directory",
             Self::DebugBuildId => "debug directory by build ID",
+            Self::MiniDebugInfo => "mini debug information",
+            Self::Debuginfod => "debuginfod",
             Self::Kallsyms => "kallsyms",
+            Self::Vmlinux => "kernel image",
+            Self::Record => "record",
             Self::RunningVdso => "running vdso",
             Self::PerfMap => "JIT map",
+            Self::JitDump => "JIT dump",
         })
     }
 }

@@ -133,7 +133,7 @@ fn a_jit_map_names_anonymous_code() {
     let map = root.path().join("perf-7.map");
     fs::write(&map, "7f0000001000 40 Interpreter\n").unwrap();
     let path = map.to_str().unwrap().as_bytes().into();
-    let module = Module { path, build_id: None, kind: ModuleKind::PerfMap { pid: 7 } };
+    let module = Module { path, build_id: None, kind: ModuleKind::PerfMap { pid: 7, dump: None }, mounts: None };
     let loaded = Resolver::new(SymbolOptions::default()).load(&module);
     assert_eq!(name_at(&loaded, 0x7f00_0000_103f).as_deref(), Some("Interpreter"));
 }

@@ -151,6 +151,13 @@ impl SymbolTable {
         Some((start, end, name))
     }
 
+    /// The start of the symbol that its file calls `name`.
+    pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
+        let all = self.starts.iter().zip(&self.refs).map(|(start, name)| (*start, *name));
+        let tied = self.ties.iter().flat_map(|tie| tie.candidates.iter().map(|symbol| (symbol.start, symbol.name)));
+        all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
+    }
+
     /// How many starts have a symbol.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 use super::fields::Fields;
 use super::query::ScriptQuery;
 use crate::query::Source;
+use crate::symbol_args::SymbolArgs;
 
 /// Prints samples as text, in time order
 #[derive(Debug, Parser)]
@@ -30,6 +31,9 @@ pub struct ScriptArgs {
     #[arg(long)]
     ns: bool,
 
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+
     /// At most N samples
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -44,7 +48,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
     let fields = args.fields.as_deref().map(Fields::parse).transpose();
     let fields = fields.map_err(|e| ScriptArgs::command().error(ErrorKind::InvalidValue, format!("--fields: {e}")))?;
     let source = Source::or_default(args.input.or(args.file));
-    Ok(ScriptQuery { source, fields, nanoseconds: args.ns, limit: args.limit })
+    let symbol_sources = args.symbol_sources.options();
+    Ok(ScriptQuery { source, symbol_sources, fields, nanoseconds: args.ns, limit: args.limit })
 }
 
 impl Source {

@@ -26,7 +26,7 @@ use recrep_format::read::Frames;
 use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 
 use crate::input::Input;
-use crate::resolve::{Resolver, SymbolOptions};
+use crate::resolve::Resolver;
 use crate::split::Piece;
 use crate::stage::{self, Stage};
 use crate::timeline::Moment;
@@ -47,7 +47,7 @@ pub enum ScriptError {
 /// The input cannot be read, or the output cannot be written ([`ScriptError::Write`]).
 pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
-    let resolver = Resolver::new(SymbolOptions::default());
+    let resolver = Resolver::new(query.symbol_sources.clone());
     stage::on(&input, |stage| {
         let mut printer = Printer::new(stage, query, &resolver);
         let moments = moments(stage);

@@ -55,6 +55,9 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         }
         writeln!(out, "\n")?;
     }
+    if let Some(footer) = profile.module_uses.footer() {
+        writeln!(out, "# {}", escape(&footer))?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,127 @@
+//! How many samples fell in each module, and how many of them in a function that has a name.
+//!
+//! Counted from finished rows, which are few, whenever functions are asked for: it costs no sample anything.
+
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::aggregate::{Count, Field, Key, Meta};
+use crate::resolve::{Explanation, GUEST, Loaded, Module, UNMAPPED, explain};
+
+/// What a module is to a profile.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleUse {
+    /// Samples in it.
+    pub all: Count,
+    /// Those in a function.
+    pub resolved: Count,
+    /// Its symbols.
+    pub loaded: Option<Arc<Loaded>>,
+}
+
+/// What all modules are.
+#[derive(Debug, Default)]
+pub struct ModuleUses {
+    /// By module; `None` is where nothing was mapped.
+    pub modules: IndexMap<Option<Module>, ModuleUse>,
+    /// Samples of guests, which are in no row.
+    pub guest: u64,
+}
+
+impl ModuleUses {
+    /// Counts finished rows of a file, whose modules these are by their numbers.
+    pub fn count(&mut self, rows: &[(Key, Count)], modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) {
+        let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
+        for (row, count) in rows {
+            let number = usize::try_from(Field::Module.of(row)).unwrap_or(usize::MAX);
+            let Some((all, resolved)) = counts.get_mut(number) else { continue };
+            all.add(*count);
+            if Meta::unpack(Field::Meta.of(row)).at.is_symbol {
+                resolved.add(*count);
+            }
+        }
+        for (number, (all, resolved)) in counts.into_iter().enumerate().filter(|(_, (all, _))| all.samples > 0) {
+            let place = number.checked_sub(1);
+            let module = place.and_then(|place| modules.get_index(place)).cloned();
+            let uses = self.modules.entry(module).or_default();
+            uses.all.add(all);
+            uses.resolved.add(resolved);
+            if uses.loaded.is_none() {
+                uses.loaded = place.and_then(|place| symbols.get(place)?.clone());
+            }
+        }
+    }
+
+    /// All samples, and those with a function.
+    #[must_use]
+    pub fn total(&self) -> (Count, Count) {
+        let mut total = (Count { samples: self.guest, period: 0 }, Count::default());
+        for module in self.modules.values() {
+            total.0.add(module.all);
+            total.1.add(module.resolved);
+        }
+        total
+    }
+
+    /// The modules, those with most samples without a function first where `unresolved` is asked for, else those with most.
+    #[must_use]
+    pub fn sorted(&self, unresolved: bool) -> Vec<(Option<&Module>, &ModuleUse)> {
+        let mut all: Vec<_> = self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
+        let size = |uses: &ModuleUse| if unresolved { uses.lacks() } else { uses.all.samples };
+        all.sort_by(|(a, a_use), (b, b_use)| size(b_use).cmp(&size(a_use)).then_with(|| a.cmp(b)));
+        all
+    }
+
+    /// A sentence about what has no function, if that is more than a twentieth.
+    #[must_use]
+    pub fn footer(&self) -> Option<String> {
+        const SHOWN: usize = 3;
+        let (all, resolved) = self.total();
+        let lacking = all.samples - resolved.samples.min(all.samples);
+        if lacking.saturating_mul(20) <= all.samples {
+            return None;
+        }
+        let mut parts: Vec<String> = Vec::new();
+        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| uses.lacks() > 0).take(SHOWN) {
+            let name = module.map_or("[unknown]".into(), Module::name);
+            let reason = uses.explanation(module).map_or("", |reason| reason.code);
+            parts.push(format!("{name} {:.1}% ({reason})", share(uses.lacks(), all.samples)));
+        }
+        if self.guest > 0 {
+            parts.push(format!("[guest] {:.1}%", share(self.guest, all.samples)));
+        }
+        let percent = share(lacking, all.samples);
+        Some(format!("{percent:.1}% of the samples have no function: {}; `rep modules` tells why", parts.join(", ")))
+    }
+}
+
+impl ModuleUse {
+    /// How many samples have no function.
+    #[must_use]
+    pub fn lacks(&self) -> u64 {
+        self.all.samples - self.resolved.samples.min(self.all.samples)
+    }
+
+    /// Why some have none; nothing where all have.
+    #[must_use]
+    pub fn explanation(&self, module: Option<&Module>) -> Option<Explanation> {
+        if self.lacks() == 0 {
+            return None;
+        }
+        Some(match (module, &self.loaded) {
+            (Some(module), Some(loaded)) => explain(module, &loaded.outcome),
+            _ => UNMAPPED,
+        })
+    }
+}
+
+/// Why samples of guests have no function.
+pub const OF_GUESTS: Explanation = GUEST;
+
+/// How many percent `part` is of `whole`.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

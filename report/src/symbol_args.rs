@@ -1,0 +1,52 @@
+//! The options that say where symbols come from: the same for every command that names functions.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::resolve::SymbolOptions;
+
+/// Where symbols come from.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SymbolArgs {
+    /// The directory that holds the recorded machine's files, in place of `/`
+    #[arg(long, value_name = "DIR")]
+    symfs: Option<PathBuf>,
+
+    /// A copy of the recorded kernel's /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    kallsyms: Option<PathBuf>,
+
+    /// The recorded kernel's image with its symbols
+    #[arg(short = 'k', long, value_name = "FILE")]
+    vmlinux: Option<PathBuf>,
+
+    /// Where copies of files are kept by build ID [default: $PERF_BUILDID_DIR, else ~/.debug]
+    #[arg(long, value_name = "DIR")]
+    buildid_dir: Option<PathBuf>,
+
+    /// Show names of C++ and Rust as their files spell them
+    #[arg(long)]
+    no_demangle: bool,
+
+    /// Show names of C++ and Rust as people write them (what rep does anyway)
+    #[arg(long, overrides_with = "no_demangle")]
+    demangle: bool,
+}
+
+impl SymbolArgs {
+    /// What they mean, on this machine.
+    #[must_use]
+    pub fn options(self) -> SymbolOptions {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let by_habit = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
+        SymbolOptions {
+            symfs: self.symfs,
+            kallsyms: self.kallsyms,
+            vmlinux: self.vmlinux,
+            build_id_dir: self.buildid_dir.or_else(by_habit),
+            demangle: !self.no_demangle,
+            debuginfod: false,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Programs compiled for a test, and `rep` run on streams that say they were sampled.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::endian::Endian;
+use recrep_format::wire::Text;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use recrep_format::record::{Body, Mmap2, MmapBuildId, MmapIdentity};
+
+/// Where the programs of these tests are mapped.
+pub(crate) const BASE: u64 = 0x10_0000;
+
+/// Whether all of these commands are there; without them a test cannot run, which is an error where tests must run.
+pub(crate) fn has(commands: &[&str]) -> bool {
+    commands.iter().all(|command| {
+        let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let found = found.is_ok_and(|status| status.success());
+        assert!(found || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI needs {command}");
+        if !found {
+            eprintln!("skipped: no {command}");
+        }
+        found
+    })
+}
+
+/// What a command prints.
+#[track_caller]
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory for the length of a test.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// A C program with a static function `inner` and an exported one `outer`.
+    pub(crate) fn program(&self, name: &str, flags: &[&str]) -> PathBuf {
+        let source = self.put(
+            "p.c",
+            "volatile int x; __attribute__((noinline)) static int inner(int a) { x += a; return x; }\n\
+             __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
+             int main(void) { return outer(1); }\n",
+        );
+        let path = self.at(name);
+        run(Command::new("gcc")
+            .args(["-O1", "-g", "-rdynamic", "-Wl,--build-id"])
+            .args(flags)
+            .arg(source)
+            .arg("-o")
+            .arg(&path));
+        path
+    }
+}
+
+/// The offset in the file, and the linked address, of a function of it.
+pub(crate) fn function(program: &Path, name: &str) -> (u64, u64) {
+    let symbols = run(Command::new("nm").arg(program));
+    let line = symbols.lines().find(|line| line.split(' ').next_back() == Some(name)).unwrap();
+    let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+    (loads(program).iter().find_map(|load| load.offset_of(address)).unwrap(), address)
+}
+
+/// A part of a file that is mapped.
+pub(crate) struct Load {
+    pub(crate) offset: u64,
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) code: bool,
+}
+
+impl Load {
+    fn offset_of(&self, address: u64) -> Option<u64> {
+        let within = address.checked_sub(self.address)?;
+        (within < self.size).then_some(self.offset + within)
+    }
+}
+
+/// The parts of a program that are mapped.
+pub(crate) fn loads(program: &Path) -> Vec<Load> {
+    let text = run(Command::new("readelf").arg("-lW").arg(program));
+    let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
+    let load = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.first() == Some(&"LOAD")).then(|| Load {
+            offset: hex(words[1]),
+            address: hex(words[2]),
+            size: hex(words[4]),
+            code: words[6..].contains(&"E"),
+        })
+    };
+    text.lines().filter_map(load).collect()
+}
+
+/// A stream of process 7 with one event.
+pub(crate) fn stream() -> Stream {
+    Stream::new(Endian::NATIVE).event(Event::new("cycles:u")).task(7, 7).at(1).comm("test")
+}
+
+/// The stream with `path` mapped whole at [`BASE`] and sampled at this offset.
+pub(crate) fn sampled(stream: Stream, path: &Path, offset: u64) -> Stream {
+    stream.map(path.to_str().unwrap(), BASE, 1 << 20, 0).at(2).sample(SampleSpec::at(BASE + offset))
+}
+
+/// The same, with the mapping's build ID recorded.
+pub(crate) fn map_with_id(stream: Stream, path: &Path, id: &[u8; 20]) -> Stream {
+    let identity = MmapIdentity::BuildId(MmapBuildId { size: 20, reserved: [0; 3], bytes: *id });
+    let filename = Text::new(path.to_str().unwrap().as_bytes());
+    let (addr, len) = (BASE, 1 << 20);
+    // Bit 14: the mapping has a build ID.
+    stream.record(
+        1 << 14 | 2,
+        Body::Mmap2(Mmap2 { pid: 7, tid: 7, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }),
+    )
+}
+
+/// What `rep` prints about a stream.
+pub(crate) fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
+    let file = place.put("t.data", stream.file());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
+    // No copies but those that a test makes.
+    command.env("HOME", place.at("home")).env_remove("PERF_BUILDID_DIR");
+    run(command.args(words).arg(file))
+}
+
+/// The functions of a stream's samples.
+pub(crate) fn symbols(place: &Place, words: &[&str], stream: &Stream) -> Vec<String> {
+    let answer: Value = serde_json::from_str(&rep(place, &[&["--json", "-s", "sym"], words].concat(), stream)).unwrap();
+    let rows = answer["events"][0]["rows"].as_array().unwrap();
+    rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What `rep modules` says of the module called so.
+pub(crate) fn module(place: &Place, words: &[&str], stream: &Stream, name: &str) -> Value {
+    let answer: Value = serde_json::from_str(&rep(place, &[&["modules", "--json"], words].concat(), stream)).unwrap();
+    let modules = answer["modules"].as_array().unwrap();
+    modules.iter().find(|module| module["name"] == name).unwrap_or_else(|| panic!("{name} in {modules:#?}")).clone()
+}
