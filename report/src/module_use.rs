@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::aggregate::{Count, Field, Key, Meta};
+use crate::gathered::share;
 use crate::resolve::{Explanation, GUEST, Loaded, Module, UNMAPPED, explain};
 
 /// What a module is to a profile.
@@ -118,10 +119,3 @@ impl ModuleUse {
 
 /// Why samples of guests have no function.
 pub const OF_GUESTS: Explanation = GUEST;
-
-/// How many percent `part` is of `whole`.
-#[must_use]
-#[allow(clippy::cast_precision_loss, reason = "a few digits are shown")]
-pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
-}

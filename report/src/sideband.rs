@@ -207,7 +207,14 @@ impl SideBand {
         let (start, end) = (symbol.addr, symbol.addr.checked_add(symbol.len.into())?);
         let (index, _) = self.modules.insert_full(Module::kernel_symbol(symbol.name.as_bytes(), start, end));
         let module = Some(ModuleId(u32::try_from(index).ok()?));
-        (start < end).then_some(Change::KernelMap(Mapping { start, end, pgoff: 0, module, identity: true }))
+        (start < end).then_some(Change::KernelMap(Mapping {
+            start,
+            end,
+            pgoff: 0,
+            module,
+            is_shared: false,
+            identity: true,
+        }))
     }
 
     fn mapping(&mut self, map: &Mmap2<'_>, end: u64, module: Module) -> Option<Mapping> {

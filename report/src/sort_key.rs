@@ -13,6 +13,14 @@ pub enum SortKey {
     Dso,
     /// The function, with the level before it; of branches, the target's.
     Symbol,
+    /// The source file and line; of branches, the target's.
+    Srcline,
+    /// The source file; of branches, the target's.
+    Srcfile,
+    /// The source file and line that a branch left.
+    FromSrcline,
+    /// The source file and line that a branch went to.
+    ToSrcline,
     /// The sampled address.
     Ip,
     /// The CPU.
@@ -148,12 +156,14 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 51] = [
+const ALL: [Known; 55] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
     known(SortKey::Dso, &["dso"], "Shared Object"),
     known(SortKey::Symbol, &["symbol", "sym", "symbol_iaddr"], "Symbol"),
+    known(SortKey::Srcline, &["srcline"], "Source:Line"),
+    known(SortKey::Srcfile, &["srcfile"], "Source File"),
     known(SortKey::Ip, &["ip", "addr"], "Address"),
     known(SortKey::Cpu, &["cpu"], "CPU"),
     known(SortKey::Event, &["event"], "Event"),
@@ -194,6 +204,8 @@ const ALL: [Known; 51] = [
     of_branch(SortKey::ToDso, &["dso_to"], "Target Shared Object"),
     of_branch(SortKey::FromSymbol, &["symbol_from", "sym_from"], "Source Symbol"),
     of_branch(SortKey::ToSymbol, &["symbol_to", "sym_to"], "Target Symbol"),
+    of_branch(SortKey::FromSrcline, &["srcline_from"], "From Source:Line"),
+    of_branch(SortKey::ToSrcline, &["srcline_to"], "To Source:Line"),
     of_branch(SortKey::FromAddr, &["addr_from"], "Source Address"),
     of_branch(SortKey::ToAddr, &["addr_to"], "Target Address"),
     of_branch(SortKey::Mispredict, &["mispredict"], "Branch Mispredicted"),

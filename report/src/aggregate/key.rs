@@ -61,6 +61,10 @@ pub enum Field {
     LineOffset,
     /// Whether a branch, or the one that led to what was run, was from one module to another.
     External,
+    /// The number of the source line in its module plus one, once it is looked up.
+    Line,
+    /// The same of the address that a branch left.
+    FromLine,
 }
 
 /// A key with room for every word; those not in use are 0.
@@ -71,7 +75,7 @@ impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -101,6 +105,8 @@ impl Field {
         Self::DataLine,
         Self::LineOffset,
         Self::External,
+        Self::Line,
+        Self::FromLine,
     ];
 
     /// This word of a key.

@@ -37,6 +37,8 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::Pid | SortKey::Tid => &[Field::Thread],
         SortKey::Dso | SortKey::DsoPath | SortKey::BuildId | SortKey::ToDso => &[Field::Module],
         SortKey::Symbol | SortKey::SymbolSize | SortKey::ToSymbol => &[Field::Module, Field::Address],
+        SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => &[Field::Module, Field::Address, Field::Line],
+        SortKey::FromSrcline => &[Field::FromModule, Field::FromAddress, Field::FromLine],
         SortKey::Ip => &[Field::Ip],
         SortKey::Cpu | SortKey::Socket | SortKey::Event => &[],
         SortKey::DataSrc

@@ -12,7 +12,7 @@ use crate::gathered::Gathered;
 use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
 use crate::query::{Format, Query};
-use crate::resolve::{Loaded, Module, Resolver};
+use crate::resolve::{LineId, Loaded, Module, Resolver};
 use crate::scan::Named;
 use crate::sort_key::SortKey;
 use crate::timeline::{ThreadRef, Timeline};
@@ -40,7 +40,9 @@ impl Labeller<'_> {
     #[must_use]
     pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
         let has = |keys: &[SortKey]| keys.iter().any(|key| self.query.has(*key));
-        let functions = self.query.columns.iter().any(|column| column.key.is_of_symbol());
+        let functions = self.query.columns.iter().any(|column| column.key.is_of_symbol())
+            || self.needs_lines(Side::At)
+            || self.needs_lines(Side::From);
         let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.by_symbol() {
             &|_| true
         } else if has(&[SortKey::FromDso, SortKey::ToDso]) {
@@ -60,6 +62,9 @@ impl Labeller<'_> {
         let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
         for (side, end) in ends {
             let module = module_of(symbols, side.module().of(&key));
+            if let Some(loaded) = module.filter(|_| self.needs_lines(side)) {
+                *side.line().of_mut(&mut key) = u64::from(self.line(loaded, &key, side).0) + 1;
+            }
             if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
                 if side == Side::At && self.query.has(SortKey::SymbolOffset) {
@@ -71,6 +76,25 @@ impl Labeller<'_> {
         }
         *Field::Meta.of_mut(&mut key) = meta.pack();
         key
+    }
+
+    /// Whether source lines are asked for.
+    fn needs_lines(&self, side: Side) -> bool {
+        let keys: &[SortKey] = match side {
+            Side::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
+            Side::From => &[SortKey::FromSrcline],
+        };
+        keys.iter().any(|key| self.query.has(*key))
+    }
+
+    /// The source line of a key's address; as in perf, where it is not known the function and the offset in it, else the
+    /// module and the address in it.
+    fn line(&self, loaded: &Loaded, key: &Key, side: Side) -> LineId {
+        let address = side.address().of(key);
+        loaded.lines().line(address, || match loaded.lookup(address) {
+            Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
+            None => format!("{}[{address:x}]", loaded.module().name()),
+        })
     }
 
     /// Makes rows of text. Rows whose columns read the same may still come several times.

@@ -40,6 +40,14 @@ impl Side {
         }
     }
 
+    /// The word of its source line.
+    pub(super) fn line(self) -> Field {
+        match self {
+            Self::At => Field::Line,
+            Self::From => Field::FromLine,
+        }
+    }
+
     /// What the address is.
     pub(super) fn end(self, row: &Key) -> End {
         let meta = Meta::unpack(Field::Meta.of(row));

@@ -10,7 +10,7 @@ use super::words::{branch, cpu, cut, hex, level, padded_hex};
 use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
 use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
-use crate::resolve::{Addressing, Module, ModuleKind, SymbolId};
+use crate::resolve::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::sort_key::SortKey;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 
@@ -67,6 +67,9 @@ impl Texts<'_, '_> {
             SortKey::DataDso => self.dso(row, Field::DataModule),
             SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, Side::At),
             SortKey::FromSymbol => self.symbol(row, Side::From),
+            SortKey::Srcline | SortKey::ToSrcline => self.line(row, Side::At),
+            SortKey::FromSrcline => self.line(row, Side::From),
+            SortKey::Srcfile => source_file(&self.line(row, Side::At)).to_owned(),
             SortKey::Ip => hex(word(Field::Ip)),
             SortKey::PhysAddr => format!("[{}] {}", level(meta.at.level), padded_hex(word(Field::PhysAddr))),
             SortKey::FromAddr => hex(word(Field::From)),
@@ -180,6 +183,13 @@ impl Texts<'_, '_> {
         }
     }
 
+    /// The source line, in the text that its module keeps.
+    fn line(&self, row: &Key, side: Side) -> String {
+        let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
+        let module = module_of(self.symbols, side.module().of(row));
+        module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
+    }
+
     fn module(&self, row: &Key, field: Field) -> Option<&Module> {
         let index = usize::try_from(field.of(row).checked_sub(1)?).ok()?;
         self.modules.get(index).copied()
@@ -213,6 +223,8 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::ToPlace => end(Side::At),
         SortKey::External => [word(Field::External), 0, 0],
         SortKey::LineOffset => [word(Field::LineOffset), 0, 0],
+        SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
+        SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
         SortKey::Ip => [word(Field::Ip), 0, 0],
         SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
         SortKey::FromAddr => [word(Field::From), 0, 0],
@@ -249,6 +261,12 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         _ => 0,
     };
     [first, second, third, fourth]
+}
+
+/// The file of a source line; perf's dot where it is not known.
+fn source_file(line: &str) -> &str {
+    let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number)).map_or(".", |(file, _)| file)
 }
 
 /// Whether addresses in a module are told from its beginning.

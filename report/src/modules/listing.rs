@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::stacks::Stacks;
-use crate::module_use::{ModuleUse, OF_GUESTS, share};
+use crate::gathered::share;
+use crate::module_use::{ModuleUse, OF_GUESTS};
 use crate::profile::Profile;
 use crate::resolve::{Attempt, Explanation, Module};
 use crate::warning::Warning;

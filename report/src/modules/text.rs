@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::listing::{AttemptRow, Listing};
-use crate::module_use::share;
+use crate::gathered::share;
 use crate::view::escape;
 
 /// Prints all of it.

@@ -65,6 +65,12 @@ impl Loaded {
         self.table.lookup(address)
     }
 
+    /// What it is.
+    #[must_use]
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
     /// Its source lines and inlined functions: the debug information is looked for when first asked for.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| {

@@ -5,7 +5,9 @@ use std::process::Command;
 
 use recrep_report::resolve::{Inlined, Module, Resolver, SymbolOptions};
 
-use crate::common::{Place, has, loads, run};
+use recrep_fixtures::build::SampleSpec;
+
+use crate::common::{Place, function, has, loads, rep, run, sampled, stream};
 
 const C: &str = r"
 #include <stdlib.h>
@@ -156,7 +158,7 @@ fn lines_of_a_stripped_program_are_in_its_debug_file() {
     }
     let place = Place::new();
     let program = place.program("program", &[]);
-    let (offset, _) = crate::common::function(&program, "inner");
+    let (offset, _) = function(&program, "inner");
     let debug = place.at("program.debug");
     run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
     run(Command::new("strip").arg(&program));
@@ -165,4 +167,28 @@ fn lines_of_a_stripped_program_are_in_its_debug_file() {
     let loaded = Resolver::new(SymbolOptions::default()).load(&module);
     let line = loaded.lines().line(offset, || "none".into());
     assert_eq!(loaded.lines().text(line), "p.c:1");
+}
+
+#[test]
+fn rows_by_source_line_and_file() {
+    if !has(&["gcc", "strip", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let (offset, _) = function(&program, "main");
+    let elsewhere = SampleSpec::at(1).period(2);
+    let sampled = sampled(stream(), &program, offset).sample(elsewhere);
+    let rows = |keys: &str| {
+        let text = rep(&place, &["-t", "|", "-s", keys], &sampled);
+        text.lines()
+            .filter(|line| line.contains("%|"))
+            .map(|line| line.split_once('|').unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rows("srcline"), ["??:0", "p.c:3"]);
+    assert_eq!(rows("srcfile"), [".", "p.c"]);
+    assert_eq!(rows("sym,srcline")[1], "[.] main|p.c:3");
+    run(Command::new("strip").arg("-g").arg(&program));
+    assert_eq!(rows("srcline,srcfile")[1], "main+0|.");
 }
