@@ -129,7 +129,7 @@ impl Layout {
         self.fields.len()
     }
 
-    /// Never: a key has at least its [`Meta`].
+    /// Never: a key has at least its [`Meta`](super::Meta).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()

@@ -8,7 +8,7 @@
 //!
 //! An edge has its count, how often it was predicted and mispredicted, and the mean of its cycles where they are known. A
 //! loop is an edge back to a lower address of the same function: its count is that of turns. `--format bolt` is the pre-aggregated
-//! profile that BOLT reads ([`bolt`]).
+//! profile that BOLT reads (`bolt`).
 
 mod bolt;
 mod edges;
