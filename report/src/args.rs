@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
+use crate::call_args::CallArgs;
 use crate::fields::{Number, Shown};
 use crate::query::{Column, Filters, Format, Query, Source};
 use crate::sort_key::{Mode, SortKey};
@@ -112,13 +113,8 @@ struct Args {
     #[arg(short = 't', long, value_name = "SEP")]
     field_separator: Option<String>,
 
-    /// Count each sample where it was taken, not in its callers too (what rep does)
-    #[arg(long)]
-    no_children: bool,
-
-    /// Callchains: only `none` is known
-    #[arg(short = 'g', long, value_name = "none", value_parser = ["none"])]
-    call_graph: Option<String>,
+    #[command(flatten)]
+    calls: CallArgs,
 
     /// Only threads of these names
     #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
@@ -168,6 +164,7 @@ fn keys_help() -> String {
 enum FormatArg {
     Text,
     Json,
+    Folded,
 }
 
 /// Reads a command line (with the program's name first).
@@ -193,8 +190,23 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         (_, true) => Mode::Memory,
         _ => Mode::Samples,
     };
-    let (columns, shown) = columns(&args, mode).map_err(wrong)?;
-    let json = args.json || matches!(args.format, FormatArg::Json);
+    let format = match args.format {
+        FormatArg::Folded if !args.json => Format::Folded,
+        FormatArg::Text if !args.json => Format::Text,
+        _ => Format::Json,
+    };
+    if format == Format::Folded && mode == Mode::Branches {
+        return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
+    }
+    let usual = if format == Format::Folded { "comm" } else { mode.default_keys() };
+    let (columns, shown) = columns(&args, mode, usual).map_err(wrong)?;
+    let chains = args.calls.chains(
+        (mode, format),
+        args.hierarchy,
+        shown.contains(&Shown::Number(Number::Children)),
+        percent_limit,
+    );
+    let chains = chains.map_err(|error| wrong(format!("--call-graph: {error}")))?;
     Ok(Query {
         mode,
         columns,
@@ -215,7 +227,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
             events: args.event.map(|list| list.split(',').map(str::to_owned).collect()),
             times: args.time.as_deref().map(Times::parse).transpose().map_err(wrong)?,
         },
-        format: if json { Format::Json } else { Format::Text },
+        format,
+        chains,
         limit: args.limit,
         percent_limit,
         separator: args.field_separator,
@@ -228,7 +241,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
 }
 
 /// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
-fn columns(args: &Args, mode: Mode) -> Result<(Vec<Column>, Vec<Shown>), String> {
+fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Shown>), String> {
     let mut named = Vec::new();
     let mut take = |flag: &str, list: &str| {
         let mut keys = Vec::new();
@@ -248,7 +261,7 @@ fn columns(args: &Args, mode: Mode) -> Result<(Vec<Column>, Vec<Shown>), String>
     let sort = match (&args.sort, &shown_keys) {
         (Some(sort), _) => take("--sort", sort)?,
         (None, Some(_)) => Vec::new(),
-        (None, None) => take("--sort", mode.default_keys())?,
+        (None, None) => take("--sort", usual)?,
     };
     let mut columns: Vec<Column> = Vec::new();
     for column in sort.into_iter().chain(shown_keys.into_iter().flatten()) {
@@ -338,11 +351,10 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (line, word) in [
-            ("rep --children x", "--children"),
             ("rep --sort nope x", "nope"),
             ("rep --sort comm,dso_from x", "needs -b"),
             ("rep -b --mem-mode x", "--mem-mode"),
-            ("rep -g fractal x", "fractal"),
+            ("rep -g srcline x", "srcline"),
             ("rep --pid one x", "one"),
             ("rep --cpu 4-2 x", "4-2"),
             ("rep --percent-limit 101 x", "--percent-limit"),

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use crate::args;
 use crate::fields::{Number, Shown};
 use crate::profile::Profile;
-use crate::query::{Column, Query};
+use crate::query::{Chains, Column, Format, Query};
 use crate::report;
 use crate::sort_key::{Mode, SortKey};
 
@@ -41,6 +41,8 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, mode: Mode) -> Result<Qu
         (query.hierarchy, "--hierarchy"),
         (query.group, "--group"),
         (query.separator.is_some(), "--field-separator"),
+        (query.chains.is_asked, "--children, -g and -G"),
+        (query.format == Format::Folded, "--format folded"),
         (!query.shown.iter().enumerate().all(is_default), "--fields and what adds to them"),
     ];
     if let Some((_, flag)) = refused.into_iter().find(|(is_asked, _)| *is_asked) {
@@ -48,6 +50,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, mode: Mode) -> Result<Qu
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message + "\n"));
     }
     query.mode = mode;
+    query.chains = Chains::default();
     Ok(query)
 }
 

@@ -5,6 +5,8 @@
 pub enum Number {
     /// The share of the period.
     Overhead,
+    /// The same, with what was sampled in callees.
+    Children,
     /// The same, of what was sampled in the kernel.
     OverheadSys,
     /// In user code.
@@ -26,8 +28,9 @@ pub enum Number {
 }
 
 /// Names, headings, widths; perf's.
-const ALL: [(Number, &str, &str, usize); 10] = [
+const ALL: [(Number, &str, &str, usize); 11] = [
     (Number::Overhead, "overhead", "Overhead", 8),
+    (Number::Children, "overhead_children", "Children", 8),
     (Number::OverheadSys, "overhead_sys", "sys", 8),
     (Number::OverheadUs, "overhead_us", "usr", 8),
     (Number::OverheadGuestSys, "overhead_guest_sys", "guest sys", 9),
@@ -73,7 +76,7 @@ impl Number {
     /// Whether the key must have words for it that it has not otherwise.
     #[must_use]
     pub fn is_part(self) -> bool {
-        !matches!(self, Self::Overhead | Self::Samples | Self::Period)
+        !matches!(self, Self::Overhead | Self::Children | Self::Samples | Self::Period)
     }
 
     fn known(self) -> (Self, &'static str, &'static str, usize) {

@@ -1,4 +1,7 @@
 //! What the rows of a table have gathered, and the numbers that are made of it.
+//!
+//! A row has its own samples, and those of what it called. Only what is its own has parts; where callers are not counted,
+//! the two are the same.
 
 use recrep_format::abi::CpuMode;
 
@@ -8,8 +11,12 @@ use crate::fields::Number;
 /// What a row has gathered, with the parts of it that only some questions ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
-    /// Samples and their periods.
+    /// Its own samples and their periods.
     pub count: Count,
+    /// Those with it anywhere in their callchains.
+    pub all: Count,
+    /// How long the callchains are that are shown below it.
+    pub depth: usize,
     /// The periods by level: kernel, user, the guests' kernels, the guests' users.
     pub levels: [u64; 4],
     /// The sums of the three parts of the samples' weights.
@@ -20,7 +27,7 @@ impl Gathered {
     /// What a key has gathered; the parts only where they are asked for, since then its words are in the key.
     #[must_use]
     pub fn of(count: Count, key: &Key, with_parts: bool) -> Self {
-        let mut all = Self { count, ..Self::default() };
+        let mut all = Self { count, all: count, ..Self::default() };
         if with_parts {
             let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
                 CpuMode::Kernel => Some(0),
@@ -42,9 +49,12 @@ impl Gathered {
     /// Adds what another has gathered.
     pub fn add(&mut self, other: &Self) {
         self.count.add(other.count);
+        self.all.add(other.all);
+        self.depth = self.depth.max(other.depth);
         let parts = self.levels.iter_mut().zip(&other.levels).chain(self.weights.iter_mut().zip(&other.weights));
         parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
     }
+
     /// A number of it: percents of `total`, the event's period; means and sums otherwise.
     #[must_use]
     pub fn value(&self, number: Number, total: u64) -> Value {
@@ -54,6 +64,7 @@ impl Gathered {
         let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
         match number {
             Number::Overhead => percent(self.count.period),
+            Number::Children => percent(self.all.period),
             Number::OverheadSys => percent(sys),
             Number::OverheadUs => percent(us),
             Number::OverheadGuestSys => percent(guest_sys),
@@ -108,10 +119,11 @@ mod tests {
     #[test]
     fn weights_are_means_and_levels_are_shares() {
         let count = Count { samples: 4, period: 50 };
-        let gathered = Gathered { count, levels: [10, 40, 0, 0], weights: [10, 8, 0] };
+        let all = Count { samples: 5, period: 100 };
+        let gathered = Gathered { count, all, depth: 0, levels: [10, 40, 0, 0], weights: [10, 8, 0] };
         let text = |number: Number| gathered.value(number, 200).to_string();
         assert_eq!(text(Number::OverheadSys), "5.00%");
-        assert_eq!(text(Number::OverheadUs), "20.00%");
+        assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);
         assert_eq!([text(Number::Weight1), text(Number::Weight2), text(Number::Samples)], ["2", "2", "4"]);
     }
 }

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
 
 use crate::aggregate::Count;
+use crate::calls::Calls;
+use crate::fields::{Number, Shown};
+use crate::folded::Folded;
 use crate::gathered::{Gathered, share};
 use crate::module_use::ModuleUses;
 use crate::query::Query;
@@ -64,6 +67,22 @@ pub struct Row<'l> {
     pub gathered: Gathered,
     /// Its share of the event's period.
     pub percent: f64,
+    /// The same of what it has gathered in callchains, where that was counted.
+    pub children: Option<(Count, f64)>,
+    /// Its place among the event's rows, for [`Profile::calls`].
+    pub place: usize,
+}
+
+impl Row<'_> {
+    /// What it is sorted by.
+    fn weight(&self) -> u64 {
+        self.children.map_or(self.count.period, |(count, _)| count.period)
+    }
+
+    /// Its share in what it is sorted by.
+    fn share(&self) -> f64 {
+        self.children.map_or(self.percent, |(_, percent)| percent)
+    }
 }
 
 /// An event and its rows.
@@ -75,8 +94,10 @@ pub struct EventTable<'l> {
     pub total: Count,
     /// Its lost samples.
     pub lost_samples: u64,
-    /// By period, largest first, then by text.
+    /// By period, largest first, then by text. With children by theirs, callers before what they call.
     pub rows: Vec<Row<'l>>,
+    /// The event's place in the profile.
+    pub place: usize,
 }
 
 #[derive(Debug)]
@@ -84,7 +105,7 @@ struct EventRows {
     name: String,
     total: Count,
     lost_samples: u64,
-    rows: FxHashMap<Vec<LabelId>, Gathered>,
+    rows: IndexMap<Vec<LabelId>, Gathered, FxBuildHasher>,
 }
 
 /// Everything that was found.
@@ -100,6 +121,12 @@ pub struct Profile {
     pub module_uses: ModuleUses,
     /// The texts of all rows.
     pub labels: Labels,
+    /// Callchains as lines.
+    pub folded: Folded,
+    /// Callchains for trees.
+    pub calls: Calls,
+    /// Whether samples were counted in their callers too.
+    pub children: bool,
     events: Vec<EventRows>,
 }
 
@@ -112,7 +139,7 @@ impl Profile {
             let free =
                 |(place, event): (usize, &EventRows)| (event.name == *name && !taken.contains(&place)).then_some(place);
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
-                let (total, rows) = (Count::default(), FxHashMap::default());
+                let (total, rows) = (Count::default(), IndexMap::default());
                 self.events.push(EventRows { name: name.clone(), total, lost_samples: 0, rows });
                 self.events.len() - 1
             });
@@ -129,20 +156,32 @@ impl Profile {
         }
     }
 
-    /// Adds to a row.
-    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, gathered: &Gathered) {
-        if let Some(event) = self.events.get_mut(place) {
-            event.rows.entry(columns).or_default().add(gathered);
+    /// Adds to a row; its place among the event's rows.
+    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, gathered: &Gathered) -> Option<usize> {
+        let entry = self.events.get_mut(place)?.rows.entry(columns);
+        let row = entry.index();
+        entry.or_default().add(gathered);
+        Some(row)
+    }
+
+    /// The columns of tables: before the share of what is a row's own, that with its callees, where those were counted.
+    #[must_use]
+    pub fn shown(&self, query: &Query) -> Vec<Shown> {
+        let mut shown = query.shown.clone();
+        let own = Shown::Number(Number::Overhead);
+        if self.children && shown.first() == Some(&own) && !shown.contains(&Shown::Number(Number::Children)) {
+            shown.insert(0, Shown::Number(Number::Children));
         }
+        shown
     }
 
     /// The tables to show: sorted, and cut as the query says.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        self.events.iter().map(|event| self.table(event, query)).collect()
+        self.events.iter().enumerate().map(|(place, event)| self.table(place, event, query)).collect()
     }
 
-    fn table<'l>(&'l self, event: &'l EventRows, query: &Query) -> EventTable<'l> {
+    fn table<'l>(&'l self, event_place: usize, event: &'l EventRows, query: &Query) -> EventTable<'l> {
         let text = |columns: &[LabelId], count: &Count| {
             let texts = columns.iter().map(|id| self.labels.text(*id)).zip(&query.columns);
             texts
@@ -152,18 +191,28 @@ impl Profile {
         // These are cut when they are put together.
         let is_nested = query.hierarchy || query.group;
         let percent = |count: Count| share(count.period, event.total.period);
-        let mut rows: Vec<Row<'l>> = event
-            .rows
-            .par_iter()
-            .map(|(columns, gathered)| {
-                let count = gathered.count;
-                Row { columns: text(columns, &count), count, gathered: *gathered, percent: percent(count) }
-            })
-            .filter(|row| is_nested || query.percent_limit.is_none_or(|limit| row.percent >= limit))
+        let row = |place: usize| {
+            let (columns, gathered) = event.rows.get_index(place)?;
+            let Gathered { count, all, .. } = *gathered;
+            let children = self.children.then(|| (all, percent(all)));
+            let percent = percent(count);
+            Some(Row { columns: text(columns, &count), count, gathered: *gathered, percent, children, place })
+        };
+        let mut rows: Vec<Row<'l>> = (0..event.rows.len())
+            .into_par_iter()
+            .filter_map(row)
+            .filter(|row| is_nested || query.percent_limit.is_none_or(|limit| row.share() >= limit))
             .collect();
-        rows.par_sort_unstable_by(|a, b| b.count.period.cmp(&a.count.period).then_with(|| a.columns.cmp(&b.columns)));
+        rows.par_sort_unstable_by(|a, b| {
+            let by_weight = b.weight().cmp(&a.weight());
+            let depth = |row: &Row<'_>| row.children.map(|_| row.gathered.depth);
+            let by_children = depth(b).cmp(&depth(a));
+            let by_own = b.count.period.cmp(&a.count.period);
+            by_weight.then(by_children).then(by_own).then_with(|| a.columns.cmp(&b.columns))
+        });
         rows.truncate(query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
-        EventTable { name: &event.name, total: event.total, lost_samples: event.lost_samples, rows }
+        let EventRows { name, total, lost_samples, .. } = event;
+        EventTable { name, total: *total, lost_samples: *lost_samples, rows, place: event_place }
     }
 }
 

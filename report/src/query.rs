@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::fields::{Number, Shown};
+use crate::graph::Graph;
 use crate::resolve::SymbolOptions;
 use crate::sort_key::{Mode, SortKey};
 use crate::times::Times;
@@ -50,7 +51,41 @@ pub enum Format {
     Text,
     /// JSON, `recrep-report/1`.
     Json,
+    /// A line for each distinct callchain.
+    Folded,
 }
+
+/// What is made of callchains.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chains {
+    /// Whether they are looked at.
+    pub counted: bool,
+    /// At most so many frames of each.
+    pub most: usize,
+    /// Whether samples count in their callers too, where callchains were recorded.
+    pub children: bool,
+    /// The trees below rows, where callchains were recorded.
+    pub graph: Option<Graph>,
+    /// Whether trees were asked for, and not only wanted where there can be any.
+    pub is_asked: bool,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self { counted: false, most: MAX_STACK, children: false, graph: None, is_asked: false }
+    }
+}
+
+impl Chains {
+    /// Whether trees begin at the outermost frame.
+    #[must_use]
+    pub fn from_caller(&self) -> bool {
+        self.graph.and_then(|graph| graph.from_caller).unwrap_or(self.children)
+    }
+}
+
+/// How many frames a kernel puts in a callchain unless told otherwise (`PERF_MAX_STACK_DEPTH`).
+const MAX_STACK: usize = 127;
 
 /// Where the bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +171,8 @@ pub struct Query {
     pub separator: Option<String>,
     /// Where symbols come from.
     pub symbol_sources: SymbolOptions,
+    /// What is made of callchains.
+    pub chains: Chains,
     /// Only the counts of records, no histogram.
     pub stats: bool,
     /// Only the tasks, no histogram.
@@ -157,6 +194,15 @@ impl Query {
             Shown::Number(number) => Some(*number),
             Shown::Key(_) => None,
         })
+    }
+
+    /// The heading of a number's column: the share of the period is what is a row's own where callees are told apart.
+    #[must_use]
+    pub fn heading(&self, number: Number) -> &'static str {
+        match number {
+            Number::Overhead if self.numbers().any(|number| number == Number::Children) => "Self",
+            number => number.heading(),
+        }
     }
 
     /// Whether rows must gather more than samples and periods.

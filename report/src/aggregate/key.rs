@@ -65,6 +65,8 @@ pub enum Field {
     Line,
     /// The same of the address that a branch left.
     FromLine,
+    /// The callchain ([`crate::callchain::Chained`]).
+    Chain,
 }
 
 /// A key with room for every word; those not in use are 0.
@@ -75,7 +77,7 @@ impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -107,6 +109,7 @@ impl Field {
         Self::External,
         Self::Line,
         Self::FromLine,
+        Self::Chain,
     ];
 
     /// This word of a key.
@@ -153,7 +156,7 @@ impl CacheLine {
 }
 
 /// An address in a key, beside the address itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct End {
     /// The CPU mode: the low bits of a record's `misc`.
     pub level: u8,

@@ -88,6 +88,8 @@ impl Layout {
             Field::Module if by_module || by_symbol => true,
             Field::Address if by_symbol => true,
             Field::Weight | Field::Latency if weights => true,
+            Field::Module | Field::Address if query.chains.counted => true,
+            Field::Chain => query.chains.counted,
             field => keys().any(|key| needs(key).contains(field)),
         };
         let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);

@@ -37,6 +37,15 @@ impl<const N: usize> PieceReads<N> {
         Self { piece, counters: FxHashMap::default() }
     }
 
+    /// The same with other keys.
+    #[must_use]
+    pub fn map(mut self, key: impl Fn([u64; N]) -> [u64; N]) -> Self {
+        for row in self.counters.values_mut().flat_map(|readings| readings.rows.iter_mut()) {
+            row.key = row.key.map(&key);
+        }
+        self
+    }
+
     /// Takes a reading of counter `id`; the period if it is known, which is when it is not the first.
     pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> Box<[Row<N>]>) -> Option<u64> {
         match self.counters.get_mut(&id) {

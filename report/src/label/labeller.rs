@@ -40,7 +40,8 @@ impl Labeller<'_> {
     #[must_use]
     pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
         let has = |keys: &[SortKey]| keys.iter().any(|key| self.query.has(*key));
-        let functions = self.query.columns.iter().any(|column| column.key.is_of_symbol())
+        let functions = self.query.chains.counted
+            || self.query.columns.iter().any(|column| column.key.is_of_symbol())
             || self.needs_lines(Side::At)
             || self.needs_lines(Side::From);
         let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.by_symbol() {
@@ -61,6 +62,9 @@ impl Labeller<'_> {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
         for (side, end) in ends {
+            if end.is_symbol {
+                continue;
+            }
             let module = module_of(symbols, side.module().of(&key));
             if let Some(loaded) = module.filter(|_| self.needs_lines(side)) {
                 *side.line().of_mut(&mut key) = u64::from(self.line(loaded, &key, side).0) + 1;
@@ -97,27 +101,29 @@ impl Labeller<'_> {
         })
     }
 
-    /// Makes rows of text. Rows whose columns read the same may still come several times.
+    /// Whether the filter by function takes this row.
+    #[must_use]
+    pub fn takes(&self, row: &Key, symbols: &Symbols) -> bool {
+        let filters = &self.query.filters;
+        !filters.by_symbol()
+            || function(symbols, row, Side::At).is_some_and(|name| {
+                filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
+                    && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+            })
+    }
+
+    /// Makes rows of text, in the order in which they come. Rows whose columns read the same may still come several times.
     #[must_use]
     pub fn label(
         &self,
-        rows: Vec<(Key, Count)>,
+        rows: &[(Key, Count)],
         named: &Named,
         symbols: &Symbols,
         labels: &mut Labels,
     ) -> Vec<LabelledRow> {
-        let filters = &self.query.filters;
-        let wanted = |row: &Key| {
-            !filters.by_symbol()
-                || function(symbols, row, Side::At).is_some_and(|name| {
-                    filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
-                        && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
-                })
-        };
-        let rows: Vec<_> = rows.into_iter().filter(|(row, _)| wanted(row)).collect();
-        let comm_widths = self.comm_widths(&rows, named);
+        let comm_widths = self.comm_widths(rows, named);
         let (from_widths, to_widths) =
-            (self.dso_widths(&rows, symbols, Side::From), self.dso_widths(&rows, symbols, Side::At));
+            (self.dso_widths(rows, symbols, Side::From), self.dso_widths(rows, symbols, Side::At));
         let texts = Texts {
             timeline: self.timeline,
             modules: &self.modules,
@@ -127,12 +133,12 @@ impl Labeller<'_> {
             nanosecs: self.query.nanosecs,
             // Data is spelt as perf spells it.
             offsets: self.query.format == Format::Text && self.query.separator.is_none(),
-            threads: self.threads(&rows),
+            threads: self.threads(rows),
             comm_widths,
             from_widths,
             to_widths,
         };
-        let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, &rows, labels)).collect();
+        let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, rows, labels)).collect();
         let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
         let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
         let gathered = |row: &Key, count: &Count| Gathered::of(*count, row, self.query.has_parts());
@@ -146,6 +152,9 @@ impl Labeller<'_> {
     fn comm_widths(&self, rows: &[(Key, Count)], named: &Named) -> Vec<usize> {
         const HEADING: usize = "Command".len();
         let mut widths = vec![HEADING; self.events.len()];
+        if self.query.format == Format::Folded {
+            widths.fill(usize::MAX);
+        }
         if !self.query.has(SortKey::Comm) {
             return widths;
         }

@@ -1,10 +1,16 @@
 //! From counted keys to rows of text: each distinct address is resolved once, each text made once.
 
 mod amounts;
+mod cumulated;
 mod labeller;
+mod lines;
+mod naming;
 mod side;
 mod texts;
 mod words;
 
+pub use cumulated::Found;
 pub use labeller::{LabelledRow, Labeller};
+pub use lines::CountValue;
+pub use naming::{EarlyNaming, Naming};
 pub use side::Symbols;

@@ -8,6 +8,7 @@ use super::amounts::{page_size, seconds, transaction};
 use super::side::{Side, Symbols, function, module_of};
 use super::words::{branch, cpu, cut, hex, level, padded_hex};
 use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
+use crate::callchain::UNMAPPED;
 use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
 use crate::resolve::{Addressing, LineId, Module, ModuleKind, SymbolId};
@@ -133,6 +134,7 @@ impl Texts<'_, '_> {
         let level = level(side.end(row).level);
         match function(self.symbols, row, side) {
             Some(name) => format!("[{level}] {name}"),
+            None if side.address().of(row) == UNMAPPED => format!("[{level}] [unknown]"),
             None => match self.module(row, side.module()).filter(|module| self.offsets && has_offsets(module)) {
                 Some(module) => format!("[{level}] {}+{:#x}", module.name(), self.shown_address(row, side)),
                 None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::task::{Named, Scan, Strays};
+use super::task::{Named, Naming, Scan, Strays};
 use super::worker::Worker;
-use crate::aggregate::{Count, Histogram, Key, Layout};
+use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
+use crate::callchain::{Chained, Frame, Interner, Stacks, place};
 use crate::split::Piece;
 
 /// The result.
@@ -20,6 +21,15 @@ pub struct Scanned {
     pub strays: Strays,
     /// Which threads were sampled under which names.
     pub named: Named,
+    /// The callchains that [`Field::Chain`] numbers.
+    pub stacks: Stacks,
+}
+
+/// What a worker has counted.
+struct Part<const N: usize> {
+    histogram: Histogram<N>,
+    reads: Reads<N>,
+    chains: Interner,
 }
 
 impl Scan<'_> {
@@ -28,7 +38,7 @@ impl Scan<'_> {
     /// When all are counted, `prepare` is told which modules were hit, and gives what turns a key into a row: a
     /// key with a symbol in the place of the address. That too is done by all cores, each with the keys that it has
     /// counted. Rows are far fewer than keys, so little is left to merge.
-    pub fn run<F: Fn(Key) -> Key + Sync>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
+    pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         match self.layout.len() {
             1 => self.run_with::<1, F>(pieces, prepare),
             2 => self.run_with::<2, F>(pieces, prepare),
@@ -41,11 +51,7 @@ impl Scan<'_> {
         }
     }
 
-    fn run_with<const N: usize, F: Fn(Key) -> Key + Sync>(
-        &self,
-        pieces: &[Piece<'_>],
-        prepare: impl FnOnce(&[bool]) -> F,
-    ) -> Scanned {
+    fn run_with<const N: usize, F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
             let mut worker = Worker::<N>::new(self);
@@ -54,26 +60,84 @@ impl Scan<'_> {
             }
             worker
         });
-        let mut rest = Worker::<N>::new(self);
         let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
-        let mut histograms = Vec::new();
         let mut named = Named::default();
+        let mut parts = Vec::new();
         for worker in workers {
             named.extend(worker.named);
             strays.add(worker.strays);
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
-            rest.reads.pieces.extend(worker.reads.pieces);
-            histograms.push(worker.histogram);
+            parts.push(Part { histogram: worker.histogram, reads: worker.reads, chains: worker.chains.interner });
         }
-        rest.reads.settle(&mut rest.histogram);
-        histograms.push(rest.histogram);
-        let row = prepare(&hits);
-        let part = |histogram: Histogram<N>| histogram.map(|key| self.layout.pack(&row(self.layout.unpack(&key))));
-        let parts: Vec<Histogram<N>> = histograms.into_par_iter().map(part).collect();
-        let all = parts.into_iter().reduce(Histogram::merge).unwrap_or_else(|| Histogram::new(0));
-        let rows = all.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
-        Scanned { rows, totals: all.totals, strays, named }
+        let placed = self.place(&mut parts, &mut hits);
+        let naming = prepare(&hits);
+        let (mut stacks, numbers) = join(&placed, &naming);
+        drop(placed);
+        let mut reads = Reads { pieces: Vec::new() };
+        for (part, numbers) in parts.iter_mut().zip(&numbers) {
+            let pieces = std::mem::take(&mut part.reads.pieces);
+            let renumbered = |piece: PieceReads<N>| piece.map(|key| self.renumbered(&key, numbers));
+            reads.pieces.extend(pieces.into_iter().map(renumbered));
+        }
+        let mut rest = Histogram::new(self.attrs.entries().len());
+        reads.settle(&mut rest);
+        let row = |key: &[u64; N]| self.layout.pack(&naming.key(self.layout.unpack(key)));
+        let part =
+            |(part, numbers): (Part<N>, &Vec<u32>)| part.histogram.map(|key| row(&self.renumbered(&key, numbers)));
+        let mut done: Vec<Histogram<N>> = parts.into_par_iter().zip(&numbers).map(part).collect();
+        done.push(rest.map(|key| row(&key)));
+        let all = done.into_iter().reduce(Histogram::merge).unwrap_or_else(|| Histogram::new(0));
+        let rows: Vec<(Key, Count)> = all.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
+        if self.layout.has(Field::Chain) {
+            for (key, _) in &rows {
+                stacks.number(Frame::of(key));
+            }
+        }
+        Scanned { rows, totals: all.totals, strays, named, stacks }
     }
+
+    /// Finds the modules of all frames and remembers which were hit; the recorded chains are gone then.
+    fn place<const N: usize>(&self, parts: &mut [Part<N>], hits: &mut [bool]) -> Vec<Stacks> {
+        let place = |part: &mut Part<N>| {
+            let mut hits = vec![false; self.module_count];
+            let stacks = place(&std::mem::take(&mut part.chains), self.timeline, self.chains, &mut hits);
+            (stacks, hits)
+        };
+        let placed: Vec<(Stacks, Vec<bool>)> = parts.par_iter_mut().map(place).collect();
+        let with_hits = |(stacks, own): (Stacks, Vec<bool>)| {
+            hits.iter_mut().zip(own).for_each(|(all, one)| *all |= one);
+            stacks
+        };
+        placed.into_iter().map(with_hits).collect()
+    }
+
+    /// The key with the number that its chain has among all workers' chains.
+    #[inline]
+    fn renumbered<const N: usize>(&self, key: &[u64; N], numbers: &[u32]) -> [u64; N] {
+        if !self.layout.has(Field::Chain) {
+            return *key;
+        }
+        let mut key = self.layout.unpack(key);
+        let word = Field::Chain.of_mut(&mut key);
+        let Chained { callers, own } = Chained::unpack(*word);
+        let index = (callers as usize).checked_sub(1);
+        let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
+        *word = Chained { callers, own }.pack();
+        self.layout.pack(&key)
+    }
+}
+
+/// Puts functions in the place of addresses in all workers' chains, and joins them; also the numbers that each worker's
+/// chains have then.
+fn join(placed: &[Stacks], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
+    let named: Vec<(Stacks, Vec<u32>)> = placed.par_iter().map(|stacks| stacks.map(|f| naming.frame(f))).collect();
+    let (mut all, mut numbers) = (Stacks::default(), Vec::new());
+    for (stacks, mut own) in named {
+        let before = all.append(&stacks);
+        own.iter_mut().for_each(|number| *number += before);
+        numbers.push(own);
+    }
+    (all, numbers)
 }
 
 fn take<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {

@@ -5,7 +5,8 @@ use rustc_hash::FxHashSet;
 use recrep_format::attrs::AttrTable;
 
 use super::sieve::Sieve;
-use crate::aggregate::Layout;
+use crate::aggregate::{Key, Layout};
+use crate::callchain::{Frame, Placed};
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::sort_key::Mode;
@@ -32,6 +33,18 @@ pub struct Scan<'f> {
     pub quantum: u64,
     /// How many modules there are.
     pub module_count: usize,
+    /// What is wanted of callchains, where [`crate::aggregate::Field::Chain`] is in use.
+    pub chains: Placed,
+    /// Names functions while samples are counted, where callchains are and no part of a function is asked for.
+    pub early: Option<&'f dyn Naming>,
+}
+
+/// Puts functions in the place of addresses.
+pub trait Naming: std::fmt::Debug + Sync {
+    /// In a key.
+    fn key(&self, key: Key) -> Key;
+    /// In a frame of a callchain.
+    fn frame(&self, frame: Frame) -> Frame;
 }
 
 /// What the scan found beside the histogram.
@@ -43,6 +56,8 @@ pub struct Strays {
     pub guest: u64,
     /// Samples that are shorter than their event's fields say; the rest of the record was needed.
     pub malformed: u64,
+    /// Samples whose record ends before their callchain does: they count, without it.
+    pub torn_chains: u64,
 }
 
 impl Strays {
@@ -51,6 +66,7 @@ impl Strays {
         self.unknown_id += other.unknown_id;
         self.guest += other.guest;
         self.malformed += other.malformed;
+        self.torn_chains += other.torn_chains;
     }
 }
 

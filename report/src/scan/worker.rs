@@ -5,8 +5,10 @@ use recrep_format::attrs::AttrIndex;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
+use super::chains::Chains;
 use super::task::{Named, Scan, Strays};
 use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, PieceReads, Reads, Row};
+use crate::callchain::Chained;
 use crate::sort_key::Mode;
 use crate::split::Piece;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
@@ -26,6 +28,8 @@ pub(super) struct Worker<'s, const N: usize> {
     pub(super) named: Named,
     /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
     span: Option<(Span, bool)>,
+    /// The callchains of its samples.
+    pub(super) chains: Chains,
     events: Vec<Event>,
     /// The rows of the sample at hand.
     rows: Vec<Row<N>>,
@@ -69,6 +73,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
             named: Named::default(),
+            chains: Chains::default(),
             span: None,
             events,
             rows: Vec::new(),
@@ -275,6 +280,16 @@ impl<'s, const N: usize> Worker<'s, N> {
         if layout.has(Field::CgroupSpace) {
             let tid = sample.tid().map_or(-1, u32::cast_signed);
             *Field::CgroupSpace.of_mut(&mut key) = self.scan.groups.space_number(tid, at);
+        }
+        if layout.has(Field::Chain) {
+            let chained = self.chains.of(sample, self.scan.timeline, &task, at).unwrap_or_else(|_| {
+                self.strays.torn_chains += 1;
+                Chained::default()
+            });
+            *Field::Chain.of_mut(&mut key) = chained.pack();
+            if let Some(early) = self.scan.early {
+                self.chains.name(&mut key, early);
+            }
         }
         Some(Keyed { key, task, at })
     }

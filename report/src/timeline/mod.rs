@@ -19,6 +19,7 @@ mod frozen;
 mod listing;
 mod moment;
 mod space;
+mod stretch;
 mod threads;
 
 pub use build::Change;
@@ -26,4 +27,5 @@ pub use frozen::{Place, Timeline};
 pub use listing::LastLife;
 pub use moment::{FlushLimits, Moment, is_time};
 pub use space::{Mapping, ModuleId, Shown, SpaceId};
+pub use stretch::Stretch;
 pub use threads::{CommRef, Span, Task, ThreadRef};

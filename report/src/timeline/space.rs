@@ -118,6 +118,14 @@ impl Space {
         Self { parent, bounds, mappings, firsts, items }
     }
 
+    /// How many mappings there were up to `at`, when the last of them came and when the next one comes.
+    pub(super) fn seen(&self, at: Moment) -> (u32, Moment, Moment) {
+        let count = self.mappings.partition_point(|(when, _)| *when <= at);
+        let moment = |index: usize| self.mappings.get(index).map(|(when, _)| *when);
+        let since = count.checked_sub(1).and_then(moment).unwrap_or(Moment::START);
+        (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
+    }
+
     /// The latest mapping at this address that is not later than `at`.
     fn own(&self, address: u64, at: Moment) -> Option<&Mapping> {
         let piece = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;

@@ -54,7 +54,7 @@ pub(super) fn rows<'p>(tables: &[EventTable<'p>], query: &Query) -> Vec<GroupRow
             }
         }
     }
-    let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.count.period).collect::<Vec<_>>();
+    let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all.period).collect::<Vec<_>>();
     rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.columns.cmp(&b.columns)));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
@@ -72,7 +72,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     // The number of each event under one heading as wide as all of them.
     let wide = |width: usize| (width + 1) * tables.len() - 1;
     let heads: Vec<String> =
-        numbers.iter().map(|number| format!("{:>1$}", number.heading(), wide(number.width()))).collect();
+        numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), wide(number.width()))).collect();
     writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
     for row in rows(tables, query) {
         let cell = |number: &crate::fields::Number| {

@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::group::{self, GroupRow, Member};
 use super::hierarchy::{self, Level};
+use crate::aggregate::Count;
 use crate::fields::Number;
 use crate::gathered::Value;
 use crate::profile::{EventTable, InputSummary, Profile, Row};
@@ -53,6 +54,15 @@ struct RowOut<'p> {
     percent: f64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<&'static str, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    children: Option<Children>,
+}
+
+#[derive(Serialize)]
+struct Children {
+    samples: u64,
+    period: u64,
+    percent: f64,
 }
 
 /// The columns under the names that the user typed, in that order.
@@ -100,7 +110,12 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
         key: Key { names: &query.columns, texts: row.columns },
         samples: row.count.samples,
         period: row.count.period,
-        percent: (row.percent * 100.0).round() / 100.0,
+        percent: rounded(row.percent),
+        children: row.children.map(|(Count { samples, period }, percent)| Children {
+            samples,
+            period,
+            percent: rounded(percent),
+        }),
     };
     Event {
         index,
@@ -116,4 +131,8 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
             table.rows.into_iter().map(row).collect()
         },
     }
+}
+
+fn rounded(percent: f64) -> f64 {
+    (percent * 100.0).round() / 100.0
 }

@@ -1,6 +1,7 @@
 //! Forms of the answer. A view sees a [`Profile`] and knows nothing of files or samples.
 
 mod escape;
+mod folded;
 mod group;
 mod hierarchy;
 mod json;
@@ -9,6 +10,7 @@ mod screen;
 mod stats;
 mod tasks;
 mod text;
+mod tree;
 
 use std::io::{self, Write};
 
@@ -28,8 +30,10 @@ pub const CANNOT_WRITE: &str = "cannot write the answer";
 /// # Errors
 /// The output cannot be written.
 pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {
         Format::Json => json::print(profile, query, out),
+        Format::Folded => folded::print(profile, out),
         Format::Text if query.stats => stats::print(profile, query, out),
         Format::Text => text::print(profile, query, screen, out),
     }

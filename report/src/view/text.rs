@@ -16,13 +16,16 @@ use std::io::{self, Write};
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::calls::Wanted;
 use crate::fields::Shown;
+use crate::graph::Shape;
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
 
 use super::escape::escape;
 use super::screen::Screen;
+use super::tree::Drawing;
 use super::{group, hierarchy};
 
 /// Prints all tables.
@@ -49,9 +52,9 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         }
         writeln!(out, "#")?;
         match &query.separator {
-            Some(separator) => separated(table, query, separator, out)?,
+            Some(separator) => separated(profile, table, query, separator, out)?,
             None if query.hierarchy => hierarchy::print(table, query, out)?,
-            None => aligned(table, query, screen, out)?,
+            None => aligned(profile, table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
     }
@@ -70,7 +73,7 @@ struct Head {
 
 fn heads(query: &Query) -> Vec<Head> {
     let head = |shown: &Shown| match shown {
-        Shown::Number(number) => Head { heading: number.heading(), least: number.width(), is_number: true },
+        Shown::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
         Shown::Key(place) => {
             let heading = query.columns.get(*place).map_or("", |column| column.key.heading());
             Head { heading, least: heading.width(), is_number: false }
@@ -96,7 +99,14 @@ fn cells<'r>(row: &'r Row<'_>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
     query.shown.iter().map(cell).collect()
 }
 
-fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+fn aligned(
+    profile: &Profile,
+    table: &EventTable<'_>,
+    query: &Query,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let trees = trees(profile, table, query);
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
@@ -113,12 +123,15 @@ fn aligned(table: &EventTable<'_>, query: &Query, screen: Screen, out: &mut impl
     let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
     table.line("# ", &dots, &mut head);
     writeln!(out, "{head}#")?;
-    let part = |rows: &[Vec<Cow<'_, str>>]| {
+    let part = |(number, rows): (usize, &[Vec<Cow<'_, str>>])| {
         let mut lines = String::new();
-        rows.iter().for_each(|row| table.line("  ", row, &mut lines));
+        for (place, row) in rows.iter().enumerate() {
+            table.line("  ", row, &mut lines);
+            lines.push_str(trees.get(number * PART + place).map_or("", String::as_str));
+        }
         lines
     };
-    let parts: Vec<String> = rows.par_chunks(PART).map(part).collect();
+    let parts: Vec<String> = rows.par_chunks(PART).enumerate().map(part).collect();
     parts.iter().try_for_each(|lines| out.write_all(lines.as_bytes()))
 }
 
@@ -170,15 +183,45 @@ fn cut(line: &str, width: usize) -> &str {
     line
 }
 
-fn separated(table: &EventTable<'_>, query: &Query, separator: &str, out: &mut impl Write) -> io::Result<()> {
+fn separated(
+    profile: &Profile,
+    table: &EventTable<'_>,
+    query: &Query,
+    separator: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let trees = trees(profile, table, query);
     let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
     writeln!(out, "# {}", headings.join(separator))?;
-    for row in &table.rows {
+    for (place, row) in table.rows.iter().enumerate() {
         let cells: Vec<String> =
             cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
         writeln!(out, "{}", cells.join(separator))?;
+        write!(out, "{}", trees.get(place).map_or("", String::as_str))?;
     }
     Ok(())
+}
+
+/// The trees below the rows, from the first on; rows without one may be missing at the end.
+fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<String> {
+    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Vec::new() };
+    let total = table.total.period;
+    let fractal = graph.shape == Shape::Fractal;
+    let least = if fractal { 0 } else { graph.least(total) };
+    let weight = |row: &Row<'_>| row.children.map_or(row.count.period, |(count, _)| count.period);
+    // Rows go by their weight, and a tree has no part that is larger than its row.
+    let rows: &[Row<'_>] = table.rows.get(..table.rows.partition_point(|row| weight(row) >= least)).unwrap_or_default();
+    let places: Vec<_> = rows.iter().map(|row| (table.place, row.place)).collect();
+    let wanted = Wanted { least, share: if fractal { graph.percent / 100.0 } else { 0.0 } };
+    let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
+    let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
+    let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
+    let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
+        let mut text = String::new();
+        drawing.draw(nodes, weight(row), &mut text);
+        text
+    };
+    trees.par_iter().zip(rows).map(draw).collect()
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn is_superuser() -> bool {
 
 #[test]
 fn usage_errors_name_the_flag() {
-    for (words, name) in [(["--children"], "--children"), (["--tui"], "--tui"), (["--sort=dso_to"], "-b")] {
+    for (words, name) in [(["--total-cycles"], "--total-cycles"), (["--tui"], "--tui"), (["--sort=dso_to"], "-b")] {
         let output = rep().args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&output.stderr).contains(name));

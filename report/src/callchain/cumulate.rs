@@ -1,0 +1,272 @@
+//! Children: what each function has gathered together with all that it called.
+//!
+//! A sample counts for each distinct row that a frame of its chain would have: once for a function that calls itself. Two
+//! frames would have the same row if they look alike in the columns that are asked for, so frames are sorted into
+//! classes first:
+//!
+//! ```text
+//!   columns comm,dso:    frames  main (ls) · qsort (libc) · compare (ls)  ─► classes  ls · libc · ls  ─► 2 rows
+//!   columns comm,symbol:                                                  ─► classes  0 · 1 · 2       ─► 3 rows
+//! ```
+//!
+//! All that a row says beside its frame (comm, CPU, …) is the sample's: its base. A row is a pair of base and class.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::stacks::{Chained, Frame, Stacks};
+use crate::aggregate::{Count, End, Field, Key, Meta};
+use crate::gathered::Gathered;
+
+/// Which words of a frame the columns show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The module.
+    pub module: bool,
+    /// The address or the function.
+    pub address: bool,
+    /// The address as it was recorded.
+    pub ip: bool,
+    /// How far in its function it is.
+    pub offset: bool,
+    /// The source line.
+    pub line: bool,
+    /// How many bytes were mapped there.
+    pub size: bool,
+}
+
+/// Equal samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The event.
+    pub event: u16,
+    /// What its rows have beside a frame.
+    pub base: u32,
+    /// The class of the sampled instruction.
+    pub class: u32,
+    /// Its frame, where that is the innermost one of the chain.
+    pub own: Option<u32>,
+    /// The other frames: a chain of the stacks.
+    pub callers: u32,
+    /// How many they are.
+    pub count: Count,
+}
+
+/// Samples whose frames are sorted into classes.
+#[derive(Debug, Default)]
+pub struct Classified {
+    /// The samples.
+    pub samples: Vec<Sample>,
+    /// The class of each frame.
+    pub classes: Vec<u32>,
+    /// A key for each base, without a frame.
+    bases: Vec<Key>,
+    /// A frame of each class, with what is shown of it.
+    shown: Vec<Frame>,
+}
+
+/// A row: its base and its class.
+pub type RowId = (u32, u32);
+
+impl Sample {
+    /// How many frames it has.
+    #[must_use]
+    pub fn len(&self, stacks: &Stacks) -> usize {
+        stacks.chain(self.callers).len() + usize::from(self.own.is_some())
+    }
+
+    /// The frame at `place`, counted from the innermost.
+    #[must_use]
+    #[inline]
+    pub fn frame(&self, stacks: &Stacks, place: usize) -> Option<u32> {
+        match self.own {
+            Some(own) if place == 0 => Some(own),
+            own => stacks.chain(self.callers).get(place - usize::from(own.is_some())).copied(),
+        }
+    }
+
+    /// Calls `row` for each distinct row that the sample counts for beside its own: its class, and its first place in the
+    /// chain, seen from the outermost frame or from the innermost. `seen` holds the number of the last sample for each
+    /// class.
+    #[inline]
+    pub fn rows(
+        &self,
+        (stacks, classes): (&Stacks, &[u32]),
+        from_outermost: bool,
+        (seen, number): (&mut [u32], u32),
+        mut row: impl FnMut(u32, usize),
+    ) {
+        if let Some(slot) = seen.get_mut(self.class as usize) {
+            *slot = number;
+        }
+        let frames = self.len(stacks);
+        for step in 0..frames {
+            let place = if from_outermost { frames - 1 - step } else { step };
+            let class = self.frame(stacks, place).and_then(|frame| classes.get(frame as usize));
+            if let Some((class, slot)) = class.and_then(|class| Some((*class, seen.get_mut(*class as usize)?)))
+                && *slot != number
+            {
+                *slot = number;
+                row(class, place);
+            }
+        }
+    }
+}
+
+impl Classified {
+    /// Sorts the frames of these rows into classes.
+    #[must_use]
+    pub fn new(rows: &[(Key, Count)], stacks: &Stacks, shown: Shown) -> Self {
+        let mut classified = Self::default();
+        let mut known = FxHashMap::default();
+        let classes = stacks.frames.iter().map(|frame| classified.class(shown.of(*frame), &mut known));
+        let classes: Vec<u32> = classes.collect();
+        let mut bases = FxHashMap::<Key, u32>::default();
+        for (key, count) in rows {
+            let chained = Chained::unpack(Field::Chain.of(key));
+            let own = stacks.find(&Frame::of(key));
+            let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
+            let key = Shown::without_frame(*key);
+            let base = *bases.entry(key).or_insert_with(|| {
+                classified.bases.push(key);
+                u32::try_from(classified.bases.len()).unwrap_or(u32::MAX) - 1
+            });
+            let event = Meta::unpack(Field::Meta.of(&key)).event;
+            let own = own.filter(|_| chained.own);
+            classified.samples.push(Sample { event, base, class, own, callers: chained.callers, count: *count });
+        }
+        classified.classes = classes;
+        classified
+    }
+
+    fn class(&mut self, frame: Frame, known: &mut FxHashMap<Frame, u32>) -> u32 {
+        *known.entry(frame).or_insert_with(|| {
+            self.shown.push(frame);
+            u32::try_from(self.shown.len()).unwrap_or(u32::MAX) - 1
+        })
+    }
+
+    /// How many classes there are.
+    #[must_use]
+    pub fn class_count(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// What each row has gathered, in no order. With `own_only`, callers are left out.
+    #[must_use]
+    pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Gathered)> {
+        let part = |samples: &[Sample]| {
+            let mut rows = FxHashMap::<RowId, Gathered>::default();
+            let mut seen = vec![0; self.class_count()];
+            for (number, sample) in (1..).zip(samples) {
+                let (count, frames) = (sample.count, sample.len(stacks));
+                let own = rows.entry((sample.base, sample.class)).or_default();
+                own.add(&Gathered { count, all: count, depth: frames, ..Gathered::default() });
+                if own_only {
+                    continue;
+                }
+                sample.rows((stacks, &self.classes), true, (&mut seen, number), |class, place| {
+                    let row = rows.entry((sample.base, class)).or_default();
+                    row.add(&Gathered { all: count, depth: place + 1, ..Gathered::default() });
+                });
+            }
+            rows
+        };
+        let size = self.samples.len().div_ceil(rayon::current_num_threads()).max(1);
+        let parts: Vec<FxHashMap<RowId, Gathered>> = self.samples.par_chunks(size).map(part).collect();
+        let merge = |a: FxHashMap<RowId, Gathered>, b: FxHashMap<RowId, Gathered>| {
+            let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
+            from.into_iter().for_each(|(row, gathered)| into.entry(row).or_default().add(&gathered));
+            into
+        };
+        parts.into_iter().reduce(merge).unwrap_or_default().into_iter().collect()
+    }
+
+    /// The key of a row.
+    #[must_use]
+    pub fn key(&self, (base, class): RowId) -> Key {
+        let mut key = self.bases.get(base as usize).copied().unwrap_or_default();
+        if let Some(frame) = self.shown.get(class as usize) {
+            frame.put(&mut key);
+        }
+        key
+    }
+}
+
+impl Shown {
+    /// What is shown of a frame.
+    fn of(self, frame: Frame) -> Frame {
+        Frame {
+            module: if self.module { frame.module } else { 0 },
+            end: if self.address { frame.end } else { End::default() },
+            address: if self.address { frame.address } else { 0 },
+            ip: if self.ip { frame.ip } else { 0 },
+            offset: if self.offset { frame.offset } else { 0 },
+            line: if self.line { frame.line } else { 0 },
+            size: if self.size { frame.size } else { 0 },
+        }
+    }
+
+    fn without_frame(mut key: Key) -> Key {
+        Frame::default().put(&mut key);
+        *Field::Chain.of_mut(&mut key) = 0;
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(module: u32, address: u64) -> Frame {
+        Frame { module, address, ..Frame::default() }
+    }
+
+    fn key(module: u64, address: u64, chained: Chained) -> Key {
+        let mut key = Key::default();
+        *Field::Module.of_mut(&mut key) = module;
+        *Field::Address.of_mut(&mut key) = address;
+        *Field::Chain.of_mut(&mut key) = chained.pack();
+        key
+    }
+
+    /// `main` calls `f`, which calls itself; samples are in `f`, and one is in `main`.
+    fn recursive() -> (Stacks, Vec<(Key, Count)>) {
+        let mut stacks = Stacks::default();
+        let [main, f] = [frame(1, 10), frame(2, 20)].map(|frame| stacks.number(frame));
+        let callers = stacks.push([f, f, main]);
+        let rows = vec![
+            (key(2, 20, Chained { callers, own: true }), Count { samples: 3, period: 30 }),
+            (key(1, 10, Chained { callers: 0, own: true }), Count { samples: 1, period: 5 }),
+        ];
+        (stacks, rows)
+    }
+
+    fn gathered(shown: Shown, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
+        let (stacks, rows) = recursive();
+        let classified = Classified::new(&rows, &stacks, shown);
+        let mut all: Vec<_> = classified
+            .rows(&stacks, own_only)
+            .into_iter()
+            .map(|(id, gathered)| {
+                let key = classified.key(id);
+                let Gathered { count, all, depth, .. } = gathered;
+                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, depth)
+            })
+            .collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_counts_once() {
+        let shown = Shown { module: true, address: true, ..Shown::default() };
+        assert_eq!(gathered(shown, false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
+        assert_eq!(gathered(shown, true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
+    }
+
+    #[test]
+    fn what_is_not_shown_does_not_tell_rows_apart() {
+        assert_eq!(gathered(Shown::default(), false), [(0, 0, 4, 35, 4)]);
+    }
+}

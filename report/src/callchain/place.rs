@@ -1,0 +1,145 @@
+//! From addresses to places: which module, and where in it. Each distinct address of a space is looked up once.
+
+use recrep_format::abi::{CpuMode, context};
+use rustc_hash::FxHashMap;
+
+use super::intern::{Entry, Interner, Whereabouts};
+use super::stacks::{Frame, Stacks};
+use crate::aggregate::End;
+use crate::timeline::{ModuleId, Timeline};
+
+/// What is wanted of the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Whether the level is part of a frame.
+    pub level: bool,
+    /// Whether the recorded address is.
+    pub ip: bool,
+    /// Whether the size of what is mapped there is.
+    pub size: bool,
+}
+
+/// Places the frames of all chains, in the order of their numbers. `hits` is told of the modules.
+#[must_use]
+pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut [bool]) -> Stacks {
+    let mut placing = Placing {
+        timeline,
+        wanted,
+        spots: FxHashMap::default(),
+        homes: FxHashMap::default(),
+        stacks: Stacks::default(),
+    };
+    let mut words: Vec<Spot> = Vec::new();
+    let mut before: (Option<Whereabouts>, Vec<Spot>) = (None, Vec::new());
+    for entry in chains.entries() {
+        words.clear();
+        levels(chains.words(entry), |mode, ip| words.push(Spot { ip, mode, frame: 0 }));
+        // Chains that follow each other are often of one thread, whose outer frames stay.
+        let is_same = |(a, b): &(&Spot, &Spot)| a.ip == b.ip && a.mode == b.mode;
+        let same = match before.0 {
+            Some(whereabouts) if whereabouts == entry.whereabouts => {
+                words.iter().rev().zip(before.1.iter().rev()).take_while(is_same).count()
+            }
+            _ => 0,
+        };
+        words.iter_mut().rev().zip(before.1.iter().rev()).take(same).for_each(|(new, old)| new.frame = old.frame);
+        let new = words.len() - same;
+        for word in words.iter_mut().take(new) {
+            word.frame = placing.frame(entry, word.mode, word.ip);
+        }
+        placing.stacks.push(words.iter().map(|word| word.frame));
+        before.0 = Some(entry.whereabouts);
+        std::mem::swap(&mut before.1, &mut words);
+    }
+    for frame in &placing.stacks.frames {
+        let module = (frame.module as usize).checked_sub(1);
+        if let Some(hit) = module.and_then(|module| hits.get_mut(module)) {
+            *hit = true;
+        }
+    }
+    placing.stacks
+}
+
+/// Stands for all addresses where nothing was mapped.
+pub const UNMAPPED: u64 = u64::MAX;
+
+/// An address of a chain and the number of its frame.
+#[derive(Clone, Copy)]
+struct Spot {
+    ip: u64,
+    mode: CpuMode,
+    frame: u32,
+}
+
+struct Placing<'t> {
+    timeline: &'t Timeline,
+    wanted: Placed,
+    /// Frames by address and by what decides the meaning of that.
+    spots: FxHashMap<(u64, u32), u32>,
+    homes: FxHashMap<(u16, Whereabouts), u32>,
+    stacks: Stacks,
+}
+
+impl Placing<'_> {
+    fn frame(&mut self, entry: &Entry, mode: CpuMode, ip: u64) -> u32 {
+        let Whereabouts { space, mapped, kernel } = entry.whereabouts;
+        // The kernel is the same in every space, and a space does not ask the kernel.
+        let whereabouts = match mode {
+            CpuMode::Kernel => Whereabouts { space: None, mapped: 0, kernel },
+            _ => Whereabouts { space, mapped, kernel: 0 },
+        };
+        let next = u32::try_from(self.homes.len()).unwrap_or(u32::MAX);
+        let home = *self.homes.entry((mode.bits(), whereabouts)).or_insert(next);
+        let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
+        *self.spots.entry((ip, home)).or_insert_with(|| {
+            let place = timeline.place_in(mode, space, ip, entry.at);
+            let level = if wanted.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+            // Where nothing was mapped is no code: what is found there, where functions keep no frame pointers, differs
+            // in each sample and says nothing.
+            stacks.number(Frame {
+                module: place.module.map_or(0, |ModuleId(module)| module + 1),
+                end: End { level, is_symbol: false },
+                address: if place.module.is_some() { place.address } else { UNMAPPED },
+                ip: if wanted.ip { ip } else { 0 },
+                size: if wanted.size { place.size } else { 0 },
+                ..Frame::default()
+            })
+        })
+    }
+}
+
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode that the marks say; before the first
+/// mark it is the user's.
+fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64)) {
+    // What is behind the mark of a deferred part is no address, and the part itself did not come.
+    let deferred = words.iter().position(|word| *word == context::USER_DEFERRED);
+    let words = deferred.and_then(|at| words.get(..at)).unwrap_or(words);
+    let mut mode = CpuMode::User;
+    for word in words {
+        match *word {
+            context::HV => mode = CpuMode::Hypervisor,
+            context::KERNEL => mode = CpuMode::Kernel,
+            context::USER => mode = CpuMode::User,
+            ip => frame(mode, ip),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[u64]) -> Vec<(CpuMode, u64)> {
+        let mut all = Vec::new();
+        levels(words, |mode, ip| all.push((mode, ip)));
+        all
+    }
+
+    #[test]
+    fn marks_say_the_level_of_what_follows() {
+        let chain = [context::KERNEL, 1, 2, context::USER, 3];
+        assert_eq!(of(&chain), [(CpuMode::Kernel, 1), (CpuMode::Kernel, 2), (CpuMode::User, 3)]);
+        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7), (CpuMode::Hypervisor, 8)]);
+        assert_eq!(of(&[context::KERNEL, 1, context::USER_DEFERRED, 99]), [(CpuMode::Kernel, 1)]);
+    }
+}

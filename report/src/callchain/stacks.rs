@@ -1,0 +1,261 @@
+//! Chains of frames: what is left of callchains when addresses have become functions.
+
+use rustc_hash::FxHashMap;
+
+use crate::aggregate::{End, Field, Key, Meta};
+
+/// A frame: a function, or an address that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The module's number plus one; 0 where nothing was mapped.
+    pub module: u32,
+    /// What [`Frame::address`] is, and the level.
+    pub end: End,
+    /// The address in the module's own terms, or a symbol's number.
+    pub address: u64,
+    /// The address as it was recorded, where that is asked for.
+    pub ip: u64,
+    /// How far in its function it is, where that is asked for.
+    pub offset: u32,
+    /// The number of its source line plus one, where that is asked for.
+    pub line: u32,
+    /// How many bytes were mapped there, where that is asked for.
+    pub size: u64,
+}
+
+/// What a key says of its sample's callchain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chained {
+    /// The number of the callers, from 1 on; 0 for none.
+    pub callers: u32,
+    /// Whether the sampled instruction is the innermost frame.
+    pub own: bool,
+}
+
+impl Chained {
+    /// As a word of a key.
+    #[must_use]
+    #[inline]
+    pub fn pack(self) -> u64 {
+        u64::from(self.callers) << 1 | u64::from(self.own)
+    }
+
+    /// The reverse of [`Chained::pack`].
+    #[must_use]
+    #[inline]
+    pub fn unpack(word: u64) -> Self {
+        Self { callers: u32::try_from(word >> 1).unwrap_or(0), own: word & 1 == 1 }
+    }
+}
+
+impl Frame {
+    /// The frame of a key's own instruction.
+    #[must_use]
+    #[inline]
+    pub fn of(key: &Key) -> Self {
+        Self {
+            module: u32::try_from(Field::Module.of(key)).unwrap_or(0),
+            end: Meta::unpack(Field::Meta.of(key)).at,
+            address: Field::Address.of(key),
+            ip: Field::Ip.of(key),
+            offset: u32::try_from(Field::Offset.of(key)).unwrap_or(u32::MAX),
+            line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
+            size: Field::MapSize.of(key),
+        }
+    }
+
+    /// Puts it in the place of a key's own.
+    #[inline]
+    pub fn put(&self, key: &mut Key) {
+        let meta = Meta { at: self.end, ..Meta::unpack(Field::Meta.of(key)) };
+        for (field, value) in [
+            (Field::Meta, meta.pack()),
+            (Field::Module, u64::from(self.module)),
+            (Field::Address, self.address),
+            (Field::Ip, self.ip),
+            (Field::Offset, u64::from(self.offset)),
+            (Field::Line, u64::from(self.line)),
+            (Field::MapSize, self.size),
+        ] {
+            *field.of_mut(key) = value;
+        }
+    }
+}
+
+/// Distinct chains of frames, innermost first.
+#[derive(Clone, Debug, Default)]
+pub struct Stacks {
+    /// What the numbers in chains stand for.
+    pub frames: Vec<Frame>,
+    numbers: FxHashMap<Frame, u32>,
+    words: Vec<u32>,
+    ends: Vec<usize>,
+}
+
+impl Stacks {
+    /// How many chains there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The chain of this number, counted from 1; 0 is one without frames.
+    #[must_use]
+    #[inline]
+    pub fn chain(&self, number: u32) -> &[u32] {
+        let Some(index) = (number as usize).checked_sub(1) else { return &[] };
+        let start = index.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or(0));
+        let end = self.ends.get(index).copied().unwrap_or(start);
+        self.words.get(start..end).unwrap_or_default()
+    }
+
+    /// The frames of a key's sample, innermost first; at most `most`, the innermost ones or the outermost.
+    pub fn of(&self, key: &Key, most: usize, from_outermost: bool) -> impl DoubleEndedIterator<Item = u32> {
+        let chained = Chained::unpack(Field::Chain.of(key));
+        let own = if chained.own { self.numbers.get(&Frame::of(key)).copied() } else { None };
+        let callers = self.chain(chained.callers);
+        let total = callers.len() + usize::from(own.is_some());
+        let cut = total.saturating_sub(most);
+        // What is cut off on the inner side takes the own frame first.
+        let inner = if from_outermost { cut } else { 0 };
+        let own = own.filter(|_| inner == 0 && most > 0);
+        let skipped = inner.saturating_sub(usize::from(chained.own));
+        let kept = most.min(total) - usize::from(own.is_some());
+        let callers = callers.get(skipped..skipped + kept).unwrap_or_default();
+        own.into_iter().chain(callers.iter().copied())
+    }
+
+    /// The same chains with other frames; frames that become equal get one number, and so do chains. The second
+    /// result is the new number of each chain.
+    #[must_use]
+    pub fn map(&self, frame: impl Fn(Frame) -> Frame) -> (Self, Vec<u32>) {
+        let mut mapped = Self::default();
+        let of_frame: Vec<u32> = self.frames.iter().map(|old| mapped.number(frame(*old))).collect();
+        let mut known = Known::default();
+        let mut scratch = Vec::new();
+        let chains = (1..=u32::try_from(self.len()).unwrap_or(u32::MAX)).map(|number| {
+            scratch.clear();
+            scratch.extend(self.chain(number).iter().filter_map(|word| of_frame.get(*word as usize)));
+            mapped.add_once(&scratch, &mut known)
+        });
+        let chains = chains.collect();
+        (mapped, chains)
+    }
+
+    /// Adds the chains of `other` behind those that are here; gives by how much their numbers grow.
+    pub fn append(&mut self, other: &Self) -> u32 {
+        let grown = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        let of_frame: Vec<u32> = other.frames.iter().map(|frame| self.number(*frame)).collect();
+        let first = self.words.len();
+        self.words.extend(other.words.iter().filter_map(|word| of_frame.get(*word as usize)));
+        self.ends.extend(other.ends.iter().map(|end| first + end));
+        grown
+    }
+
+    /// Adds a chain; its number.
+    pub fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
+        self.words.extend(words);
+        self.ends.push(self.words.len());
+        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The number of a frame that is there.
+    #[must_use]
+    pub fn find(&self, frame: &Frame) -> Option<u32> {
+        self.numbers.get(frame).copied()
+    }
+
+    /// The number of a frame.
+    pub fn number(&mut self, frame: Frame) -> u32 {
+        *self.numbers.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            u32::try_from(self.frames.len()).unwrap_or(u32::MAX) - 1
+        })
+    }
+
+    fn add_once(&mut self, words: &[u32], known: &mut Known) -> u32 {
+        let hash = {
+            use std::hash::Hasher;
+            let mut hasher = rustc_hash::FxHasher::default();
+            words.iter().for_each(|word| hasher.write_u32(*word));
+            hasher.finish()
+        };
+        let last = known.last.get(&hash).copied().unwrap_or(0);
+        let mut next = last;
+        while next > 0 {
+            if self.chain(next) == words {
+                return next;
+            }
+            next = known.next.get(next as usize - 1).copied().unwrap_or(0);
+        }
+        let number = self.push(words.iter().copied());
+        known.last.insert(hash, number);
+        known.next.push(last);
+        number
+    }
+}
+
+/// Which chains there are, by hash: the last one of each, and the one before each with the same; 0 for none.
+#[derive(Debug, Default)]
+struct Known {
+    last: FxHashMap<u64, u32>,
+    next: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(address: u64) -> Frame {
+        Frame { module: 1, address, ..Frame::default() }
+    }
+
+    #[test]
+    fn chains_that_become_equal_are_one() {
+        let mut stacks = Stacks { frames: [10, 11, 20].map(frame).to_vec(), ..Stacks::default() };
+        for chain in [&[0, 2][..], &[1, 2], &[2], &[]] {
+            stacks.push(chain.iter().copied());
+        }
+        let (folded, numbers) = stacks.map(|f| frame(f.address / 10));
+        assert_eq!(numbers, [1, 1, 2, 3]);
+        assert_eq!(folded.frames, [frame(1), frame(2)]);
+        assert_eq!([folded.chain(1), folded.chain(2), folded.chain(3), folded.chain(0)], [&[0, 1][..], &[1], &[], &[]]);
+    }
+
+    #[test]
+    fn appended_chains_keep_their_frames() {
+        let (mut all, mut part) = (Stacks::default(), Stacks::default());
+        let [five, six] = [5, 6].map(|address| part.number(frame(address)));
+        part.push([six, five]);
+        assert_eq!([all.append(&part), all.append(&part)], [0, 1]);
+        assert_eq!((all.frames.len(), all.len()), (2, 2));
+        assert_eq!(all.chain(1), all.chain(2));
+    }
+
+    #[test]
+    fn a_sample_has_its_own_frame_and_those_of_its_callers() {
+        let mut stacks = Stacks::default();
+        let [inner, a, b, outer] = [1, 2, 3, 4].map(|address| stacks.number(frame(address)));
+        let callers = stacks.push([a, b, outer]);
+        let mut key = Key::default();
+        (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
+        let mut of = |own, most, from_outermost| {
+            *Field::Chain.of_mut(&mut key) = Chained { callers, own }.pack();
+            stacks.of(&key, most, from_outermost).collect::<Vec<_>>()
+        };
+        assert_eq!(of(true, 127, false), [inner, a, b, outer]);
+        assert_eq!(of(true, 4, true), [inner, a, b, outer]);
+        assert_eq!(of(true, 2, false), [inner, a]);
+        assert_eq!(of(true, 3, true), [a, b, outer]);
+        assert_eq!(of(true, 1, true), [outer]);
+        assert_eq!(of(false, 2, true), [b, outer]);
+        assert_eq!(of(false, 2, false), [a, b]);
+        assert_eq!(of(true, 0, false), [0; 0]);
+    }
+}

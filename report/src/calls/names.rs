@@ -1,0 +1,29 @@
+//! Modules and functions of frames, each once for all files.
+
+use std::cmp::Ordering;
+
+use indexmap::IndexSet;
+
+/// Names by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    names: IndexSet<(String, String)>,
+}
+
+impl Names {
+    /// The number of a name.
+    pub(super) fn number(&mut self, module: String, function: String) -> u32 {
+        u32::try_from(self.names.insert_full((module, function)).0).unwrap_or(u32::MAX)
+    }
+
+    /// The function of this number.
+    pub(super) fn function(&self, name: u32) -> &str {
+        self.names.get_index(name as usize).map_or("", |(_, function)| function)
+    }
+
+    /// How two names compare: as their texts do.
+    pub(super) fn compare(&self, a: u32, b: u32) -> Ordering {
+        let key = |name: u32| self.names.get_index(name as usize).map(|(module, function)| (function, module));
+        key(a).cmp(&key(b))
+    }
+}

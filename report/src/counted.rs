@@ -1,0 +1,135 @@
+//! One file: its samples are counted, named and added to the profile.
+
+use std::sync::OnceLock;
+
+use recrep_format::abi::{EventType, SampleType};
+use recrep_format::attrs::{AttrEntry, AttrIndex};
+
+use crate::aggregate::{Field, Layout};
+use crate::callchain::Placed;
+use crate::fields::Number;
+use crate::groups::Groups;
+use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
+use crate::profile::Profile;
+use crate::query::{Chains, Format, Query};
+use crate::resolve::Resolver;
+use crate::scan::{self, Compiled, Scan, Sieve, Strays};
+use crate::sort_key::SortKey;
+use crate::stage::Stage;
+use crate::times::Times;
+
+/// Whether samples of an event have one of these fields.
+pub(crate) fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
+    stage.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
+}
+
+/// Counts the samples on all cores and adds the rows; gives what made no row.
+pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Strays {
+    // Where no callchains were recorded there are no callers to count.
+    let wanted = query.chains.children || query.chains.graph.is_some();
+    let counted = query.chains.counted || (wanted && has_chains(stage));
+    let query = &Query { chains: Chains { counted, ..query.chains.clone() }, ..query.clone() };
+    let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
+    let places = profile.places(&stage.events);
+    let layout = Layout::of(query);
+    let groups = if needs_groups(query) {
+        Groups::read(stage.file, &stage.split.side_band, &stage.clock)
+    } else {
+        Groups::default()
+    };
+    let sieve = Sieve::new(&query.filters, compiled(query, stage, &groups), timeline);
+    let (clock, module_count, mode, quantum) = (&stage.clock, side_band.modules.len(), query.mode, query.quantum);
+    let chains = Placed { level: layout.level, ip: layout.has(Field::Ip), size: layout.has(Field::MapSize) };
+    let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
+    let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
+    let scan = Scan {
+        attrs,
+        clock,
+        timeline,
+        mode,
+        layout: &layout,
+        sieve: &sieve,
+        groups: &groups,
+        quantum,
+        module_count,
+        chains,
+        early: by_function.then_some(&early as &dyn scan::Naming),
+    };
+    let modules = side_band.modules.iter().collect();
+    let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups };
+    let symbols = OnceLock::new();
+    let scanned = scan.run(&stage.split.pieces, |hits| {
+        let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
+        Naming { labeller: &labeller, symbols }
+    });
+    for (index, (place, total)) in places.iter().zip(&scanned.totals).enumerate() {
+        let lost = side_band.lost_samples.get(&Some(AttrIndex(index))).copied();
+        profile.add_total(*place, *total, lost.unwrap_or(0));
+    }
+    let symbols = symbols.into_inner().unwrap_or_default();
+    if query.has(SortKey::Symbol) {
+        profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
+        profile.module_uses.guest += scanned.strays.guest;
+    }
+    let rows: Vec<_> = scanned.rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
+    if query.format == Format::Folded {
+        let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
+        let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
+        labeller.fold(&rows, (&scanned.named, &symbols, &scanned.stacks), &places, &mut profile.folded);
+        return scanned.strays;
+    }
+    if counted {
+        profile.children |= query.chains.children;
+        let found = Found { named: &scanned.named, symbols: &symbols, stacks: scanned.stacks, places: &places };
+        labeller.cumulate(&rows, found, profile);
+        return scanned.strays;
+    }
+    for (event, columns, gathered) in labeller.label(&rows, &scanned.named, &symbols, &mut profile.labels) {
+        if let Some(place) = places.get(event) {
+            profile.add_row(*place, columns, &gathered);
+        }
+    }
+    scanned.strays
+}
+
+/// Whether a question asks for what CPUs and threads belong to.
+fn needs_groups(query: &Query) -> bool {
+    let keys = [SortKey::Socket, SortKey::Cgroup, SortKey::CgroupId];
+    query.filters.socket.is_some() || keys.into_iter().any(|key| query.has(key))
+}
+
+/// The filters in the terms of this file.
+fn compiled(query: &Query, stage: &Stage<'_>, groups: &Groups) -> Compiled {
+    let filters = &query.filters;
+    let modules = filters.dsos.as_ref().map(|wanted| {
+        let passes =
+            |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
+        stage.side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
+    });
+    let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
+    let events = filters.events.as_ref().map(|wanted| {
+        let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
+        stage.events.iter().map(is_wanted).collect()
+    });
+    let socket = filters.socket.map(|socket| groups.cpus_of(socket));
+    let times = filters.times.as_ref().map(|times| {
+        let (first, last) = match times {
+            Times::Absolute(_) => (0, 0),
+            Times::Shares(_) => stage.sampled_between(),
+        };
+        times.stretches(first, last)
+    });
+    Compiled { events, modules, socket, times }
+}
+
+/// What of a line of folded stacks counts: the period, where `perf script` prints one.
+fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
+    let by_samples =
+        query.numbers().any(|number| number == Number::Samples) || entry.attr.kind == EventType::TRACEPOINT;
+    if by_samples { |count| count.samples } else { |count| count.period }
+}
+
+/// Whether samples of an event have callchains.
+pub(crate) fn has_chains(stage: &Stage<'_>) -> bool {
+    samples_have(stage, SampleType::CALLCHAIN)
+}

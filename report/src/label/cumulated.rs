@@ -1,0 +1,104 @@
+//! Rows of text for samples that count in their callers too, and what trees need to know of them.
+
+use rayon::prelude::*;
+
+use super::labeller::Labeller;
+use super::side::{Symbols, module_of};
+use rustc_hash::FxHashMap;
+
+use crate::aggregate::{Count, Field, Key, Layout};
+use crate::callchain::{Classified, Frame, RowId, Shown, Stacks};
+use crate::calls::FileCalls;
+use crate::gathered::Gathered;
+use crate::profile::Profile;
+use crate::query::{Chains, Filters, Query};
+use crate::resolve::SymbolId;
+use crate::scan::Named;
+
+/// What was found beside rows.
+#[derive(Debug)]
+pub struct Found<'s> {
+    /// Which threads were sampled under which names.
+    pub named: &'s Named,
+    /// The symbols of the modules that were hit.
+    pub symbols: &'s Symbols,
+    /// The callchains.
+    pub stacks: Stacks,
+    /// The places of the file's events in the profile.
+    pub places: &'s [usize],
+}
+
+impl Labeller<'_> {
+    /// Adds the rows of these samples and of their callers.
+    pub fn cumulate(&self, rows: &[(Key, Count)], found: Found<'_>, profile: &mut Profile) {
+        let Found { named, symbols, stacks, places } = found;
+        let classified = Classified::new(rows, &stacks, self.shown());
+        let mut gathered = classified.rows(&stacks, !self.query.chains.children);
+        if self.query.has_parts() {
+            self.add_parts(rows, &classified, &mut gathered);
+        }
+        let keys: Vec<(Key, Count)> = gathered.par_iter().map(|(id, row)| (classified.key(*id), row.count)).collect();
+        let labelled = self.label(&keys, named, symbols, &mut profile.labels);
+        let mut places_of_rows = Vec::new();
+        for ((event, columns, _), (id, row)) in labelled.into_iter().zip(&gathered) {
+            let Some(place) = places.get(event).copied() else { continue };
+            let at = profile.add_row(place, columns, row);
+            places_of_rows.extend(at.map(|at| (*id, (place, at))));
+        }
+        if self.query.chains.graph.is_some() {
+            let names = self.names(symbols, &stacks, profile);
+            let class_count = classified.class_count();
+            let Classified { samples, classes, .. } = classified;
+            let rows = places_of_rows.into_iter().collect();
+            profile.calls.add(FileCalls { stacks, samples, classes, class_count, names, rows });
+        }
+    }
+
+    /// Adds the parts of what is the rows' own.
+    fn add_parts(&self, rows: &[(Key, Count)], classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
+        let mut parts = FxHashMap::<RowId, Gathered>::default();
+        for ((key, count), sample) in rows.iter().zip(&classified.samples) {
+            parts.entry((sample.base, sample.class)).or_default().add(&Gathered::of(*count, key, true));
+        }
+        for (id, row) in gathered {
+            let Gathered { levels, weights, .. } = parts.get(id).copied().unwrap_or_default();
+            (row.levels, row.weights) = (levels, weights);
+        }
+    }
+
+    /// What the columns show of a frame.
+    fn shown(&self) -> Shown {
+        let (chains, filters) = (Chains::default(), Filters::default());
+        let layout = Layout::of(&Query { chains, filters, ..self.query.clone() });
+        Shown {
+            module: layout.has(Field::Module),
+            address: layout.has(Field::Address),
+            ip: layout.has(Field::Ip),
+            offset: layout.has(Field::Offset),
+            line: layout.has(Field::Line),
+            size: layout.has(Field::MapSize),
+        }
+    }
+
+    /// The names of frames in trees.
+    fn names(&self, symbols: &Symbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
+        let texts: Vec<(String, String)> =
+            stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
+        texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
+    }
+
+    /// The module and the function of a frame; where there is no function, how far into the module it is.
+    fn frame_name(&self, frame: Frame, symbols: &Symbols) -> (String, String) {
+        let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
+            return (String::new(), "[unknown]".into());
+        };
+        let loaded = module_of(symbols, u64::from(frame.module));
+        let id = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol);
+        let name = module.name().into_owned();
+        let function = match loaded.zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id))) {
+            Some(function) => function.into_owned(),
+            None => format!("{name}+{:#x}", frame.address),
+        };
+        (name, function)
+    }
+}

@@ -1,0 +1,151 @@
+//! Lines of folded stacks, under the names that the well-known scripts (`perf script | stackcollapse`) give them: no
+//! parameters, modules where there is no function, inlined calls of JIT maps (`a->b`) as frames of their own.
+
+use rayon::prelude::*;
+
+use super::labeller::Labeller;
+use super::side::{Symbols, module_of};
+use crate::aggregate::{Count, Key};
+use crate::callchain::{Frame, Stacks};
+use crate::folded::Folded;
+use crate::profile::Labels;
+use crate::resolve::SymbolId;
+use crate::scan::Named;
+
+/// What of a count is a line's.
+pub type CountValue = fn(&Count) -> u64;
+
+/// Texts of the frames of a file, by their numbers; nothing for those that are left out.
+struct FrameLabels {
+    usual: Vec<Option<u32>>,
+    /// In threads whose name begins with `java`.
+    java: Vec<Option<u32>>,
+}
+
+impl Labeller<'_> {
+    /// Adds a line for each row: the columns that are asked for, then the frames of its chain. `places` are those of
+    /// the file's events in the profile, and what of a row counts for each.
+    pub fn fold(
+        &self,
+        rows: &[(Key, Count)],
+        (named, symbols, stacks): (&Named, &Symbols, &Stacks),
+        places: &[(usize, CountValue)],
+        folded: &mut Folded,
+    ) {
+        let frames = self.frame_labels(symbols, stacks, folded);
+        let mut labels = Labels::default();
+        for ((event, columns, _), (key, count)) in self.label(rows, named, symbols, &mut labels).into_iter().zip(rows) {
+            let Some((place, value)) = places.get(event) else { continue };
+            let numbers = stacks.of(key, self.query.chains.most, false);
+            let is_java = columns.first().is_some_and(|label| labels.text(*label).starts_with("java"));
+            let of_frame = if is_java { &frames.java } else { &frames.usual };
+            let mut frames = numbers.rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
+            // A sample without frames is no line.
+            if frames.peek().is_none() {
+                continue;
+            }
+            let roots = columns.iter().map(|label| folded_root(labels.text(*label)));
+            let roots: Vec<u32> = roots.map(|text| folded.label(text)).collect();
+            folded.add(*place, roots.into_iter().chain(frames), value(count));
+        }
+    }
+
+    fn frame_labels(&self, symbols: &Symbols, stacks: &Stacks, folded: &mut Folded) -> FrameLabels {
+        let texts: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
+        let java =
+            texts.iter().map(|text| Some(folded.label(without_java_mark(text.as_deref()?).to_owned()))).collect();
+        let usual = texts.into_iter().map(|text| Some(folded.label(text?))).collect();
+        FrameLabels { usual, java }
+    }
+
+    fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
+        let loaded = module_of(symbols, u64::from(frame.module));
+        let id = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol);
+        if let Some(name) = loaded.zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id))) {
+            return function(&name);
+        }
+        let module = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index));
+        Some(module.map_or_else(
+            || "[unknown]".to_owned(),
+            |module| {
+                let name = module.long_name();
+                format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
+            },
+        ))
+    }
+}
+
+/// A column before the frames.
+fn folded_root(text: &str) -> String {
+    text.trim().replace(' ', "_").replace(';', ":")
+}
+
+/// A function's name as a frame; nothing for what such scripts take for a process.
+fn function(name: &str) -> Option<String> {
+    if name.starts_with('(') {
+        return None;
+    }
+    let parts = name.split("->").enumerate().map(|(place, part)| {
+        let mut text = without_parameters(&part.replace(';', ":")).to_owned();
+        // What the first one has inlined.
+        if place > 0 && !text.contains("_[i]") {
+            text.push_str("_[i]");
+        }
+        text
+    });
+    Some(parts.collect::<Vec<_>>().join(";"))
+}
+
+/// A name up to its list of parameters: the first parenthesis outside of any bracket, but for those of Go's methods
+/// (after a dot) and of C++'s anonymous namespace.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0i32;
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0 && before != '.' && !name.get(at..).is_some_and(|rest| rest.starts_with(ANONYMOUS)) => {
+                return name.get(..at).unwrap_or(name);
+            }
+            '<' | '{' | '[' | '(' => depth += 1,
+            '>' | '}' | ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    name
+}
+
+/// How C++'s unnamed namespace reads.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// A Java method without the letter that marks its class.
+fn without_java_mark(name: &str) -> &str {
+    name.strip_prefix('L').filter(|_| name.contains('/')).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_read_as_scripts_make_them_read() {
+        let of = |name| function(name).unwrap_or_default();
+        assert_eq!(of("ns::f(int, char const*) const"), "ns::f");
+        assert_eq!(
+            of("ns::(anonymous namespace)::f<void (*)(int)>(bool)"),
+            "ns::(anonymous namespace)::f<void (*)(int)>"
+        );
+        assert_eq!(of("net/http.(*Client).Do"), "net/http.(*Client).Do");
+        assert_eq!(of("<a::B as c::D<(e, f)>>::g"), "<a::B as c::D<(e, f)>>::g");
+        assert_eq!(of("f::{lambda(int)#1}::operator()(int)"), "f::{lambda(int)#1}::operator");
+        assert_eq!(of("a;b"), "a:b");
+        assert_eq!(of("Outer.run->Inner.call->Most.f"), "Outer.run;Inner.call_[i];Most.f_[i]");
+        assert_eq!(function("(process)"), None);
+    }
+
+    #[test]
+    fn only_java_loses_its_mark() {
+        assert_eq!(without_java_mark("Lorg/a/B:.c"), "org/a/B:.c");
+        assert_eq!(without_java_mark("List"), "List");
+    }
+}

@@ -1,0 +1,223 @@
+//! Call trees below rows, as `perf report --stdio` draws them.
+//!
+//! ```text
+//!             |
+//!             ---main                      the only path that there is
+//!                work
+//!                |
+//!                |--60.00%--parse          what it forks into, the largest first
+//!                |          read
+//!                |
+//!                 --40.00%--print
+//! ```
+
+use std::fmt::Write;
+
+use super::escape::escape;
+use crate::aggregate::Count;
+use crate::calls::{Calls, Node};
+use crate::graph::{Graph, Shape, Value};
+
+/// How trees are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawing<'p> {
+    pub(super) calls: &'p Calls,
+    pub(super) graph: &'p Graph,
+    /// The period of the event.
+    pub(super) total: u64,
+    /// Whether the first frame of a lone path is the row's own first column, and so need not be told again.
+    pub(super) skip_first: bool,
+}
+
+/// The margin of all lines.
+const MARGIN: usize = 12;
+/// The width of a level.
+const LEVEL: usize = 11;
+
+impl Drawing<'_> {
+    /// Draws the tree of a row that has gathered `row`.
+    pub(super) fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
+        let before = text.len();
+        match self.graph.shape {
+            Shape::Graph | Shape::Fractal => self.tree(nodes, row, text),
+            Shape::Flat | Shape::Folded => self.chains(nodes, text),
+        }
+        if text.len() > before && matches!(self.graph.shape, Shape::Graph | Shape::Fractal) {
+            text.push('\n');
+        }
+    }
+
+    fn tree(&self, nodes: &[Node], row: u64, text: &mut String) {
+        let mut margin = MARGIN;
+        let mut nodes = nodes;
+        if let [only] = nodes
+            && only.all().period == row
+        {
+            let names = only.names.iter().skip(usize::from(self.skip_first)).take(self.most());
+            for (place, name) in names.enumerate() {
+                if place == 0 {
+                    line(text, margin, "|");
+                    line(text, margin, &format!("---{}", self.function(*name)));
+                    margin += 3;
+                } else {
+                    line(text, margin, &self.function(*name));
+                }
+            }
+            nodes = &only.nodes;
+        }
+        let total = if self.graph.shape == Shape::Fractal { row } else { self.total };
+        self.level(nodes, None, total, &mut vec![true], margin, text);
+    }
+
+    /// Draws the parts of a node. `bars` says for each level whether it goes on below.
+    fn level(
+        &self,
+        nodes: &[Node],
+        parent: Option<&Node>,
+        total: u64,
+        bars: &mut Vec<bool>,
+        margin: usize,
+        text: &mut String,
+    ) {
+        let fractal = self.graph.shape == Shape::Fractal;
+        let shown: u64 = nodes.iter().map(|node| node.all().period).fold(0, u64::wrapping_add);
+        let left = total.wrapping_sub(shown);
+        let level = bars.len() - 1;
+        for (place, node) in nodes.iter().enumerate().take(self.most()) {
+            line(text, margin, &columns(bars, None));
+            if place + 1 == nodes.len() && !(fractal && left > 0) {
+                set(bars, level, false);
+            }
+            for (place, name) in node.names.iter().enumerate() {
+                let value = (place == 0).then(|| self.value(node.all(), total));
+                line(text, margin, &format!("{}{}", columns(bars, value.as_deref()), self.function(*name)));
+            }
+            let below = if fractal { node.below.period } else { total };
+            bars.push(true);
+            self.level(&node.nodes, Some(node), below, bars, margin, text);
+            bars.pop();
+        }
+        if fractal && left > 0 && left != total {
+            let shown: u64 = nodes.iter().map(|node| node.all().samples).sum();
+            let samples = parent.map_or(0, |parent| parent.below.samples.saturating_sub(shown));
+            if self.graph.value == Value::Count && parent.is_some() && samples == 0 {
+                return;
+            }
+            set(bars, level, false);
+            let value = self.value(Count { samples, period: left }, total);
+            line(text, margin, &format!("{}[...]", columns(bars, Some(&value))));
+        }
+    }
+
+    /// Whole callchains, those with the largest period first.
+    fn chains(&self, nodes: &[Node], text: &mut String) {
+        let mut chains = Vec::new();
+        ends(nodes, &mut Vec::new(), &mut chains);
+        let least = self.graph.least(self.total);
+        chains.retain(|(_, node)| node.own.period >= least);
+        chains.sort_by_key(|(_, node)| std::cmp::Reverse(node.own.period));
+        for (names, node) in chains.iter().take(self.most()) {
+            let functions = names.iter().map(|name| self.function(*name));
+            if self.graph.shape == Shape::Folded {
+                let functions: Vec<String> = functions.collect();
+                let value = self.value(node.own, self.total);
+                text.push_str(&format!("{value} {}\n", functions.join(";")));
+            } else {
+                line(text, 11, &self.value(node.all(), self.total));
+                functions.for_each(|function| line(text, 16, &function));
+                text.push('\n');
+            }
+        }
+    }
+
+    fn most(&self) -> usize {
+        self.graph.most.unwrap_or(usize::MAX)
+    }
+
+    fn function(&self, name: u32) -> String {
+        escape(self.calls.function(name)).into_owned()
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
+    fn value(&self, count: Count, total: u64) -> String {
+        match self.graph.value {
+            Value::Percent if total == 0 => "0.00%".into(),
+            Value::Percent => format!("{:.2}%", count.period as f64 * 100.0 / total as f64),
+            Value::Period => count.period.to_string(),
+            Value::Count => count.samples.to_string(),
+        }
+    }
+}
+
+/// The nodes at which chains end, each with the names on the way to it.
+fn ends<'n>(nodes: &'n [Node], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'n Node)>) {
+    for node in nodes {
+        way.extend(&node.names);
+        if node.own.samples > 0 {
+            found.push((way.clone(), node));
+        }
+        ends(&node.nodes, way, found);
+        way.truncate(way.len() - node.names.len());
+    }
+}
+
+/// The bars of all levels; with a value it stands at the last one.
+fn columns(bars: &[bool], value: Option<&str>) -> String {
+    let mut text = String::new();
+    for (place, bar) in bars.iter().enumerate() {
+        text.push(if *bar { '|' } else { ' ' });
+        match value.filter(|_| place + 1 == bars.len()) {
+            Some(value) => text.push_str(&format!("--{value}--")),
+            None => text.extend(std::iter::repeat_n(' ', LEVEL - 1)),
+        }
+    }
+    text
+}
+
+fn set(bars: &mut [bool], level: usize, bar: bool) {
+    if let Some(slot) = bars.get_mut(level) {
+        *slot = bar;
+    }
+}
+
+fn line(text: &mut String, margin: usize, rest: &str) {
+    let written = writeln!(text, "{:margin$}{rest}", "");
+    debug_assert!(written.is_ok(), "a String takes everything");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_drawn_as_perf_draws_it() {
+        let mut calls = Calls::default();
+        let [main, work, parse, read, print] =
+            ["main", "work", "parse", "read", "print"].map(|name| calls.name(String::new(), name.into()));
+        let count = |period| Count { samples: period, period };
+        let leaf = |names: &[u32], period| Node { names: names.to_vec(), own: count(period), ..Node::default() };
+        let nodes = vec![leaf(&[parse, read], 60), leaf(&[print], 40)];
+        let tree = [Node { names: vec![main, work], own: count(0), below: count(100), nodes }];
+        let drawn = |shape, row, total| {
+            let graph = Graph { shape, ..Graph::default() };
+            let mut text = String::new();
+            Drawing { calls: &calls, graph: &graph, total, skip_first: false }.draw(&tree, row, &mut text);
+            text
+        };
+        let want = [
+            "            |",
+            "            ---main",
+            "               work",
+            "               |          ",
+            "               |--30.00%--parse",
+            "               |          read",
+            "               |          ",
+            "                --20.00%--print",
+            "",
+            "",
+        ];
+        assert_eq!(drawn(Shape::Graph, 100, 200).split('\n').collect::<Vec<_>>(), want);
+        assert!(drawn(Shape::Fractal, 100, 200).contains("|--60.00%--parse"));
+        assert_eq!(drawn(Shape::Folded, 100, 200), "30.00% main;work;parse;read\n20.00% main;work;print\n");
+    }
+}
