@@ -10,7 +10,9 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::call_args::CallArgs;
 use crate::fields::{Number, Shown};
-use crate::query::{Column, Filters, Format, Query, Source};
+use crate::look_args::LookArgs;
+use crate::looks::{Colour, Looks};
+use crate::query::{Column, Filters, Format, Only, Query, Source};
 use crate::sort_key::{Mode, SortKey};
 use crate::symbol_args::SymbolArgs;
 use crate::times::{self, Times};
@@ -143,6 +145,17 @@ struct Args {
     #[command(flatten)]
     symbol_sources: SymbolArgs,
 
+    #[command(flatten)]
+    looks: LookArgs,
+
+    /// Leave out what has no function, from the totals too
+    #[arg(short = 'U', long)]
+    hide_unresolved: bool,
+
+    /// Only list all records, raw and decoded: what `rep dump --raw` prints
+    #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
+    dump_raw_trace: bool,
+
     /// Only count the records of each type
     #[arg(long)]
     stats: bool,
@@ -165,6 +178,7 @@ enum FormatArg {
     Text,
     Json,
     Folded,
+    Csv,
 }
 
 /// Reads a command line (with the program's name first).
@@ -191,9 +205,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         _ => Mode::Samples,
     };
     let format = match args.format {
-        FormatArg::Folded if !args.json => Format::Folded,
-        FormatArg::Text if !args.json => Format::Text,
-        _ => Format::Json,
+        _ if args.json => Format::Json,
+        FormatArg::Text => Format::Text,
+        FormatArg::Json => Format::Json,
+        FormatArg::Csv => Format::Csv,
+        FormatArg::Folded => Format::Folded,
     };
     if format == Format::Folded && mode == Mode::Branches {
         return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
@@ -207,6 +223,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         percent_limit,
     );
     let chains = chains.map_err(|error| wrong(format!("--call-graph: {error}")))?;
+    let only = only(&args);
+    let looks = args.looks.clone().looks();
+    refuse_for(format, &looks, only, &args).map_err(wrong)?;
     Ok(Query {
         mode,
         columns,
@@ -223,6 +242,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
             tids: numbers("--tid", args.tid.as_deref()).map_err(wrong)?,
             cpus: args.cpu.as_deref().map(cpus).transpose().map_err(wrong)?,
             symbol_part: args.symbol_filter,
+            resolved: args.hide_unresolved,
             socket: args.socket_filter,
             events: args.event.map(|list| list.split(',').map(str::to_owned).collect()),
             times: args.time.as_deref().map(Times::parse).transpose().map_err(wrong)?,
@@ -233,11 +253,39 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         percent_limit,
         separator: args.field_separator,
         symbol_sources: args.symbol_sources.options(),
-        stats: args.stats,
-        tasks: args.tasks,
-        mmaps: args.mmaps,
+        looks,
+        only,
         sources: sources(args.input.into_iter().chain(args.files).collect()),
     })
+}
+
+/// What goes with some forms of the answer only.
+fn refuse_for(format: Format, looks: &Looks, only: Option<Only>, query: &Args) -> Result<(), String> {
+    let of_text = [
+        (looks.header, "--header"),
+        (!looks.widths.is_empty(), "--column-widths"),
+        (looks.colour == Colour::Always, "--stdio-color"),
+        (query.field_separator.is_some(), "--field-separator"),
+    ];
+    if let Some((_, flag)) = of_text.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
+        return Err(format!("{flag} goes with text only"));
+    }
+    if format == Format::Csv && (query.hierarchy || query.group || only.is_some()) {
+        return Err("--format csv goes with plain tables only".into());
+    }
+    Ok(())
+}
+
+/// What is asked for in the place of a histogram.
+fn only(args: &Args) -> Option<Only> {
+    let all = [
+        (args.stats, Only::Stats),
+        (args.tasks, Only::Tasks),
+        (args.mmaps, Only::Mmaps),
+        (args.dump_raw_trace, Only::Records),
+        (args.looks.is_header_only(), Only::Header),
+    ];
+    all.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
 /// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 
-use crate::aggregate::{Field, Layout};
+use crate::aggregate::{Count, Field, Key, Layout, Meta};
 use crate::callchain::Placed;
 use crate::fields::Number;
 use crate::groups::Groups;
@@ -14,7 +14,7 @@ use crate::profile::Profile;
 use crate::query::{Chains, Format, Query};
 use crate::resolve::Resolver;
 use crate::scan::{self, Compiled, Scan, Sieve, Strays};
-use crate::sort_key::SortKey;
+use crate::sort_key::{Mode, SortKey};
 use crate::stage::Stage;
 use crate::times::Times;
 
@@ -62,11 +62,15 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
         Naming { labeller: &labeller, symbols }
     });
-    for (index, (place, total)) in places.iter().zip(&scanned.totals).enumerate() {
+    let symbols = symbols.into_inner().unwrap_or_default();
+    let mut totals = scanned.totals;
+    if query.filters.resolved {
+        leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
+    }
+    for (index, (place, total)) in places.iter().zip(&totals).enumerate() {
         let lost = side_band.lost_samples.get(&Some(AttrIndex(index))).copied();
         profile.add_total(*place, *total, lost.unwrap_or(0));
     }
-    let symbols = symbols.into_inner().unwrap_or_default();
     if query.has(SortKey::Symbol) {
         profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
         profile.module_uses.guest += scanned.strays.guest;
@@ -90,6 +94,18 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         }
     }
     scanned.strays
+}
+
+/// Takes what has no function off the totals.
+fn leave_out_unresolved(totals: &mut [Count], rows: &[(Key, Count)], mode: Mode) {
+    for (row, count) in rows {
+        let meta = Meta::unpack(Field::Meta.of(row));
+        let total = totals.get_mut(usize::from(meta.event));
+        if let Some(total) = total.filter(|_| !meta.is_resolved(mode.is_of_branches())) {
+            total.samples = total.samples.saturating_sub(count.samples);
+            total.period = total.period.wrapping_sub(count.period);
+        }
+    }
 }
 
 /// Whether a question asks for what CPUs and threads belong to.

@@ -7,8 +7,9 @@ use clap::error::ErrorKind;
 
 use crate::args;
 use crate::fields::{Number, Shown};
+use crate::looks::Looks;
 use crate::profile::Profile;
-use crate::query::{Chains, Column, Format, Query};
+use crate::query::{Chains, Column, Format, Only, Query};
 use crate::report;
 use crate::sort_key::{Mode, SortKey};
 
@@ -35,9 +36,13 @@ pub fn parse(words: impl IntoIterator<Item = OsString>, mode: Mode) -> Result<Qu
         _ => matches!(shown, Shown::Key(_)),
     };
     let refused = [
-        (query.stats, "--stats"),
-        (query.tasks, "--tasks"),
-        (query.mmaps, "--mmaps"),
+        (query.only == Some(Only::Stats), "--stats"),
+        (query.only == Some(Only::Tasks), "--tasks"),
+        (query.only == Some(Only::Mmaps), "--mmaps"),
+        (query.only == Some(Only::Records), "--dump-raw-trace"),
+        (query.only == Some(Only::Header), "--header-only"),
+        (query.format == Format::Csv, "--format csv"),
+        (query.looks != Looks::default(), "what says how a table looks"),
         (query.hierarchy, "--hierarchy"),
         (query.group, "--group"),
         (query.separator.is_some(), "--field-separator"),

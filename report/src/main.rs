@@ -10,9 +10,11 @@ use recrep_report::c2c;
 use recrep_report::dump;
 use recrep_report::info;
 use recrep_report::latency;
+use recrep_report::looks::Colour;
 use recrep_report::modules;
 use recrep_report::profile::Profile;
-use recrep_report::query::Query;
+use recrep_report::progress::Bar;
+use recrep_report::query::{Only, Query, Source};
 use recrep_report::report;
 use recrep_report::script;
 use recrep_report::slices;
@@ -46,9 +48,13 @@ fn main() -> ExitCode {
         Ok(query) => query,
         Err(error) => return refuse(&error),
     };
-    if query.tasks || query.mmaps {
-        return listing(Ok(query), tasks::run);
+    match query.only {
+        Some(Only::Tasks | Only::Mmaps) => return listing(Ok(query), tasks::run),
+        Some(Only::Records) => return listing(Ok(query), each(dump::whole, dump::run)),
+        Some(Only::Header) => return listing(Ok(query), each(info::whole, info::run)),
+        Some(Only::Stats) | None => {}
     }
+    let _bar = Bar::start();
     match report::run(&query) {
         Ok(profile) => finish(&profile, &query),
         Err(error) => failed(&error),
@@ -109,12 +115,18 @@ fn warn(warnings: &[Warning]) {
 }
 
 fn finish(profile: &Profile, query: &Query) -> ExitCode {
-    warn(&profile.warnings);
-    profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+    if !query.looks.quiet {
+        warn(&profile.warnings);
+        profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+    }
     let stdout = io::stdout();
-    let width = if stdout.is_terminal() { terminal_size::terminal_size() } else { None };
-    let screen = Screen { width: width.map(|(columns, _)| usize::from(columns.0)) };
+    let screen = screen(&stdout, query);
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    if query.looks.header
+        && let Err(error) = each(info::whole, info::comment)(query, &mut out)
+    {
+        return failed(&error);
+    }
     let written = view::print(profile, query, screen, &mut out).and_then(|()| out.flush());
     match written {
         // Who reads the output has seen enough.
@@ -124,6 +136,34 @@ fn finish(profile: &Profile, query: &Query) -> ExitCode {
             ExitCode::from(FAILED)
         }
         Ok(()) => ExitCode::SUCCESS,
+    }
+}
+
+/// What standard output is.
+fn screen(stdout: &io::Stdout, query: &Query) -> Screen {
+    let is_terminal = stdout.is_terminal();
+    let width = if is_terminal { terminal_size::terminal_size() } else { None };
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    let colour = match query.looks.colour {
+        Colour::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
+        Colour::Always => true,
+        Colour::Never => false,
+    };
+    Screen { width: width.map(|(columns, _)| usize::from(columns.0)), colour }
+}
+
+/// Answers for each input by itself, one after the other.
+fn each<Q>(
+    of: fn(&Source) -> Q,
+    run: fn(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
+) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
+    move |query, out| {
+        let mut warnings = Vec::new();
+        for source in &query.sources {
+            warnings.extend(run(&of(source), out)?);
+        }
+        Ok(warnings)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::folded::Folded;
 use crate::gathered::{Gathered, share};
 use crate::module_use::ModuleUses;
 use crate::query::Query;
+use crate::recording::Recording;
 use crate::warning::Warning;
 
 /// The number of a text.
@@ -54,6 +55,9 @@ pub struct InputSummary {
     pub lost_samples: u64,
     /// Whether the recording was ended properly and all of it is here.
     pub complete: bool,
+    /// How it was recorded.
+    #[serde(skip)]
+    pub recording: Recording,
 }
 
 /// A row.

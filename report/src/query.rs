@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::fields::{Number, Shown};
 use crate::graph::Graph;
+use crate::looks::Looks;
 use crate::resolve::SymbolOptions;
 use crate::sort_key::{Mode, SortKey};
 use crate::times::Times;
@@ -53,6 +54,23 @@ pub enum Format {
     Json,
     /// A line for each distinct callchain.
     Folded,
+    /// Comma-separated values, a line for each row of each event.
+    Csv,
+}
+
+/// What can be asked for in the place of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// The counts of records.
+    Stats,
+    /// The tasks.
+    Tasks,
+    /// The tasks with what they mapped.
+    Mmaps,
+    /// All records.
+    Records,
+    /// What the header says.
+    Header,
 }
 
 /// What is made of callchains.
@@ -124,6 +142,8 @@ pub struct Filters {
     pub cpus: Option<HashSet<u32>>,
     /// Only functions with this in their names.
     pub symbol_part: Option<String>,
+    /// Only what has a function: the rest does not count at all.
+    pub resolved: bool,
     /// Only the CPUs of this socket.
     pub socket: Option<u32>,
     /// Only these events, by name, with or without modifiers: others do not count at all.
@@ -136,7 +156,7 @@ impl Filters {
     /// Whether functions must be known to filter by them.
     #[must_use]
     pub fn by_symbol(&self) -> bool {
-        self.symbols.is_some() || self.symbol_part.is_some()
+        self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
 }
 
@@ -173,12 +193,10 @@ pub struct Query {
     pub symbol_sources: SymbolOptions,
     /// What is made of callchains.
     pub chains: Chains,
-    /// Only the counts of records, no histogram.
-    pub stats: bool,
-    /// Only the tasks, no histogram.
-    pub tasks: bool,
-    /// Only the tasks with what they mapped, no histogram.
-    pub mmaps: bool,
+    /// What is asked for in the place of a histogram.
+    pub only: Option<Only>,
+    /// How the answer looks.
+    pub looks: Looks,
 }
 
 impl Query {

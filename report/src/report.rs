@@ -11,6 +11,7 @@ use crate::counted::{has_chains, histogram, samples_have};
 use crate::input::Input;
 use crate::profile::{InputSummary, Profile};
 use crate::query::Query;
+use crate::recording::Recording;
 use crate::resolve::Resolver;
 use crate::scan::Strays;
 use crate::sort_key::Mode;
@@ -71,6 +72,7 @@ fn add(
             lost_events: side_band.lost_events,
             lost_samples: side_band.all_lost_samples(),
             complete: stage.is_complete(),
+            recording: Recording::of(stage),
         });
         profile.warnings.extend(stage.warnings());
         profile.warnings.extend(strays_told(strays));

@@ -16,6 +16,8 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 use recrep_format::record::RawRecord;
 
+use crate::progress;
+
 /// How long a piece is at least, in bytes.
 const PIECE: usize = 1 << 20;
 
@@ -54,6 +56,8 @@ impl<'a> Split<'a> {
 
     /// Walks one more stream, whose bytes count from `offset`, where no stream before it has any.
     pub fn walk(&mut self, data: &'a [u8], offset: u64, endian: Endian) {
+        // Once to find the records, once to look into them.
+        progress::expect(2 * data.len() as u64);
         let mut samples = 0u64;
         let mut frames = Frames::new(data, offset, endian);
         let (mut rest, mut begin) = (data, offset);
@@ -84,6 +88,7 @@ impl<'a> Split<'a> {
     fn cut(&mut self, rest: &'a [u8], offset: u64, len: usize) -> &'a [u8] {
         let (bytes, rest) = rest.split_at_checked(len).unwrap_or((rest, &[]));
         if !bytes.is_empty() {
+            progress::advance(bytes.len());
             self.pieces.push(Piece { bytes, offset });
         }
         rest

@@ -21,6 +21,18 @@ pub struct SymbolArgs {
     #[arg(short = 'k', long, value_name = "FILE")]
     vmlinux: Option<PathBuf>,
 
+    /// Look for no kernel image where such files are kept
+    #[arg(long, conflicts_with = "vmlinux")]
+    ignore_vmlinux: bool,
+
+    /// Show source files with their directories
+    #[arg(long)]
+    full_source_path: bool,
+
+    /// Show the kernel's names, too, as people write them
+    #[arg(long, conflicts_with = "no_demangle")]
+    demangle_kernel: bool,
+
     /// Where copies of files are kept by build ID [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
@@ -47,6 +59,9 @@ impl SymbolArgs {
             build_id_dir: self.buildid_dir.or_else(by_habit),
             demangle: !self.no_demangle,
             debuginfod: false,
+            ignore_vmlinux: self.ignore_vmlinux,
+            source_paths: self.full_source_path,
+            demangle_kernel: self.demangle_kernel,
         }
     }
 }

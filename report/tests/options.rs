@@ -59,11 +59,11 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
         let words = tried.split(' ').chain(["x.data"]).map(OsString::from);
         let outcome = args::parse([OsString::from("rep")].into_iter().chain(words));
         match (answer, outcome) {
-            ("not", Err(said)) => {
+            ("not" | "none", Err(said)) => {
                 let named = tried.split(' ').find(|word| said.to_string().contains(*word));
                 assert!(named.is_some() && why.len() > 20, "{tried}: {said}");
             }
-            ("not", Ok(_)) => panic!("{tried} is taken: its row must follow"),
+            ("not" | "none", Ok(_)) => panic!("{tried} is taken: its row must follow"),
             ("same", Ok(_)) => {}
             ("different", Ok(_)) => assert!(why.len() > 20, "{tried}: why is it different?"),
             (_, Ok(_)) => panic!("{name}: what is `{answer}`?"),

@@ -196,6 +196,12 @@ impl Meta {
         u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)
     }
 
+    /// Whether its address has a function; of a branch, both.
+    #[must_use]
+    pub fn is_resolved(self, of_branch: bool) -> bool {
+        self.at.is_symbol && (!of_branch || self.from.is_symbol)
+    }
+
     /// The reverse of [`Meta::pack`].
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "the parts are cut out by their widths")]

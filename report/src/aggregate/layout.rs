@@ -87,6 +87,7 @@ impl Layout {
             Field::Meta => true,
             Field::Module if by_module || by_symbol => true,
             Field::Address if by_symbol => true,
+            Field::FromModule | Field::FromAddress if query.filters.resolved => query.mode.is_of_branches(),
             Field::Weight | Field::Latency if weights => true,
             Field::Module | Field::Address if query.chains.counted => true,
             Field::Chain => query.chains.counted,

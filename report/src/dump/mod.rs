@@ -39,9 +39,16 @@ use anyhow::Context as _;
 use recrep_format::read::{File, Frames};
 
 use crate::input::Input;
+use crate::query::Source;
 use crate::view::{CANNOT_WRITE, escape};
 use crate::warning::Warning;
 use stream::Dump;
+
+/// What asks for all records of a file, with their bytes.
+#[must_use]
+pub fn whole(source: &Source) -> DumpQuery {
+    DumpQuery { source: source.clone(), raw: true, payload: 0, types: None, limit: u64::MAX }
+}
 
 /// Prints the records; gives what is wrong with the file.
 ///

@@ -25,7 +25,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 
 use crate::input::Input;
-use crate::query::Format;
+use crate::query::{Format, Source};
 use crate::stage;
 use crate::view::CANNOT_WRITE;
 use crate::warning::Warning;
@@ -37,6 +37,26 @@ pub use features::value as feature_value;
 pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, TimeRange};
 pub use query::{EventDetail, EvlistQuery, InfoQuery};
 pub use value::Value;
+
+/// What asks for all that a file's header says, as text.
+#[must_use]
+pub fn whole(source: &Source) -> InfoQuery {
+    InfoQuery { source: source.clone(), format: Format::Text }
+}
+
+/// The same as [`run`], as lines that begin with `#`.
+///
+/// # Errors
+/// As [`run`].
+pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let mut text = Vec::new();
+    let warnings = run(query, &mut text)?;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let mark: &[u8] = if line == b"\n" { b"#" } else { b"# " };
+        out.write_all(mark).and_then(|()| out.write_all(line)).context(CANNOT_WRITE)?;
+    }
+    Ok(warnings)
+}
 
 /// Tells of the file; gives what is wrong with it.
 ///

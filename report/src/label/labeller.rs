@@ -105,11 +105,15 @@ impl Labeller<'_> {
     #[must_use]
     pub fn takes(&self, row: &Key, symbols: &Symbols) -> bool {
         let filters = &self.query.filters;
-        !filters.by_symbol()
-            || function(symbols, row, Side::At).is_some_and(|name| {
+        let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
+        let is_resolved = || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
+        let is_named = || {
+            function(symbols, row, Side::At).is_some_and(|name| {
                 filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
                     && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
             })
+        };
+        (!filters.resolved || is_resolved()) && (!by_name || is_named())
     }
 
     /// Makes rows of text, in the order in which they come. Rows whose columns read the same may still come several times.

@@ -40,6 +40,7 @@ pub struct LineId(pub u32);
 pub struct Lines {
     file: Option<DebugFile>,
     demangle: bool,
+    whole_paths: bool,
     spare: Mutex<Vec<Loader>>,
     known: Mutex<FxHashMap<u64, LineId>>,
     texts: Mutex<IndexSet<String>>,
@@ -56,12 +57,13 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lines {
-    pub(super) fn new(file: Option<DebugFile>, demangle: bool) -> Self {
+    pub(super) fn new(file: Option<DebugFile>, demangle: bool, whole_paths: bool) -> Self {
         let loader = file.as_ref().and_then(open);
         let file = file.filter(|_| loader.is_some());
         Self {
             file,
             demangle,
+            whole_paths,
             spare: Mutex::new(loader.into_iter().collect()),
             known: Mutex::default(),
             texts: Mutex::default(),
@@ -114,8 +116,8 @@ impl Lines {
         let innermost = self.frames(address).into_iter().next();
         let text = innermost.and_then(|at| {
             let file = at.file?;
-            let name = file.rsplit('/').next().unwrap_or(&file);
-            Some(format!("{name}:{}", at.line))
+            let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
+            Some(format!("{}:{}", name.unwrap_or(&file), at.line))
         });
         let text = text.unwrap_or_else(otherwise);
         let number = LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX));

@@ -15,13 +15,29 @@ pub struct SymbolOptions {
     pub build_id_dir: Option<PathBuf>,
     /// Whether names are shown as people write them.
     pub demangle: bool,
+    /// Whether that is so of the kernel's names, too.
+    pub demangle_kernel: bool,
     /// Whether debuginfod servers may be asked about modules that were hit often.
     pub debuginfod: bool,
+    /// Whether kernel images are left alone that nobody named.
+    pub ignore_vmlinux: bool,
+    /// Whether source files are shown with their directories.
+    pub source_paths: bool,
 }
 
 impl Default for SymbolOptions {
     fn default() -> Self {
-        Self { symfs: None, kallsyms: None, vmlinux: None, build_id_dir: None, demangle: true, debuginfod: false }
+        Self {
+            symfs: None,
+            kallsyms: None,
+            vmlinux: None,
+            build_id_dir: None,
+            demangle: true,
+            debuginfod: false,
+            ignore_vmlinux: false,
+            source_paths: false,
+            demangle_kernel: false,
+        }
     }
 }
 

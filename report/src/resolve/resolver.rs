@@ -76,7 +76,7 @@ impl Loaded {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
             let file = is_file.then(|| self.sources.search().debug_file(&self.module, &mut Outcome::default()));
-            Lines::new(file.flatten(), self.demangle)
+            Lines::new(file.flatten(), self.demangle, self.sources.options.source_paths)
         })
     }
 
@@ -86,7 +86,8 @@ impl Loaded {
         Some(self.shown(self.table.get(id)?.name))
     }
 
-    /// How a name from this module's table is shown. The kernel's names are not mangled, even if they look like it.
+    /// How a name from this module's table is shown. The kernel's names are not taken for
+    /// mangled ones unless that is asked for.
     #[must_use]
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         if self.demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) }
@@ -147,12 +148,12 @@ impl Resolver {
             ModuleKind::File => self.sources.search().symbols(module, &mut outcome),
             ModuleKind::Vdso { kernel } => self.load_vdso(module, kernel.as_ref(), &mut outcome),
             ModuleKind::Kernel { .. } | ModuleKind::KernelModule { .. } => {
-                demangle = false;
+                demangle &= self.sources.options.demangle_kernel;
                 self.kernel.load(module, &self.sources.options, &mut outcome)
             }
             ModuleKind::PerfMap { pid, dump } => self.load_jit(module, *pid, dump.as_deref(), &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
-                demangle = false;
+                demangle &= self.sources.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
                 let name = table.add_name(&module.path);
                 table.push(RawSymbol { start: *start, end: *end, name, binding: Binding::Global, ifunc: false });

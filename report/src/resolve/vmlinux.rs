@@ -33,7 +33,7 @@ pub(super) fn found(
     options: &SymbolOptions,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
-    module.build_id?;
+    module.build_id.filter(|_| !options.ignore_vmlinux)?;
     for (source, path) in places(module, root, options) {
         let table = open_image(&path, module.build_id.as_ref()).and_then(|image| table_of(&image, reference));
         if let Some(table) = outcome.keep(source, &path, table) {

@@ -8,6 +8,7 @@ use super::task::{Named, Naming, Scan, Strays};
 use super::worker::Worker;
 use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
+use crate::progress;
 use crate::split::Piece;
 
 /// The result.
@@ -57,6 +58,7 @@ impl Scan<'_> {
             let mut worker = Worker::<N>::new(self);
             while let Some((index, piece)) = take(&next, pieces) {
                 worker.piece(index, piece);
+                progress::advance(piece.bytes.len());
             }
             worker
         });

@@ -20,7 +20,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, MmapIdentity};
 
 use crate::input::Input;
-use crate::query::{Format, Query};
+use crate::query::{Format, Only, Query};
 use crate::stage::{self, Stage};
 use crate::timeline::Shown;
 use crate::view::{self, CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
@@ -36,14 +36,15 @@ const MAP_SHARED: u32 = 1;
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let with_mappings = query.only == Some(Only::Mmaps);
     let mut lists = Vec::new();
     for source in &query.sources {
         for input in Input::all(source)? {
-            lists.push(stage::on(&input, |stage| Ok(list(&input.name, stage, query.mmaps)))?);
+            lists.push(stage::on(&input, |stage| Ok(list(&input.name, stage, with_mappings)))?);
         }
     }
     match query.format {
-        Format::Text => view::print_tasks(&lists, query.mmaps, out),
+        Format::Text => view::print_tasks(&lists, with_mappings, out),
         _ => view::print_tasks_json(&lists, out),
     }
     .context(CANNOT_WRITE)?;

@@ -55,7 +55,11 @@ pub(super) fn rows<'p>(tables: &[EventTable<'p>], query: &Query) -> Vec<GroupRow
         }
     }
     let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all.period).collect::<Vec<_>>();
-    rows.sort_by(|a, b| periods(b).cmp(&periods(a)).then_with(|| a.columns.cmp(&b.columns)));
+    let first = |row: &GroupRow<'_>| row.members.get(query.looks.group_sort).map_or(0, |member| member.all.period);
+    rows.sort_by(|a, b| {
+        let by_period = (first(b), periods(b)).cmp(&(first(a), periods(a)));
+        by_period.then_with(|| a.columns.cmp(&b.columns))
+    });
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
 }
@@ -65,15 +69,19 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
     let samples: u64 = tables.iter().map(|table| table.total.samples).sum();
     let period = tables.iter().fold(0u64, |sum, table| sum.wrapping_add(table.total.period));
-    writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
-    writeln!(out, "# Event count (approx.): {period}\n#")?;
+    if !query.looks.quiet {
+        writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
+        writeln!(out, "# Event count (approx.): {period}\n#")?;
+    }
     let numbers: Vec<_> = query.numbers().collect();
     let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
     // The number of each event under one heading as wide as all of them.
     let wide = |width: usize| (width + 1) * tables.len() - 1;
     let heads: Vec<String> =
         numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), wide(number.width()))).collect();
-    writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
+    if !query.looks.quiet {
+        writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
+    }
     for row in rows(tables, query) {
         let cell = |number: &crate::fields::Number| {
             let each = row.members.iter().zip(tables);

@@ -61,13 +61,15 @@ fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> V
 
 /// Prints a table's tree.
 pub(super) fn print(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    let numbers: Vec<_> = query.numbers().collect();
-    let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
-    let heads: Vec<String> =
-        numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), number.width())).collect();
-    writeln!(out, "# {}  {}", heads.join("  "), keys.join(" / "))?;
-    let dots: Vec<String> = numbers.iter().map(|number| ".".repeat(number.width())).collect();
-    writeln!(out, "# {}  {}\n#", dots.join("  "), ".".repeat(keys.join(" / ").width()))?;
+    if !query.looks.quiet {
+        let numbers: Vec<_> = query.numbers().collect();
+        let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
+        let heads: Vec<String> =
+            numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), number.width())).collect();
+        writeln!(out, "# {}  {}", heads.join("  "), keys.join(" / "))?;
+        let dots: Vec<String> = numbers.iter().map(|number| ".".repeat(number.width())).collect();
+        writeln!(out, "# {}  {}\n#", dots.join("  "), ".".repeat(keys.join(" / ").width()))?;
+    }
     lines(&levels(table, query), 0, table.total.period, query, out)
 }
 

@@ -89,7 +89,9 @@ pub(super) fn print<'p>(profile: &'p Profile, query: &'p Query, out: &mut impl W
         GroupOut { key: Key { names: &query.columns, texts: row.columns }, events }
     };
     let group = query.group.then(|| group::rows(&tables, query).into_iter().map(grouped).collect());
-    let events = tables.into_iter().enumerate().map(|(index, table)| event(index, table, query));
+    let is_shown = |table: &EventTable<'_>| !query.looks.skip_empty || table.total.samples > 0;
+    let shown = tables.into_iter().enumerate().filter(|(_, table)| is_shown(table));
+    let events = shown.map(|(index, table)| event(index, table, query));
     let report = Report {
         schema: "recrep-report/1",
         inputs: &profile.inputs,
@@ -125,7 +127,7 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
         lost_samples: table.lost_samples,
         sort: query.columns.iter().map(|c| c.typed.as_str()).collect(),
         hierarchy,
-        rows: if query.stats || query.hierarchy || query.group {
+        rows: if query.only.is_some() || query.hierarchy || query.group {
             Vec::new()
         } else {
             table.rows.into_iter().map(row).collect()

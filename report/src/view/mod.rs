@@ -1,8 +1,12 @@
 //! Forms of the answer. A view sees a [`Profile`] and knows nothing of files or samples.
 
+mod advice;
+mod csv;
 mod escape;
 mod folded;
 mod group;
+mod heading;
+mod heat;
 mod hierarchy;
 mod json;
 mod mmaps;
@@ -15,7 +19,7 @@ mod tree;
 use std::io::{self, Write};
 
 use crate::profile::Profile;
-use crate::query::{Format, Query};
+use crate::query::{Format, Only, Query};
 
 pub use escape::escape;
 pub use mmaps::{MappedFile, MappedRow};
@@ -34,7 +38,8 @@ pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Wr
     match query.format {
         Format::Json => json::print(profile, query, out),
         Format::Folded => folded::print(profile, out),
-        Format::Text if query.stats => stats::print(profile, query, out),
+        Format::Csv => csv::print(profile, query, out),
+        Format::Text if query.only == Some(Only::Stats) => stats::print(profile, query, out),
         Format::Text => text::print(profile, query, screen, out),
     }
 }

@@ -5,4 +5,6 @@
 pub struct Screen {
     /// How many columns it has, where it is a terminal.
     pub width: Option<usize>,
+    /// Whether it shows colours.
+    pub colour: bool,
 }

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -26,31 +27,19 @@ use crate::sort_key::SortKey;
 use super::escape::escape;
 use super::screen::Screen;
 use super::tree::Drawing;
-use super::{group, hierarchy};
+use super::{advice, group, heading, heat, hierarchy};
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
-    let lost_samples: u64 = profile.inputs.iter().map(|i| i.lost_samples).sum();
-    let lost_events: u64 = profile.inputs.iter().map(|i| i.lost_events).sum();
-    writeln!(out, "#")?;
-    writeln!(out, "# Total Lost Samples: {lost_samples}")?;
-    if lost_events > 0 {
-        writeln!(out, "# Total Lost Events: {lost_events}")?;
-    }
-    writeln!(out, "#")?;
+    heading::print(profile, query, out)?;
     let mut tables = profile.tables(query);
     tables.retain(|table| table.total.samples > 0);
     if query.group && !tables.is_empty() {
-        return group::print(&tables, query, out);
+        group::print(&tables, query, out)?;
+        return advice::print(profile, query, out);
     }
     for table in &tables {
-        let samples = table.total.samples;
-        writeln!(out, "# Samples: {samples} of event '{}'", escape(table.name))?;
-        writeln!(out, "# Event count (approx.): {}", table.total.period)?;
-        if table.lost_samples > 0 {
-            writeln!(out, "# Lost samples: {}", table.lost_samples)?;
-        }
-        writeln!(out, "#")?;
+        heading::event(table, query, out)?;
         match &query.separator {
             Some(separator) => separated(profile, table, query, separator, out)?,
             None if query.hierarchy => hierarchy::print(table, query, out)?,
@@ -58,10 +47,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         }
         writeln!(out, "\n")?;
     }
-    if let Some(footer) = profile.module_uses.footer() {
-        writeln!(out, "# {}", escape(&footer))?;
-    }
-    Ok(())
+    advice::print(profile, query, out)
 }
 
 /// A column of the table: its heading, how wide it is at least, and whether it is a number.
@@ -110,29 +96,45 @@ fn aligned(
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
-    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, table.total.period, query)).collect();
+    let total = table.total.period;
+    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, total, query)).collect();
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let widths = |row: &Vec<Cow<'_, str>>| row.iter().map(|cell| cell.width()).collect();
-    let widths: Vec<usize> = rows.par_iter().map(widths).reduce(|| least.clone(), widest);
-    let table = Aligned { widths: &widths, heads: &heads, screen };
-    let mut head = String::new();
-    table.line("# ", &headings, &mut head);
-    let last = widths.len().saturating_sub(1);
-    let rule =
-        |(place, width): (usize, &usize)| ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width });
-    let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
-    table.line("# ", &dots, &mut head);
-    writeln!(out, "{head}#")?;
+    let mut widths: Vec<usize> = rows.par_iter().map(widths).reduce(|| least.clone(), widest);
+    let forced = query.looks.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
+    let forced: Vec<bool> = widths.iter_mut().zip(forced).map(|(width, wanted)| force(width, wanted)).collect();
+    let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
+    if !query.looks.quiet {
+        let mut head = String::new();
+        lines.line("# ", &headings, &mut head);
+        let last = widths.len().saturating_sub(1);
+        let rule = |(place, width): (usize, &usize)| {
+            ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width })
+        };
+        let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
+        lines.line("# ", &dots, &mut head);
+        writeln!(out, "{head}#")?;
+    }
     let part = |(number, rows): (usize, &[Vec<Cow<'_, str>>])| {
-        let mut lines = String::new();
+        let mut text = String::new();
         for (place, row) in rows.iter().enumerate() {
-            table.line("  ", row, &mut lines);
-            lines.push_str(trees.get(number * PART + place).map_or("", String::as_str));
+            let start = text.len();
+            let parts = lines.line("  ", row, &mut text);
+            heat::paint(&mut text, start, &parts);
+            text.push_str(trees.get(number * PART + place).map_or("", String::as_str));
         }
-        lines
+        text
     };
     let parts: Vec<String> = rows.par_chunks(PART).enumerate().map(part).collect();
     parts.iter().try_for_each(|lines| out.write_all(lines.as_bytes()))
+}
+
+/// Makes a column as wide as is wanted; whether it is.
+fn force(width: &mut usize, wanted: usize) -> bool {
+    if wanted > 0 {
+        *width = wanted;
+    }
+    wanted > 0
 }
 
 /// Under the last heading: one long name need not make a line of thousands of dots.
@@ -143,22 +145,31 @@ const PART: usize = 4096;
 
 struct Aligned<'t> {
     widths: &'t [usize],
+    /// Whether the user said how wide it is: then what is longer is cut.
+    forced: &'t [bool],
     /// Numbers are right-aligned.
     heads: &'t [Head],
     screen: Screen,
 }
 
 impl Aligned<'_> {
-    fn line(&self, margin: &str, cells: &[impl AsRef<str>], lines: &mut String) {
-        let start = lines.len();
+    /// Adds a line; gives its parts that have a colour, and where they are in it.
+    fn line(&self, margin: &str, cells: &[impl AsRef<str>], lines: &mut String) -> Vec<(usize, usize, Style)> {
+        let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
         for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
-            let cell = cell.as_ref();
+            let is_forced = self.forced.get(place).is_some_and(|forced| *forced);
+            let cell = if is_forced { cut(cell.as_ref(), *width) } else { cell.as_ref() };
             let pad = width.saturating_sub(cell.width());
             let is_number = self.heads.get(place).is_some_and(|head| head.is_number);
             let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
             lines.extend(std::iter::repeat_n(' ', if place > 0 { 2 } else { 0 } + before));
+            let at = lines.len() - start;
             lines.push_str(cell);
+            if self.screen.colour && is_number {
+                let percent = cell.strip_suffix('%').and_then(|number| number.trim_start().parse().ok());
+                painted.extend(percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)));
+            }
             // What comes last may be ten thousand characters wide in one row; the others need not follow.
             let is_last = place + 1 == cells.len();
             lines.extend(std::iter::repeat_n(' ', if is_last { 0 } else { after }));
@@ -168,6 +179,7 @@ impl Aligned<'_> {
             lines.truncate(start + fits);
         }
         lines.push('\n');
+        painted
     }
 }
 
@@ -191,8 +203,10 @@ fn separated(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let trees = trees(profile, table, query);
-    let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
-    writeln!(out, "# {}", headings.join(separator))?;
+    if !query.looks.quiet {
+        let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
+        writeln!(out, "# {}", headings.join(separator))?;
+    }
     for (place, row) in table.rows.iter().enumerate() {
         let cells: Vec<String> =
             cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();

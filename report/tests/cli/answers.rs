@@ -139,6 +139,7 @@ fn text_reads_like_perfs() {
     let table = text(&["-n", "--sort", "comm,dso"]);
     let expected = "\
 #
+# On: fixture, Linux 6.1.0, 4 CPUs
 # Total Lost Samples: 5
 # Total Lost Events: 3
 #

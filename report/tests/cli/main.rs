@@ -7,3 +7,4 @@ mod answers;
 mod common;
 mod corpus;
 mod inputs;
+mod looks;

@@ -188,6 +188,8 @@ fn rows_by_source_line_and_file() {
     };
     assert_eq!(rows("srcline"), ["??:0", "p.c:3"]);
     assert_eq!(rows("srcfile"), [".", "p.c"]);
+    let whole = rep(&place, &["-t", "|", "-s", "srcfile", "--full-source-path"], &sampled);
+    assert!(whole.contains(&format!("%|{}\n", place.at("p.c").display())), "{whole}");
     assert_eq!(rows("sym,srcline")[1], "[.] main|p.c:3");
     run(Command::new("strip").arg("-g").arg(&program));
     assert_eq!(rows("srcline,srcfile")[1], "main+0|.");

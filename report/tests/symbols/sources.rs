@@ -122,6 +122,10 @@ fn code_that_the_kernel_made_is_named_by_its_record() {
     let bpf =
         stream().ksymbol(start, 0x80, 1, 0, "bpf_prog_abcd_count").at(2).sample(SampleSpec::at(start + 8).misc(1));
     assert_eq!(symbols(&place, &[], &bpf), ["[k] bpf_prog_abcd_count"]);
+    let mangled = stream().ksymbol(start, 0x80, 1, 0, "_ZN3net4poll17h0123456789abcdefE");
+    let mangled = mangled.at(2).sample(SampleSpec::at(start + 8).misc(1));
+    assert_eq!(symbols(&place, &[], &mangled), ["[k] _ZN3net4poll17h0123456789abcdefE"], "it may be no mangled name");
+    assert_eq!(symbols(&place, &["--demangle-kernel"], &mangled), ["[k] net::poll"]);
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! What is below the tables: only what matters for how far they can be trusted, and what would help.
+
+use std::io::{self, Write};
+
+use crate::gathered::share;
+use crate::profile::Profile;
+use crate::query::Query;
+
+use super::escape::escape;
+
+/// Prints the advice, a line each.
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+    if query.looks.quiet {
+        return Ok(());
+    }
+    lines(profile).iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
+}
+
+fn lines(profile: &Profile) -> Vec<String> {
+    let sum = |of: fn(&crate::profile::InputSummary) -> u64| profile.inputs.iter().map(of).fold(0, u64::saturating_add);
+    let (lost, throttled) = (sum(|input| input.lost_samples), sum(|input| input.recording.throttled));
+    let taken = sum(|input| input.records.get("SAMPLE").copied().unwrap_or(0));
+    let mut all = Vec::new();
+    if lost > 0 {
+        let percent = share(lost, lost.saturating_add(taken));
+        all.push(format!("{percent:.1}% of the samples were lost: larger rings (-m) or a lower rate (-F) lose fewer"));
+    }
+    if throttled > 0 {
+        all.push(format!(
+            "{throttled} times the kernel sampled less than it was asked to: a lower rate (-F) is kept to"
+        ));
+    }
+    let cut = profile.inputs.iter().filter(|input| !input.complete);
+    all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
+    all.extend(profile.module_uses.footer());
+    all
+}

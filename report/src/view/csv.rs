@@ -1,0 +1,34 @@
+//! Comma-separated values: a line for each row of each event, whole.
+//!
+//! ```text
+//!   event,comm,symbol,samples,period,percent
+//!   cycles:u,ls,[.] strlen,2,123,14.29
+//! ```
+//!
+//! The columns are the sort keys as they were typed, then the numbers that were asked for.
+
+use std::io::{self, Write};
+
+use crate::fields::Number;
+use crate::profile::Profile;
+use crate::query::Query;
+
+/// Prints all rows.
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
+    let keys = query.columns.iter().map(|column| column.typed.as_str());
+    let numbers = ["samples", "period", "percent"].into_iter().chain(parts.iter().map(|number| number.name()));
+    csv.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
+    for table in profile.tables(query) {
+        for row in &table.rows {
+            let numbers = [row.count.samples.to_string(), row.count.period.to_string(), format!("{:.2}", row.percent)];
+            let parts =
+                parts.iter().map(|part| row.gathered.value(*part, table.total.period).to_string().trim().to_owned());
+            let texts = row.columns.iter().map(|text| text.as_bytes().to_vec());
+            let numbers = numbers.into_iter().chain(parts).map(String::into_bytes);
+            csv.write_record([table.name.as_bytes().to_vec()].into_iter().chain(texts).chain(numbers))?;
+        }
+    }
+    csv.flush()
+}

@@ -1,0 +1,61 @@
+//! What a table's reader should know first: how it was recorded, what was lost, what is counted.
+
+use std::io::{self, Write};
+
+use crate::profile::{EventTable, InputSummary, Profile};
+use crate::query::Query;
+
+use super::escape::escape;
+
+/// More files than these are not told of one by one.
+const TOLD: usize = 4;
+
+/// Prints what is above all tables.
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+    if query.looks.quiet {
+        return Ok(());
+    }
+    writeln!(out, "#")?;
+    match profile.inputs.as_slice() {
+        [input] => recorded(input, "", out)?,
+        inputs if inputs.len() <= TOLD => {
+            inputs.iter().try_for_each(|input| recorded(input, &format!("{}: ", escape(&input.path)), out))?;
+        }
+        inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
+    }
+    let lost_samples: u64 = profile.inputs.iter().map(|i| i.lost_samples).sum();
+    let lost_events: u64 = profile.inputs.iter().map(|i| i.lost_events).sum();
+    writeln!(out, "# Total Lost Samples: {lost_samples}")?;
+    if lost_events > 0 {
+        writeln!(out, "# Total Lost Events: {lost_events}")?;
+    }
+    writeln!(out, "#")
+}
+
+fn recorded(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Result<()> {
+    let recording = &input.recording;
+    if let Some(command) = &recording.command {
+        writeln!(out, "# {name}Recorded: {}", escape(command))?;
+    }
+    let length = recording
+        .duration
+        .map(|nanoseconds| format!("{}.{:03} s", nanoseconds / 1_000_000_000, nanoseconds / 1_000_000 % 1000));
+    let told: Vec<String> = recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
+    if !told.is_empty() {
+        writeln!(out, "# {name}On: {}", told.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Prints what is above the table of an event.
+pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
+    if query.looks.quiet {
+        return Ok(());
+    }
+    writeln!(out, "# Samples: {} of event '{}'", table.total.samples, escape(table.name))?;
+    writeln!(out, "# Event count (approx.): {}", table.total.period)?;
+    if table.lost_samples > 0 {
+        writeln!(out, "# Lost samples: {}", table.lost_samples)?;
+    }
+    writeln!(out, "#")
+}

@@ -1,0 +1,108 @@
+//! What changes how an answer looks, and nothing that it says.
+
+use super::common::{Place, json, run, two_events};
+use recrep_format::endian::Endian;
+
+fn text(words: &[&str], file: &std::path::Path) -> String {
+    let output = run(words, file);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn shares_are_coloured_by_heat_where_asked_and_never_in_a_pipe() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let plain = text(&["--sort", "comm,dso"], &file);
+    assert!(!plain.contains('\u{1b}'));
+    let painted = text(&["--sort", "comm,dso", "--stdio-color=always"], &file);
+    assert!(painted.contains("    \u{1b}[31m52.63%\u{1b}[0m  first "), "{painted}");
+    assert_eq!(painted.replace("\u{1b}[31m", "").replace("\u{1b}[0m", ""), plain);
+    assert_eq!(text(&["--sort", "comm,dso", "--stdio-color", "never"], &file), plain);
+}
+
+#[test]
+fn a_quiet_answer_is_its_rows() {
+    let place = Place::new();
+    let stream = two_events(Endian::Little, 4).of(0).lost_samples(5);
+    let file = place.put("x.data", &stream.file());
+    let said = run(&["-q", "--sort", "comm,dso"], &file);
+    assert!(said.stderr.is_empty());
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.starts_with("    52.63%  first") && !said.contains('#'), "{said}");
+    for more in [&["-H"][..], &["--group"], &["-t", ";"]] {
+        let said = text(&[&["-q", "--sort", "comm,dso"], more].concat(), &file);
+        assert!(said.contains("first") && !said.contains('#'), "{said}");
+    }
+}
+
+#[test]
+fn columns_are_as_wide_as_is_asked() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let said = text(&["-q", "--sort", "comm,dso,cpu", "-w", "0,3,9"], &file);
+    assert!(said.starts_with("    52.63%  fir  lib.so     "), "{said}");
+}
+
+#[test]
+fn the_heading_tells_of_the_recording_and_the_end_of_what_was_lost() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).of(0).lost_samples(5).file());
+    let said = text(&["--sort", "comm"], &file);
+    assert!(said.starts_with("#\n# On: fixture, Linux 6.1.0, 4 CPUs\n"), "{said}");
+    assert!(said.contains("% of the samples were lost: larger rings"), "{said}");
+    let whole = text(&["--header", "--sort", "comm"], &file);
+    assert!(whole.contains(&format!("# file: {}", file.display())) && whole.ends_with(&said), "{whole}");
+    let only = text(&["--header-only"], &file);
+    assert!(only.starts_with("file: ") && !only.contains("Samples:"), "{only}");
+    assert_eq!(only.lines().count(), whole.lines().count() - said.lines().count());
+}
+
+#[test]
+fn all_records_are_listed_as_by_dump() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    assert_eq!(text(&["-D"], &file), text(&["dump"], &file));
+}
+
+#[test]
+fn values_apart_by_commas_hold_what_json_holds() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let said = text(&["--format", "csv", "--sort", "comm,dso"], &file);
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("event,comm,dso,samples,period,percent"));
+    let answer = json(&["--sort", "comm,dso"], &file);
+    for event in answer["events"].as_array().unwrap() {
+        for row in event["rows"].as_array().unwrap() {
+            let word = |of: &serde_json::Value| of.as_str().map_or(of.to_string(), str::to_owned);
+            let cells = [&event["name"], &row["key"]["comm"], &row["key"]["dso"], &row["samples"], &row["period"]];
+            let line = cells.map(word).join(",") + &format!(",{:.2}", row["percent"].as_f64().unwrap());
+            assert_eq!(lines.next(), Some(line.as_str()));
+        }
+    }
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn what_has_no_function_can_be_left_out_with_its_share() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let event = &json(&["-U", "--sort", "comm"], &file)["events"][0];
+    assert_eq!((event["samples"].as_u64(), event["rows"].as_array().map(Vec::len)), (Some(0), Some(0)));
+    let all = json(&["--sort", "comm"], &file)["events"].as_array().unwrap().len();
+    let full = json(&["-U", "--skip-empty", "--sort", "comm"], &file)["events"].as_array().unwrap().len();
+    assert!(full < all, "{full} of {all}");
+}
+
+#[test]
+fn what_is_of_text_is_refused_elsewhere() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    for flag in ["--header", "-w9", "--stdio-color=always", "-t,"] {
+        for format in ["json", "csv"] {
+            assert_eq!(run(&[flag, "--format", format], &file).status.code(), Some(2), "{flag} {format}");
+        }
+    }
+    assert_eq!(run(&["--format", "csv", "-H"], &file).status.code(), Some(2));
+}
