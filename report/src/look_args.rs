@@ -1,8 +1,16 @@
 //! The options that say how an answer looks.
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 
 use crate::looks::{Colour, Looks, Widths};
+
+/// What shares are of.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum PercentageArg {
+    #[default]
+    Absolute,
+    Relative,
+}
 
 /// How an answer looks.
 #[derive(Clone, Debug, Default, Args)]
@@ -35,6 +43,10 @@ pub struct LookArgs {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "group")]
     group_sort_idx: usize,
 
+    /// Shares of all samples, or of those that filters left
+    #[arg(long, value_enum, default_value = "absolute")]
+    percentage: PercentageArg,
+
     /// Leave events without samples out of JSON and CSV, too
     #[arg(long, action = ArgAction::SetTrue)]
     skip_empty: bool,
@@ -56,6 +68,7 @@ impl LookArgs {
             header: self.header || self.show_info,
             widths: self.column_widths.unwrap_or_default().0,
             group_sort: self.group_sort_idx,
+            relative: matches!(self.percentage, PercentageArg::Relative),
             skip_empty: self.skip_empty,
         }
     }

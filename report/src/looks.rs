@@ -15,6 +15,8 @@ pub struct Looks {
     pub widths: Vec<usize>,
     /// The event of a group by which rows are sorted.
     pub group_sort: usize,
+    /// Whether shares are of what filters left, not of all.
+    pub relative: bool,
     /// Events without samples: whether they are left out also where programs read the answer.
     pub skip_empty: bool,
 }

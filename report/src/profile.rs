@@ -94,7 +94,7 @@ impl Row<'_> {
 pub struct EventTable<'l> {
     /// Its name.
     pub name: &'l str,
-    /// All its samples, in rows or not.
+    /// All its samples, in rows or not; only those in rows where shares are of these.
     pub total: Count,
     /// Its lost samples.
     pub lost_samples: u64,
@@ -110,6 +110,15 @@ struct EventRows {
     total: Count,
     lost_samples: u64,
     rows: IndexMap<Vec<LabelId>, Gathered, FxBuildHasher>,
+}
+
+impl EventRows {
+    /// What the rows have together: what filters left.
+    fn in_rows(&self) -> Count {
+        let mut total = Count::default();
+        self.rows.values().for_each(|gathered| total.add(gathered.count));
+        total
+    }
 }
 
 /// Everything that was found.
@@ -194,7 +203,8 @@ impl Profile {
         };
         // These are cut when they are put together.
         let is_nested = query.hierarchy || query.group;
-        let percent = |count: Count| share(count.period, event.total.period);
+        let total = if query.looks.relative { event.in_rows() } else { event.total };
+        let percent = |count: Count| share(count.period, total.period);
         let row = |place: usize| {
             let (columns, gathered) = event.rows.get_index(place)?;
             let Gathered { count, all, .. } = *gathered;
@@ -215,8 +225,8 @@ impl Profile {
             by_weight.then(by_children).then(by_own).then_with(|| a.columns.cmp(&b.columns))
         });
         rows.truncate(query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
-        let EventRows { name, total, lost_samples, .. } = event;
-        EventTable { name, total: *total, lost_samples: *lost_samples, rows, place: event_place }
+        let EventRows { name, lost_samples, .. } = event;
+        EventTable { name, total, lost_samples: *lost_samples, rows, place: event_place }
     }
 }
 

@@ -18,15 +18,22 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let mut csv = csv::Writer::from_writer(out);
     let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
     let keys = query.columns.iter().map(|column| column.typed.as_str());
-    let numbers = ["samples", "period", "percent"].into_iter().chain(parts.iter().map(|number| number.name()));
+    let children: &[&str] =
+        if profile.children { &["children_samples", "children_period", "children_percent"] } else { &[] };
+    let own = ["samples", "period", "percent"].iter().chain(children).copied();
+    let numbers = own.chain(parts.iter().map(|number| number.name()));
     csv.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
     for table in profile.tables(query) {
         for row in &table.rows {
             let numbers = [row.count.samples.to_string(), row.count.period.to_string(), format!("{:.2}", row.percent)];
             let parts =
                 parts.iter().map(|part| row.gathered.value(*part, table.total.period).to_string().trim().to_owned());
+            let children = row
+                .children
+                .map(|(count, percent)| [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]);
             let texts = row.columns.iter().map(|text| text.as_bytes().to_vec());
-            let numbers = numbers.into_iter().chain(parts).map(String::into_bytes);
+            let numbers =
+                numbers.into_iter().chain(children.into_iter().flatten()).chain(parts).map(String::into_bytes);
             csv.write_record([table.name.as_bytes().to_vec()].into_iter().chain(texts).chain(numbers))?;
         }
     }

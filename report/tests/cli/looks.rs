@@ -96,6 +96,17 @@ fn what_has_no_function_can_be_left_out_with_its_share() {
 }
 
 #[test]
+fn shares_can_be_of_what_filters_left() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let event =
+        |more: &[&str]| json(&[&["--sort", "comm", "--comm", "second"], more].concat(), &file)["events"][0].clone();
+    let (all, left) = (event(&["--percentage", "absolute"]), event(&["--percentage", "relative"]));
+    assert_eq!((&all["rows"][0]["percent"], &all["period"]), (&21.05.into(), &19.into()));
+    assert_eq!((&left["rows"][0]["percent"], &left["period"]), (&100.0.into(), &4.into()));
+}
+
+#[test]
 fn what_is_of_text_is_refused_elsewhere() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
