@@ -6,17 +6,18 @@ use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 
 use crate::aggregate::{Count, Field, Key, Layout, Meta};
-use crate::callchain::Placed;
+use crate::callchain::{Deferred, Most, Placed, Recorded};
 use crate::fields::Number;
 use crate::groups::Groups;
 use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
 use crate::profile::Profile;
 use crate::query::{Chains, Format, Query};
 use crate::resolve::Resolver;
-use crate::scan::{self, Compiled, Scan, Sieve, Strays};
+use crate::scan::{self, Chaining, Compiled, Scan, Sieve, Strays};
 use crate::sort_key::{Mode, SortKey};
 use crate::stage::Stage;
 use crate::times::Times;
+use crate::unwind::Unwinding;
 
 /// Whether samples of an event have one of these fields.
 pub(crate) fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
@@ -39,7 +40,10 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
     };
     let sieve = Sieve::new(&query.filters, compiled(query, stage, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&stage.clock, side_band.modules.len(), query.mode, query.quantum);
-    let chains = Placed { level: layout.level, ip: layout.has(Field::Ip), size: layout.has(Field::MapSize) };
+    let deferred = Deferred::read(stage.file, &stage.split.side_band);
+    let outermost = query.chains.from_caller();
+    let most = Most { frames: query.chains.most, outermost };
+    let unwinding = if counted { Unwinding::new(stage, resolver) } else { None };
     let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let scan = Scan {
@@ -52,8 +56,17 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         groups: &groups,
         quantum,
         module_count,
-        chains,
-        early: by_function.then_some(&early as &dyn scan::Naming),
+        chaining: Chaining {
+            recorded: Recorded { deferred: &deferred, most },
+            unwinding: unwinding.as_ref(),
+            placed: Placed {
+                level: layout.level,
+                ip: layout.has(Field::Ip),
+                size: layout.has(Field::MapSize),
+                unmapped: query.format == Format::Json && query.chains.children,
+            },
+            early: by_function.then_some(&early as &dyn scan::Naming),
+        },
     };
     let modules = side_band.modules.iter().collect();
     let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups };

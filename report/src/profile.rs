@@ -15,6 +15,7 @@ use crate::gathered::{Gathered, share};
 use crate::module_use::ModuleUses;
 use crate::query::Query;
 use crate::recording::Recording;
+use crate::unwind::Ends;
 use crate::warning::Warning;
 
 /// The number of a text.
@@ -138,6 +139,8 @@ pub struct Profile {
     pub folded: Folded,
     /// Callchains for trees.
     pub calls: Calls,
+    /// How callchains on copied stacks end.
+    pub chain_ends: Ends,
     /// Whether samples were counted in their callers too.
     pub children: bool,
     events: Vec<EventRows>,

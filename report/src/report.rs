@@ -5,7 +5,8 @@
 //!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
 //! ```
 
-use recrep_format::abi::SampleType;
+use recrep_format::abi::{BranchSampleType, SampleType};
+use recrep_format::attrs::AttrEntry;
 
 use crate::counted::{has_chains, histogram, samples_have};
 use crate::input::Input;
@@ -75,12 +76,21 @@ fn add(
             recording: Recording::of(stage),
         });
         profile.warnings.extend(stage.warnings());
+        profile.chain_ends.add(strays.ends);
         profile.warnings.extend(strays_told(strays));
-        if query.mode == Mode::Samples && samples_have(stage, SampleType::BRANCH_STACK) {
+        if query.mode == Mode::Samples && have_branches(stage) {
             let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
             profile.hints.push(hint);
         }
         Ok(())
+    })
+}
+
+/// Whether samples have branch stacks that are no callchains.
+fn have_branches(stage: &Stage<'_>) -> bool {
+    stage.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+        attr.sample_type.contains(SampleType::BRANCH_STACK)
+            && !attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
     })
 }
 
@@ -113,6 +123,9 @@ fn strays_told(strays: Strays) -> Vec<Warning> {
     if strays.torn_chains > 0 {
         let message = format!("{} samples end before their callchains do, and count without them", strays.torn_chains);
         all.push(Warning::new("torn-callchain", message));
+    }
+    if let Some(message) = strays.ends.told() {
+        all.push(Warning::new("truncated-stack", message));
     }
     if strays.guest > 0 {
         let message = format!("{} samples are of guests: they count in the totals and are in no row", strays.guest);

@@ -9,8 +9,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use inferno::collapse::Collapse;
+use inferno::collapse::perf::{Folder, Options};
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
+use recrep_tests::report::report_of;
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 
@@ -64,6 +67,32 @@ fn a_known_stack_is_unwound_as_perf_does() {
     assert!(whole * 100 >= samples * 95, "{whole} of {samples} chains lead from main to the loop");
 }
 
+/// Every view has the chains that `rep script` prints.
+#[test]
+fn folded_stacks_have_the_unwound_frames() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("dwarf.data");
+    record(&file, "-e cpu-clock -F 1999 --call-graph dwarf,16384", &workload("hot --ms 400"));
+    let script = run(rep().arg("script").arg(&file)).expect(0);
+    let mut options = Options::default();
+    options.nthreads = 1;
+    let mut collapsed = Vec::new();
+    Folder::from(options).collapse(&*script.stdout, &mut collapsed).unwrap();
+    let folded = run(rep().args(["--format", "folded"]).arg(&file)).expect(0);
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let ours = sorted(folded.text());
+    assert!(ours.iter().any(|line| line.contains("main;") && line.contains("burn")), "{ours:?}");
+    assert_eq!(ours, sorted(std::str::from_utf8(&collapsed).unwrap()));
+}
+
 #[test]
 fn a_small_copy_ends_a_chain_and_is_never_made_up_for() {
     if !needs::perf_events() {
@@ -73,6 +102,8 @@ fn a_small_copy_ends_a_chain_and_is_never_made_up_for() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cut.data");
     record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,64", &workload("hot --ms 200"));
+    let told = report_of(&file, &["--children"], "symbol").warnings;
+    assert!(told.iter().any(|warning| warning.code == "truncated-stack"), "{told:?}");
     let Compared { samples, agreed, frames: [ours, _] } = compared(&file);
     assert!(samples > 0 && ours >= samples, "{ours} frames of {samples} samples");
     assert!(agreed * 100 >= samples * 99, "{agreed} of {samples}");

@@ -19,13 +19,15 @@
 //! each level. A sample of an event without callchains has its own address for a chain.
 
 mod cumulate;
+mod deferred;
 mod intern;
 mod place;
 mod source;
 mod stacks;
 
 pub use cumulate::{Classified, RowId, Sample, Shown};
+pub use deferred::Deferred;
 pub use intern::{Interner, Whereabouts};
 pub use place::{Placed, UNMAPPED, place};
-pub use source::{ChainSource, Recorded, callers, is_sound};
+pub use source::{Calls, ChainSource, Most, Recorded, callers, is_sound};
 pub use stacks::{Chained, Frame, Stacks};

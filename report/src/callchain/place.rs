@@ -17,6 +17,8 @@ pub struct Placed {
     pub ip: bool,
     /// Whether the size of what is mapped there is.
     pub size: bool,
+    /// Whether addresses where nothing was mapped are told apart.
+    pub unmapped: bool,
 }
 
 /// Places the frames of all chains, in the order of their numbers. `hits` is told of the modules.
@@ -95,11 +97,11 @@ impl Placing<'_> {
             let place = timeline.place_in(mode, space, ip, entry.at);
             let level = if wanted.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
             // Where nothing was mapped is no code: what is found there, where functions keep no frame pointers, differs
-            // in each sample and says nothing.
+            // in each sample and says nothing to a person.
             stacks.number(Frame {
                 module: place.module.map_or(0, |ModuleId(module)| module + 1),
                 end: End { level, is_symbol: false },
-                address: if place.module.is_some() { place.address } else { UNMAPPED },
+                address: if place.module.is_some() || wanted.unmapped { place.address } else { UNMAPPED },
                 ip: if wanted.ip { ip } else { 0 },
                 size: if wanted.size { place.size } else { 0 },
                 ..Frame::default()
@@ -111,9 +113,6 @@ impl Placing<'_> {
 /// Calls `frame` for each address of a chain, innermost first, with the CPU mode that the marks say; before the first
 /// mark it is the user's.
 fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64)) {
-    // What is behind the mark of a deferred part is no address, and the part itself did not come.
-    let deferred = words.iter().position(|word| *word == context::USER_DEFERRED);
-    let words = deferred.and_then(|at| words.get(..at)).unwrap_or(words);
     let mut mode = CpuMode::User;
     for word in words {
         match *word {
@@ -140,6 +139,5 @@ mod tests {
         let chain = [context::KERNEL, 1, 2, context::USER, 3];
         assert_eq!(of(&chain), [(CpuMode::Kernel, 1), (CpuMode::Kernel, 2), (CpuMode::User, 3)]);
         assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7), (CpuMode::Hypervisor, 8)]);
-        assert_eq!(of(&[context::KERNEL, 1, context::USER_DEFERRED, 99]), [(CpuMode::Kernel, 1)]);
     }
 }

@@ -115,20 +115,11 @@ impl Stacks {
         self.words.get(start..end).unwrap_or_default()
     }
 
-    /// The frames of a key's sample, innermost first; at most `most`, the innermost ones or the outermost.
-    pub fn of(&self, key: &Key, most: usize, from_outermost: bool) -> impl DoubleEndedIterator<Item = u32> {
+    /// The frames of a key's sample, innermost first.
+    pub fn of(&self, key: &Key) -> impl DoubleEndedIterator<Item = u32> {
         let chained = Chained::unpack(Field::Chain.of(key));
         let own = if chained.own { self.numbers.get(&Frame::of(key)).copied() } else { None };
-        let callers = self.chain(chained.callers);
-        let total = callers.len() + usize::from(own.is_some());
-        let cut = total.saturating_sub(most);
-        // What is cut off on the inner side takes the own frame first.
-        let inner = if from_outermost { cut } else { 0 };
-        let own = own.filter(|_| inner == 0 && most > 0);
-        let skipped = inner.saturating_sub(usize::from(chained.own));
-        let kept = most.min(total) - usize::from(own.is_some());
-        let callers = callers.get(skipped..skipped + kept).unwrap_or_default();
-        own.into_iter().chain(callers.iter().copied())
+        own.into_iter().chain(self.chain(chained.callers).iter().copied())
     }
 
     /// The same chains with other frames; frames that become equal get one number, and so do chains. The second
@@ -245,17 +236,11 @@ mod tests {
         let callers = stacks.push([a, b, outer]);
         let mut key = Key::default();
         (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
-        let mut of = |own, most, from_outermost| {
+        let mut of = |own| {
             *Field::Chain.of_mut(&mut key) = Chained { callers, own }.pack();
-            stacks.of(&key, most, from_outermost).collect::<Vec<_>>()
+            stacks.of(&key).collect::<Vec<_>>()
         };
-        assert_eq!(of(true, 127, false), [inner, a, b, outer]);
-        assert_eq!(of(true, 4, true), [inner, a, b, outer]);
-        assert_eq!(of(true, 2, false), [inner, a]);
-        assert_eq!(of(true, 3, true), [a, b, outer]);
-        assert_eq!(of(true, 1, true), [outer]);
-        assert_eq!(of(false, 2, true), [b, outer]);
-        assert_eq!(of(false, 2, false), [a, b]);
-        assert_eq!(of(true, 0, false), [0; 0]);
+        assert_eq!(of(true), [inner, a, b, outer]);
+        assert_eq!(of(false), [a, b, outer]);
     }
 }

@@ -36,7 +36,7 @@ impl Labeller<'_> {
         let mut labels = Labels::default();
         for ((event, columns, _), (key, count)) in self.label(rows, named, symbols, &mut labels).into_iter().zip(rows) {
             let Some((place, value)) = places.get(event) else { continue };
-            let numbers = stacks.of(key, self.query.chains.most, false);
+            let numbers = stacks.of(key);
             let is_java = columns.first().is_some_and(|label| labels.text(*label).starts_with("java"));
             let of_frame = if is_java { &frames.java } else { &frames.usual };
             let mut frames = numbers.rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();

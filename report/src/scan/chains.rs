@@ -1,19 +1,61 @@
 //! The callchains that a worker meets.
 
+use recrep_format::abi::{BranchSampleType, SampleType};
+use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::record::Sample;
 
-use super::task::Naming;
+use super::naming::Naming;
 use crate::aggregate::{Field, Key, Meta};
-use crate::callchain::{ChainSource, Chained, Frame, Interner, Recorded, Whereabouts, callers, is_sound};
+use crate::callchain::{
+    Calls, ChainSource, Chained, Frame, Interner, Placed, Recorded, Whereabouts, callers, is_sound,
+};
 use crate::timeline::{Moment, Stretch, Task, Timeline};
+use crate::unwind::Unwinding;
+use crate::unwind::{Copied, Ends};
+
+/// What is known of a file's callchains before its samples are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Chaining<'f> {
+    /// What was recorded, and how much of it is wanted.
+    pub recorded: Recorded<'f>,
+    /// Unwinds copied stacks.
+    pub unwinding: Option<&'f Unwinding<'f, 'f>>,
+    /// What is wanted of frames.
+    pub placed: Placed,
+    /// Names functions while samples are counted; nothing where a part of a function is asked for.
+    pub early: Option<&'f dyn Naming>,
+}
+
+/// Where an event's chains come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Recorded,
+    Calls,
+    Copied,
+}
+
+impl Origin {
+    pub(super) fn of(attr: &Attr) -> Self {
+        let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
+        if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
+            Self::Calls
+        } else if has(SampleType::REGS_USER | SampleType::STACK_USER) {
+            Self::Copied
+        } else {
+            Self::Recorded
+        }
+    }
+}
 
 /// Distinct callchains, and what makes it cheap to find the one of the next sample.
-#[derive(Debug, Default)]
-pub(super) struct Chains {
+#[derive(Debug)]
+pub(super) struct Chains<'f> {
     /// Each distinct list of callers.
     pub(super) interner: Interner,
-    source: Recorded,
+    recorded: Recorded<'f>,
+    copied: Option<Copied<'f>>,
+    early: Option<&'f dyn Naming>,
     stretch: Option<Stretch>,
     words: Vec<u64>,
     functions: Vec<Option<(Frame, Frame)>>,
@@ -22,18 +64,41 @@ pub(super) struct Chains {
 /// How many addresses are remembered with their functions.
 const REMEMBERED: u64 = 1 << 14;
 
-impl Chains {
+impl<'f> Chains<'f> {
+    pub(super) fn new(chaining: &Chaining<'f>) -> Self {
+        let Chaining { recorded, unwinding, early, .. } = *chaining;
+        Self {
+            interner: Interner::default(),
+            recorded,
+            copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)),
+            early,
+            stretch: None,
+            words: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// How the chains on copied stacks end.
+    pub(super) fn ends(&self) -> Ends {
+        self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
+    }
+
     /// What a sample's chain is.
     #[inline]
     pub(super) fn of(
         &mut self,
-        sample: &Sample<'_, '_>,
+        (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
         timeline: &Timeline,
         task: &Task,
         at: Moment,
     ) -> Result<Chained> {
         self.words.clear();
-        self.source.chain(sample, task, at, &mut self.words)?;
+        let (sampled, words) = ((sample, attr), &mut self.words);
+        match (origin, &mut self.copied) {
+            (Origin::Calls, _) => Calls(self.recorded).chain(sampled, task, at, words),
+            (Origin::Copied, Some(copied)) => copied.chain(sampled, task, at, words),
+            _ => self.recorded.chain(sampled, task, at, words),
+        }?;
         let whole = self.words.len();
         if whole == 0 || !is_sound(&self.words) {
             return Ok(Chained::default());
@@ -55,7 +120,8 @@ impl Chains {
     /// Puts the function in the place of a key's address. Instructions are many and functions few: with addresses, each
     /// sample would have a key of its own.
     #[inline]
-    pub(super) fn name(&mut self, key: &mut Key, naming: &dyn Naming) {
+    pub(super) fn name(&mut self, key: &mut Key) {
+        let Some(naming) = self.early else { return };
         let frame = Frame { ip: 0, size: 0, ..Frame::of(key) };
         if frame.module == 0 {
             return;

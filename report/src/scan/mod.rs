@@ -7,11 +7,14 @@
 
 mod chains;
 mod extras;
+mod naming;
 mod run;
 mod sieve;
 mod task;
 mod worker;
 
+pub use chains::Chaining;
+pub use naming::Naming;
 pub use run::Scanned;
 pub use sieve::{Compiled, Sieve};
-pub use task::{Named, Naming, Scan, Strays};
+pub use task::{Named, Scan, Strays};

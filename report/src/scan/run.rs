@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::task::{Named, Naming, Scan, Strays};
+use super::naming::Naming;
+use super::task::{Named, Scan, Strays};
 use super::worker::Worker;
 use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
@@ -67,7 +68,7 @@ impl Scan<'_> {
         let mut parts = Vec::new();
         for worker in workers {
             named.extend(worker.named);
-            strays.add(worker.strays);
+            strays.add(Strays { ends: worker.chains.ends(), ..worker.strays });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
             parts.push(Part { histogram: worker.histogram, reads: worker.reads, chains: worker.chains.interner });
         }
@@ -102,7 +103,7 @@ impl Scan<'_> {
     fn place<const N: usize>(&self, parts: &mut [Part<N>], hits: &mut [bool]) -> Vec<Stacks> {
         let place = |part: &mut Part<N>| {
             let mut hits = vec![false; self.module_count];
-            let stacks = place(&std::mem::take(&mut part.chains), self.timeline, self.chains, &mut hits);
+            let stacks = place(&std::mem::take(&mut part.chains), self.timeline, self.chaining.placed, &mut hits);
             (stacks, hits)
         };
         let placed: Vec<(Stacks, Vec<bool>)> = parts.par_iter_mut().map(place).collect();

@@ -4,13 +4,14 @@ use rustc_hash::FxHashSet;
 
 use recrep_format::attrs::AttrTable;
 
+use super::chains::Chaining;
 use super::sieve::Sieve;
-use crate::aggregate::{Key, Layout};
-use crate::callchain::{Frame, Placed};
+use crate::aggregate::Layout;
 use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::sort_key::Mode;
 use crate::timeline::Timeline;
+use crate::unwind::Ends;
 
 /// What every worker reads.
 #[derive(Debug)]
@@ -33,18 +34,8 @@ pub struct Scan<'f> {
     pub quantum: u64,
     /// How many modules there are.
     pub module_count: usize,
-    /// What is wanted of callchains, where [`crate::aggregate::Field::Chain`] is in use.
-    pub chains: Placed,
-    /// Names functions while samples are counted, where callchains are and no part of a function is asked for.
-    pub early: Option<&'f dyn Naming>,
-}
-
-/// Puts functions in the place of addresses.
-pub trait Naming: std::fmt::Debug + Sync {
-    /// In a key.
-    fn key(&self, key: Key) -> Key;
-    /// In a frame of a callchain.
-    fn frame(&self, frame: Frame) -> Frame;
+    /// The callchains, where [`crate::aggregate::Field::Chain`] is in use.
+    pub chaining: Chaining<'f>,
 }
 
 /// What the scan found beside the histogram.
@@ -58,6 +49,8 @@ pub struct Strays {
     pub malformed: u64,
     /// Samples whose record ends before their callchain does: they count, without it.
     pub torn_chains: u64,
+    /// How chains on copied stacks end.
+    pub ends: Ends,
 }
 
 impl Strays {
@@ -67,6 +60,7 @@ impl Strays {
         self.guest += other.guest;
         self.malformed += other.malformed;
         self.torn_chains += other.torn_chains;
+        self.ends.add(other.ends);
     }
 }
 

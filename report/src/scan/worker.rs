@@ -5,7 +5,7 @@ use recrep_format::attrs::AttrIndex;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::chains::Chains;
+use super::chains::{Chains, Origin};
 use super::task::{Named, Scan, Strays};
 use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, PieceReads, Reads, Row};
 use crate::callchain::Chained;
@@ -29,7 +29,7 @@ pub(super) struct Worker<'s, const N: usize> {
     /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
     span: Option<(Span, bool)>,
     /// The callchains of its samples.
-    pub(super) chains: Chains,
+    pub(super) chains: Chains<'s>,
     events: Vec<Event>,
     /// The rows of the sample at hand.
     rows: Vec<Row<N>>,
@@ -45,6 +45,7 @@ pub(super) struct Event {
     group: bool,
     /// Whether its weight has three parts.
     pub(super) split_weight: bool,
+    origin: Origin,
 }
 
 /// A sample's key and what else of it a branch's key is made of.
@@ -64,6 +65,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             has_time: entry.attr.sample_type.contains(SampleType::TIME),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
             split_weight: entry.attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
+            origin: Origin::of(&entry.attr),
         });
         let events: Vec<_> = events.collect();
         Self {
@@ -73,7 +75,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
             named: Named::default(),
-            chains: Chains::default(),
+            chains: Chains::new(&scan.chaining),
             span: None,
             events,
             rows: Vec::new(),
@@ -282,16 +284,22 @@ impl<'s, const N: usize> Worker<'s, N> {
             *Field::CgroupSpace.of_mut(&mut key) = self.scan.groups.space_number(tid, at);
         }
         if layout.has(Field::Chain) {
-            let chained = self.chains.of(sample, self.scan.timeline, &task, at).unwrap_or_else(|_| {
-                self.strays.torn_chains += 1;
-                Chained::default()
-            });
-            *Field::Chain.of_mut(&mut key) = chained.pack();
-            if let Some(early) = self.scan.early {
-                self.chains.name(&mut key, early);
-            }
+            self.chain(event, sample, (&task, at), &mut key);
         }
         Some(Keyed { key, task, at })
+    }
+
+    /// Puts the sample's callchain into its key.
+    #[inline]
+    fn chain(&mut self, event: Event, sample: &Sample<'_, '_>, (task, at): (&Task, Moment), key: &mut Key) {
+        let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
+        let chained = self.chains.of((sample, &entry.attr, event.origin), self.scan.timeline, task, at);
+        let chained = chained.unwrap_or_else(|_| {
+            self.strays.torn_chains += 1;
+            Chained::default()
+        });
+        *Field::Chain.of_mut(key) = chained.pack();
+        self.chains.name(key);
     }
 
     /// Remembers that a module was hit; its number in a key.

@@ -13,8 +13,10 @@
 //! A chain ends at the outermost frame; where nothing is mapped; where a file has no call frame information; or where the copy
 //! of the stack does: then it is cut short ([`End::Truncated`]), and a larger copy would have had more.
 
+mod copied;
 mod frames;
 mod registers;
 
+pub use copied::{Copied, Ends};
 pub use frames::{Chain, End, Scratch, Unwinding};
 pub use registers::{Registers, UserStack};

@@ -32,6 +32,7 @@ fn lines(profile: &Profile) -> Vec<String> {
     }
     let cut = profile.inputs.iter().filter(|input| !input.complete);
     all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
+    all.extend(profile.chain_ends.told());
     all.extend(profile.module_uses.footer());
     all
 }

@@ -1,0 +1,12 @@
+//! What puts functions in the place of addresses.
+
+use crate::aggregate::Key;
+use crate::callchain::Frame;
+
+/// Puts functions in the place of addresses.
+pub trait Naming: std::fmt::Debug + Sync {
+    /// In a key.
+    fn key(&self, key: Key) -> Key;
+    /// In a frame of a callchain.
+    fn frame(&self, frame: Frame) -> Frame;
+}
