@@ -24,10 +24,10 @@ type Rows = BTreeMap<Vec<String>, [u64; 2]>;
 /// run, and samples by those in the file; and versions before 6.3 misname entries of linkage tables (see
 /// [`recrep_tests::table`]).
 fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
-    if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] ")) {
-        if symbol.contains("] 0") || symbol.ends_with("@plt") || symbol.ends_with("] .plt") {
-            "unknown".clone_into(symbol);
-        }
+    if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))
+        && (symbol.contains("] 0") || symbol.ends_with("@plt") || symbol.ends_with("] .plt"))
+    {
+        "unknown".clone_into(symbol);
     }
     let row = rows.entry(key).or_default();
     for (sum, count) in row.iter_mut().zip(counts) {

@@ -1,0 +1,141 @@
+//! Callchains whose every frame is known: where they come from, how they are cut, and what is made of them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
+use recrep_format::endian::Endian;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Where the code of a JIT is, a function every 0x10 bytes.
+const CODE: u64 = 0x10_0000;
+const MAIN: u64 = CODE;
+const WORK: u64 = CODE + 0x10;
+const PARSE: u64 = CODE + 0x20;
+const TEXT: u64 = 0xffff_ffff_8100_0000;
+const KERNEL: u64 = TEXT + 0x10;
+
+/// A directory with names for the code, and a file of these samples.
+struct Place(TempDir);
+
+impl Place {
+    fn new(stream: &Stream) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let tmp = dir.path().join("root/tmp");
+        std::fs::create_dir_all(&tmp).unwrap();
+        let functions = [(MAIN, "main"), (WORK, "work"), (PARSE, "parse")];
+        let map: String = functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
+        std::fs::write(tmp.join("perf-7.map"), map).unwrap();
+        std::fs::write(dir.path().join("kallsyms"), format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n")).unwrap();
+        std::fs::write(dir.path().join("x.data"), stream.file()).unwrap();
+        Self(dir)
+    }
+
+    fn rep(&self, words: &str) -> String {
+        let path = |name: &str| self.0.path().join(name);
+        let mut rep = Command::new(env!("CARGO_BIN_EXE_rep"));
+        rep.args(words.split_whitespace()).arg("--symfs").arg(path("root")).arg("--kallsyms").arg(path("kallsyms"));
+        let output = rep.arg(Path::new(&path("x.data"))).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Samples of each row, with callees and its own.
+    fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
+        let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();
+        let count = |row: &Value| row["samples"].as_u64().unwrap();
+        let row = |row: &Value| (row["key"][key].as_str().unwrap().to_owned(), count(&row["children"]), count(row));
+        let mut rows: Vec<_> = report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    }
+}
+
+fn stream(event: Event) -> Stream {
+    let stream = Stream::new(Endian::Little).event(event.sampling(SampleType::CALLCHAIN)).kernel_map(TEXT, 0x10_0000);
+    stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
+}
+
+fn rows(list: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
+    list.iter().map(|(name, all, own)| ((*name).to_owned(), *all, *own)).collect()
+}
+
+/// `main` calls `work` calls `parse`, in which one is, and in `work` three are, one of them in the kernel.
+fn plain() -> Stream {
+    stream(Event::new("cycles"))
+        .sample(SampleSpec::at(PARSE).callchain(&[context::USER, PARSE, WORK + 4, MAIN + 4]))
+        .sample(SampleSpec::at(WORK + 1).callchain(&[context::USER, WORK + 1, MAIN + 4]))
+        .sample(SampleSpec::at(WORK + 2).callchain(&[context::USER, WORK + 2, MAIN + 4]))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&[context::KERNEL, KERNEL, context::USER, WORK + 4, MAIN + 4]))
+}
+
+#[test]
+fn callers_have_what_they_call() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("", "sym"), rows(&want));
+    let text = place.rep("-s sym -g caller");
+    let main = text.split("[.] main").nth(1).unwrap();
+    let tree: Vec<&str> = main.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim_end).collect();
+    assert_eq!(
+        tree,
+        [
+            "            |",
+            "            ---work",
+            "               |",
+            "               |--25.00%--entry",
+            "               |",
+            "                --25.00%--parse",
+        ],
+        "{text}"
+    );
+}
+
+#[test]
+fn a_chain_is_cut_at_its_far_end() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");
+    // With children, chains go from the outermost frame on.
+    let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 2, 2), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("--max-stack 1", "sym"), rows(&want));
+}
+
+#[test]
+fn recorded_calls_take_the_place_of_the_user_part() {
+    let kind = BranchSampleType::USER | BranchSampleType::CALL_STACK;
+    let call = |from, to| BranchEntry { from, to, flags: BranchFlags(0) };
+    let calls = [call(WORK + 8, PARSE), call(MAIN + 4, WORK)];
+    let lost = CODE + 0x800;
+    let stream = stream(Event::new("cycles").branches(kind))
+        .sample(SampleSpec::at(PARSE + 2).callchain(&[context::USER, PARSE + 2, lost]).branches(&calls))
+        .sample(
+            SampleSpec::at(KERNEL)
+                .misc(1)
+                .callchain(&[context::KERNEL, KERNEL, context::USER, lost])
+                .branches(&calls[1..]),
+        )
+        .sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN]));
+    let place = Place::new(&stream);
+    assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    let want = [("[.] main", 3, 1), ("[.] parse", 1, 1), ("[.] work", 2, 0), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("", "sym"), rows(&want));
+}
+
+#[test]
+fn parts_that_come_later_are_joined() {
+    let deferred = |cookie| [context::KERNEL, KERNEL, context::USER_DEFERRED, cookie];
+    let stream = stream(Event::new("cycles"))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
+        .callchain_deferred(1, &[context::USER, WORK + 4, MAIN + 4])
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(2)))
+        // Nothing comes for the third; another thread's is not its own.
+        .task(7, 8)
+        .callchain_deferred(2, &[context::USER, PARSE]);
+    let place = Place::new(&stream);
+    assert_eq!(place.rep("--format folded"), "app;entry 1\napp;main;work;entry 2\n");
+}
