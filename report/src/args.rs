@@ -215,14 +215,15 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
     }
     let usual = if format == Format::Folded { "comm" } else { mode.default_keys() };
-    let (columns, shown) = columns(&args, mode, usual).map_err(wrong)?;
-    let chains = args.calls.chains(
-        (mode, format),
-        args.hierarchy,
-        shown.contains(&Shown::Number(Number::Children)),
-        percent_limit,
-    );
-    let chains = chains.map_err(|error| wrong(format!("--call-graph: {error}")))?;
+    let (mut columns, mut shown) = columns(&args, mode, usual).map_err(wrong)?;
+    let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
+    if args.calls.asks_for_parent() && !has_parent {
+        shown.push(Shown::Key(columns.len()));
+        columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
+        has_parent = true;
+    }
+    let has = (shown.contains(&Shown::Number(Number::Children)), has_parent);
+    let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
     let only = only(&args);
     let looks = args.looks.clone().looks();
     refuse_for(format, &looks, only, &args).map_err(wrong)?;

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::graph::{Graph, UnknownWord};
+use crate::graph::Graph;
+use crate::pattern::Pattern;
 use crate::query::{Chains, Format};
 use crate::sort_key::Mode;
 
@@ -26,27 +27,50 @@ pub struct CallArgs {
     #[arg(short = 'G', long)]
     inverted: bool,
 
+    /// The functions that the key `parent` tells apart among callers [default: ^sys_|^do_page_fault]
+    #[arg(short = 'p', long, value_name = "REGEX")]
+    parent: Option<Pattern>,
+
+    /// Only samples with a `parent`
+    #[arg(short = 'x', long)]
+    exclude_other: bool,
+
+    /// Put these functions in the place of all that they call
+    #[arg(long, value_name = "REGEX")]
+    ignore_callees: Option<Pattern>,
+
     /// At most N frames of each callchain [default: 127]
     #[arg(long, value_name = "N")]
     max_stack: Option<usize>,
 }
 
+/// What perf takes for parents.
+const USUAL_PARENTS: &str = "^sys_|^do_page_fault";
+
 impl CallArgs {
+    /// Whether rows are to be grouped by a parent, whatever the sort keys are.
+    #[must_use]
+    pub fn asks_for_parent(&self) -> bool {
+        self.parent.is_some()
+    }
+
     /// What they mean: as in perf, a text has children and trees unless told otherwise; what programs read has them only
-    /// where they are asked for, as a flag or as a column (`has_column`), and rows below rows have neither.
+    /// where they are asked for, as a flag or as a column (`has_column`), and rows below rows have no children. `has_parent`
+    /// says that rows are grouped by parents.
     ///
     /// # Errors
-    /// A word of `-g` is not known.
+    /// A word of `-g` is not known, or what is asked for has no meaning here.
     pub fn chains(
         &self,
         (mode, format): (Mode, Format),
         is_nested: bool,
-        has_column: bool,
+        (has_column, has_parent): (bool, bool),
         percent_limit: Option<f64>,
-    ) -> Result<Chains, UnknownWord> {
-        let text = format == Format::Text && mode == Mode::Samples && !is_nested;
+    ) -> Result<Chains, String> {
+        let text = format == Format::Text && !mode.is_of_branches();
+        let usual_children = text && mode == Mode::Samples && !is_nested;
         let mut graph = match &self.call_graph {
-            Some(words) => Graph::parse(words)?,
+            Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
             None => Some(Graph::default()),
         };
         if let (Some(graph), true) = (&mut graph, self.inverted) {
@@ -55,12 +79,24 @@ impl CallArgs {
         if let (Some(graph), Some(percent)) = (&mut graph, percent_limit) {
             graph.percent = percent;
         }
+        let is_asked = self.children || self.inverted || self.call_graph.as_ref().is_some_and(|_| graph.is_some());
+        if mode.is_of_branches() && (is_asked || has_column || has_parent || self.ignore_callees.is_some()) {
+            return Err("-b counts branches, callchains are of samples: leave one of them out".into());
+        }
+        if self.exclude_other && !has_parent {
+            return Err("--exclude-other is for the key `parent`: add -p REGEX or -s parent".into());
+        }
+        let parent =
+            if has_parent { Some(self.parent.clone().map_or_else(|| USUAL_PARENTS.parse(), Ok)?) } else { None };
         Ok(Chains {
             counted: format == Format::Folded,
             most: self.max_stack.unwrap_or(Chains::default().most),
-            children: !self.no_children && (self.children || has_column || text),
+            children: !self.no_children && (self.children || has_column || usual_children),
             graph: graph.filter(|_| text),
-            is_asked: self.children || self.inverted || self.call_graph.as_ref().is_some_and(|_| graph.is_some()),
+            parent,
+            only_parents: self.exclude_other,
+            ignored_callees: self.ignore_callees.clone(),
+            is_asked,
         })
     }
 }

@@ -27,8 +27,9 @@ pub(crate) fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
 /// Counts the samples on all cores and adds the rows; gives what made no row.
 pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Strays {
     // Where no callchains were recorded there are no callers to count.
-    let wanted = query.chains.children || query.chains.graph.is_some();
+    let wanted = query.chains.is_shown() || query.chains.is_asked_of();
     let counted = query.chains.counted || (wanted && has_chains(stage));
+    let is_shown = counted && query.chains.is_shown();
     let query = &Query { chains: Chains { counted, ..query.chains.clone() }, ..query.clone() };
     let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
     let places = profile.places(&stage.events);
@@ -88,16 +89,21 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
         profile.module_uses.guest += scanned.strays.guest;
     }
-    let rows: Vec<_> = scanned.rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
+    let mut stacks = scanned.stacks;
+    let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks, &symbols);
+    if !is_shown {
+        rows.iter_mut().for_each(|(row, _)| *Field::Chain.of_mut(row) = 0);
+    }
+    let rows: Vec<_> = rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
     if query.format == Format::Folded {
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
-        labeller.fold(&rows, (&scanned.named, &symbols, &scanned.stacks), &places, &mut profile.folded);
+        labeller.fold(&rows, (&scanned.named, &symbols, &stacks), &places, &mut profile.folded);
         return scanned.strays;
     }
-    if counted {
+    if is_shown {
         profile.children |= query.chains.children;
-        let found = Found { named: &scanned.named, symbols: &symbols, stacks: scanned.stacks, places: &places };
+        let found = Found { named: &scanned.named, symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
         return scanned.strays;
     }

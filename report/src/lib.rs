@@ -43,6 +43,7 @@ pub mod look_args;
 pub mod looks;
 pub mod module_use;
 pub mod modules;
+pub mod pattern;
 pub mod profile;
 pub mod progress;
 pub mod query;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::fields::{Number, Shown};
 use crate::graph::Graph;
 use crate::looks::Looks;
+use crate::pattern::Pattern;
 use crate::resolve::SymbolOptions;
 use crate::sort_key::{Mode, SortKey};
 use crate::times::Times;
@@ -84,17 +85,44 @@ pub struct Chains {
     pub children: bool,
     /// The trees below rows, where callchains were recorded.
     pub graph: Option<Graph>,
+    /// The functions that rows are grouped by as `parent`.
+    pub parent: Option<Pattern>,
+    /// Whether what has no parent is left out.
+    pub only_parents: bool,
+    /// The functions that stand for all that they call.
+    pub ignored_callees: Option<Pattern>,
     /// Whether trees were asked for, and not only wanted where there can be any.
     pub is_asked: bool,
 }
 
 impl Default for Chains {
     fn default() -> Self {
-        Self { counted: false, most: MAX_STACK, children: false, graph: None, is_asked: false }
+        Self {
+            counted: false,
+            most: MAX_STACK,
+            children: false,
+            graph: None,
+            parent: None,
+            only_parents: false,
+            ignored_callees: None,
+            is_asked: false,
+        }
     }
 }
 
 impl Chains {
+    /// Whether anything is made of chains that rows do not show.
+    #[must_use]
+    pub fn is_asked_of(&self) -> bool {
+        self.parent.is_some() || self.ignored_callees.is_some()
+    }
+
+    /// Whether rows need their chains to be shown.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        self.counted || self.children || self.graph.is_some()
+    }
+
     /// Whether trees begin at the outermost frame.
     #[must_use]
     pub fn from_caller(&self) -> bool {

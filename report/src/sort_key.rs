@@ -113,6 +113,8 @@ pub enum SortKey {
     ToPlace,
     /// Whether what was run began with a branch from another module.
     External,
+    /// A function among the callers.
+    Parent,
 }
 
 /// What is counted, and so which keys there are.
@@ -156,7 +158,7 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 55] = [
+const ALL: [Known; 56] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
@@ -182,6 +184,7 @@ const ALL: [Known; 55] = [
     known(SortKey::PhysAddr, &["phys_daddr"], "Data Physical Address"),
     known(SortKey::DataDso, &["dso_daddr"], "Data Object"),
     known(SortKey::SymbolSize, &["symbol_size", "sym_size"], "Symbol size"),
+    known(SortKey::Parent, &["parent"], "Parent symbol"),
     known(SortKey::SymbolOffset, &["symoff"], "Symbol Offset"),
     known(SortKey::DsoSize, &["dso_size"], "DSO size"),
     known(SortKey::DsoPath, &["dso_path"], "Path"),

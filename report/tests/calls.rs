@@ -105,6 +105,42 @@ fn a_chain_is_cut_at_its_far_end() {
 }
 
 #[test]
+fn rows_are_grouped_by_a_caller() {
+    let place = Place::new(&plain());
+    let parents = |words: &str| -> Vec<(String, String, u64)> {
+        let report: Value = serde_json::from_str(&place.rep(&format!("--json -s sym {words}"))).unwrap();
+        let text = |row: &Value, key: &str| row["key"][key].as_str().unwrap().to_owned();
+        let row = |row: &Value| (text(row, "sym"), text(row, "parent"), row["samples"].as_u64().unwrap());
+        report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect()
+    };
+    let all = |list: &[(&str, &str, u64)]| -> Vec<_> {
+        list.iter().map(|(sym, parent, n)| ((*sym).to_owned(), (*parent).to_owned(), *n)).collect()
+    };
+    // The sampled function is its own parent where its name is such a one.
+    let want = all(&[("[.] work", "work", 2), ("[.] parse", "parse", 1), ("[k] entry", "work", 1)]);
+    assert_eq!(parents("-p ^(work|parse)$"), want);
+    assert_eq!(parents("-p par -x"), all(&[("[.] parse", "parse", 1)]));
+    let outermost = parents("-p . --children").into_iter().filter(|(.., samples)| *samples > 0);
+    assert!(outermost.clone().count() == 3 && outermost.into_iter().all(|(_, parent, _)| parent == "main"));
+}
+
+#[test]
+fn a_function_stands_for_what_it_calls() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded --ignore-callees work"), "app;main;work 4\n");
+    assert_eq!(place.children("--ignore-callees ^work$", "sym"), rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)]));
+}
+
+#[test]
+fn trees_are_below_the_last_rows_of_a_hierarchy() {
+    let place = Place::new(&plain());
+    let text = place.rep("--hierarchy -s comm,sym -g caller");
+    let after = text.split("[.] work").nth(1).unwrap();
+    let tree: Vec<&str> = after.lines().skip(1).take(3).map(str::trim_end).collect();
+    assert_eq!(tree, ["            |", "            ---main", "               work"], "{text}");
+}
+
+#[test]
 fn recorded_calls_take_the_place_of_the_user_part() {
     let kind = BranchSampleType::USER | BranchSampleType::CALL_STACK;
     let call = |from, to| BranchEntry { from, to, flags: BranchFlags(0) };

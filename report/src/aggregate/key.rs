@@ -65,6 +65,8 @@ pub enum Field {
     Line,
     /// The same of the address that a branch left.
     FromLine,
+    /// The function among the callers by which rows are grouped: its module's number in the upper half, its own plus one below.
+    Parent,
     /// The callchain ([`crate::callchain::Chained`]).
     Chain,
 }
@@ -72,12 +74,15 @@ pub enum Field {
 /// A key with room for every word; those not in use are 0.
 pub type Key = [u64; Field::COUNT];
 
+/// A key of which nothing is known.
+pub const NO_KEY: Key = [0; Field::COUNT];
+
 #[allow(clippy::indexing_slicing, reason = "a field's number is below the length of a key")]
 impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -109,6 +114,7 @@ impl Field {
         Self::External,
         Self::Line,
         Self::FromLine,
+        Self::Parent,
         Self::Chain,
     ];
 

@@ -2,7 +2,7 @@
 
 use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
 
-use super::key::{Field, Key};
+use super::key::{Field, Key, NO_KEY};
 use crate::fields::Number;
 use crate::query::Query;
 use crate::sort_key::{Mode, SortKey};
@@ -40,6 +40,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => &[Field::Module, Field::Address, Field::Line],
         SortKey::FromSrcline => &[Field::FromModule, Field::FromAddress, Field::FromLine],
         SortKey::Ip => &[Field::Ip],
+        SortKey::Parent => &[Field::Parent],
         SortKey::Cpu | SortKey::Socket | SortKey::Event => &[],
         SortKey::DataSrc
         | SortKey::Op
@@ -158,7 +159,7 @@ impl Layout {
     /// The whole key of the words in use.
     #[must_use]
     pub fn unpack<const N: usize>(&self, packed: &[u64; N]) -> Key {
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         for (word, field) in packed.iter().zip(&self.fields) {
             *field.of_mut(&mut key) = *word;
         }
@@ -227,7 +228,7 @@ mod tests {
     #[test]
     fn packing_keeps_the_words_in_use() {
         let layout = Layout { fields: vec![Field::Meta, Field::Address], ..Layout::default() };
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         (*Field::Meta.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 4);
         assert_eq!(layout.pack::<2>(&key), [1, 4]);
         assert_eq!(layout.unpack(&[1, 4]), key);

@@ -15,6 +15,6 @@ mod layout;
 mod reads;
 
 pub use histogram::{Count, Histogram, Row};
-pub use key::{CacheLine, End, Field, Key, Meta};
+pub use key::{CacheLine, End, Field, Key, Meta, NO_KEY};
 pub use layout::Layout;
 pub use reads::{PieceReads, Reads};

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::stacks::{Chained, Frame, Stacks};
-use crate::aggregate::{Count, End, Field, Key, Meta};
+use crate::aggregate::{Count, End, Field, Key, Meta, NO_KEY};
 use crate::gathered::Gathered;
 
 /// Which words of a frame the columns show.
@@ -185,7 +185,7 @@ impl Classified {
     /// The key of a row.
     #[must_use]
     pub fn key(&self, (base, class): RowId) -> Key {
-        let mut key = self.bases.get(base as usize).copied().unwrap_or_default();
+        let mut key = self.bases.get(base as usize).copied().unwrap_or(NO_KEY);
         if let Some(frame) = self.shown.get(class as usize) {
             frame.put(&mut key);
         }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn key(module: u64, address: u64, chained: Chained) -> Key {
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         *Field::Module.of_mut(&mut key) = module;
         *Field::Address.of_mut(&mut key) = address;
         *Field::Chain.of_mut(&mut key) = chained.pack();

@@ -202,6 +202,7 @@ struct Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::NO_KEY;
 
     fn frame(address: u64) -> Frame {
         Frame { module: 1, address, ..Frame::default() }
@@ -234,7 +235,7 @@ mod tests {
         let mut stacks = Stacks::default();
         let [inner, a, b, outer] = [1, 2, 3, 4].map(|address| stacks.number(frame(address)));
         let callers = stacks.push([a, b, outer]);
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
         let mut of = |own| {
             *Field::Chain.of_mut(&mut key) = Chained { callers, own }.pack();

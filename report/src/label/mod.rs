@@ -1,6 +1,7 @@
 //! From counted keys to rows of text: each distinct address is resolved once, each text made once.
 
 mod amounts;
+mod ancestors;
 mod cumulated;
 mod labeller;
 mod lines;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::labeller::Labeller;
 use super::side::Symbols;
-use crate::aggregate::{End, Key};
+use crate::aggregate::{End, Key, NO_KEY};
 use crate::callchain::Frame;
 use crate::resolve::{Loaded, Module, Resolver};
 use crate::scan;
@@ -24,7 +24,7 @@ impl scan::Naming for Naming<'_, '_> {
     }
 
     fn frame(&self, frame: Frame) -> Frame {
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         frame.put(&mut key);
         Frame::of(&self.labeller.resolve(key, self.symbols))
     }

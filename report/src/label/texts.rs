@@ -121,6 +121,7 @@ impl Texts<'_, '_> {
             SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
             SortKey::LineOffset => hex(word(Field::LineOffset)),
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
+            SortKey::Parent => self.parent(word(Field::Parent)),
             SortKey::FromPlace => self.place(row, Side::From),
             SortKey::ToPlace => self.place(row, Side::At),
         }
@@ -140,6 +141,13 @@ impl Texts<'_, '_> {
                 None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
             },
         }
+    }
+
+    /// The function that a parent's word stands for.
+    fn parent(&self, word: u64) -> String {
+        let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
+        let name = module_of(self.symbols, word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
+        name.map_or_else(|| "[other]".into(), std::borrow::Cow::into_owned)
     }
 
     /// A place in a module: its path and the offset.
@@ -228,6 +236,7 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
         SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
         SortKey::Ip => [word(Field::Ip), 0, 0],
+        SortKey::Parent => [word(Field::Parent), 0, 0],
         SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
         SortKey::FromAddr => [word(Field::From), 0, 0],
         SortKey::ToAddr => [word(Field::To), 0, 0],

@@ -7,7 +7,7 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::{Chains, Origin};
 use super::task::{Named, Scan, Strays};
-use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, PieceReads, Reads, Row};
+use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, Row};
 use crate::callchain::Chained;
 use crate::sort_key::Mode;
 use crate::split::Piece;
@@ -248,7 +248,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             self.strays.guest += 1;
             return None;
         }
-        let mut key = Key::default();
+        let mut key = NO_KEY;
         let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
         let at_level = End { level, is_symbol: false };

@@ -8,10 +8,11 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use crate::gathered::{Gathered, share};
-use crate::profile::{EventTable, Row};
+use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 
 use super::escape::escape;
+use super::trees::Trees;
 
 /// A row and those below it.
 #[derive(Debug, Serialize)]
@@ -25,6 +26,9 @@ pub(super) struct Level<'p> {
     rows: Vec<Level<'p>>,
     #[serde(skip)]
     gathered: Gathered,
+    /// Its row's place in the profile, at the last level.
+    #[serde(skip)]
+    place: Option<usize>,
 }
 
 /// The rows of a table as a tree.
@@ -52,6 +56,7 @@ fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> V
         percent: (share(gathered.count.period, total) * 100.0).round() / 100.0,
         rows: below(&part, depth + 1, total, query),
         gathered,
+        place: part.first().filter(|_| depth + 1 == query.columns.len()).map(|row| row.place),
     };
     let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
     levels.retain(|level| query.percent_limit.is_none_or(|limit| share(level.period, total) >= limit));
@@ -60,7 +65,7 @@ fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> V
 }
 
 /// Prints a table's tree.
-pub(super) fn print(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if !query.looks.quiet {
         let numbers: Vec<_> = query.numbers().collect();
         let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
@@ -70,17 +75,25 @@ pub(super) fn print(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
         let dots: Vec<String> = numbers.iter().map(|number| ".".repeat(number.width())).collect();
         writeln!(out, "# {}  {}\n#", dots.join("  "), ".".repeat(keys.join(" / ").width()))?;
     }
-    lines(&levels(table, query), 0, table.total.period, query, out)
+    let trees = Trees::of(profile, table, query);
+    lines(&levels(table, query), 0, (table.total.period, &trees), query, out)
 }
 
-fn lines(levels: &[Level<'_>], depth: usize, total: u64, query: &Query, out: &mut impl Write) -> io::Result<()> {
+fn lines(
+    levels: &[Level<'_>],
+    depth: usize,
+    (total, trees): (u64, &Trees),
+    query: &Query,
+    out: &mut impl Write,
+) -> io::Result<()> {
     for level in levels {
         write!(out, "  ")?;
         for number in query.numbers() {
             write!(out, "{:>1$}  ", level.gathered.value(number, total).to_string(), number.width())?;
         }
         writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
-        lines(&level.rows, depth + 1, total, query, out)?;
+        write!(out, "{}", level.place.map_or("", |place| trees.below(place)))?;
+        lines(&level.rows, depth + 1, (total, trees), query, out)?;
     }
     Ok(())
 }

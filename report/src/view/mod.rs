@@ -15,6 +15,7 @@ mod stats;
 mod tasks;
 mod text;
 mod tree;
+mod trees;
 
 use std::io::{self, Write};
 

@@ -17,16 +17,14 @@ use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::calls::Wanted;
 use crate::fields::Shown;
-use crate::graph::Shape;
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
 
 use super::escape::escape;
 use super::screen::Screen;
-use super::tree::Drawing;
+use super::trees::Trees;
 use super::{advice, group, heading, heat, hierarchy};
 
 /// Prints all tables.
@@ -42,7 +40,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         heading::event(table, query, out)?;
         match &query.separator {
             Some(separator) => separated(profile, table, query, separator, out)?,
-            None if query.hierarchy => hierarchy::print(table, query, out)?,
+            None if query.hierarchy => hierarchy::print(profile, table, query, out)?,
             None => aligned(profile, table, query, screen, out)?,
         }
         writeln!(out, "\n")?;
@@ -92,7 +90,7 @@ fn aligned(
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let trees = trees(profile, table, query);
+    let trees = Trees::of(profile, table, query);
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
@@ -121,7 +119,7 @@ fn aligned(
             let start = text.len();
             let parts = lines.line("  ", row, &mut text);
             heat::paint(&mut text, start, &parts);
-            text.push_str(trees.get(number * PART + place).map_or("", String::as_str));
+            text.push_str(table.rows.get(number * PART + place).map_or("", |row| trees.below(row.place)));
         }
         text
     };
@@ -202,40 +200,18 @@ fn separated(
     separator: &str,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let trees = trees(profile, table, query);
+    let trees = Trees::of(profile, table, query);
     if !query.looks.quiet {
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    for (place, row) in table.rows.iter().enumerate() {
+    for row in &table.rows {
         let cells: Vec<String> =
             cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
         writeln!(out, "{}", cells.join(separator))?;
-        write!(out, "{}", trees.get(place).map_or("", String::as_str))?;
+        write!(out, "{}", trees.below(row.place))?;
     }
     Ok(())
-}
-
-/// The trees below the rows, from the first on; rows without one may be missing at the end.
-fn trees(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<String> {
-    let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Vec::new() };
-    let total = table.total.period;
-    let fractal = graph.shape == Shape::Fractal;
-    let least = if fractal { 0 } else { graph.least(total) };
-    let weight = |row: &Row<'_>| row.children.map_or(row.count.period, |(count, _)| count.period);
-    // Rows go by their weight, and a tree has no part that is larger than its row.
-    let rows: &[Row<'_>] = table.rows.get(..table.rows.partition_point(|row| weight(row) >= least)).unwrap_or_default();
-    let places: Vec<_> = rows.iter().map(|row| (table.place, row.place)).collect();
-    let wanted = Wanted { least, share: if fractal { graph.percent / 100.0 } else { 0.0 } };
-    let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
-    let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
-    let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
-    let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
-        let mut text = String::new();
-        drawing.draw(nodes, weight(row), &mut text);
-        text
-    };
-    trees.par_iter().zip(rows).map(draw).collect()
 }
 
 #[cfg(test)]

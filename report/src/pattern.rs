@@ -1,0 +1,43 @@
+//! Patterns of functions' names.
+
+use std::str::FromStr;
+
+use regex_lite::Regex;
+
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Whether it is found in a text.
+    #[must_use]
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Regex::new(text).map(Self).map_err(|error| format!("`{text}` is no regular expression: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_found_anywhere() {
+        let pattern: Pattern = "^sys_|page_fault$".parse().unwrap();
+        assert!(pattern.matches("sys_read") && pattern.matches("do_page_fault") && !pattern.matches("do_sys_read"));
+        assert!("(".parse::<Pattern>().is_err());
+    }
+}

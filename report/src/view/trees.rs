@@ -1,0 +1,47 @@
+//! The call trees of a table, drawn by all cores.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::calls::Wanted;
+use crate::graph::Shape;
+use crate::profile::{EventTable, Profile, Row};
+use crate::query::Query;
+
+use super::tree::Drawing;
+
+/// The trees below rows, by the rows' places.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    drawn: FxHashMap<usize, String>,
+}
+
+impl Trees {
+    /// Those of a table, where any are asked for.
+    pub(super) fn of(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Self {
+        let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Self::default() };
+        let total = table.total.period;
+        let fractal = graph.shape == Shape::Fractal;
+        let least = if fractal { 0 } else { graph.least(total) };
+        let weight = |row: &Row<'_>| row.children.map_or(row.count.period, |(count, _)| count.period);
+        // Rows go by their weight, and a tree has no part that is larger than its row.
+        let end = table.rows.partition_point(|row| weight(row) >= least);
+        let rows: &[Row<'_>] = table.rows.get(..end).unwrap_or_default();
+        let places: Vec<_> = rows.iter().map(|row| (table.place, row.place)).collect();
+        let wanted = Wanted { least, share: if fractal { graph.percent / 100.0 } else { 0.0 } };
+        let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
+        let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
+        let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
+        let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
+            let mut text = String::new();
+            drawing.draw(nodes, weight(row), &mut text);
+            (row.place, text)
+        };
+        Self { drawn: trees.par_iter().zip(rows).map(draw).collect() }
+    }
+
+    /// What is below a row.
+    pub(super) fn below(&self, place: usize) -> &str {
+        self.drawn.get(&place).map_or("", String::as_str)
+    }
+}
