@@ -43,6 +43,55 @@ impl Slot {
     }
 }
 
+/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the first ones have fixed places.
+pub const ORDER: [SampleType; 25] = [
+    SampleType::IDENTIFIER,
+    SampleType::IP,
+    SampleType::TID,
+    SampleType::TIME,
+    SampleType::ADDR,
+    SampleType::ID,
+    SampleType::STREAM_ID,
+    SampleType::CPU,
+    SampleType::PERIOD,
+    SampleType::READ,
+    SampleType::CALLCHAIN,
+    SampleType::RAW,
+    SampleType::BRANCH_STACK,
+    SampleType::REGS_USER,
+    SampleType::STACK_USER,
+    SampleType::WEIGHT,
+    SampleType::WEIGHT_STRUCT,
+    SampleType::DATA_SRC,
+    SampleType::TRANSACTION,
+    SampleType::REGS_INTR,
+    SampleType::PHYS_ADDR,
+    SampleType::CGROUP,
+    SampleType::DATA_PAGE_SIZE,
+    SampleType::CODE_PAGE_SIZE,
+    SampleType::AUX,
+];
+
+/// How many of [`ORDER`] have fixed places.
+const FIXED: usize = 9;
+
+/// How far to walk in a sample: up to a field, the ones behind it are not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpTo(u32);
+
+impl UpTo {
+    /// Up to this field. Made once, for it looks through all fields.
+    #[must_use]
+    #[allow(clippy::indexing_slicing, reason = "the place is below the length")]
+    pub const fn field(last: SampleType) -> Self {
+        let mut place = 0;
+        while place < ORDER.len() - 1 && ORDER[place].bits() != last.bits() {
+            place += 1;
+        }
+        Self(u32::MAX >> (31 - place))
+    }
+}
+
 /// Where the fields of an attr's samples are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleLayout {
@@ -76,6 +125,8 @@ pub struct SampleLayout {
     pub period: Slot,
     /// Where the fields of variable size begin.
     pub variable: Slot,
+    /// Which of [`ORDER`] must be walked to.
+    walked: u32,
 }
 
 impl SampleLayout {
@@ -91,6 +142,8 @@ impl SampleLayout {
             next += 8;
             Slot(here)
         };
+        let is_walked = |(_, bit): &(u32, SampleType)| attr.sample_type.contains(*bit);
+        let walked = (0..).zip(ORDER).skip(FIXED).filter(is_walked).fold(0, |all, (place, _)| all | 1 << place);
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
@@ -107,7 +160,19 @@ impl SampleLayout {
             cpu: slot(SampleType::CPU),
             period: slot(SampleType::PERIOD),
             variable: Slot(next),
+            walked,
         }
+    }
+
+    /// The fields that must be walked to, in their order.
+    #[inline]
+    pub(crate) fn walked(&self, last: UpTo) -> impl Iterator<Item = SampleType> + use<> {
+        let mut left = self.walked & last.0;
+        std::iter::from_fn(move || {
+            let bit = ORDER.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(*bit)
+        })
     }
 
     /// Where the event's id is: IDENTIFIER, else ID.

@@ -5,7 +5,7 @@ use crate::abi::{CpuMode, SampleType};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
 use crate::error::Result;
-use crate::layout::SampleLayout;
+use crate::layout::{SampleLayout, UpTo};
 
 /// A sample where it lies. Asking for the ip does not look at the callchain.
 ///
@@ -132,7 +132,21 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// The record is too short for what it says.
     pub fn callchain(&self) -> Result<Option<U64s<'a>>> {
-        self.upto(SampleType::CALLCHAIN).map(|f| f.callchain)
+        let mut fields = SampleFields::default();
+        self.walk(const { UpTo::field(SampleType::CALLCHAIN) }, &mut fields)?;
+        Ok(fields.callchain)
+    }
+
+    /// Puts the fields of variable size and those behind them, up to a last one, into `fields`. Those before them have
+    /// fixed places, and stay what they are in `fields`.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    #[inline]
+    pub fn walk(&self, last: UpTo, fields: &mut SampleFields<'a>) -> Result<()> {
+        let mut cursor = self.cursor();
+        cursor.take(self.layout.variable.at() - super::HEADER_SIZE, "sample")?;
+        fields.walk(&mut cursor, self.layout, last)
     }
 
     /// The fields up to `last`, in the order in which they lie; the ones after it are not looked at.

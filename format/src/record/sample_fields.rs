@@ -1,43 +1,14 @@
 //! All fields of a sample, in the kernel's order, for reading and for writing.
 //!
-//! The order stands once, in [`ORDER`]; decoding and encoding both walk it. A bit of `sample_type` that is not in it
+//! The order stands once, in [`ORDER`](crate::layout::ORDER); decoding and encoding both walk it. A bit of `sample_type` that is not in it
 //! fails a test (`every_named_bit_has_its_place`), so no field can be forgotten.
 
 use super::Trailer;
 use crate::abi::{BranchEntry, BranchFlags, BranchSampleType, ReadFormat, SampleType, regs_abi};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
-use crate::layout::SampleLayout;
+use crate::layout::{ORDER, SampleLayout, UpTo};
 use crate::wire::Wire;
-
-/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`).
-pub(super) const ORDER: [SampleType; 25] = [
-    SampleType::IDENTIFIER,
-    SampleType::IP,
-    SampleType::TID,
-    SampleType::TIME,
-    SampleType::ADDR,
-    SampleType::ID,
-    SampleType::STREAM_ID,
-    SampleType::CPU,
-    SampleType::PERIOD,
-    SampleType::READ,
-    SampleType::CALLCHAIN,
-    SampleType::RAW,
-    SampleType::BRANCH_STACK,
-    SampleType::REGS_USER,
-    SampleType::STACK_USER,
-    SampleType::WEIGHT,
-    SampleType::WEIGHT_STRUCT,
-    SampleType::DATA_SRC,
-    SampleType::TRANSACTION,
-    SampleType::REGS_INTR,
-    SampleType::PHYS_ADDR,
-    SampleType::CGROUP,
-    SampleType::DATA_PAGE_SIZE,
-    SampleType::CODE_PAGE_SIZE,
-    SampleType::AUX,
-];
 
 /// The fields of a sample; each is there when its bit is set in the attr's `sample_type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,6 +81,12 @@ impl<'a> SampleFields<'a> {
             }
         }
         Ok(fields)
+    }
+
+    /// Reads the fields of variable size and those behind them, up to a last one; `c` stands at the first of them.
+    #[inline]
+    pub(super) fn walk(&mut self, c: &mut Cursor<'a>, layout: &SampleLayout, last: UpTo) -> Result<()> {
+        layout.walked(last).try_for_each(|bit| self.decode_one(bit, c, layout))
     }
 
     fn decode_one(&mut self, bit: SampleType, c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<()> {

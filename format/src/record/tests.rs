@@ -169,7 +169,7 @@ fn a_counter_alone_has_its_times_behind_its_value() {
 
 #[test]
 fn every_named_bit_has_its_place() {
-    let ordered: SampleType = sample_fields::ORDER.into_iter().collect();
+    let ordered: SampleType = crate::layout::ORDER.into_iter().collect();
     assert_eq!(ordered.bits(), SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b));
     for (name, bit) in SampleType::all().iter_names() {
         let attr = Attr { sample_type: bit, ..Attr::default() };

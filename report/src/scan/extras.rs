@@ -3,26 +3,25 @@
 use recrep_format::abi::DataSrc;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::worker::{Event, Keyed, Worker};
-use crate::aggregate::{CacheLine, Field};
+use super::worker::{Event, Found, Worker};
+use crate::aggregate::{CacheLine, Field, Key};
 
 impl<const N: usize> Worker<'_, N> {
     /// Sets the words that are asked for; gives the weight.
     pub(super) fn extras(
         &mut self,
         event: Event,
-        keyed: Option<&mut Keyed>,
+        (key, found): (&mut Key, Option<Found>),
         sample: &Sample<'_, '_>,
         fields: &SampleFields<'_>,
     ) -> u64 {
         let layout = self.scan.layout;
         let whole = fields.weight.unwrap_or(0);
         let (weight, latency) = if event.split_weight { (whole & 0xffff_ffff, whole >> 32) } else { (whole, 0) };
-        let Some(keyed) = keyed else { return weight };
-        let Keyed { key, task, at } = keyed;
+        let Some((task, at)) = found else { return weight };
         if layout.has(Field::DataModule) {
-            let addr = fields.addr.unwrap_or(0);
-            let place = self.scan.timeline.place(sample.cpu_mode(), task, addr, *at);
+            let addr = sample.addr().unwrap_or(0);
+            let place = self.scan.timeline.place(sample.cpu_mode(), &task, addr, at);
             let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
             *Field::DataModule.of_mut(key) = self.hit(&place);
             *Field::DataAddr.of_mut(key) = addr;
@@ -30,7 +29,7 @@ impl<const N: usize> Worker<'_, N> {
             *Field::DataLine.of_mut(key) = CacheLine { address: place.address, is_shared, is_mapped }.pack();
         }
         for (field, value) in [
-            (Field::LineOffset, fields.addr.unwrap_or(0) % CacheLine::LEN),
+            (Field::LineOffset, sample.addr().unwrap_or(0) % CacheLine::LEN),
             (Field::DataSrc, fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src),
             (Field::Weight, weight),
             (Field::Latency, latency & layout.latency),

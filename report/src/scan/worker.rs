@@ -2,6 +2,7 @@
 
 use recrep_format::abi::{BranchEntry, CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::AttrIndex;
+use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
@@ -31,6 +32,8 @@ pub(super) struct Worker<'s, const N: usize> {
     /// The callchains of its samples.
     pub(super) chains: Chains<'s>,
     events: Vec<Event>,
+    /// The last field to look at.
+    last: UpTo,
     /// The rows of the sample at hand.
     rows: Vec<Row<N>>,
 }
@@ -48,12 +51,8 @@ pub(super) struct Event {
     origin: Origin,
 }
 
-/// A sample's key and what else of it a branch's key is made of.
-pub(super) struct Keyed {
-    pub(super) key: Key,
-    pub(super) task: Task,
-    pub(super) at: Moment,
-}
+/// Whose sample it is, and when it takes effect.
+pub(super) type Found = (Task, Moment);
 
 impl<'s, const N: usize> Worker<'s, N> {
     /// One that has counted nothing yet.
@@ -68,6 +67,8 @@ impl<'s, const N: usize> Worker<'s, N> {
             origin: Origin::of(&entry.attr),
         });
         let events: Vec<_> = events.collect();
+        // READ lies behind the fixed ones and before all others.
+        let last = scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
         Self {
             scan,
             histogram: Histogram::new(events.len()),
@@ -78,6 +79,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             chains: Chains::new(&scan.chaining),
             span: None,
             events,
+            last: UpTo::field(last),
             rows: Vec::new(),
         }
     }
@@ -108,30 +110,28 @@ impl<'s, const N: usize> Worker<'s, N> {
         if event.reads || self.scan.layout.last.is_some() {
             return self.walked(event, sample, reads);
         }
-        let key = self.key(event, sample).map(|keyed| self.scan.layout.pack(&keyed.key));
+        let mut key = NO_KEY;
+        let key = self.key(event, sample, &mut key).map(|_| self.scan.layout.pack(&key));
         let period = sample.period().unwrap_or(event.period);
         self.histogram.count(index.0, key, Count { samples: 1, period });
     }
 
     /// Counts a sample whose fields of variable size must be walked.
     fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
-        // The last field to look at: READ lies behind the fixed ones and before all others.
-        let last = match self.scan.layout.last {
-            Some(SampleType::ADDR) | None => SampleType::READ,
-            Some(last) => last,
-        };
-        let Ok(fields) = sample.upto(last) else {
+        let mut fields = SampleFields::default();
+        if sample.walk(self.last, &mut fields).is_err() {
             self.strays.malformed += 1;
             return;
-        };
-        let mut keyed = self.key(event, sample);
-        let weight = self.extras(event, keyed.as_mut(), sample, &fields);
+        }
+        let mut key = NO_KEY;
+        let found = self.key(event, sample, &mut key);
+        let weight = self.extras(event, (&mut key, found), sample, &fields);
         self.rows.clear();
         if self.scan.mode.is_of_branches() {
-            self.branches(keyed.as_ref(), &fields);
+            self.branches(&key, found, &fields);
         } else {
             let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
-            let key = keyed.map(|keyed| self.scan.layout.pack(&keyed.key));
+            let key = found.map(|_| self.scan.layout.pack(&key));
             self.rows.push(Row { key, period });
         }
         match &fields.read {
@@ -141,7 +141,7 @@ impl<'s, const N: usize> Worker<'s, N> {
                 }
             }
             None => {
-                let period = fields.period.unwrap_or(event.period);
+                let period = sample.period().unwrap_or(event.period);
                 self.histogram.count_rows(usize::from(event.number), &self.rows, period);
             }
         }
@@ -191,7 +191,7 @@ impl<'s, const N: usize> Worker<'s, N> {
     }
 
     /// A row for each branch of a sample.
-    fn branches(&mut self, keyed: Option<&Keyed>, fields: &SampleFields<'_>) {
+    fn branches(&mut self, key: &Key, found: Option<Found>, fields: &SampleFields<'_>) {
         let Some(stack) = &fields.branch_stack else { return };
         let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {
@@ -201,11 +201,10 @@ impl<'s, const N: usize> Worker<'s, N> {
                 (Mode::FallThroughs, Some(next)) => BranchEntry { from: branch.to, to: next.from, ..branch },
                 _ => branch,
             };
-            let key = keyed.map(|keyed| {
-                let mut key = self.branch(keyed, &counted);
+            let key = found.map(|found| {
+                let mut key = self.branch(key, found, &counted);
                 if self.scan.layout.has(Field::External) {
-                    let module =
-                        |address| self.scan.timeline.place_in_any_mode(&keyed.task, address, keyed.at).1.module;
+                    let module = |address| self.scan.timeline.place_in_any_mode(&found.0, address, found.1).1.module;
                     *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
                 }
                 self.scan.layout.pack(&key)
@@ -214,20 +213,20 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
     }
 
-    fn branch(&mut self, keyed: &Keyed, branch: &BranchEntry) -> Key {
+    fn branch(&mut self, key: &Key, (task, at): Found, branch: &BranchEntry) -> Key {
         let (layout, timeline) = (self.scan.layout, self.scan.timeline);
-        let mut key = keyed.key;
+        let mut key = *key;
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         let level = |mode: CpuMode| if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         if layout.has(Field::Module) {
-            let (mode, place) = timeline.place_in_any_mode(&keyed.task, branch.to, keyed.at);
+            let (mode, place) = timeline.place_in_any_mode(&task, branch.to, at);
             meta.at = End { level: level(mode), is_symbol: false };
             *Field::Module.of_mut(&mut key) = self.hit(&place);
             *Field::Address.of_mut(&mut key) = place.address;
             *Field::MapSize.of_mut(&mut key) = place.size;
         }
         if layout.has(Field::FromModule) {
-            let (mode, place) = timeline.place_in_any_mode(&keyed.task, branch.from, keyed.at);
+            let (mode, place) = timeline.place_in_any_mode(&task, branch.from, at);
             meta.from = End { level: level(mode), is_symbol: false };
             *Field::FromModule.of_mut(&mut key) = self.hit(&place);
             *Field::FromAddress.of_mut(&mut key) = place.address;
@@ -239,20 +238,19 @@ impl<'s, const N: usize> Worker<'s, N> {
         key
     }
 
-    /// The sample's key; `None` where it makes no row.
+    /// Finds the sample's key, and whose it is; `None` where it makes no row.
     #[inline]
-    fn key(&mut self, event: Event, sample: &Sample<'_, '_>) -> Option<Keyed> {
+    fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<Found> {
         let (layout, sieve) = (self.scan.layout, self.scan.sieve);
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.strays.guest += 1;
             return None;
         }
-        let mut key = NO_KEY;
         let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
         let at_level = End { level, is_symbol: false };
-        *Field::Meta.of_mut(&mut key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
+        *Field::Meta.of_mut(key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);
         let (task, is_taken) = self.task(sample, at);
@@ -267,26 +265,26 @@ impl<'s, const N: usize> Worker<'s, N> {
             }
             // Where branches are counted the module is theirs.
             if !self.scan.mode.is_of_branches() {
-                *Field::Module.of_mut(&mut key) = self.hit(&place);
-                *Field::Address.of_mut(&mut key) = place.address;
-                *Field::MapSize.of_mut(&mut key) = place.size;
+                *Field::Module.of_mut(key) = self.hit(&place);
+                *Field::Address.of_mut(key) = place.address;
+                *Field::MapSize.of_mut(key) = place.size;
             }
         }
-        *Field::Comm.of_mut(&mut key) = task.comm.pack();
-        *Field::Thread.of_mut(&mut key) = task.thread.pack();
-        *Field::Ip.of_mut(&mut key) = ip;
+        *Field::Comm.of_mut(key) = task.comm.pack();
+        *Field::Thread.of_mut(key) = task.thread.pack();
+        *Field::Ip.of_mut(key) = ip;
         if layout.has(Field::Time) {
             let time = sample.time().unwrap_or(0);
-            *Field::Time.of_mut(&mut key) = time - time % self.scan.quantum.max(1);
+            *Field::Time.of_mut(key) = time - time % self.scan.quantum.max(1);
         }
         if layout.has(Field::CgroupSpace) {
             let tid = sample.tid().map_or(-1, u32::cast_signed);
-            *Field::CgroupSpace.of_mut(&mut key) = self.scan.groups.space_number(tid, at);
+            *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(tid, at);
         }
         if layout.has(Field::Chain) {
-            self.chain(event, sample, (&task, at), &mut key);
+            self.chain(event, sample, (&task, at), key);
         }
-        Some(Keyed { key, task, at })
+        Some((task, at))
     }
 
     /// Puts the sample's callchain into its key.
