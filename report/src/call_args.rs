@@ -39,6 +39,14 @@ pub struct CallArgs {
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 
+    /// Show functions as frames that are inlined, where debug information tells of them
+    #[arg(long, overrides_with = "no_inline")]
+    inline: bool,
+
+    /// Show only functions that have code of their own (what rep does anyway)
+    #[arg(long, overrides_with = "inline")]
+    no_inline: bool,
+
     /// At most N frames of each callchain [default: 127]
     #[arg(long, value_name = "N")]
     max_stack: Option<usize>,
@@ -93,6 +101,7 @@ impl CallArgs {
             most: self.max_stack.unwrap_or(Chains::default().most),
             children: !self.no_children && (self.children || has_column || usual_children),
             graph: graph.filter(|_| text),
+            inlined: self.inline,
             parent,
             only_parents: self.exclude_other,
             ignored_callees: self.ignore_callees.clone(),

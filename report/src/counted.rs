@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use recrep_format::abi::{EventType, SampleType};
+use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 
 use crate::aggregate::{Count, Field, Key, Layout, Meta};
@@ -60,10 +60,12 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         chaining: Chaining {
             recorded: Recorded { deferred: &deferred, most },
             unwinding: unwinding.as_ref(),
+            whole: query.chains.inlined,
             placed: Placed {
                 level: layout.level,
                 ip: layout.has(Field::Ip),
                 size: layout.has(Field::MapSize),
+                returns: query.chains.inlined && !has_calls(stage),
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children,
             },
             early: by_function.then_some(&early as &dyn scan::Naming),
@@ -74,7 +76,7 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
     let symbols = OnceLock::new();
     let scanned = scan.run(&stage.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
-        Naming { labeller: &labeller, symbols }
+        Naming { labeller: &labeller, symbols, inlined: query.chains.inlined }
     });
     let symbols = symbols.into_inner().unwrap_or_default();
     let mut totals = scanned.totals;
@@ -167,4 +169,10 @@ fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
 /// Whether samples of an event have callchains.
 pub(crate) fn has_chains(stage: &Stage<'_>) -> bool {
     samples_have(stage, SampleType::CALLCHAIN)
+}
+
+/// Whether callchains are what the hardware has recorded of calls: then frames are calls, not what is returned to.
+fn has_calls(stage: &Stage<'_>) -> bool {
+    let attrs = stage.file.attrs.entries().iter();
+    attrs.map(|entry| entry.attr.branch_sample_type).any(|kind| kind.contains(BranchSampleType::CALL_STACK))
 }

@@ -85,6 +85,8 @@ pub struct Chains {
     pub children: bool,
     /// The trees below rows, where callchains were recorded.
     pub graph: Option<Graph>,
+    /// Whether functions are frames that are inlined.
+    pub inlined: bool,
     /// The functions that rows are grouped by as `parent`.
     pub parent: Option<Pattern>,
     /// Whether what has no parent is left out.
@@ -102,6 +104,7 @@ impl Default for Chains {
             most: MAX_STACK,
             children: false,
             graph: None,
+            inlined: false,
             parent: None,
             only_parents: false,
             ignored_callees: None,

@@ -168,6 +168,8 @@ pub struct End {
     pub level: u8,
     /// Whether a symbol's number in its module stands in the place of the address.
     pub is_symbol: bool,
+    /// Whether that is the number of a function that was inlined there.
+    pub is_inlined: bool,
 }
 
 /// The small parts of a key in one word.
@@ -185,12 +187,12 @@ pub struct Meta {
 
 impl End {
     fn pack(self) -> u64 {
-        u64::from(self.level) << 1 | u64::from(self.is_symbol)
+        u64::from(self.level) << 2 | u64::from(self.is_inlined) << 1 | u64::from(self.is_symbol)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "a byte is cut out")]
     fn unpack(word: u64) -> Self {
-        Self { level: (word as u8) >> 1, is_symbol: word & 1 == 1 }
+        Self { level: (word as u8) >> 2, is_inlined: word & 2 == 2, is_symbol: word & 1 == 1 }
     }
 }
 
@@ -223,7 +225,10 @@ mod tests {
 
     #[test]
     fn packing_keeps_every_part() {
-        let (at, from) = (End { level: 5, is_symbol: true }, End { level: 2, is_symbol: false });
+        let (at, from) = (
+            End { level: 5, is_symbol: true, is_inlined: false },
+            End { level: 2, is_symbol: false, is_inlined: true },
+        );
         let meta = Meta { event: 0xfedc, at, from, cpu: u32::MAX };
         assert_eq!(Meta::unpack(meta.pack()), meta);
         let line = CacheLine { address: 0x1240, is_shared: true, is_mapped: false };

@@ -203,6 +203,7 @@ impl Shown {
             ip: if self.ip { frame.ip } else { 0 },
             offset: if self.offset { frame.offset } else { 0 },
             line: if self.line { frame.line } else { 0 },
+            is_return: false,
             size: if self.size { frame.size } else { 0 },
         }
     }

@@ -17,6 +17,8 @@ pub struct Placed {
     pub ip: bool,
     /// Whether the size of what is mapped there is.
     pub size: bool,
+    /// Whether frames are told apart by whether control returns to them.
+    pub returns: bool,
     /// Whether addresses where nothing was mapped are told apart.
     pub unmapped: bool,
 }
@@ -29,15 +31,18 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
         wanted,
         spots: FxHashMap::default(),
         homes: FxHashMap::default(),
+        last: None,
         stacks: Stacks::default(),
     };
     let mut words: Vec<Spot> = Vec::new();
     let mut before: (Option<Whereabouts>, Vec<Spot>) = (None, Vec::new());
     for entry in chains.entries() {
         words.clear();
-        levels(chains.words(entry), |mode, ip| words.push(Spot { ip, mode, frame: 0 }));
+        levels(chains.words(entry), |mode, ip, is_return| {
+            words.push(Spot { ip, mode, is_return: is_return && wanted.returns, frame: 0 });
+        });
         // Chains that follow each other are often of one thread, whose outer frames stay.
-        let is_same = |(a, b): &(&Spot, &Spot)| a.ip == b.ip && a.mode == b.mode;
+        let is_same = |(a, b): &(&Spot, &Spot)| a.ip == b.ip && a.mode == b.mode && a.is_return == b.is_return;
         let same = match before.0 {
             Some(whereabouts) if whereabouts == entry.whereabouts => {
                 words.iter().rev().zip(before.1.iter().rev()).take_while(is_same).count()
@@ -47,7 +52,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
         words.iter_mut().rev().zip(before.1.iter().rev()).take(same).for_each(|(new, old)| new.frame = old.frame);
         let new = words.len() - same;
         for word in words.iter_mut().take(new) {
-            word.frame = placing.frame(entry, word.mode, word.ip);
+            word.frame = placing.frame(entry, word);
         }
         placing.stacks.push(words.iter().map(|word| word.frame));
         before.0 = Some(entry.whereabouts);
@@ -70,28 +75,46 @@ pub const UNMAPPED: u64 = u64::MAX;
 struct Spot {
     ip: u64,
     mode: CpuMode,
+    is_return: bool,
     frame: u32,
 }
+
+/// What decides the meaning of an address: its CPU mode, whether control returns to it, and where it is.
+type Home = ((u16, bool), Whereabouts);
 
 struct Placing<'t> {
     timeline: &'t Timeline,
     wanted: Placed,
     /// Frames by address and by what decides the meaning of that.
     spots: FxHashMap<(u64, u32), u32>,
-    homes: FxHashMap<(u16, Whereabouts), u32>,
+    homes: FxHashMap<Home, u32>,
+    last: Option<(Home, u32)>,
     stacks: Stacks,
 }
 
 impl Placing<'_> {
-    fn frame(&mut self, entry: &Entry, mode: CpuMode, ip: u64) -> u32 {
+    /// The number of what decides the meaning of addresses; mostly that of the frame before.
+    fn home(&mut self, kind: (u16, bool), whereabouts: Whereabouts) -> u32 {
+        match self.last {
+            Some((known, home)) if known == (kind, whereabouts) => home,
+            _ => {
+                let next = u32::try_from(self.homes.len()).unwrap_or(u32::MAX);
+                let home = *self.homes.entry((kind, whereabouts)).or_insert(next);
+                self.last = Some(((kind, whereabouts), home));
+                home
+            }
+        }
+    }
+
+    fn frame(&mut self, entry: &Entry, spot: &Spot) -> u32 {
+        let Spot { ip, mode, is_return, .. } = *spot;
         let Whereabouts { space, mapped, kernel } = entry.whereabouts;
         // The kernel is the same in every space, and a space does not ask the kernel.
         let whereabouts = match mode {
             CpuMode::Kernel => Whereabouts { space: None, mapped: 0, kernel },
             _ => Whereabouts { space, mapped, kernel: 0 },
         };
-        let next = u32::try_from(self.homes.len()).unwrap_or(u32::MAX);
-        let home = *self.homes.entry((mode.bits(), whereabouts)).or_insert(next);
+        let home = self.home((mode.bits(), is_return), whereabouts);
         let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
         *self.spots.entry((ip, home)).or_insert_with(|| {
             let place = timeline.place_in(mode, space, ip, entry.at);
@@ -100,7 +123,8 @@ impl Placing<'_> {
             // in each sample and says nothing to a person.
             stacks.number(Frame {
                 module: place.module.map_or(0, |ModuleId(module)| module + 1),
-                end: End { level, is_symbol: false },
+                end: End { level, ..End::default() },
+                is_return,
                 address: if place.module.is_some() || wanted.unmapped { place.address } else { UNMAPPED },
                 ip: if wanted.ip { ip } else { 0 },
                 size: if wanted.size { place.size } else { 0 },
@@ -110,17 +134,22 @@ impl Placing<'_> {
     }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode that the marks say; before the first
-/// mark it is the user's.
-fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64)) {
-    let mut mode = CpuMode::User;
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode that the marks say, and whether control
+/// returns to it: all but the innermost of each level. Before the first mark it is the user's.
+fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
+    let (mut mode, mut is_return) = (CpuMode::User, false);
     for word in words {
-        match *word {
-            context::HV => mode = CpuMode::Hypervisor,
-            context::KERNEL => mode = CpuMode::Kernel,
-            context::USER => mode = CpuMode::User,
-            ip => frame(mode, ip),
-        }
+        let level = match *word {
+            context::HV => CpuMode::Hypervisor,
+            context::KERNEL => CpuMode::Kernel,
+            context::USER => CpuMode::User,
+            ip => {
+                frame(mode, ip, is_return);
+                is_return = true;
+                continue;
+            }
+        };
+        (mode, is_return) = (level, false);
     }
 }
 
@@ -128,16 +157,16 @@ fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64)) {
 mod tests {
     use super::*;
 
-    fn of(words: &[u64]) -> Vec<(CpuMode, u64)> {
+    fn of(words: &[u64]) -> Vec<(CpuMode, u64, bool)> {
         let mut all = Vec::new();
-        levels(words, |mode, ip| all.push((mode, ip)));
+        levels(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
         all
     }
 
     #[test]
     fn marks_say_the_level_of_what_follows() {
         let chain = [context::KERNEL, 1, 2, context::USER, 3];
-        assert_eq!(of(&chain), [(CpuMode::Kernel, 1), (CpuMode::Kernel, 2), (CpuMode::User, 3)]);
-        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7), (CpuMode::Hypervisor, 8)]);
+        assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
+        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);
     }
 }

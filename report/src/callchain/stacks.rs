@@ -17,6 +17,8 @@ pub struct Frame {
     pub ip: u64,
     /// How far in its function it is, where that is asked for.
     pub offset: u32,
+    /// Whether control returns to it, where that is asked for: what is called is before it.
+    pub is_return: bool,
     /// The number of its source line plus one, where that is asked for.
     pub line: u32,
     /// How many bytes were mapped there, where that is asked for.
@@ -59,6 +61,7 @@ impl Frame {
             address: Field::Address.of(key),
             ip: Field::Ip.of(key),
             offset: u32::try_from(Field::Offset.of(key)).unwrap_or(u32::MAX),
+            is_return: false,
             line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
             size: Field::MapSize.of(key),
         }
@@ -122,17 +125,28 @@ impl Stacks {
         own.into_iter().chain(self.chain(chained.callers).iter().copied())
     }
 
-    /// The same chains with other frames; frames that become equal get one number, and so do chains. The second
-    /// result is the new number of each chain.
+    /// The same chains with other frames, one or several for each; frames that become equal get one number, and so do
+    /// chains. The second result is the new number of each chain.
     #[must_use]
-    pub fn map(&self, frame: impl Fn(Frame) -> Frame) -> (Self, Vec<u32>) {
+    pub fn map(&self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> (Self, Vec<u32>) {
         let mut mapped = Self::default();
-        let of_frame: Vec<u32> = self.frames.iter().map(|old| mapped.number(frame(*old))).collect();
+        let (mut new, mut of_frames, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(self.frames.len()));
+        for old in &self.frames {
+            new.clear();
+            frames(*old, &mut new);
+            of_frames.extend(new.iter().map(|frame| mapped.number(*frame)));
+            ends.push(of_frames.len());
+        }
+        let of_frame = |word: u32| {
+            let end = ends.get(word as usize).copied().unwrap_or(0);
+            let start = (word as usize).checked_sub(1).map_or(0, |before| ends.get(before).copied().unwrap_or(0));
+            of_frames.get(start..end).unwrap_or_default()
+        };
         let mut known = Known::default();
         let mut scratch = Vec::new();
         let chains = (1..=u32::try_from(self.len()).unwrap_or(u32::MAX)).map(|number| {
             scratch.clear();
-            scratch.extend(self.chain(number).iter().filter_map(|word| of_frame.get(*word as usize)));
+            scratch.extend(self.chain(number).iter().flat_map(|word| of_frame(*word)));
             mapped.add_once(&scratch, &mut known)
         });
         let chains = chains.collect();
@@ -214,7 +228,7 @@ mod tests {
         for chain in [&[0, 2][..], &[1, 2], &[2], &[]] {
             stacks.push(chain.iter().copied());
         }
-        let (folded, numbers) = stacks.map(|f| frame(f.address / 10));
+        let (folded, numbers) = stacks.map(|f, new| new.push(frame(f.address / 10)));
         assert_eq!(numbers, [1, 1, 2, 3]);
         assert_eq!(folded.frames, [frame(1), frame(2)]);
         assert_eq!([folded.chain(1), folded.chain(2), folded.chain(3), folded.chain(0)], [&[0, 1][..], &[1], &[], &[]]);

@@ -4,11 +4,10 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, module_of};
+use super::side::{Symbols, named};
 use crate::aggregate::{Count, Field, Key};
 use crate::callchain::{Chained, Frame, Stacks};
 use crate::pattern::Pattern;
-use crate::resolve::SymbolId;
 
 impl Labeller<'_> {
     /// Sets the parents of rows, leaves out those without one where that is asked for, and puts functions in the place of what
@@ -45,9 +44,9 @@ impl Labeller<'_> {
     /// Which frames have a function of such a name.
     fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &Symbols) -> Vec<bool> {
         let matches = |frame: &Frame| {
-            let id = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol);
-            let name = module_of(symbols, u64::from(frame.module)).zip(id);
-            name.and_then(|(loaded, id)| loaded.name(SymbolId(id))).is_some_and(|name| pattern.matches(&name))
+            let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
+            // As in perf, no function that is inlined.
+            !frame.end.is_inlined && name.is_some_and(|name| pattern.matches(&name))
         };
         stacks.frames.par_iter().map(matches).collect()
     }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, module_of};
+use super::side::{Symbols, named};
 use rustc_hash::FxHashMap;
 
 use crate::aggregate::{Count, Field, Key, Layout};
@@ -12,7 +12,6 @@ use crate::calls::FileCalls;
 use crate::gathered::Gathered;
 use crate::profile::Profile;
 use crate::query::{Chains, Filters, Query};
-use crate::resolve::SymbolId;
 use crate::scan::Named;
 
 /// What was found beside rows.
@@ -92,10 +91,8 @@ impl Labeller<'_> {
         let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
             return (String::new(), "[unknown]".into());
         };
-        let loaded = module_of(symbols, u64::from(frame.module));
-        let id = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol);
         let name = module.name().into_owned();
-        let function = match loaded.zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id))) {
+        let function = match named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             Some(function) => function.into_owned(),
             None => format!("{name}+{:#x}", frame.address),
         };

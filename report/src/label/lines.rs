@@ -4,12 +4,11 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, module_of};
+use super::side::{INLINED, Symbols, named};
 use crate::aggregate::{Count, Key};
 use crate::callchain::{Frame, Stacks};
 use crate::folded::Folded;
 use crate::profile::Labels;
-use crate::resolve::SymbolId;
 use crate::scan::Named;
 
 /// What of a count is a line's.
@@ -59,10 +58,8 @@ impl Labeller<'_> {
     }
 
     fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
-        let loaded = module_of(symbols, u64::from(frame.module));
-        let id = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol);
-        if let Some(name) = loaded.zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id))) {
-            return function(&name);
+        if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
+            return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
         }
         let module = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index));
         Some(module.map_or_else(

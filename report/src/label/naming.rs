@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use super::labeller::Labeller;
-use super::side::Symbols;
+use super::side::{Symbols, module_of};
 use crate::aggregate::{End, Key, NO_KEY};
 use crate::callchain::Frame;
-use crate::resolve::{Loaded, Module, Resolver};
+use crate::resolve::{Inlined, Loaded, Module, Resolver};
 use crate::scan;
 
 /// What a file's addresses are called.
@@ -16,6 +16,8 @@ pub struct Naming<'l, 'f> {
     pub labeller: &'l Labeller<'f>,
     /// The symbols of the modules that were hit.
     pub symbols: &'l Symbols,
+    /// Whether functions are told that are inlined.
+    pub inlined: bool,
 }
 
 impl scan::Naming for Naming<'_, '_> {
@@ -27,6 +29,25 @@ impl scan::Naming for Naming<'_, '_> {
         let mut key = NO_KEY;
         frame.put(&mut key);
         Frame::of(&self.labeller.resolve(key, self.symbols))
+    }
+
+    fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
+        let mut named = self.frame(frame);
+        let loaded = module_of(self.symbols, u64::from(frame.module));
+        if let Some(loaded) = loaded.filter(|_| self.inlined && named.end.is_symbol && !frame.end.is_symbol) {
+            let lines = loaded.lines();
+            let mut functions = lines.frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
+            let line = |at: &Inlined| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
+            let outer = functions.pop();
+            for at in functions {
+                let line = line(&at);
+                let Some(function) = at.function else { continue };
+                let address = u64::from(lines.number(function).0);
+                into.push(Frame { end: End { is_inlined: true, ..named.end }, address, line, ..named });
+            }
+            named.line = outer.map(|at| line(&at)).filter(|line| *line > 0).unwrap_or(named.line);
+        }
+        into.push(named);
     }
 }
 

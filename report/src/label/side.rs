@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::aggregate::{End, Field, Key, Meta};
-use crate::resolve::{Loaded, SymbolId};
+use crate::resolve::{LineId, Loaded, SymbolId};
 
 /// The symbols of modules by their numbers; none of those that were not hit.
 pub type Symbols = Vec<Option<Arc<Loaded>>>;
@@ -60,7 +60,18 @@ impl Side {
 
 /// The name of the function that stands in the place of an address.
 pub(super) fn function<'s>(symbols: &'s Symbols, row: &Key, side: Side) -> Option<Cow<'s, str>> {
-    let module = module_of(symbols, side.module().of(row))?;
-    let is_symbol = side.end(row).is_symbol;
-    module.name(SymbolId(u32::try_from(side.address().of(row)).ok().filter(|_| is_symbol)?))
+    named(symbols, (side.module().of(row), side.end(row), side.address().of(row)))
 }
+
+/// The name of the function that stands in the place of an address in a module.
+pub(super) fn named(symbols: &Symbols, (module, end, number): (u64, End, u64)) -> Option<Cow<'_, str>> {
+    let module = module_of(symbols, module)?;
+    let number = u32::try_from(number).ok().filter(|_| end.is_symbol)?;
+    if end.is_inlined {
+        return Some(format!("{}{INLINED}", module.lines().text(LineId(number))).into());
+    }
+    module.name(SymbolId(number))
+}
+
+/// What stands behind the names of functions that are inlined, as in perf.
+pub(super) const INLINED: &str = " (inlined)";

@@ -158,7 +158,8 @@ impl Texts<'_, '_> {
 
     fn symbol_size(&self, row: &Key) -> Option<u64> {
         let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
-        let is_symbol = Side::At.end(row).is_symbol;
+        let end = Side::At.end(row);
+        let is_symbol = end.is_symbol && !end.is_inlined;
         let symbol = module_of(self.symbols, Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
         Some(symbol.end - symbol.start)
     }

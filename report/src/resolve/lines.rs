@@ -114,15 +114,21 @@ impl Lines {
             return *known;
         }
         let innermost = self.frames(address).into_iter().next();
-        let text = innermost.and_then(|at| {
-            let file = at.file?;
-            let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
-            Some(format!("{}:{}", name.unwrap_or(&file), at.line))
-        });
-        let text = text.unwrap_or_else(otherwise);
-        let number = LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX));
+        let number = innermost.and_then(|at| self.place(&at)).unwrap_or_else(|| self.number(otherwise()));
         lock(&self.known).insert(address, number);
         number
+    }
+
+    /// The number of the text `file:line` of a frame, where it is known.
+    pub fn place(&self, at: &Inlined) -> Option<LineId> {
+        let file = at.file.as_deref()?;
+        let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
+        Some(self.number(format!("{}:{}", name.unwrap_or(file), at.line)))
+    }
+
+    /// The number of a text.
+    pub fn number(&self, text: String) -> LineId {
+        LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
     }
 
     /// The text of a number.

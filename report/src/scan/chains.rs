@@ -23,6 +23,8 @@ pub struct Chaining<'f> {
     pub unwinding: Option<&'f Unwinding<'f, 'f>>,
     /// What is wanted of frames.
     pub placed: Placed,
+    /// Whether sampled instructions stay in their chains.
+    pub whole: bool,
     /// Names functions while samples are counted; nothing where a part of a function is asked for.
     pub early: Option<&'f dyn Naming>,
 }
@@ -56,6 +58,7 @@ pub(super) struct Chains<'f> {
     recorded: Recorded<'f>,
     copied: Option<Copied<'f>>,
     early: Option<&'f dyn Naming>,
+    whole: bool,
     stretch: Option<Stretch>,
     words: Vec<u64>,
     functions: Vec<Option<(Frame, Frame)>>,
@@ -66,12 +69,13 @@ const REMEMBERED: u64 = 1 << 14;
 
 impl<'f> Chains<'f> {
     pub(super) fn new(chaining: &Chaining<'f>) -> Self {
-        let Chaining { recorded, unwinding, early, .. } = *chaining;
+        let Chaining { recorded, unwinding, early, whole, .. } = *chaining;
         Self {
             interner: Interner::default(),
             recorded,
             copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)),
             early,
+            whole,
             stretch: None,
             words: Vec::new(),
             functions: Vec::new(),
@@ -103,7 +107,7 @@ impl<'f> Chains<'f> {
         if whole == 0 || !is_sound(&self.words) {
             return Ok(Chained::default());
         }
-        let (own, words) = match callers(sample, &mut self.words) {
+        let (own, words) = match if self.whole { None } else { callers(sample, &mut self.words) } {
             Some(0) => return Ok(Chained { callers: 0, own: true }),
             Some(left) => (true, left),
             None => (false, whole),

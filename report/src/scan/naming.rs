@@ -9,4 +9,8 @@ pub trait Naming: std::fmt::Debug + Sync {
     fn key(&self, key: Key) -> Key;
     /// In a frame of a callchain.
     fn frame(&self, frame: Frame) -> Frame;
+    /// The same, with the functions that are inlined there before it.
+    fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
+        into.push(self.frame(frame));
+    }
 }

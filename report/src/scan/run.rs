@@ -133,7 +133,8 @@ impl Scan<'_> {
 /// Puts functions in the place of addresses in all workers' chains, and joins them; also the numbers that each worker's
 /// chains have then.
 fn join(placed: &[Stacks], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
-    let named: Vec<(Stacks, Vec<u32>)> = placed.par_iter().map(|stacks| stacks.map(|f| naming.frame(f))).collect();
+    let named: Vec<(Stacks, Vec<u32>)> =
+        placed.par_iter().map(|stacks| stacks.map(|frame, into| naming.frames(frame, into))).collect();
     let (mut all, mut numbers) = (Stacks::default(), Vec::new());
     for (stacks, mut own) in named {
         let before = all.append(&stacks);

@@ -220,14 +220,14 @@ impl<'s, const N: usize> Worker<'s, N> {
         let level = |mode: CpuMode| if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         if layout.has(Field::Module) {
             let (mode, place) = timeline.place_in_any_mode(&task, branch.to, at);
-            meta.at = End { level: level(mode), is_symbol: false };
+            meta.at = End { level: level(mode), ..End::default() };
             *Field::Module.of_mut(&mut key) = self.hit(&place);
             *Field::Address.of_mut(&mut key) = place.address;
             *Field::MapSize.of_mut(&mut key) = place.size;
         }
         if layout.has(Field::FromModule) {
             let (mode, place) = timeline.place_in_any_mode(&task, branch.from, at);
-            meta.from = End { level: level(mode), is_symbol: false };
+            meta.from = End { level: level(mode), ..End::default() };
             *Field::FromModule.of_mut(&mut key) = self.hit(&place);
             *Field::FromAddress.of_mut(&mut key) = place.address;
         }
@@ -249,7 +249,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
         let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
-        let at_level = End { level, is_symbol: false };
+        let at_level = End { level, ..End::default() };
         *Field::Meta.of_mut(key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);

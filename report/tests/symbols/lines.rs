@@ -5,9 +5,13 @@ use std::process::Command;
 
 use recrep_report::resolve::{Inlined, Module, Resolver, SymbolOptions};
 
-use recrep_fixtures::build::SampleSpec;
+use std::collections::HashMap;
 
-use crate::common::{Place, function, has, loads, rep, run, sampled, stream};
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{SampleType, context};
+use recrep_format::endian::Endian;
+
+use crate::common::{BASE, Place, function, has, loads, rep, run, sampled, stream};
 
 const C: &str = r"
 #include <stdlib.h>
@@ -149,6 +153,44 @@ fn inlined_functions_are_those_of_addr2line() {
         known += compare(&program, 600);
     }
     assert!(known >= 1000, "only {known} addresses have lines");
+}
+
+/// As the sampled instruction, and as what control returns to the byte after.
+#[test]
+fn inlined_functions_are_frames_of_callchains() {
+    if !has(&["g++", "addr2line", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let (source, program) = (place.put("cc.cc", CPP), place.at("program"));
+    run(Command::new("g++").args(["-O2", "-g"]).arg(source).arg("-o").arg(&program));
+    let (addresses, bias) = addresses(&program, 1300);
+    let (main, _) = function(&program, "main");
+    let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
+    let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
+    let mut stream = stream.map(program.to_str().unwrap(), BASE, 1 << 20, 0).at(2);
+    for (turn, address) in addresses.iter().enumerate() {
+        let at = BASE + (address - bias);
+        let chain = if turn % 2 == 0 { vec![context::USER, at] } else { vec![context::USER, BASE + main, at + 1] };
+        stream = stream.sample(SampleSpec::at(at).callchain(&chain));
+    }
+    let folded = rep(&place, &["--format", "folded", "--inline", "--no-demangle", "-s", "ip"], &stream);
+    let lines: HashMap<&str, &str> = folded.lines().map(|line| line.split_once(';').unwrap()).collect();
+    let mut known = 0;
+    for (address, theirs) in addresses.iter().zip(theirs(&program, &addresses)) {
+        if theirs.iter().any(|(name, at)| at.starts_with("??") || at.ends_with(":0") || name == "??") {
+            continue;
+        }
+        let line = lines[format!("{:#x}", BASE + (address - bias)).as_str()].rsplit_once(' ').unwrap().0;
+        let ours: Vec<&str> = line.split(';').collect();
+        let same = ours.len() >= theirs.len()
+            && ours.iter().zip(theirs.iter().rev()).all(|(ours, (theirs, _))| same_name(ours, theirs));
+        assert!(same, "{address:#x}: {line}, addr2line {theirs:?}");
+        known += 1;
+    }
+    assert!(known >= 1000, "only {known} addresses have lines");
+    let plain = rep(&place, &["--format", "folded", "--no-inline", "--no-demangle", "-s", "ip"], &stream);
+    assert!(plain.lines().all(|line| line.split(';').count() <= 3) && folded.len() > plain.len() * 3 / 2);
 }
 
 #[test]
