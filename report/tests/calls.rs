@@ -132,6 +132,14 @@ fn a_function_stands_for_what_it_calls() {
 }
 
 #[test]
+fn what_has_no_function_is_no_frame_where_it_is_left_out() {
+    let chain = [context::USER, PARSE, CODE + 0x900, MAIN + 4];
+    let place = Place::new(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
+    assert_eq!(place.children("", "sym").len(), 3);
+    assert_eq!(place.children("-U", "sym"), rows(&[("[.] main", 1, 0), ("[.] parse", 1, 1)]));
+}
+
+#[test]
 fn trees_are_below_the_last_rows_of_a_hierarchy() {
     let place = Place::new(&plain());
     let text = place.rep("--hierarchy -s comm,sym -g caller");

@@ -47,7 +47,10 @@ impl scan::Naming for Naming<'_, '_> {
             }
             named.line = outer.map(|at| line(&at)).filter(|line| *line > 0).unwrap_or(named.line);
         }
-        into.push(named);
+        // As in perf, where what has no function is left out, it is no frame either.
+        if named.end.is_symbol || !self.labeller.query.filters.resolved {
+            into.push(named);
+        }
     }
 }
 
