@@ -1,0 +1,103 @@
+//! The histogram by ip beside the least that any reader must do: walk the records and hash the ips.
+//!
+//! `cargo bench -p recrep-report` makes a file of 256 MiB (samples as `rec -a -g` leaves them, in 20,000 places) and reads it;
+//! `RECREP_BENCH_FILE=x.data` reads a real one. The figures are in `docs/speed.md`.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::endian::Endian;
+use recrep_format::read::File;
+use recrep_report::input::Input;
+use recrep_report::query::Source;
+use recrep_report::{args, report};
+use rustc_hash::FxHashMap;
+
+const FRAMES: u64 = 30;
+const SAMPLES: u64 = 880_000;
+const PLACES: u64 = 20_000;
+
+fn main() {
+    divan::main();
+}
+
+/// The file, and the directory that goes with the program.
+fn path() -> &'static PathBuf {
+    static FILE: OnceLock<PathBuf> = OnceLock::new();
+    FILE.get_or_init(|| {
+        std::env::var_os("RECREP_BENCH_FILE").map_or_else(
+            || {
+                let path = std::env::temp_dir().join(format!("recrep-bench-{}.data", std::process::id()));
+                std::fs::write(&path, made()).unwrap();
+                path
+            },
+            PathBuf::from,
+        )
+    })
+}
+
+fn made() -> Vec<u8> {
+    let chain: Vec<u64> = (0..FRAMES).map(|frame| 0x40_0000 + frame * 64).collect();
+    let event = Event::new("cpu-clock").sampling(SampleType::CALLCHAIN);
+    let mut stream = Stream::new(Endian::NATIVE).event(event).task(1, 1).at(1).comm("bench");
+    stream = stream.map("/nowhere/bench", 0x40_0000, 0x100_0000, 0);
+    for number in 0..SAMPLES {
+        let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let ip = 0x40_0000 + place % PLACES * (1 + place % 7) * 4;
+        stream = stream.at(2 + number * 1000).sample(SampleSpec::at(ip).callchain(&chain));
+    }
+    stream.file()
+}
+
+/// Measures `work` over the file, telling bytes and samples for each second.
+fn measure(bencher: Bencher<'_, '_>, work: impl Fn() -> u64 + Sync) {
+    let bytes = std::fs::metadata(path()).unwrap().len();
+    let samples = work();
+    bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(samples)).bench(work);
+}
+
+#[divan::bench(sample_count = 11)]
+fn plain_loop(bencher: Bencher<'_, '_>) {
+    let source = Source::Path(path().clone());
+    measure(bencher, || {
+        let input = Input::open(&source).unwrap();
+        let file = File::parse(input.bytes()).unwrap();
+        let mut histogram = FxHashMap::<u64, u64>::default();
+        for raw in file.records().map_while(Result::ok).filter(|raw| raw.header.kind == RecordType::SAMPLE) {
+            if let Some((_, sample)) = file.attrs.sample(raw) {
+                *histogram.entry(sample.ip().unwrap_or(0)).or_default() += 1;
+            }
+        }
+        histogram.values().sum()
+    });
+}
+
+fn by_ip(bencher: Bencher<'_, '_>, threads: usize) {
+    let query =
+        args::parse(["rep", "--json", "--sort", "ip"].map(OsString::from).into_iter().chain([path().into()])).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    measure(bencher, || {
+        pool.install(|| report::run(&query).unwrap().tables(&query).iter().map(|table| table.total.samples).sum())
+    });
+}
+
+#[divan::bench(sample_count = 11)]
+fn rep_by_ip_on_one_core(bencher: Bencher<'_, '_>) {
+    by_ip(bencher, 1);
+}
+
+#[divan::bench(sample_count = 11)]
+fn rep_by_ip_on_two_cores(bencher: Bencher<'_, '_>) {
+    by_ip(bencher, 2);
+}
