@@ -1,5 +1,5 @@
 //! `rep mem`, `c2c`, `branches` and `timeline` on streams of which the whole answer is known.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,57 @@ fn latencies_are_exact() {
     }
     let outcome = run(rep().args(["mem", "--stats"])).expect(2);
     assert!(outcome.stderr.contains("--stats"), "{}", outcome.stderr);
+}
+
+/// Every level that a data source can name, as a bit or as a number, with its own count of samples and its own weights.
+#[test]
+fn each_level_is_told_apart() {
+    let hit = |bit: u64| (1 << bit | 2) << 5;
+    let number = |number: u64, remote: u64, hops: u64| number << 33 | remote << 37 | hops << 43 | 2 << 5;
+    let levels = [
+        (hit(3), "L1 hit"),
+        (hit(4), "LFB/MAB hit"),
+        (hit(5), "L2 hit"),
+        (hit(6), "L3 hit"),
+        (hit(7), "Local RAM hit"),
+        (hit(8), "Remote RAM (1 hop) hit"),
+        (hit(9), "Remote RAM (2 hops) hit"),
+        (hit(10), "Remote Cache (1 hop) hit"),
+        (hit(11), "Remote Cache (2 hops) hit"),
+        (hit(12), "I/O hit"),
+        (hit(13), "Uncached hit"),
+        ((8 | 4) << 5, "L1 miss"),
+        (1 << 5, "N/A"),
+        (number(4, 0, 0), "L4 hit"),
+        (number(5, 0, 0), "L2 MHB hit"),
+        (number(6, 0, 0), "Memory-side Cache hit"),
+        (number(9, 0, 0), "CXL hit"),
+        (number(11, 1, 0), "Remote Any cache hit"),
+        (number(2, 0, 1), "core, same node L2 hit"),
+        (number(3, 1, 2), "Remote node, same socket L3 hit"),
+        (number(13, 1, 3), "Remote socket, same board RAM hit"),
+        (number(14, 1, 4), "Remote board PMEM hit"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for endian in [Endian::Little, Endian::Big] {
+        let mut stream = accesses(endian);
+        for (place, (level, _)) in (1..).zip(&levels) {
+            for turn in 1..=place {
+                stream = stream.sample(SampleSpec::at(TEXT).data_src(LOAD | level).weight(place * 1000 + turn));
+            }
+        }
+        let answer = json_of(&["mem", "-s", "mem"], &written(dir.path(), &stream));
+        let rows = answer["events"][0]["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), levels.len());
+        for (place, (_, name)) in (1u64..).zip(&levels) {
+            let row = rows.iter().find(|row| row["key"]["mem"] == *name).unwrap_or_else(|| panic!("{name}: {rows:?}"));
+            let at = |percent: u64| place * 1000 + (place * percent).div_ceil(100);
+            assert_eq!(row["samples"], place, "{name}");
+            let latency =
+                json!({ "min": place * 1000 + 1, "p50": at(50), "p90": at(90), "p99": at(99), "max": at(100) });
+            assert_eq!(row["latency"], latency, "{name}");
+        }
+    }
 }
 
 #[test]
