@@ -72,6 +72,14 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
     }
 }
 
+/// Of what a file can answer, nine in ten are there.
+#[test]
+fn nearly_all_that_a_file_can_answer_is_there() {
+    let count = |answers: &[&str]| rows().iter().filter(|row| answers.contains(&row.answer)).count();
+    let (taken, refused) = (count(&["same", "different"]), count(&["not"]));
+    assert!(taken * 100 >= (taken + refused) * 90, "{taken} of {}", taken + refused);
+}
+
 #[test]
 fn every_option_of_rep_is_told_of() {
     let help = args::parse(["rep", "--help"].map(OsString::from)).unwrap_err().to_string();
