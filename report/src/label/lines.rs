@@ -2,13 +2,14 @@
 //! parameters, modules where there is no function, inlined calls of JIT maps (`a->b`) as frames of their own.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
 use super::side::{INLINED, Symbols, named};
 use crate::aggregate::{Count, Key};
 use crate::callchain::{Frame, Stacks};
 use crate::folded::Folded;
-use crate::profile::Labels;
+use crate::profile::{LabelId, Labels};
 use crate::scan::Named;
 
 /// What of a count is a line's.
@@ -32,7 +33,7 @@ impl Labeller<'_> {
         folded: &mut Folded,
     ) {
         let frames = self.frame_labels(symbols, stacks, folded);
-        let mut labels = Labels::default();
+        let (mut labels, mut roots) = (Labels::default(), FxHashMap::<LabelId, u32>::default());
         for ((event, columns, _), (key, count)) in self.label(rows, named, symbols, &mut labels).into_iter().zip(rows) {
             let Some((place, value)) = places.get(event) else { continue };
             let numbers = stacks.of(key);
@@ -43,9 +44,11 @@ impl Labeller<'_> {
             if frames.peek().is_none() {
                 continue;
             }
-            let roots = columns.iter().map(|label| folded_root(labels.text(*label)));
-            let roots: Vec<u32> = roots.map(|text| folded.label(text)).collect();
-            folded.add(*place, roots.into_iter().chain(frames), value(count));
+            let root = |label: &LabelId| {
+                *roots.entry(*label).or_insert_with(|| folded.label(folded_root(labels.text(*label))))
+            };
+            let columns: Vec<u32> = columns.iter().map(root).collect();
+            folded.add(*place, columns.into_iter().chain(frames), value(count));
         }
     }
 

@@ -6,7 +6,7 @@ use recrep_format::error::Result;
 use recrep_format::record::Sample;
 
 use super::naming::Naming;
-use crate::aggregate::{Field, Key, Meta};
+use crate::aggregate::{End, Field, Key, Meta};
 use crate::callchain::{
     Calls, ChainSource, Chained, Frame, Interner, Placed, Recorded, Whereabouts, callers, is_sound,
 };
@@ -61,11 +61,21 @@ pub(super) struct Chains<'f> {
     whole: bool,
     stretch: Option<Stretch>,
     words: Vec<u64>,
-    functions: Vec<Option<(Frame, Frame)>>,
+    functions: Vec<Function>,
+}
+
+/// An address and what stands in its place; small, so that many are remembered. Module 0 is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    module: u32,
+    level: u8,
+    end: End,
+    address: u64,
+    named: u64,
 }
 
 /// How many addresses are remembered with their functions.
-const REMEMBERED: u64 = 1 << 14;
+const REMEMBERED: u64 = 1 << 15;
 
 impl<'f> Chains<'f> {
     pub(super) fn new(chaining: &Chaining<'f>) -> Self {
@@ -131,18 +141,20 @@ impl<'f> Chains<'f> {
             return;
         }
         if self.functions.is_empty() {
-            self.functions.resize(usize::try_from(REMEMBERED).unwrap_or(0), None);
+            self.functions.resize(usize::try_from(REMEMBERED).unwrap_or(0), Function::default());
         }
         let mixed = (frame.address ^ u64::from(frame.module) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let Some(slot) = usize::try_from(mixed % REMEMBERED).ok().and_then(|at| self.functions.get_mut(at)) else {
             return;
         };
-        let named = match slot {
-            Some((known, named)) if *known == frame => *named,
-            _ => slot.insert((frame, naming.frame(frame))).1,
-        };
+        let Frame { module, address, end, .. } = frame;
+        if (slot.module, slot.address, slot.level) != (module, address, end.level) {
+            let named = naming.frame(frame);
+            *slot = Function { module, address, level: end.level, end: named.end, named: named.address };
+        }
+        let named = *slot;
         let meta = Meta { at: named.end, ..Meta::unpack(Field::Meta.of(key)) };
         *Field::Meta.of_mut(key) = meta.pack();
-        *Field::Address.of_mut(key) = named.address;
+        *Field::Address.of_mut(key) = named.named;
     }
 }
