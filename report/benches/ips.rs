@@ -54,7 +54,7 @@ fn made() -> Vec<u8> {
     stream = stream.map("/nowhere/bench", 0x40_0000, 0x100_0000, 0);
     for number in 0..SAMPLES {
         let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let ip = 0x40_0000 + place % PLACES * (1 + place % 7) * 4;
+        let ip = 0x40_0000 + place % PLACES * 4;
         stream = stream.at(2 + number * 1000).sample(SampleSpec::at(ip).callchain(&chain));
     }
     stream.file()
