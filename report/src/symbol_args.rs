@@ -58,10 +58,17 @@ impl SymbolArgs {
             vmlinux: self.vmlinux,
             build_id_dir: self.buildid_dir.or_else(by_habit),
             demangle: !self.no_demangle,
-            debuginfod: false,
+            debuginfod_cache: debuginfod_cache(set),
             ignore_vmlinux: self.ignore_vmlinux,
             source_paths: self.full_source_path,
             demangle_kernel: self.demangle_kernel,
         }
     }
+}
+
+/// Where debuginfod's clients keep what they fetched: debuginfod-find(1), "CACHE".
+fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let below = |base: PathBuf| base.join("debuginfod_client");
+    let in_home = || Some(set("HOME")?.join(".cache"));
+    set("DEBUGINFOD_CACHE_PATH").or_else(|| set("XDG_CACHE_HOME").or_else(in_home).map(below))
 }

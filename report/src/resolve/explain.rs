@@ -119,7 +119,7 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
             "stripped",
             "the file has no symbol table, or only the names that others may link to",
             "install its debug package, put its debug file below /usr/lib/debug/.build-id or next to it, or build it \
-             unstripped; --debuginfod asks the servers in DEBUGINFOD_URLS",
+             unstripped; what `debuginfod-find debuginfo FILE` fetches is found too",
         )
     } else if found {
         BETWEEN

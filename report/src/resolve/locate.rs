@@ -8,6 +8,7 @@
 //! | debuglink         | the named file in symfs + directory, in its `.debug`, in symfs + `/usr/lib/debug` + directory |
 //! | build ID cache    | `CACHE/.build-id/xx/yy…/elf`, `…/debug`, or that name itself a file |
 //! | debug directory   | symfs + `/usr/lib/debug` + path + `.debug`, or without `.debug`    |
+//! | debuginfod's cache | `DIR/xxyy…/debuginfo`, `…/executable`: what its clients fetched before    |
 //! | debug by build ID | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                    |
 //!
 //! A build ID directory is a promise by name only, so what is found there is checked like everything else.
@@ -61,12 +62,18 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
         path.push(".debug");
         places.push((Source::DebugBuildId, below(options, Path::new(&path))));
     }
+    if let (Some(cache), Some(id)) = (&options.debuginfod_cache, &module.build_id) {
+        let entry = cache.join(id.to_string());
+        places.extend(["debuginfo", "executable"].map(|name| (Source::Debuginfod, entry.join(name))));
+    }
     places
 }
 
 /// The places of a file that is known by its build ID alone.
 pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
-    let only = |(source, _): &(Source, PathBuf)| matches!(source, Source::BuildIdCache | Source::DebugBuildId);
+    let only = |(source, _): &(Source, PathBuf)| {
+        matches!(source, Source::BuildIdCache | Source::DebugBuildId | Source::Debuginfod)
+    };
     elsewhere(module, options).into_iter().filter(only).collect()
 }
 

@@ -17,8 +17,8 @@ pub struct SymbolOptions {
     pub demangle: bool,
     /// Whether that is so of the kernel's names, too.
     pub demangle_kernel: bool,
-    /// Whether debuginfod servers may be asked about modules that were hit often.
-    pub debuginfod: bool,
+    /// Where debuginfod's clients keep what they fetched. rep fetches nothing itself.
+    pub debuginfod_cache: Option<PathBuf>,
     /// Whether kernel images are left alone that nobody named.
     pub ignore_vmlinux: bool,
     /// Whether source files are shown with their directories.
@@ -33,7 +33,7 @@ impl Default for SymbolOptions {
             vmlinux: None,
             build_id_dir: None,
             demangle: true,
-            debuginfod: false,
+            debuginfod_cache: None,
             ignore_vmlinux: false,
             source_paths: false,
             demangle_kernel: false,

@@ -47,7 +47,7 @@ pub enum Source {
     DebugBuildId,
     /// The compressed symbol table in the file itself (`.gnu_debugdata`).
     MiniDebugInfo,
-    /// What a debuginfod server gave.
+    /// What a debuginfod client has fetched.
     Debuginfod,
     /// The running kernel, or the file given with `--kallsyms`.
     Kallsyms,
@@ -179,7 +179,7 @@ impl fmt::Display for Source {
             Self::DebugDirectory => "debug directory",
             Self::DebugBuildId => "debug directory by build ID",
             Self::MiniDebugInfo => "mini debug information",
-            Self::Debuginfod => "debuginfod",
+            Self::Debuginfod => "debuginfod cache",
             Self::Kallsyms => "kallsyms",
             Self::Vmlinux => "kernel image",
             Self::Record => "record",

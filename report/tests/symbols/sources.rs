@@ -79,6 +79,10 @@ fn copies_by_build_id_and_the_recorded_machines_root() {
     let entry = format!(".build-id/{}/{}/elf", &id[..2], &id[2..]);
     place.put(&format!("named/{entry}"), fs::read(&program).unwrap());
     assert_eq!(symbols(&place, &["--buildid-dir", place.at("named").to_str().unwrap()], &known), ["[.] inner"]);
+    let fetched = format!("home/.cache/debuginfod_client/{id}/debuginfo");
+    place.put(&fetched, fs::read(&program).unwrap());
+    assert_eq!(symbols(&place, &[], &known), ["[.] inner"]);
+    fs::remove_file(place.at(&fetched)).unwrap();
     place.put(&format!("home/.debug/{entry}"), fs::read(&program).unwrap());
     assert_eq!(symbols(&place, &[], &known), ["[.] inner"]);
 }
