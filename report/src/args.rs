@@ -1,15 +1,14 @@
 //! The command line. Letters and meanings are those of `perf report`; what is not known here is refused by name.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::call_args::CallArgs;
 use crate::fields::{Number, Shown};
+use crate::lists::{cpus, names, numbers};
 use crate::look_args::LookArgs;
 use crate::looks::{Colour, Looks};
 use crate::query::{Column, Filters, Format, Only, Query, Source};
@@ -346,33 +345,6 @@ fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
         return vec![Source::Path(if ours.exists() { ours.into() } else { "perf.data".into() })];
     }
     paths.into_iter().map(|path| if path == Path::new("-") { Source::Stdin } else { Source::Path(path) }).collect()
-}
-
-fn names(list: &str) -> HashSet<String> {
-    list.split(',').map(str::to_owned).collect()
-}
-
-fn numbers<N: FromStr + Eq + std::hash::Hash>(flag: &str, list: Option<&str>) -> Result<Option<HashSet<N>>, String> {
-    let read = |n: &str| n.trim().parse().map_err(|_| format!("{flag} takes numbers apart by commas, not `{n}`"));
-    list.map(|list| list.split(',').map(read).collect()).transpose()
-}
-
-/// A list of CPUs and ranges of them, such as `0,2-4`.
-fn cpus(list: &str) -> Result<HashSet<u32>, String> {
-    /// More than any machine has; a longer range is a slip of the hand.
-    const MOST: u32 = 1 << 16;
-    let mut all = HashSet::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return Err(format!("--cpu takes CPUs and ranges such as 0,2-4, not `{part}`"));
-        };
-        if first > last || last >= MOST {
-            return Err(format!("--cpu: `{part}` is not a range of CPUs"));
-        }
-        all.extend(first..=last);
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

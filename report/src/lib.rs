@@ -39,6 +39,7 @@ pub mod info;
 pub mod input;
 pub mod label;
 pub mod latency;
+pub mod lists;
 pub mod look_args;
 pub mod looks;
 pub mod module_use;

@@ -1,6 +1,6 @@
 //! The input of a command that reads one file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -23,5 +23,18 @@ impl SourceArgs {
     #[must_use]
     pub fn source(self) -> Source {
         Source::or_default(self.input.or(self.file))
+    }
+}
+
+impl Source {
+    /// A path as the command line has it; without one, `out.data`, else `perf.data`.
+    #[must_use]
+    pub fn or_default(path: Option<PathBuf>) -> Self {
+        match path {
+            Some(path) if path == Path::new("-") => Self::Stdin,
+            Some(path) => Self::Path(path),
+            None if Path::new("out.data").exists() => Self::Path("out.data".into()),
+            None => Self::Path("perf.data".into()),
+        }
     }
 }

@@ -32,6 +32,7 @@ mod tool;
 
 pub use args::parse;
 pub use query::DumpQuery;
+pub use regs::RegisterNames;
 
 use std::io::Write;
 

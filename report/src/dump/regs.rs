@@ -2,7 +2,7 @@
 
 /// Names of an architecture's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RegisterNames {
+pub enum RegisterNames {
     /// `arch/x86/include/uapi/asm/perf_regs.h`
     X86,
     /// `arch/arm64/include/uapi/asm/perf_regs.h`
@@ -20,7 +20,8 @@ const XMM0: u32 = 32;
 
 impl RegisterNames {
     /// The names for the architecture that a file's header tells (`uname -m`).
-    pub(super) fn of(arch: &str) -> Self {
+    #[must_use]
+    pub fn of(arch: &str) -> Self {
         match arch {
             "x86_64" | "i386" | "i486" | "i586" | "i686" => Self::X86,
             "aarch64" | "arm64" => Self::Arm64,
@@ -29,7 +30,8 @@ impl RegisterNames {
     }
 
     /// The name of the register with this number.
-    pub(super) fn name(self, number: u32) -> String {
+    #[must_use]
+    pub fn name(self, number: u32) -> String {
         let known = match self {
             Self::X86 if number >= XMM0 => {
                 let half = if number.is_multiple_of(2) { "low" } else { "high" };

@@ -26,7 +26,7 @@ use anyhow::Context as _;
 
 use crate::input::Input;
 use crate::query::{Format, Source};
-use crate::stage;
+use crate::stage::{self, Stage};
 use crate::view::CANNOT_WRITE;
 use crate::warning::Warning;
 
@@ -51,10 +51,7 @@ pub fn whole(source: &Source) -> InfoQuery {
 pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let mut text = Vec::new();
     let warnings = run(query, &mut text)?;
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        let mark: &[u8] = if line == b"\n" { b"#" } else { b"# " };
-        out.write_all(mark).and_then(|()| out.write_all(line)).context(CANNOT_WRITE)?;
-    }
+    commented(&text, out).context(CANNOT_WRITE)?;
     Ok(warnings)
 }
 
@@ -71,6 +68,25 @@ pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
     }
     .context(CANNOT_WRITE)?;
     Ok(info.warnings)
+}
+
+/// The same of an input whose stage is set.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn comment_on(input: &Input, stage: &Stage<'_>, out: &mut impl Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    text::print(&Info::gather(input, stage), &mut text)?;
+    commented(&text, out)
+}
+
+fn commented(text: &[u8], out: &mut impl Write) -> io::Result<()> {
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let mark: &[u8] = if line == b"\n" { b"#" } else { b"# " };
+        out.write_all(mark)?;
+        out.write_all(line)?;
+    }
+    Ok(())
 }
 
 fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {

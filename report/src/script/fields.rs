@@ -63,8 +63,26 @@ fields! {
     SymOff = "symoff", SampleType::IP;
     /// The module.
     Dso = "dso", SampleType::IP;
+    /// The module with the offset in it.
+    DsOff = "dsoff", SampleType::IP;
+    /// The source line of the ip.
+    SrcLine = "srcline", SampleType::IP;
+    /// The text of the source line, from the source file.
+    SrcCode = "srccode", SampleType::IP;
+    /// The cgroup's path.
+    Cgroup = "cgroup", SampleType::CGROUP;
+    /// The registers at the interrupt.
+    Iregs = "iregs", SampleType::REGS_INTR;
+    /// The user registers.
+    Uregs = "uregs", SampleType::REGS_USER;
     /// The branch stack.
     BrStack = "brstack", SampleType::BRANCH_STACK;
+    /// The branch stack by function.
+    BrStackSym = "brstacksym", SampleType::BRANCH_STACK;
+    /// The branch stack by offsets in modules.
+    BrStackOff = "brstackoff", SampleType::BRANCH_STACK;
+    /// What a BPF program has written.
+    BpfOutput = "bpf-output", SampleType::empty();
     /// The physical data address.
     PhysAddr = "phys_addr", SampleType::PHYS_ADDR;
     /// The page size behind the data address.
@@ -73,59 +91,139 @@ fields! {
     CodePageSize = "code_page_size", SampleType::CODE_PAGE_SIZE;
     /// The CPU mode and other bits of the header.
     Misc = "misc", SampleType::empty();
+    /// When, by the wall clock.
+    Tod = "tod", SampleType::TIME;
 }
 
-/// A set of columns.
+/// The columns of an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     set: Vec<Field>,
+    /// Those that were named.
+    asked: Vec<Field>,
+    /// Whether nothing was said of columns.
+    unasked: bool,
 }
 
-/// A name that no column has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no field is called `{0}`; there are: {list}", list = Field::ALL.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "))]
-pub struct UnknownField(String);
+/// perf's fields that are none of rep's, and why.
+const NOT: [(&str, &str); 12] = [
+    ("callindent", DECODED),
+    ("insn", CODE),
+    ("disasm", CODE),
+    ("insnlen", CODE),
+    ("brstackinsn", CODE),
+    ("brstackinsnlen", CODE),
+    ("brstackdisasm", CODE),
+    ("brcntr", CODE),
+    ("synth", DECODED),
+    ("ipc", DECODED),
+    ("flags", DECODED),
+    ("metric", "metrics of groups are computed by perf stat's tables, which rep does not have"),
+];
+const DECODED: &str = "only decoded traces have it, and rep decodes none";
+const CODE: &str = "it needs the code itself, and rep does not disassemble";
+/// Fields of guests, whose samples are not listed.
+const GUESTS: [&str; 2] = ["machine_pid", "vcpu"];
 
-impl Fields {
-    /// Reads a list such as `comm,ip,sym`.
+impl Field {
+    /// The column of this name.
     ///
     /// # Errors
-    /// A name is no column's.
-    pub fn parse(list: &str) -> Result<Self, UnknownField> {
-        let one = |name: &str| {
-            let found = Field::ALL.iter().find(|field| field.name() == name);
-            found.copied().ok_or_else(|| UnknownField(name.to_owned()))
-        };
-        Ok(Self { set: list.split(',').map(str::trim).map(one).collect::<Result<_, _>>()? })
+    /// There is none.
+    pub fn named(name: &str) -> Result<Self, String> {
+        if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
+            return Ok(*field);
+        }
+        if let Some((name, why)) = NOT.iter().find(|(not, _)| *not == name) {
+            return Err(format!("`{name}` is not shown: {why}"));
+        }
+        if GUESTS.contains(&name) {
+            return Err(format!("`{name}` is not shown: only samples of guests have it, and these are not listed"));
+        }
+        let list = Self::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        Err(format!("no field is called `{name}`; there are: {list}"))
     }
 
-    /// What perf prints of an event when nothing is asked for, as far as the event samples it.
+    /// Whether the samples of an event have it.
+    fn is_sampled(self, attr: &Attr) -> bool {
+        let weighs = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
+        attr.sample_type.contains(self.needs()) && (self != Self::Weight || weighs)
+    }
+
+    /// Whether it is shown only beside an address.
+    fn is_of_an_address(self) -> bool {
+        matches!(self, Self::Sym | Self::SymOff | Self::Dso | Self::DsOff | Self::SrcLine | Self::SrcCode)
+    }
+}
+
+impl Fields {
+    /// What perf prints of an event when nothing is asked for; of tracepoints whose samples have callchains these only where
+    /// nothing is `unasked` of columns.
     #[must_use]
-    pub fn usual(attr: &Attr) -> Self {
+    pub(super) fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
         let common = [F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
         let mut set = common.to_vec();
         match attr.kind {
             EventType::TRACEPOINT => {
                 set.retain(|f| !matches!(f, F::Period));
-                if !attr.sample_type.contains(SampleType::CALLCHAIN) {
+                if !unasked || !attr.sample_type.contains(SampleType::CALLCHAIN) {
                     set.retain(|f| !matches!(f, F::Ip | F::Sym | F::SymOff | F::Dso));
                 }
             }
-            EventType::RAW => set.extend([F::Addr, F::DataSrc, F::Weight, F::PhysAddr]),
+            EventType::SOFTWARE => set.push(F::BpfOutput),
+            EventType::RAW => {
+                set.extend([F::Addr, F::DataSrc, F::Weight, F::InsLat, F::RetireLat, F::PhysAddr]);
+                set.extend([F::DataPageSize, F::CodePageSize]);
+            }
             _ => {}
         }
-        set.retain(|field| attr.sample_type.contains(field.needs()));
-        if !attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT) {
-            set.retain(|field| *field != F::Weight);
+        Self { set, asked: Vec::new(), unasked }
+    }
+
+    pub(super) fn set(&mut self, fields: impl Iterator<Item = Field>) {
+        self.set = fields.collect();
+        self.asked = self.set.clone();
+    }
+
+    pub(super) fn add(&mut self, field: Field) {
+        self.remove(field);
+        self.set.push(field);
+        self.asked.push(field);
+    }
+
+    pub(super) fn remove(&mut self, field: Field) {
+        self.set.retain(|have| *have != field);
+        self.asked.retain(|have| *have != field);
+    }
+
+    /// Without what nobody asked for and the samples do not have, with what fields bring along.
+    #[must_use]
+    pub(super) fn completed(mut self, attr: &Attr) -> Self {
+        let asked = &self.asked;
+        self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
+        if self.has(Field::DsOff) && !self.has(Field::Dso) {
+            self.set.push(Field::Dso);
         }
-        Self { set }
+        self
     }
 
     /// Whether a column is in the set.
     #[must_use]
     pub fn has(&self, field: Field) -> bool {
         self.set.contains(&field)
+    }
+
+    /// Whether there are no columns at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    /// Whether nothing was said of columns.
+    #[must_use]
+    pub fn are_usual(&self) -> bool {
+        self.unasked
     }
 
     /// The columns.
@@ -136,9 +234,20 @@ impl Fields {
     /// The columns that the samples of an event cannot have.
     #[must_use]
     pub fn lacking(&self, attr: &Attr) -> Vec<Field> {
-        let weighs = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
-        let lacks = |field: &&Field| !attr.sample_type.contains(field.needs()) || (**field == Field::Weight && !weighs);
-        self.set.iter().filter(lacks).copied().collect()
+        self.set.iter().filter(|field| !field.is_sampled(attr)).copied().collect()
+    }
+
+    /// The columns that were asked for and have nothing to stand beside.
+    #[must_use]
+    pub fn idle(&self) -> Vec<Field> {
+        let addresses = [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
+        let is_idle = |field: &Field| match field {
+            Field::SymOff if !self.has(Field::Sym) => true,
+            Field::SrcLine => !self.has(Field::Ip),
+            Field::SrcCode => false,
+            field => field.is_of_an_address() && !addresses.iter().any(|address| self.has(*address)),
+        };
+        self.asked.iter().copied().filter(is_idle).collect()
     }
 }
 
@@ -147,19 +256,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_perfs() {
-        let fields =
-            Fields::parse("comm,pid,tid,cpu,time,event,ip,sym,dso,addr,period,weight,data_src,phys_addr,brstack");
-        assert_eq!(fields.unwrap().iter().count(), 15);
-        let error = Fields::parse("comm,nope").unwrap_err().to_string();
-        assert!(error.contains("`nope`") && error.contains("phys_addr"), "{error}");
+    fn what_an_event_does_not_sample_is_told() {
+        let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
+        let mut fields = Fields::default();
+        fields.set([Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff].into_iter());
+        assert_eq!(fields.lacking(&attr), [Field::Addr, Field::Weight]);
+        assert_eq!(fields.idle(), [Field::SymOff]);
+        assert!(!Fields::usual(&attr, true).completed(&attr).has(Field::Time));
+        fields.remove(Field::Ip);
+        fields.remove(Field::Addr);
+        fields.add(Field::Dso);
+        assert_eq!(fields.idle(), [Field::SymOff, Field::Dso]);
     }
 
     #[test]
-    fn what_an_event_does_not_sample_is_told() {
-        let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
-        let fields = Fields::parse("comm,ip,addr,weight").unwrap();
-        assert_eq!(fields.lacking(&attr), [Field::Addr, Field::Weight]);
-        assert!(!Fields::usual(&attr).has(Field::Time));
+    fn names_are_perfs() {
+        assert_eq!(Field::named("brstacksym"), Ok(Field::BrStackSym));
+        assert!(Field::named("nope").unwrap_err().contains("phys_addr"));
+        assert!(Field::named("insn").unwrap_err().contains("disassemble"));
+        assert!(Field::named("vcpu").unwrap_err().contains("guests"));
     }
 }

@@ -2,27 +2,33 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::{BranchEntry, CpuMode, DataSrc, EventType, ReadFormat, SampleType, sw};
+use recrep_format::abi::{CpuMode, DataSrc, EventType, ReadFormat, RecordType, SampleType, sw};
 use recrep_format::attr::Attr;
 use recrep_format::attrs::AttrIndex;
-use recrep_format::record::{RawRecord, SampleFields};
+use recrep_format::feature::{Arch, ClockData};
+use recrep_format::record::{RawRecord, Record, SampleFields};
 use rustc_hash::FxHashMap;
 
+use super::branches::{self, Spot};
+use super::chain::{Chains, Site};
 use super::fields::{Field, Fields};
-use super::frames::{Finder, frames};
+use super::frames::Finder;
+use super::outs::Outs;
 use super::query::ScriptQuery;
+use super::sieve::{Asked, Sieve};
+use super::source::{self, Sources};
+use super::start::{Start, Who};
+use super::{records, values};
+use crate::dump::RegisterNames;
+use crate::groups::Groups;
 use crate::resolve::Resolver;
 use crate::stage::Stage;
 use crate::timeline::{Moment, Place, Task};
-use crate::unwind::{Chain, Scratch, Unwinding};
 use crate::view::escape;
 use crate::warning::Warning;
 
 /// The last reading of each counter: a sample that reads counters stands for what each has gained.
 type Readings = FxHashMap<u64, u64>;
-
-/// How many frames of a callchain perf prints (`PERF_MAX_STACK_DEPTH`).
-const MOST_FRAMES: usize = 127;
 
 /// What stands for a sample without a source of its data: nothing is known (`PERF_MEM_DATA_SRC_NONE`).
 const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
@@ -31,57 +37,69 @@ const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 pub(super) struct Printer<'s, 'f> {
     stage: &'s Stage<'f>,
     finder: Finder<'s, 'f>,
-    unwinding: Option<Unwinding<'s, 'f>>,
-    scratch: Scratch,
+    chains: Chains<'s, 'f>,
+    sieve: Sieve<'s>,
+    start: Start,
+    sources: Sources,
+    groups: Groups,
+    registers: RegisterNames,
+    source_paths: bool,
     /// The columns of each event.
     fields: Vec<Fields>,
     missing: Vec<Warning>,
     name_width: usize,
     data_src_width: usize,
-    chains: bool,
-    nanoseconds: bool,
     readings: Readings,
     lines: usize,
+    text: Vec<u8>,
 }
 
 /// A sample with what was found out about it.
 struct Found<'a> {
     mode: CpuMode,
+    misc: u16,
     fields: SampleFields<'a>,
     period: u64,
     task: Task,
+    tid: [i32; 2],
+    comm: String,
     at: Moment,
     place: Place,
 }
 
 impl<'s, 'f> Printer<'s, 'f> {
-    pub(super) fn new(stage: &'s Stage<'f>, query: &ScriptQuery, resolver: &'s Resolver) -> Self {
-        let entries = stage.file.attrs.entries();
-        let mut missing = Vec::new();
-        let mut fields = Vec::new();
-        for (entry, name) in entries.iter().zip(&stage.events) {
-            let wanted = query.fields.clone().unwrap_or_else(|| Fields::usual(&entry.attr));
-            let lacks: Vec<_> = wanted.lacking(&entry.attr).iter().map(|field| field.name()).collect();
-            if !lacks.is_empty() {
-                let message = format!("the samples of {name} have no {}: shown as nothing known", lacks.join(", "));
-                missing.push(Warning::new("field-not-sampled", message));
-            }
-            fields.push(wanted);
+    /// # Errors
+    /// What is asked for is not in the file.
+    pub(super) fn new(stage: &'s Stage<'f>, query: &'s ScriptQuery, resolver: &'s Resolver) -> anyhow::Result<Self> {
+        let (fields, missing): (Vec<_>, Vec<_>) = columns(stage, query).into_iter().unzip();
+        let clock = stage.file.feature::<ClockData>().and_then(Result::ok);
+        if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
+            anyhow::bail!(
+                "tod: the file does not say when its clock was what by the wall clock; record with -k CLOCKID"
+            );
         }
-        Self {
+        let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
+        let groups =
+            if cgroups { Groups::read(stage.file, &stage.split.side_band, &stage.clock) } else { Groups::default() };
+        let arch = stage.file.feature::<Arch<'_>>().and_then(Result::ok);
+        Ok(Self {
             stage,
-            finder: Finder::new(stage, resolver),
-            unwinding: Unwinding::new(stage, resolver),
-            scratch: Scratch::default(),
+            finder: Finder::new(stage, resolver, query.look.kernel_path),
+            chains: Chains::new(stage, resolver, query),
+            sieve: Sieve::new(&query.filters, stage)?,
+            start: Start::new(&query.look, clock),
+            sources: Sources::default(),
+            groups,
+            registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
+            source_paths: query.symbol_sources.source_paths,
             fields,
-            missing,
+            missing: missing.into_iter().flatten().collect(),
             name_width: stage.events.iter().map(String::len).max().unwrap_or(0),
             data_src_width: 0,
-            chains: entries.iter().any(|e| e.attr.sample_type.contains(SampleType::CALLCHAIN)),
-            nanoseconds: query.nanoseconds,
             readings: Readings::default(),
             lines: 0,
-        }
+            text: Vec::new(),
+        })
     }
 
     /// How many samples were printed.
@@ -94,39 +112,136 @@ impl<'s, 'f> Printer<'s, 'f> {
         self.missing
     }
 
+    /// Prints a record that is no sample.
+    pub(super) fn record(&mut self, raw: RawRecord<'_>, out: &mut impl Write) -> io::Result<()> {
+        if raw.header.kind == RecordType::FINISHED_ROUND {
+            return writeln!(out, "PERF_RECORD_FINISHED_ROUND");
+        }
+        let attrs = &self.stage.file.attrs;
+        let Some(index) = attrs.event_of(&raw) else { return Ok(()) };
+        let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
+            return Ok(());
+        };
+        let at = self.stage.clock.moment(attrs.time_of(&raw), raw.offset);
+        let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
+        let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
+        let mut time = trailer.time;
+        let told = records::task(&body);
+        if !entry.attr.sample_id_all() {
+            (own, cpu, time) = (told.map_or(own, |told| told.tid), Some(0), Some(told.map_or(0, |told| told.time)));
+        }
+        if !self.sieve.lists_records_of(cpu) {
+            return Ok(());
+        }
+        let [_, tid] = told.map_or(own, |told| told.tid);
+        let timeline = &self.stage.timeline;
+        let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
+        let Some(fields) = self.fields.get(index.0) else { return Ok(()) };
+        let who = Who {
+            comm: &comm,
+            tid: own,
+            cpu: cpu.map_or(-1, u32::cast_signed),
+            time,
+            misc: raw.header.misc,
+            kind: raw.header.kind,
+            frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
+        };
+        self.start.print(&who, fields, out)?;
+        let kernel = |finder: &mut Finder<'_, '_>, address| {
+            let task = timeline.thread(-1, -1, at);
+            let place = finder.place(CpuMode::Kernel, &task, address, at);
+            finder.symbol(place).map(|function| format!("{}+0x{:x}", function.name, function.offset))
+        };
+        records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
+    }
+
     /// Prints a sample: once, or for each counter that it reads.
-    pub(super) fn sample(&mut self, raw: RawRecord<'_>, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
         let attrs = &self.stage.file.attrs;
         let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
         let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
         let at = self.stage.clock.moment(fields.time, raw.offset);
-        let [pid, tid] = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let task = self.stage.timeline.thread(pid, tid, at);
+        let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
+        let task = self.stage.timeline.thread(tid[0], tid[1], at);
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             return Ok(());
         }
         let place = self.finder.place(mode, &task, fields.ip.unwrap_or(0), at);
         let period = fields.period.unwrap_or(entry.attr.sample_period);
-        let mut found = Found { mode, fields, period, task, at, place };
-        let Some(read) = found.fields.read.take() else { return self.print(index, &found, out) };
+        let comm = self.stage.timeline.comm(self.stage.timeline.comm_so_far(tid[1], at)).into_owned();
+        let mut found = Found { mode, misc: raw.header.misc, fields, period, task, tid, comm, at, place };
+        let Some(read) = found.fields.read.take() else { return self.print(index, &found, outs) };
         let group = entry.attr.read_format.contains(ReadFormat::GROUP);
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| sample.event_id()).unwrap_or(0);
             let last = self.readings.insert(id, counter.value).unwrap_or(0);
             found.period = counter.value.wrapping_sub(last);
             if found.period != 0 {
-                self.print(attrs.by_id(id).unwrap_or(index), &found, out)?;
+                self.print(attrs.by_id(id).unwrap_or(index), &found, outs)?;
             }
         }
         Ok(())
     }
 
-    fn print(&mut self, index: AttrIndex, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-        let Some(fields) = self.fields.get(index.0).cloned() else { return Ok(()) };
-        let Some(attr) = self.stage.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+    fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
+        let asked = Asked {
+            time: s.fields.time,
+            cpu: s.fields.cpu.map(|[cpu, _]| cpu),
+            comm: &s.comm,
+            tid: [s.task.pid, s.tid[1]],
+            module: s.place.module.map(|module| module.0 as usize),
+        };
+        if !self.sieve.passes(&asked) {
+            return false;
+        }
+        if let Some(symbols) = self.sieve.symbols() {
+            let function = self.finder.symbol(s.place);
+            let ip = s.fields.ip.unwrap_or(0);
+            let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
+            if !function.is_some_and(|function| symbols.names.contains(&function.name))
+                && !symbols.has_address(ip, start)
+            {
+                return false;
+            }
+        }
+        self.sieve.is_on(index)
+    }
+
+    fn print<W: Write>(&mut self, index: AttrIndex, s: &Found<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
+        let Some(fields) = self.fields.get(index.0).filter(|fields| !fields.is_empty()).cloned() else { return Ok(()) };
+        let stage = self.stage;
+        let Some(attr) = stage.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+        if !self.passes(index, s) {
+            return Ok(());
+        }
         self.lines += 1;
-        self.start(&fields, attr, s, out)?;
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        self.line(index, attr, &fields, s, &mut text)?;
+        outs.sample(index, &text)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        index: AttrIndex,
+        attr: &Attr,
+        fields: &Fields,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let who = Who {
+            comm: &s.comm,
+            tid: s.tid,
+            cpu: s.fields.cpu.map_or(-1, |[cpu, _]| cpu.cast_signed()),
+            time: s.fields.time,
+            misc: s.misc,
+            kind: RecordType::SAMPLE,
+            frames_follow: fields.has(Field::Ip) && self.chains.has(attr),
+        };
+        self.start.print(&who, fields, out)?;
         if fields.has(Field::Period) {
             write!(out, "{:>10} ", s.period)?;
         }
@@ -134,8 +249,23 @@ impl<'s, 'f> Printer<'s, 'f> {
             let name = self.stage.events.get(index.0).map_or("", String::as_str);
             write!(out, "{:>width$}: ", escape(name), width = self.name_width)?;
         }
+        if is_branch_trace(attr) {
+            self.branch_trace(fields, attr, s, out)?;
+        } else {
+            self.rest(fields, attr, s, out)?;
+        }
+        if fields.has(Field::SrcCode)
+            && let Some(code) = self.sources.code(&mut self.finder, s.place, s.tid[1])
+        {
+            writeln!(out, "{code}")?;
+        }
+        Ok(())
+    }
+
+    /// What follows the event's name.
+    fn rest(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if fields.has(Field::Addr) {
-            self.addr(s.fields.addr.unwrap_or(0), &fields, attr, s, out)?;
+            self.addr(fields, attr, s, out)?;
         }
         if fields.has(Field::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DATA_SRC_NONE);
@@ -143,167 +273,108 @@ impl<'s, 'f> Printer<'s, 'f> {
             self.data_src_width = self.data_src_width.max(text.len());
             write!(out, "{text:<width$}", width = self.data_src_width)?;
         }
-        weights(&fields, attr, s, out)?;
-        if fields.has(Field::Ip) {
-            self.ip(&fields, attr, s, out)?;
+        values::weights(fields, attr, &s.fields, out)?;
+        if fields.has(Field::Cgroup) {
+            let cgroup = s.fields.cgroup.and_then(|id| self.groups.cgroup(id));
+            write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
         }
-        if let Some(stack) = s.fields.branch_stack.filter(|_| fields.has(Field::BrStack)) {
-            for branch in stack.entries() {
-                self.branch(&branch, &fields, s, out)?;
-            }
+        if fields.has(Field::Ip) {
+            self.ip(fields, attr, s, out)?;
+        }
+        values::registers(fields, self.registers, attr, &s.fields, out)?;
+        if let Some(stack) = s.fields.branch_stack {
+            let spot = Spot { mode: s.mode, task: &s.task, at: s.at };
+            branches::print(stack.entries(), fields, &spot, &mut self.finder, out)?;
+        }
+        let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == sw::BPF_OUTPUT;
+        if is_bpf && fields.has(Field::BpfOutput) {
+            values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
         }
         if fields.has(Field::PhysAddr) {
             write!(out, "{:>16x}", s.fields.phys_addr.unwrap_or(0))?;
         }
-        let sizes = [(Field::DataPageSize, s.fields.data_page_size), (Field::CodePageSize, s.fields.code_page_size)];
-        for (field, size) in sizes {
-            if fields.has(field) {
-                write!(out, " {}", page_size(size.unwrap_or(0)))?;
+        values::page_sizes(fields, &s.fields, out)?;
+        writeln!(out)
+    }
+
+    /// A sample of every branch (`branches` with a period of 1): from where to where.
+    fn branch_trace(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
+        if fields.has(Field::Ip) {
+            let mut fields = fields.clone();
+            if line_comes_last {
+                fields.remove(Field::SrcLine);
             }
+            self.ip(&fields, attr, s, out)?;
+        }
+        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.are_usual()) {
+            write!(out, " => ")?;
+            self.addr(fields, attr, s, out)?;
+        }
+        if line_comes_last
+            && fields.has(Field::Ip)
+            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
+        {
+            write!(out, "\n  {line}")?;
         }
         writeln!(out)
     }
 
-    /// The part that every line begins with.
-    fn start(&self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-        if fields.has(Field::Comm) {
-            let tid = s.fields.tid.map_or(-1, |[_, tid]| tid.cast_signed());
-            let comm = self.stage.timeline.comm(self.stage.timeline.comm_so_far(tid, s.at));
-            let comm = escape(&comm);
-            let frames_follow = fields.has(Field::Ip) && self.has_chain(attr);
-            if frames_follow { write!(out, "{comm} ") } else { write!(out, "{comm:>16} ") }?;
-        }
-        let [pid, tid] = s.fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        match (fields.has(Field::Pid), fields.has(Field::Tid)) {
-            (true, true) => write!(out, "{pid:>7}/{tid:<7} "),
-            (true, false) => write!(out, "{pid:>7} "),
-            (false, true) => write!(out, "{tid:>7} "),
-            (false, false) => Ok(()),
-        }?;
-        if fields.has(Field::Cpu) {
-            write!(out, "[{:03}] ", s.fields.cpu.map_or(-1, |[cpu, _]| cpu.cast_signed()))?;
-        }
-        if fields.has(Field::Misc) {
-            let letter = match s.mode {
-                CpuMode::Kernel => "K",
-                CpuMode::User => "U",
-                CpuMode::Hypervisor => "H",
-                _ => "",
-            };
-            write!(out, "{letter:<6}")?;
-        }
-        if let Some(time) = s.fields.time.filter(|_| fields.has(Field::Time)) {
-            let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
-            if self.nanoseconds {
-                write!(out, "{seconds:>5}.{nanoseconds:09}: ")?;
-            } else {
-                let text = format!("{seconds}.{:06}", nanoseconds / 1000);
-                write!(out, "{text:>12}: ")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn has_chain(&self, attr: &Attr) -> bool {
-        self.chains && attr.sample_type.contains(SampleType::CALLCHAIN)
-    }
-
     /// The data address; where it is one of memory that is mapped, what is there.
-    fn addr(&mut self, addr: u64, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
+    fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let addr = s.fields.addr.unwrap_or(0);
         write!(out, "{addr:>16x}")?;
         let faults = [sw::PAGE_FAULTS, sw::PAGE_FAULTS_MIN, sw::PAGE_FAULTS_MAJ];
-        if attr.kind == EventType::SOFTWARE && faults.contains(&attr.config) {
+        let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
+        if is_fault || is_branch_trace(attr) {
             let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
-            self.names(place, fields, out)?;
+            self.finder.names(place, fields, out)?;
         }
         Ok(())
     }
 
     /// The sampled instruction, or a line for each frame.
-    fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-        let Some(chain) = s.fields.callchain.filter(|_| self.has_chain(attr)) else {
-            write!(out, " {:>16x}", s.fields.ip.unwrap_or(0))?;
-            return self.names(s.place, fields, out);
-        };
-        writeln!(out)?;
-        for (mode, ip) in frames(chain, s.mode, MOST_FRAMES) {
-            let place = self.finder.place(mode, &s.task, ip, s.at);
-            write!(out, "\t{ip:>16x}")?;
-            self.names(place, fields, out)?;
-            writeln!(out)?;
+    fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        if self.chains.has(attr)
+            && let Some(chain) = s.fields.callchain
+        {
+            let site = Site { mode: s.mode, task: &s.task, at: s.at };
+            return self.chains.print((chain, &s.fields, attr), fields, &site, &mut self.finder, out);
         }
-        for ip in self.unwound(attr, s) {
-            let place = self.finder.place(CpuMode::User, &s.task, ip, s.at);
-            write!(out, "\t{ip:>16x}")?;
-            self.names(place, fields, out)?;
-            writeln!(out)?;
+        write!(out, " {:>16x}", s.fields.ip.unwrap_or(0))?;
+        self.finder.names(s.place, fields, out)?;
+        if fields.has(Field::SrcLine)
+            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
+        {
+            write!(out, "\n  {line}")?;
         }
         Ok(())
     }
-
-    /// The user part of a callchain whose stack was copied.
-    fn unwound(&mut self, attr: &Attr, s: &Found<'_>) -> Vec<u64> {
-        let Some(unwinding) = &self.unwinding else { return Vec::new() };
-        let mut chain = Chain::default();
-        let to = (&mut self.scratch, &mut chain);
-        unwinding.sample((&s.fields, attr), (&s.task, s.at), MOST_FRAMES, to);
-        chain.ips
-    }
-
-    /// Function and module of an address, as far as they are asked for.
-    fn names(&mut self, place: Place, fields: &Fields, out: &mut impl Write) -> io::Result<()> {
-        if fields.has(Field::Sym) {
-            match self.finder.symbol(place) {
-                Some((name, offset)) if fields.has(Field::SymOff) => write!(out, " {name}+{offset:#x}"),
-                Some((name, _)) => write!(out, " {name}"),
-                None => write!(out, " [unknown]"),
-            }?;
-        }
-        if fields.has(Field::Dso) {
-            write!(out, " ({})", self.finder.dso(place))?;
-        }
-        Ok(())
-    }
-
-    fn branch(&self, b: &BranchEntry, fields: &Fields, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-        let module = |address| {
-            let found = self.finder.place_of_either(s.mode, &s.task, address, s.at);
-            if fields.has(Field::Dso) { format!(" ({})", self.finder.dso(found)) } else { String::new() }
-        };
-        let flags = b.flags;
-        let predicted = match (flags.mispred(), flags.predicted()) {
-            (false, false) => '-',
-            (_, true) => 'P',
-            (true, false) => 'M',
-        };
-        let (tx, abort) = (if flags.in_tx() { 'X' } else { '-' }, if flags.abort() { 'A' } else { '-' });
-        write!(out, " 0x{:x}{}/0x{:x}{}", b.from, module(b.from), b.to, module(b.to))?;
-        let (cycles, kind, spec) = (flags.cycles(), flags.kind_name(), flags.spec_name());
-        write!(out, "/{predicted}/{tx}/{abort}/{cycles}/{kind}/{spec} ")
-    }
 }
 
-fn weights(fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-    let weight = s.fields.weight.unwrap_or(0);
-    let split = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
-    if fields.has(Field::Weight) {
-        write!(out, "{:>16}", if split { weight & 0xffff_ffff } else { weight })?;
-    }
-    for (field, shift) in [(Field::InsLat, 32), (Field::RetireLat, 48)] {
-        if fields.has(field) {
-            write!(out, "{:>16}", if split { weight >> shift & 0xffff } else { 0 })?;
+/// The columns of each event, and what its samples lack of them.
+fn columns(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
+    let of = |(entry, name): (&recrep_format::attrs::AttrEntry, &String)| {
+        let wanted = query.fields.of(&entry.attr);
+        let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        let (lacks, idle) = (names(wanted.lacking(&entry.attr)), names(wanted.idle()));
+        let mut warnings = Vec::new();
+        if !lacks.is_empty() {
+            let message = format!("the samples of {name} have no {lacks}: shown as nothing known");
+            warnings.push(Warning::new("field-not-sampled", message));
         }
-    }
-    Ok(())
+        if !idle.is_empty() {
+            let message = format!("{idle} of {name}: shown only beside ip, addr or branches, and symoff beside sym");
+            warnings.push(Warning::new("field-alone", message));
+        }
+        (wanted, warnings)
+    };
+    stage.file.attrs.entries().iter().zip(&stage.events).map(of).collect()
 }
 
-/// A page size as perf prints it.
-fn page_size(bytes: u64) -> String {
-    match bytes {
-        0 => "N/A".into(),
-        _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),
-        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
-        _ if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
-        _ => format!("{bytes}B"),
-    }
+/// Whether an event records every branch (perf's `is_bts_event`).
+fn is_branch_trace(attr: &Attr) -> bool {
+    /// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`, as a bit.
+    const BRANCHES: u64 = 4;
+    attr.kind == EventType::HARDWARE && attr.config & BRANCHES != 0 && attr.sample_period == 1
 }

@@ -1,0 +1,145 @@
+//! Callchains: a line for each frame.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use recrep_format::abi::{CpuMode, SampleType};
+use recrep_format::attr::Attr;
+use recrep_format::bytes::U64s;
+use recrep_format::record::SampleFields;
+
+use super::fields::{Field, Fields};
+use super::frames::{Finder, Function, frames};
+use super::query::ScriptQuery;
+use super::source;
+use crate::resolve::Resolver;
+use crate::stage::Stage;
+use crate::timeline::{Moment, Task};
+use crate::unwind::{Chain, Scratch, Unwinding};
+use crate::view::escape;
+
+/// Where and when a sample was taken.
+pub(super) struct Site<'a> {
+    pub(super) mode: CpuMode,
+    pub(super) task: &'a Task,
+    pub(super) at: Moment,
+}
+
+/// Prints callchains.
+pub(super) struct Chains<'s, 'f> {
+    unwinding: Option<Unwinding<'s, 'f>>,
+    scratch: Scratch,
+    shown: bool,
+    most: usize,
+    stop_at: &'s HashSet<String>,
+    inline: bool,
+    source_paths: bool,
+}
+
+/// A frame: its level, its address, and how far before it the call is.
+#[derive(Clone, Copy)]
+struct Frame {
+    mode: CpuMode,
+    ip: u64,
+    /// 1 where the address is the one to return to.
+    back: u64,
+}
+
+impl<'s, 'f> Chains<'s, 'f> {
+    pub(super) fn new(stage: &'s Stage<'f>, resolver: &'s Resolver, query: &'s ScriptQuery) -> Self {
+        let look = &query.look;
+        let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
+        Self {
+            unwinding: Unwinding::new(stage, resolver),
+            scratch: Scratch::default(),
+            shown: look.chains && stage.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
+            most: look.max_stack,
+            stop_at: &look.stop_at,
+            inline: look.inline,
+            source_paths: query.symbol_sources.source_paths,
+        }
+    }
+
+    /// Whether the samples of an event are shown with their callchains.
+    pub(super) fn has(&self, attr: &Attr) -> bool {
+        self.shown && attr.sample_type.contains(SampleType::CALLCHAIN)
+    }
+
+    /// Prints one, beginning on a new line.
+    pub(super) fn print(
+        &mut self,
+        (chain, sample, attr): (U64s<'_>, &SampleFields<'_>, &Attr),
+        fields: &Fields,
+        site: &Site<'_>,
+        finder: &mut Finder<'_, '_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        writeln!(out)?;
+        let recorded = frames(chain, site.mode, self.most).into_iter().enumerate();
+        let recorded = recorded.map(|(depth, (mode, ip))| Frame { mode, ip, back: u64::from(depth > 0) });
+        let unwound = self.unwound(sample, attr, site).into_iter();
+        let unwound = unwound.map(|ip| Frame { mode: CpuMode::User, ip, back: 0 });
+        for frame in recorded.chain(unwound) {
+            if !self.frame(frame, fields, site, finder, out)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The user part of a callchain whose stack was copied.
+    fn unwound(&mut self, sample: &SampleFields<'_>, attr: &Attr, site: &Site<'_>) -> Vec<u64> {
+        let Some(unwinding) = &self.unwinding else { return Vec::new() };
+        let mut chain = Chain::default();
+        unwinding.sample((sample, attr), (site.task, site.at), self.most, (&mut self.scratch, &mut chain));
+        chain.ips
+    }
+
+    /// Prints a frame, after those that are inlined into it; tells whether the next one is to follow.
+    fn frame(
+        &self,
+        frame: Frame,
+        fields: &Fields,
+        site: &Site<'_>,
+        finder: &mut Finder<'_, '_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<bool> {
+        let Frame { mode, ip, back } = frame;
+        let place = finder.place(mode, site.task, ip, site.at);
+        let base = finder.symbol(place);
+        let inlined = match self.inline {
+            true => finder.inlined(place, place.address.saturating_sub(back)),
+            false => [].into(),
+        };
+        let offset = base.as_ref().map_or(place.address, |function| function.offset);
+        let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+        for at in inner {
+            write!(out, "\t{ip:>16x}")?;
+            let name = at.function.as_deref().unwrap_or("??");
+            let function = Function { name: escape(name).into_owned(), offset };
+            if fields.has(Field::Sym) {
+                function.print(fields, out)?;
+            }
+            if let Some(line) = source::written(at, self.source_paths).filter(|_| fields.has(Field::SrcLine)) {
+                write!(out, "\n  {line}")?;
+            }
+            writeln!(out, " (inlined)")?;
+            if self.stop_at.contains(&function.name) {
+                return Ok(false);
+            }
+        }
+        write!(out, "\t{ip:>16x}")?;
+        finder.names(place, fields, out)?;
+        if fields.has(Field::SrcLine) {
+            let line = match outermost {
+                Some(at) => source::written(at, self.source_paths),
+                None => None,
+            };
+            if let Some(line) = line.or_else(|| source::line(finder, place, self.source_paths)) {
+                write!(out, "\n  {line}")?;
+            }
+        }
+        writeln!(out)?;
+        Ok(!base.is_some_and(|function| self.stop_at.contains(&function.name)))
+    }
+}
