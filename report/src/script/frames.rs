@@ -64,9 +64,9 @@ impl<'s, 'f> Finder<'s, 'f> {
         let kernel = matches!(module.kind, ModuleKind::Kernel { .. });
         let file = if kernel && (self.kernel_path || with_offset) { self.kernel_file(place) } else { None };
         let is_file = match module.kind {
-            ModuleKind::File | ModuleKind::Vdso { .. } | ModuleKind::KernelModule { .. } => true,
+            ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
             ModuleKind::Kernel { .. } => !self.is_listed(place),
-            _ => false,
+            _ => true,
         };
         let whole_path = file.or_else(|| {
             let is_driver = matches!(module.kind, ModuleKind::KernelModule { .. });
