@@ -8,13 +8,13 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::call_args::CallArgs;
 use crate::fields::{Number, Shown};
-use crate::lists::{cpus, names, numbers};
+use crate::filter_args::FilterArgs;
 use crate::look_args::LookArgs;
 use crate::looks::{Colour, Looks};
 use crate::query::{Column, Filters, Format, Only, Query, Source};
 use crate::sort_key::{Mode, SortKey};
 use crate::symbol_args::SymbolArgs;
-use crate::times::{self, Times};
+use crate::times;
 
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
@@ -86,10 +86,6 @@ struct Args {
     #[arg(long)]
     group: bool,
 
-    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
-    #[arg(long, value_name = "TIMES")]
-    time: Option<String>,
-
     /// The steps of the `time` key
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
@@ -98,18 +94,6 @@ struct Args {
     #[arg(long)]
     ns: bool,
 
-    /// Only these events
-    #[arg(long, value_name = "EVENT[,EVENT…]")]
-    event: Option<String>,
-
-    /// Only functions with this in their names
-    #[arg(long, value_name = "TEXT")]
-    symbol_filter: Option<String>,
-
-    /// Only the CPUs of this socket
-    #[arg(long, value_name = "SOCKET")]
-    socket_filter: Option<u32>,
-
     /// Set fields apart by SEP, unpadded; SEP inside a field becomes a dot
     #[arg(short = 't', long, value_name = "SEP")]
     field_separator: Option<String>,
@@ -117,29 +101,8 @@ struct Args {
     #[command(flatten)]
     calls: CallArgs,
 
-    /// Only threads of these names
-    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
-    comms: Option<String>,
-
-    /// Only modules of these names or paths
-    #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
-    dsos: Option<String>,
-
-    /// Only functions of these names
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
-    symbols: Option<String>,
-
-    /// Only these processes
-    #[arg(long, value_name = "PID[,PID…]")]
-    pid: Option<String>,
-
-    /// Only these threads
-    #[arg(long, value_name = "TID[,TID…]")]
-    tid: Option<String>,
-
-    /// Only these CPUs, such as 0,2-4
-    #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
-    cpu: Option<String>,
+    #[command(flatten)]
+    filters: FilterArgs,
 
     #[command(flatten)]
     symbol_sources: SymbolArgs,
@@ -232,21 +195,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         shown,
         quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
         nanosecs: args.ns,
+        double_lines: false,
         hierarchy: args.hierarchy,
         group: args.group,
-        filters: Filters {
-            comms: args.comms.as_deref().map(names),
-            dsos: args.dsos.as_deref().map(names),
-            symbols: args.symbols.as_deref().map(names),
-            pids: numbers("--pid", args.pid.as_deref()).map_err(wrong)?,
-            tids: numbers("--tid", args.tid.as_deref()).map_err(wrong)?,
-            cpus: args.cpu.as_deref().map(cpus).transpose().map_err(wrong)?,
-            symbol_part: args.symbol_filter,
-            resolved: args.hide_unresolved,
-            socket: args.socket_filter,
-            events: args.event.map(|list| list.split(',').map(str::to_owned).collect()),
-            times: args.time.as_deref().map(Times::parse).transpose().map_err(wrong)?,
-        },
+        filters: Filters { resolved: args.hide_unresolved, ..args.filters.compiled().map_err(wrong)? },
         format,
         chains,
         limit: args.limit,

@@ -1,69 +1,98 @@
-//! Views that are made of a histogram: their command lines are `rep report`'s without what only its tables have.
+//! Views that are made of a histogram: what their command lines have in common, and what they make of it.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
+use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
 
-use crate::args;
-use crate::fields::{Number, Shown};
-use crate::looks::Looks;
+use crate::filter_args::FilterArgs;
 use crate::profile::Profile;
-use crate::query::{Chains, Column, Format, Only, Query};
+use crate::query::{Column, Format, Query, Source};
 use crate::report;
 use crate::sort_key::{Mode, SortKey};
+use crate::stage::Stage;
+use crate::symbol_args::SymbolArgs;
 
-/// Reads the command line of a view, its name first as one word.
+/// What every view takes.
+#[derive(Clone, Debug, Args)]
+pub struct ViewArgs {
+    /// Files to read, `-` for standard input [default: out.data, else perf.data]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A file to read (may be given several times)
+    #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
+    input: Vec<PathBuf>,
+
+    /// Text on standard output (what rep prints anyway)
+    #[arg(long, conflicts_with = "json")]
+    stdio: bool,
+
+    /// The same as --format json
+    #[arg(long)]
+    pub json: bool,
+
+    /// At most N of what is listed
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+}
+
+/// The form of the answer, of views that have two.
+#[derive(Clone, Debug, Args)]
+pub struct FormArgs {
+    /// The form of the answer
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Form {
+    Text,
+    Json,
+}
+
+impl FormArgs {
+    /// What it means.
+    #[must_use]
+    pub fn format(&self, args: &ViewArgs) -> Format {
+        if args.json || matches!(self.format, Form::Json) { Format::Json } else { Format::Text }
+    }
+}
+
+impl ViewArgs {
+    /// What they mean.
+    ///
+    /// # Errors
+    /// What the user must be told of them.
+    pub fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
+        let paths: Vec<_> = self.input.into_iter().chain(self.files).collect();
+        let sources = match paths.is_empty() {
+            true => vec![Source::or_default(None)],
+            false => paths.into_iter().map(|path| Source::or_default(Some(path))).collect(),
+        };
+        let (filters, symbol_sources) = (self.filters.compiled()?, self.symbol_sources.options());
+        Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
+    }
+}
+
+/// Reads the command line of a view, its name first as one word, and gives what `compile` makes of it.
 ///
 /// # Errors
 /// What the user must be told.
-pub fn parse(words: impl IntoIterator<Item = OsString>, mode: Mode) -> Result<Query, clap::Error> {
-    let mut words: Vec<OsString> = words.into_iter().collect();
-    let flag = match mode {
-        Mode::Samples => None,
-        Mode::Memory => Some("--mem-mode"),
-        Mode::Branches | Mode::FallThroughs => Some("-b"),
-    };
-    let mut query = args::parse(match flag {
-        Some(flag) => {
-            words.insert(1.min(words.len()), flag.into());
-            words
-        }
-        None => words,
-    })?;
-    let is_default = |(place, shown): (usize, &Shown)| match place {
-        0 => *shown == Shown::Number(Number::Overhead),
-        _ => matches!(shown, Shown::Key(_)),
-    };
-    let refused = [
-        (query.only == Some(Only::Stats), "--stats"),
-        (query.only == Some(Only::Tasks), "--tasks"),
-        (query.only == Some(Only::Mmaps), "--mmaps"),
-        (query.only == Some(Only::Records), "--dump-raw-trace"),
-        (query.only == Some(Only::Header), "--header-only"),
-        (query.format == Format::Csv, "--format csv"),
-        (query.looks != Looks::default(), "what says how a table looks"),
-        (query.hierarchy, "--hierarchy"),
-        (query.group, "--group"),
-        (query.separator.is_some(), "--field-separator"),
-        (query.chains.is_asked, "--children, -g and -G"),
-        (query.format == Format::Folded, "--format folded"),
-        (!query.shown.iter().enumerate().all(is_default), "--fields and what adds to them"),
-    ];
-    if let Some((_, flag)) = refused.into_iter().find(|(is_asked, _)| *is_asked) {
-        let message = format!("{flag}: there only in tables of rep report");
-        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message + "\n"));
-    }
-    query.mode = mode;
-    query.chains = Chains::default();
-    Ok(query)
-}
-
-/// Whether the keys are those that are taken where none are named.
-#[must_use]
-pub fn has_default_keys(query: &Query) -> bool {
-    let keys = query.columns.iter().map(|column| column.typed.as_str()).collect::<Vec<_>>();
-    keys.join(",") == query.mode.default_keys()
+pub fn parse<A: Parser + CommandFactory, Q>(
+    words: Vec<OsString>,
+    compile: impl FnOnce(A) -> Result<Q, String>,
+) -> Result<Q, clap::Error> {
+    let args = A::try_parse_from(words)?;
+    compile(args).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
 }
 
 /// Columns under their own names.
@@ -77,8 +106,20 @@ pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
 /// # Errors
 /// As [`report::run`].
 pub fn profile(query: &Query, columns: Vec<Column>) -> anyhow::Result<(Profile, Query)> {
+    profile_with(query, columns, &mut |_| {})
+}
+
+/// The same, and shows `also` each input's stage.
+///
+/// # Errors
+/// As [`report::run`].
+pub fn profile_with(
+    query: &Query,
+    columns: Vec<Column>,
+    also: &mut dyn FnMut(&Stage<'_>),
+) -> anyhow::Result<(Profile, Query)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
-    Ok((report::run(&query)?, query))
+    Ok((report::run_with(&query, also)?, query))
 }
 
 /// Writes a value as JSON on one line.

@@ -9,13 +9,16 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Context as _;
+use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::derived::{self, percent};
+use crate::derived::{self, FormArgs, ViewArgs, percent};
 use crate::profile::{EventTable, InputSummary};
 use crate::query::{Column, Format, Query};
+use crate::script::{Access, AccessQuery, list_accesses};
 use crate::sort_key::{Mode, SortKey};
+use crate::times;
 use crate::view::{CANNOT_WRITE, escape};
 use crate::warning::Warning;
 
@@ -24,6 +27,64 @@ use crate::warning::Warning;
 pub struct MemQuery {
     query: Query,
     keys: Vec<Column>,
+    /// Only accesses of these kinds.
+    kinds: Vec<Access>,
+    /// Text: fields apart by this, without padding.
+    separator: Option<String>,
+    /// Each access on a line.
+    listed: Option<AccessQuery>,
+}
+
+/// Tells what memory accesses cost: how many there were at each level, with exact percentiles of their weights
+#[derive(Debug, Parser)]
+#[command(name = "rep mem", version, about, long_about = None)]
+#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list()))]
+struct MemArgs {
+    #[command(flatten)]
+    view: ViewArgs,
+
+    #[command(flatten)]
+    form: FormArgs,
+
+    /// Group by these keys. All keys are listed below
+    #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
+    sort: String,
+
+    /// Only accesses of these kinds
+    #[arg(short = 't', long = "type", value_enum, value_delimiter = ',', value_name = "KIND[,KIND]")]
+    kinds: Vec<Access>,
+
+    /// Group by physical addresses too; with -D, show them
+    #[arg(short, long)]
+    phys_data: bool,
+
+    /// Group by the page sizes behind data addresses too; with -D, show them
+    #[arg(long)]
+    data_page_size: bool,
+
+    /// Only rows with at least this share of their event's samples, in percent
+    #[arg(long, value_name = "PERCENT")]
+    percent_limit: Option<f64>,
+
+    /// Only accesses by known functions
+    #[arg(short = 'U', long)]
+    hide_unresolved: bool,
+
+    /// List the accesses, one on a line
+    #[arg(short = 'D', long, conflicts_with_all = ["json", "sort", "percent_limit", "format"])]
+    dump_raw_samples: bool,
+
+    /// Set fields apart by SEP, unpadded
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
+    field_separator: Option<String>,
+
+    /// The steps of the `time` key
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+
+    /// Show times to the nanosecond
+    #[arg(long)]
+    ns: bool,
 }
 
 /// Reads a command line (with `rep mem` first, as one word).
@@ -31,10 +92,34 @@ pub struct MemQuery {
 /// # Errors
 /// What the user must be told.
 pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
-    let query = derived::parse(words, Mode::Memory)?;
-    let by_level = [("op", SortKey::Op), ("mem", SortKey::Mem)];
-    let keys = if derived::has_default_keys(&query) { derived::columns(&by_level) } else { query.columns.clone() };
-    Ok(MemQuery { query, keys })
+    derived::parse(words, |args: MemArgs| {
+        if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
+            return Err("--percent-limit takes a number from 0 to 100".into());
+        }
+        if args.field_separator.as_deref() == Some("") {
+            return Err("--field-separator takes at least one character".into());
+        }
+        let format = args.form.format(&args.view);
+        let mut query = args.view.query(Mode::Memory, format)?;
+        query.percent_limit = args.percent_limit;
+        query.filters.resolved = args.hide_unresolved;
+        query.quantum = times::quantum(&args.time_quantum)?;
+        query.nanosecs = args.ns;
+        let more = [(args.phys_data, "phys_daddr"), (args.data_page_size, "data_page_size")];
+        let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);
+        let mut keys: Vec<Column> = Vec::new();
+        for name in args.sort.split(',').map(str::trim).chain(more) {
+            let column = Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
+            if keys.iter().all(|have| have.key != column.key) {
+                keys.push(column);
+            }
+        }
+        let (kinds, separator) = (args.kinds, args.field_separator);
+        let listed = args
+            .dump_raw_samples
+            .then(|| AccessQuery::new(&query, kinds.clone(), (args.phys_data, args.data_page_size), separator.clone()));
+        Ok(MemQuery { listed: listed.transpose()?, query, keys, kinds, separator })
+    })
 }
 
 #[derive(Serialize)]
@@ -107,8 +192,11 @@ impl Latency {
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    if let Some(listed) = &asked.listed {
+        return list_accesses(listed, out);
+    }
     let mut columns = asked.keys.clone();
-    columns.push(Column { typed: "local_weight".into(), key: SortKey::LocalWeight });
+    columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
     let (profile, query) = derived::profile(&asked.query, columns)?;
     let tables = profile.tables(&query);
     let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
@@ -123,17 +211,23 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
 
 fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
+    let mut samples = 0;
     for row in &table.rows {
-        let Some((weight, texts)) = row.columns.split_last() else { continue };
+        let [texts @ .., op, weight] = &row.columns[..] else { continue };
+        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == op) {
+            continue;
+        }
+        samples += row.count.samples;
         let texts = texts.iter().map(ToString::to_string).collect();
         costs.entry(texts).or_default().push((weight.parse().unwrap_or(0), row.count.samples));
     }
+    let total = samples;
     let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
         let samples = weights.iter().map(|(_, samples)| samples).sum();
         Row {
             key: asked.keys.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
             samples,
-            percent: percent(samples, table.total.samples),
+            percent: percent(samples, total),
             weight: weights.iter().fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
             latency: Latency::of(weights),
             texts,
@@ -146,13 +240,17 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     });
     rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let sort = asked.keys.iter().map(|key| key.typed.as_str()).collect();
-    Event { name: table.name, samples: table.total.samples, sort, rows }
+    Event { name: table.name, samples: total, sort, rows }
 }
 
 fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
         let headings: Vec<&str> = asked.keys.iter().map(|key| key.key.heading().trim()).collect();
+        if let Some(separator) = &asked.separator {
+            separated(event, separator, &headings, out)?;
+            continue;
+        }
         writeln!(out, "#  Samples    Share      p50      p90      p99      Max  {}", headings.join("  "))?;
         for row in &event.rows {
             let Latency { p50, p90, p99, max, .. } = row.latency;
@@ -164,6 +262,20 @@ fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::i
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Rows for other programs: a separator inside a text becomes a dot.
+fn separated(event: &Event<'_>, separator: &str, headings: &[&str], out: &mut impl Write) -> std::io::Result<()> {
+    let numbers = ["Samples", "Share", "p50", "p90", "p99", "Max"];
+    writeln!(out, "# {}", [&numbers[..], headings].concat().join(separator))?;
+    for row in &event.rows {
+        let Latency { p50, p90, p99, max, .. } = row.latency;
+        let mut cells = vec![row.samples.to_string(), format!("{:.2}%", row.percent)];
+        cells.extend([p50, p90, p99, max].map(|number| number.to_string()));
+        cells.extend(row.texts.iter().map(|text| escape(text).replace(separator, ".")));
+        writeln!(out, "{}", cells.join(separator))?;
+    }
+    writeln!(out)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub mod derived;
 pub mod dump;
 pub mod event_name;
 pub mod fields;
+pub mod filter_args;
 pub mod folded;
 pub mod gathered;
 pub mod graph;

@@ -214,6 +214,8 @@ pub struct Query {
     pub quantum: u64,
     /// Whether times are shown to the nanosecond.
     pub nanosecs: bool,
+    /// Whether two cache lines side by side are taken for one.
+    pub double_lines: bool,
     /// Rows below rows, a level for each column.
     pub hierarchy: bool,
     /// One table for all events, with a column for each.

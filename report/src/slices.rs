@@ -8,30 +8,46 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Context as _;
+use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::derived;
+use crate::derived::{self, FormArgs, ViewArgs};
 use crate::profile::{EventTable, InputSummary};
 use crate::query::{Format, Query};
 use crate::sort_key::{Mode, SortKey};
+use crate::times;
 use crate::view::{CANNOT_WRITE, escape};
 use crate::warning::Warning;
 
 /// A line of text is no longer than that: more slices are put together.
 const MOST_SLICES: usize = 100;
 
+/// Tells when threads ran: how many samples each had in each slice of time
+#[derive(Debug, Parser)]
+#[command(name = "rep timeline", version, about, long_about = None, args_override_self = true)]
+struct TimelineArgs {
+    #[command(flatten)]
+    view: ViewArgs,
+
+    #[command(flatten)]
+    form: FormArgs,
+
+    /// How long a slice is
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+}
+
 /// Reads a command line (with `rep timeline` first, as one word).
 ///
 /// # Errors
 /// What the user must be told.
 pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
-    let query = derived::parse(words, Mode::Samples)?;
-    if derived::has_default_keys(&query) && query.percent_limit.is_none() {
-        return Ok(query);
-    }
-    let message = "--sort and --percent-limit: rep timeline is by slice and thread\n";
-    Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message))
+    derived::parse(words, |args: TimelineArgs| {
+        let format = args.form.format(&args.view);
+        let query = args.view.query(Mode::Samples, format)?;
+        Ok(Query { quantum: times::quantum(&args.time_quantum)?, ..query })
+    })
 }
 
 #[derive(Serialize)]

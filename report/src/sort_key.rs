@@ -107,6 +107,10 @@ pub enum SortKey {
     LineOffset,
     /// Load, store, and so on.
     Op,
+    /// The process, by number.
+    Process,
+    /// Of a memory access, whether it has an address (`a`), and whether its data (`d`) and its code (`c`) are mapped.
+    Reach,
     /// Where a branch came from: the module's path and the offset in it.
     FromPlace,
     /// Where a branch went, in the same way.
@@ -158,7 +162,7 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 56] = [
+const ALL: [Known; 58] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
@@ -200,6 +204,8 @@ const ALL: [Known; 56] = [
     known(SortKey::DataCacheLine, &["dcacheline"], "Data Cacheline"),
     known(SortKey::LineOffset, &["line_offset"], "Offset"),
     known(SortKey::Op, &["op"], "Operation"),
+    known(SortKey::Process, &["process"], "Process"),
+    known(SortKey::Reach, &["reach"], "Reach"),
     of_branch(SortKey::FromPlace, &["place_from"], "Source Place"),
     of_branch(SortKey::External, &["external"], "From another module"),
     of_branch(SortKey::ToPlace, &["place_to"], "Target Place"),

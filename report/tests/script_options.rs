@@ -45,7 +45,8 @@ impl Row {
             "perf c2c report" => "rep c2c",
             _ => "rep script",
         };
-        let words = [command].into_iter().chain(self.tried.split(' ')).chain(["x.data"]).map(OsString::from);
+        let file = if self.name == "input" { None } else { Some("x.data") };
+        let words = [command].into_iter().chain(self.tried.split(' ')).chain(file).map(OsString::from);
         let words: Vec<_> = words.collect();
         let error = match command {
             "rep mem" => latency::parse(words).err(),

@@ -79,7 +79,20 @@ pub struct Listing {
 pub fn compare(file: &Path, extent: Extent<'_>) -> Result<Listing, String> {
     let (fields, perfs) = perfs_listing(file)?;
     let ours = run(rep().args(["script", "-F", &fields.join(",")]).arg(file)).expect(0);
-    let (ours, perfs): (Vec<_>, Vec<_>) = (lines(&ours), lines(&perfs));
+    Ok(held(file, (&ours, &perfs), fields, extent))
+}
+
+/// Compares the listings that both give with the same options.
+#[track_caller]
+pub fn compare_with(file: &Path, options: &[&str], extent: Extent<'_>) -> Listing {
+    let perfs = run(perf().args(["script", "--no-inline", "--no-itrace"]).args(options).arg("-i").arg(file)).expect(0);
+    let ours = run(rep().arg("script").args(options).arg(file)).expect(0);
+    held(file, (&ours, &perfs), vec!["comm"], extent)
+}
+
+#[track_caller]
+fn held(file: &Path, (ours, perfs): (&Outcome, &Outcome), fields: Vec<&'static str>, extent: Extent<'_>) -> Listing {
+    let (ours, perfs): (Vec<_>, Vec<_>) = (lines(ours), lines(perfs));
     let mut listing = Listing { fields, lines: perfs.len(), forms: BTreeMap::new() };
     let mut wrong = Vec::new();
     for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
@@ -92,7 +105,7 @@ pub fn compare(file: &Path, extent: Extent<'_>) -> Result<Listing, String> {
     wrong.truncate(5);
     assert!(wrong.is_empty(), "{}: {differ} lines differ:\n{}", file.display(), wrong.join("\n"));
     assert_eq!(ours.len(), perfs.len(), "lines of {}", file.display());
-    Ok(listing)
+    listing
 }
 
 /// All fields that perf prints of the file, and how.

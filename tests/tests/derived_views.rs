@@ -132,8 +132,12 @@ fn cache_lines_are_exact() {
     stream = stream.sample(touch(0x10, 0x48, LOAD | L3 | HITM)).sample(touch(0x10, 0x48, LOAD | L3 | HITM));
     stream = stream.sample(touch(0x10, 0x48, LOAD | REMOTE | HITM)).sample(touch(0x10, 0x80, LOAD | L1));
     stream = stream.task(10, 11).comm("writer").sample(touch(0x20, 0x50, STORE | L1));
-    let answer = json_of(&["c2c"], &written(dir.path(), &stream));
-    assert_eq!(answer["total"], json!({ "samples": 5, "loads": 4, "stores": 1, "local_hitm": 2, "remote_hitm": 1 }));
+    let path = written(dir.path(), &stream);
+    assert_eq!(json_of(&["c2c"], &path)["lines"].as_array().unwrap().len(), 1, "only what is taken from others");
+    let answer = json_of(&["c2c", "--show-all"], &path);
+    let total = json!({ "samples": 5, "loads": 4, "stores": 1, "local_hitm": 2, "remote_hitm": 1,
+        "local_peer": 0, "remote_peer": 0 });
+    assert_eq!(answer["total"], total);
     let line = &answer["lines"][0];
     assert_eq!(line["line"], "[.] 0x0000000000000040");
     assert_eq!([&line["local_hitm"], &line["remote_hitm"], &line["loads"], &line["stores"]], [2, 1, 3, 1]);

@@ -69,6 +69,10 @@ pub enum Field {
     Parent,
     /// The callchain ([`crate::callchain::Chained`]).
     Chain,
+    /// The process.
+    Process,
+    /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
+    Reach,
 }
 
 /// A key with room for every word; those not in use are 0.
@@ -82,7 +86,7 @@ impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -116,6 +120,8 @@ impl Field {
         Self::FromLine,
         Self::Parent,
         Self::Chain,
+        Self::Process,
+        Self::Reach,
     ];
 
     /// This word of a key.

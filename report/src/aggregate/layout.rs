@@ -2,7 +2,7 @@
 
 use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
 
-use super::key::{Field, Key, NO_KEY};
+use super::key::{CacheLine, Field, Key, NO_KEY};
 use crate::fields::Number;
 use crate::query::Query;
 use crate::sort_key::{Mode, SortKey};
@@ -21,6 +21,8 @@ pub struct Layout {
     pub latency: u64,
     /// The bits of [`Field::Branch`].
     pub branch: u64,
+    /// How long a cache line is taken to be, in bytes.
+    pub line: u64,
     /// The last field of a sample that must be found by walking it; `None` where none must.
     pub last: Option<SampleType>,
 }
@@ -57,6 +59,8 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::ToPlace => &[Field::Module, Field::Address],
         SortKey::External => &[Field::External],
         SortKey::LineOffset => &[Field::LineOffset],
+        SortKey::Process => &[Field::Process],
+        SortKey::Reach => &[Field::Module, Field::DataModule, Field::Reach],
         SortKey::FromSymbol | SortKey::FromPlace => &[Field::FromModule, Field::FromAddress],
         SortKey::FromAddr => &[Field::From],
         SortKey::ToAddr => &[Field::To],
@@ -103,6 +107,7 @@ impl Layout {
             data_src: bits(data_src_bits),
             latency: if weights { INS_LAT | STAGE } else { bits(latency_bits) },
             branch: bits(branch_bits),
+            line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
             last: None,
         };
         layout.last = layout.last_field(query.mode);

@@ -17,9 +17,10 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Context as _;
+use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
-use crate::derived;
+use crate::derived::{self, ViewArgs};
 use crate::profile::InputSummary;
 use crate::query::{Format, Query};
 use crate::sort_key::Mode;
@@ -35,32 +36,44 @@ pub struct BranchesQuery {
     bolt: bool,
 }
 
+/// Tells of the paths through code that branch stacks saw: edges, loops, and what was run between branches
+#[derive(Debug, Parser)]
+#[command(name = "rep branches", version, about, long_about = None, args_override_self = true)]
+struct BranchesArgs {
+    #[command(flatten)]
+    view: ViewArgs,
+
+    /// The form of the answer; `bolt` is the pre-aggregated profile that BOLT reads
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Text,
+    Json,
+    Bolt,
+}
+
 /// Reads a command line (with `rep branches` first, as one word).
 ///
 /// # Errors
 /// What the user must be told.
-pub fn parse(mut words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
-    let place = words.windows(2).position(|pair| {
-        pair.first().is_some_and(|flag| flag == "--format") && pair.get(1).is_some_and(|form| form == "bolt")
-    });
-    if let Some(place) = place {
-        words.drain(place..place + 2);
-    }
-    let before = words.len();
-    words.retain(|word| word != "--format=bolt");
-    let bolt = place.is_some() || words.len() < before;
-    let query = derived::parse(words, Mode::Branches)?;
-    let refused = [
-        (!derived::has_default_keys(&query), "--sort: rep branches is by edge; rep report -b --sort has other keys"),
-        (query.percent_limit.is_some(), "--percent-limit: rep branches has --limit"),
-        (bolt && query.limit.is_some(), "--limit: a profile for BOLT is whole"),
-        (bolt && query.format == Format::Json, "--json: a profile for BOLT has a form of its own"),
-        (bolt && query.filters.by_symbol(), "--symbol: a profile for BOLT is of a whole binary"),
-    ];
-    match refused.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, message)) => Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, format!("{message}\n"))),
-        None => Ok(BranchesQuery { query, bolt }),
-    }
+pub fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
+    derived::parse(words, |args: BranchesArgs| {
+        let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
+        let format = if json || args.format == Form::Json { Format::Json } else { Format::Text };
+        let query = args.view.query(Mode::Branches, format)?;
+        let refused = [
+            (bolt && limit.is_some(), "--limit: a profile for BOLT is whole"),
+            (bolt && json, "--json: a profile for BOLT has a form of its own"),
+            (bolt && query.filters.by_symbol(), "--symbol: a profile for BOLT is of a whole binary"),
+        ];
+        match refused.into_iter().find(|(is_asked, _)| *is_asked) {
+            Some((_, message)) => Err(message.into()),
+            None => Ok(BranchesQuery { query, bolt }),
+        }
+    })
 }
 
 #[derive(Serialize)]

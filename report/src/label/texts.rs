@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::amounts::{page_size, seconds, transaction};
 use super::side::{Side, Symbols, function, module_of};
-use super::words::{branch, cpu, cut, hex, level, padded_hex};
+use super::words::{branch, cpu, cut, hex, level, padded_hex, process, reach};
 use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
 use crate::callchain::UNMAPPED;
 use crate::groups::Groups;
@@ -120,6 +120,8 @@ impl Texts<'_, '_> {
             SortKey::DataCacheLine => self.cache_line(row),
             SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
             SortKey::LineOffset => hex(word(Field::LineOffset)),
+            SortKey::Process => process(word(Field::Process)),
+            SortKey::Reach => reach(word(Field::Reach)),
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
             SortKey::Parent => self.parent(word(Field::Parent)),
             SortKey::FromPlace => self.place(row, Side::From),
@@ -234,6 +236,8 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::ToPlace => end(Side::At),
         SortKey::External => [word(Field::External), 0, 0],
         SortKey::LineOffset => [word(Field::LineOffset), 0, 0],
+        SortKey::Process => [word(Field::Process), 0, 0],
+        SortKey::Reach => [word(Field::Reach), 0, 0],
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
         SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
         SortKey::Ip => [word(Field::Ip), 0, 0],

@@ -30,6 +30,17 @@ pub(super) fn branch(column: SortKey, flags: BranchFlags) -> String {
     text.into()
 }
 
+/// A process; -1 where no record says which.
+pub(super) fn process(word: u64) -> String {
+    u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
+}
+
+/// What is known of a memory access's addresses, as letters.
+pub(super) fn reach(word: u64) -> String {
+    let letters = ['a', 'd', 'c'].into_iter().zip([1, 2, 4]);
+    letters.filter(|(_, bit)| word & bit != 0).map(|(letter, _)| letter).collect()
+}
+
 /// As C's `%#llx`.
 pub(super) fn hex(address: u64) -> String {
     format!("{address:#x}")

@@ -26,10 +26,13 @@ impl<const N: usize> Worker<'_, N> {
             *Field::DataModule.of_mut(key) = self.hit(&place);
             *Field::DataAddr.of_mut(key) = addr;
             *Field::DataAddress.of_mut(key) = place.address;
-            *Field::DataLine.of_mut(key) = CacheLine { address: place.address, is_shared, is_mapped }.pack();
+            *Field::DataLine.of_mut(key) =
+                CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }.pack();
+            let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(Field::Module.of(key) != 0) << 2;
+            *Field::Reach.of_mut(key) = reach;
         }
         for (field, value) in [
-            (Field::LineOffset, sample.addr().unwrap_or(0) % CacheLine::LEN),
+            (Field::LineOffset, sample.addr().unwrap_or(0) & (layout.line - 1)),
             (Field::DataSrc, fields.data_src.unwrap_or(DataSrc::NONE.0) & layout.data_src),
             (Field::Weight, weight),
             (Field::Latency, latency & layout.latency),

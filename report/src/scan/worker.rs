@@ -273,6 +273,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         *Field::Comm.of_mut(key) = task.comm.pack();
         *Field::Thread.of_mut(key) = task.thread.pack();
         *Field::Ip.of_mut(key) = ip;
+        *Field::Process.of_mut(key) = u64::from(task.pid.cast_unsigned());
         if layout.has(Field::Time) {
             let time = sample.time().unwrap_or(0);
             *Field::Time.of_mut(key) = time - time % self.scan.quantum.max(1);

@@ -96,6 +96,11 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.module(place).map(|module| escape(&module.name()).into_owned())
     }
 
+    /// The module's path.
+    pub(super) fn long_dso(&self, place: Place) -> Option<String> {
+        self.module(place).map(|module| module.long_name().into_owned())
+    }
+
     /// The function.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
         let loaded = self.loaded(place)?;

@@ -9,6 +9,7 @@
 //! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
 //! are listed among them, are found by their moments (16 bytes each) and put in order; nothing else of them is kept.
 
+mod accesses;
 mod args;
 mod branches;
 mod chain;
@@ -25,6 +26,7 @@ mod source;
 mod start;
 mod values;
 
+pub use accesses::{Access, AccessQuery, list_accesses};
 pub use args::{ScriptArgs, parse};
 pub use choice::FieldChoice;
 pub use fields::{Field, Fields};
@@ -77,7 +79,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
             Some(path) => Outs::per_event(out, path, &stage.events).context("cannot write a file for each event")?,
             None => Outs::one(out),
         };
-        for listed in order::listed(stage, query) {
+        for listed in order::listed(stage, &query.records) {
             let Some(raw) = order::record_at(stage, listed) else { continue };
             if query.limit.is_some_and(|limit| printer.lines() >= limit) {
                 break;

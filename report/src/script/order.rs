@@ -1,12 +1,13 @@
 //! The records that are listed, in the order in which they are.
 
+use std::collections::BTreeSet;
+
 use recrep_format::abi::RecordType;
 use recrep_format::read::Frames;
 use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 
 use rayon::prelude::*;
 
-use super::query::ScriptQuery;
 use crate::split::Piece;
 use crate::stage::Stage;
 use crate::timeline::Moment;
@@ -16,7 +17,7 @@ pub(super) type Listed = (Moment, u32, u32);
 
 /// Samples, and the other records that are asked for: in the order of their moments, or as they lie in the file where the
 /// ends of its rounds are to be seen.
-pub(super) fn listed(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<Listed> {
+pub(super) fn listed(stage: &Stage<'_>, records: &BTreeSet<RecordType>) -> Vec<Listed> {
     let attrs = &stage.file.attrs;
     let of_piece = |(number, piece): (u32, &Piece<'_>)| {
         let frames = Frames::new(piece.bytes, piece.offset, stage.file.endian).map_while(Result::ok);
@@ -28,7 +29,7 @@ pub(super) fn listed(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<Listed> {
                     let has_time = attrs.sample_layout(event).is_some_and(|layout| layout.time.is_some());
                     if has_time { sample.time() } else { None }
                 }
-                kind if query.records.contains(&kind) => attrs.time_of(&raw),
+                kind if records.contains(&kind) => attrs.time_of(&raw),
                 _ => continue,
             };
             let at = u32::try_from(raw.offset - piece.offset).unwrap_or(u32::MAX);
@@ -38,7 +39,7 @@ pub(super) fn listed(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<Listed> {
     };
     let pieces: Vec<_> = (0u32..).zip(&stage.split.pieces).collect();
     let mut all: Vec<_> = pieces.into_par_iter().flat_map_iter(of_piece).collect();
-    if query.records.contains(&RecordType::FINISHED_ROUND) {
+    if records.contains(&RecordType::FINISHED_ROUND) {
         all.par_sort_unstable_by_key(|(_, piece, at)| (*piece, *at));
     } else {
         all.par_sort_unstable();

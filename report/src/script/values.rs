@@ -14,17 +14,23 @@ const BYTES: usize = 8;
 
 /// The weight, whole or in its three parts.
 pub(super) fn weights(fields: &Fields, attr: &Attr, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+    if fields.has(Field::Weight) {
+        write!(out, "{:>16}", weight(attr, s))?;
+    }
     let weight = s.weight.unwrap_or(0);
     let split = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
-    if fields.has(Field::Weight) {
-        write!(out, "{:>16}", if split { weight & 0xffff_ffff } else { weight })?;
-    }
     for (field, shift) in [(Field::InsLat, 32), (Field::RetireLat, 48)] {
         if fields.has(field) {
             write!(out, "{:>16}", if split { weight >> shift & 0xffff } else { 0 })?;
         }
     }
     Ok(())
+}
+
+/// The weight, or the first of its three parts.
+pub(super) fn weight(attr: &Attr, s: &SampleFields<'_>) -> u64 {
+    let weight = s.weight.unwrap_or(0);
+    if attr.sample_type.contains(SampleType::WEIGHT_STRUCT) { weight & 0xffff_ffff } else { weight }
 }
 
 /// The registers at the interrupt, then those of the user.
@@ -64,7 +70,7 @@ pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl W
 }
 
 /// A page size as perf prints it.
-fn page_size(bytes: u64) -> String {
+pub(super) fn page_size(bytes: u64) -> String {
     match bytes {
         0 => "N/A".into(),
         _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),

@@ -1,0 +1,196 @@
+//! Cache lines and the offsets in them, from the rows of a histogram.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use recrep_format::abi::DataSrc;
+use recrep_format::feature::NumaTopology;
+use serde::{Serialize, Serializer};
+
+use super::args::{C2cQuery, Detail, Display};
+use super::stats::{Reach, Stats};
+use crate::derived;
+use crate::lists;
+use crate::profile::{EventTable, Row};
+use crate::query::Column;
+use crate::sort_key::SortKey;
+use crate::stage::Stage;
+
+/// What was sampled at a line or an offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    pub(super) samples: u64,
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+    pub(super) local_hitm: u64,
+    pub(super) remote_hitm: u64,
+    pub(super) local_peer: u64,
+    pub(super) remote_peer: u64,
+}
+
+/// A cache line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Line {
+    pub(super) line: String,
+    pub(super) dso: String,
+    #[serde(flatten)]
+    pub(super) counts: Counts,
+    /// Threads, as `tid:name`.
+    pub(super) readers: BTreeSet<String>,
+    pub(super) writers: BTreeSet<String>,
+    pub(super) offsets: Vec<Offset>,
+}
+
+/// An offset in it, as one function touches it, or as one of what `-c` names.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Offset {
+    pub(super) offset: String,
+    /// What tells it from others at the same offset.
+    #[serde(flatten)]
+    pub(super) detail: Details,
+    #[serde(flatten)]
+    pub(super) counts: Counts,
+    /// The CPUs that touched it, by node; of a node that the file does not tell of the number is missing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) nodes: BTreeMap<String, BTreeSet<u32>>,
+}
+
+/// What tells accesses of an offset apart, in the order in which it was asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details(pub(super) Vec<(&'static str, String)>);
+
+impl Serialize for Details {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
+    }
+}
+
+impl From<Stats> for Counts {
+    fn from(stats: Stats) -> Self {
+        Self {
+            samples: stats.records,
+            loads: stats.load,
+            stores: stats.store,
+            local_hitm: stats.lcl_hitm,
+            remote_hitm: stats.rmt_hitm,
+            local_peer: stats.lcl_peer,
+            remote_peer: stats.rmt_peer,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.local_hitm += other.local_hitm;
+        self.remote_hitm += other.remote_hitm;
+        self.local_peer += other.local_peer;
+        self.remote_peer += other.remote_peer;
+    }
+
+    /// What lines are listed for.
+    pub(super) fn shown(self, display: Display) -> u64 {
+        match display {
+            Display::Tot => self.local_hitm + self.remote_hitm,
+            Display::Lcl => self.local_hitm,
+            Display::Rmt => self.remote_hitm,
+            Display::Peer => self.local_peer + self.remote_peer,
+        }
+    }
+}
+
+/// The columns of the histogram: these, then what tells accesses of an offset apart, then the CPU where nodes are asked for.
+pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
+    let mut keys = vec![
+        ("dcacheline", SortKey::DataCacheLine),
+        ("dso_daddr", SortKey::DataDso),
+        ("line_offset", SortKey::LineOffset),
+        ("tid", SortKey::Tid),
+        ("data_src", SortKey::DataSrc),
+        ("reach", SortKey::Reach),
+    ];
+    keys.extend(asked.detail.iter().map(|detail| detail.key()).filter(|(_, key)| *key != SortKey::Tid));
+    if asked.nodes {
+        keys.push(("cpu", SortKey::Cpu));
+    }
+    derived::columns(&keys)
+}
+
+/// Which node each CPU is in, as a file says.
+pub(super) fn nodes(stage: &Stage<'_>, of: &mut BTreeMap<u32, u32>) {
+    let Some(Ok(topology)) = stage.file.feature::<NumaTopology<'_>>() else { return };
+    for node in topology.nodes.0.iter() {
+        let cpus = lists::cpus(&node.cpus.to_text()).unwrap_or_default();
+        of.extend(cpus.into_iter().map(|cpu| (cpu, node.node)));
+    }
+}
+
+/// A row with its texts told apart.
+struct Told<'r> {
+    stats: Stats,
+    line: &'r str,
+    dso: &'r str,
+    offset: &'r str,
+    thread: &'r str,
+    more: &'r [std::borrow::Cow<'r, str>],
+}
+
+fn told<'r>(row: &'r Row<'_>) -> Option<Told<'r>> {
+    let [line, dso, offset, thread, src, reach, more @ ..] = &row.columns[..] else { return None };
+    let word = src.split_whitespace().next().and_then(|word| u64::from_str_radix(word, 16).ok())?;
+    let stats = Stats::of(DataSrc(word), Reach::of(reach), row.count.samples);
+    Some(Told { stats, line, dso, offset, thread, more })
+}
+
+/// All accesses together.
+pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
+    let mut total = Stats::default();
+    tables.iter().flat_map(|table| &table.rows).filter_map(told).for_each(|told| total.add(&told.stats));
+    total
+}
+
+/// The lines that are listed, those with the most of what is asked for first.
+pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
+    let mut lines = IndexMap::<(&str, &str), (Line, IndexMap<(&str, Vec<&str>), Offset>)>::new();
+    for told in tables.iter().flat_map(|table| &table.rows).filter_map(told) {
+        let counts = Counts::from(told.stats);
+        let (line, offsets) = lines.entry((told.line, told.dso)).or_default();
+        (line.line, line.dso) = (told.line.into(), told.dso.into());
+        line.counts.add(counts);
+        if counts.loads > 0 {
+            line.readers.insert(told.thread.into());
+        }
+        if counts.stores > 0 {
+            line.writers.insert(told.thread.into());
+        }
+        let mut more = told.more.iter().map(AsRef::as_ref);
+        let text = |detail: &Detail| match detail {
+            Detail::Tid => Some(told.thread),
+            _ => more.next(),
+        };
+        let texts: Vec<&str> = asked.detail.iter().filter_map(text).collect();
+        let at = offsets.entry((told.offset, texts.clone())).or_default();
+        at.offset = told.offset.into();
+        let names = asked.detail.iter().map(|detail| detail.key().0);
+        at.detail = Details(names.zip(texts.into_iter().map(str::to_owned)).collect());
+        at.counts.add(counts);
+        if let Some(cpu) = more.next().and_then(|cpu| cpu.trim().parse::<u32>().ok()) {
+            let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
+            at.nodes.entry(node).or_default().insert(cpu);
+        }
+    }
+    let order = |counts: Counts| (counts.shown(asked.display), counts.samples);
+    let whole = |(mut line, offsets): (Line, IndexMap<(&str, Vec<&str>), Offset>)| {
+        let mut offsets: Vec<_> = offsets.into_iter().collect();
+        offsets.sort_by(|(a_key, a), (b_key, b)| order(b.counts).cmp(&order(a.counts)).then_with(|| a_key.cmp(b_key)));
+        line.offsets = offsets.into_iter().map(|(_, offset)| offset).collect();
+        line
+    };
+    let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
+    lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
+    lines.sort_by(|a, b| order(b.counts).cmp(&order(a.counts)).then_with(|| (&a.line, &a.dso).cmp(&(&b.line, &b.dso))));
+    lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
+    lines
+}
