@@ -181,8 +181,10 @@ fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<
         }
     }
     for (our, their) in ours.iter().zip(&mut theirs) {
-        let linkage = our.ends_with("@plt") || our == ".plt";
-        if linkage && our != their && (their.ends_with("@plt") || their == "[unknown]") {
+        let bare = |name: &str| name.split_once("+0x").map_or_else(|| name.to_owned(), |(name, _)| name.to_owned());
+        let is_entry = |name: &str| bare(name).ends_with("@plt");
+        let linkage = is_entry(our) || bare(our) == ".plt";
+        if linkage && our != their && (is_entry(their) || their == "[unknown]") {
             their.clone_from(our);
             forms.push(Form::Linkage);
         }
@@ -265,6 +267,7 @@ mod tests {
         assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L1 or L1 hit|S"), Some(vec![Form::Levels]));
         assert_eq!(of("a 7/7 |LVL L1 hit|S", "a 7/7 |LVL L2 or L1 hit|S"), None);
         assert_eq!(of("a 7/7 1 x@plt (/l)", "a 7/7 1 y@plt (/l)"), Some(vec![Form::Linkage]));
+        assert_eq!(of("a 7/7 1 x@plt+0x1 (/l)", "a 7/7 1 [unknown] (/l)"), Some(vec![Form::Linkage]));
         assert_eq!(of("a 7/7 1 x (/l)", "a 7/7 1 y@plt (/l)"), None);
         assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/l)"), Some(vec![Form::Strangers]));
         assert_eq!(of("a 7/7 1 <x as y> (/l)", "a 7/7 1 [unknown] (/l)"), None);

@@ -29,8 +29,9 @@ pub(super) struct Start {
     nanoseconds: bool,
     latency: bool,
     since: Since,
-    first: Option<u64>,
-    previous: Option<u64>,
+    /// Times of lines before; 0 is the time of what recorders made up, and none to count from.
+    first: u64,
+    previous: u64,
     /// The wall clock beside the perf clock.
     clock: Option<ClockData>,
     zone: TimeZone,
@@ -38,7 +39,7 @@ pub(super) struct Start {
 
 impl Start {
     pub(super) fn new(look: &Look, clock: Option<ClockData>) -> Self {
-        let (first, previous, zone) = (None, None, TimeZone::system());
+        let (first, previous, zone) = (0, 0, TimeZone::system());
         Self { nanoseconds: look.nanoseconds, latency: look.latency, since: look.since, first, previous, clock, zone }
     }
 
@@ -85,8 +86,16 @@ impl Start {
     fn counted(&mut self, time: u64) -> u64 {
         let from = match self.since {
             Since::Clock => 0,
-            Since::First => *self.first.get_or_insert(time),
-            Since::Previous => self.previous.replace(time).unwrap_or(time),
+            Since::First => {
+                if self.first == 0 {
+                    self.first = time;
+                }
+                self.first
+            }
+            Since::Previous => match std::mem::replace(&mut self.previous, time) {
+                0 => time,
+                previous => previous,
+            },
         };
         time.wrapping_sub(from)
     }
@@ -150,6 +159,19 @@ mod tests {
         assert_eq!(of(Since::Clock, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
         assert_eq!(of(Since::First, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
         assert_eq!(of(Since::Previous, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
+    }
+
+    #[test]
+    fn what_has_no_time_is_none_to_count_from() {
+        let of = |since| {
+            printed(
+                "time",
+                &mut Start::new(&Look { since, ..Look::default() }, None),
+                &[0, 5_000_000_000, 6_000_000_000],
+            )
+        };
+        assert_eq!(of(Since::First), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+        assert_eq!(of(Since::Previous), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
     }
 
     #[test]

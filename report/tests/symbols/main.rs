@@ -5,4 +5,5 @@
 mod common;
 mod explained;
 mod lines;
+mod listed;
 mod sources;
