@@ -1,6 +1,7 @@
 //! The tables of options and fields of the subcommands (`docs/script-options.md`) tell the truth: each of perf 6.12 has a row;
 //! what is the same or different is taken, and what is not is refused by name.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // A test fails by panicking.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a test says what it counted")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

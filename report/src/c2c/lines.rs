@@ -35,6 +35,8 @@ pub(super) struct Line {
     pub(super) dso: String,
     #[serde(flatten)]
     pub(super) counts: Counts,
+    #[serde(skip)]
+    pub(super) stats: Stats,
     /// Threads, as `tid:name`.
     pub(super) readers: BTreeSet<String>,
     pub(super) writers: BTreeSet<String>,
@@ -121,7 +123,7 @@ pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
 /// Which node each CPU is in, as a file says.
 pub(super) fn nodes(stage: &Stage<'_>, of: &mut BTreeMap<u32, u32>) {
     let Some(Ok(topology)) = stage.file.feature::<NumaTopology<'_>>() else { return };
-    for node in topology.nodes.0.iter() {
+    for node in &topology.nodes.0 {
         let cpus = lists::cpus(&node.cpus.to_text()).unwrap_or_default();
         of.extend(cpus.into_iter().map(|cpu| (cpu, node.node)));
     }
@@ -151,7 +153,7 @@ pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
     total
 }
 
-/// The lines that are listed, those with the most of what is asked for first.
+/// All lines, those with the most of what is asked for first.
 pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
     let mut lines = IndexMap::<(&str, &str), (Line, IndexMap<(&str, Vec<&str>), Offset>)>::new();
     for told in tables.iter().flat_map(|table| &table.rows).filter_map(told) {
@@ -159,6 +161,7 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         let (line, offsets) = lines.entry((told.line, told.dso)).or_default();
         (line.line, line.dso) = (told.line.into(), told.dso.into());
         line.counts.add(counts);
+        line.stats.add(&told.stats);
         if counts.loads > 0 {
             line.readers.insert(told.thread.into());
         }
@@ -189,8 +192,16 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         line
     };
     let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
-    lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
     lines.sort_by(|a, b| order(b.counts).cmp(&order(a.counts)).then_with(|| (&a.line, &a.dso).cmp(&(&b.line, &b.dso))));
-    lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     lines
+}
+
+/// How many lines cores take from each other, and the accesses of these together.
+pub(super) fn shared(lines: &[Line], display: Display) -> (usize, Stats) {
+    // perf takes both kinds for one where it tells them apart.
+    let display = if display == Display::Peer { display } else { Display::Tot };
+    let mut stats = Stats::default();
+    let is_shared = |line: &&Line| line.counts.shown(display) > 0;
+    lines.iter().filter(is_shared).for_each(|line| stats.add(&line.stats));
+    (lines.iter().filter(is_shared).count(), stats)
 }

@@ -35,6 +35,9 @@ struct Answer<'p> {
     inputs: &'p [InputSummary],
     total: Counts,
     stats: Stats,
+    /// How many lines cores take from each other, and the accesses of these.
+    shared_lines: usize,
+    shared: Stats,
     lines: &'p [Line],
     warnings: &'p [Warning],
 }
@@ -49,15 +52,19 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
         derived::profile_with(&asked.query, lines::columns(asked), &mut |stage| lines::nodes(stage, &mut nodes))?;
     let tables = profile.tables(&query);
     let stats = lines::total(&tables);
-    let lines = lines::lines(&tables, asked, &nodes);
+    let mut lines = lines::lines(&tables, asked, &nodes);
+    let (shared_lines, shared) = lines::shared(&lines, asked.display);
+    lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
+    lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let total = Counts::from(stats);
     if asked.query.format == Format::Json {
         let (inputs, warnings, lines) = (&profile.inputs[..], &profile.warnings[..], &lines[..]);
         let lines = if asked.stats { &[] } else { lines };
-        let answer = Answer { schema: "recrep-c2c/1", inputs, total, stats, lines, warnings };
+        let schema = "recrep-c2c/1";
+        let answer = Answer { schema, inputs, total, stats, shared_lines, shared, lines, warnings };
         derived::json(&answer, out).context(CANNOT_WRITE)?;
     } else if asked.stats {
-        stats.print(out).context(CANNOT_WRITE)?;
+        stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)).context(CANNOT_WRITE)?;
     } else {
         print(&lines, &stats, asked, out).context(CANNOT_WRITE)?;
     }

@@ -277,4 +277,28 @@ impl Stats {
         }
         Ok(())
     }
+
+    /// Prints perf's table of the lines that cores take from each other, if these are the accesses of so many.
+    pub(super) fn print_shared(&self, lines: usize, out: &mut impl Write) -> io::Result<()> {
+        let line = "=".repeat(49);
+        writeln!(out, "\n{line}\n    Global Shared Cache Line Event Information\n{line}")?;
+        for (name, number) in [
+            ("Total Shared Cache Lines", lines as u64),
+            ("Load HITs on shared lines", self.load),
+            ("Fill Buffer Hits on shared lines", self.ld_fbhit),
+            ("L1D hits on shared lines", self.ld_l1hit),
+            ("L2D hits on shared lines", self.ld_l2hit),
+            ("LLC hits on shared lines", self.ld_llchit + self.lcl_hitm),
+            ("Load hits on peer cache or nodes", self.peer()),
+            ("Locked Access on shared lines", self.locks),
+            ("Blocked Access on shared lines", self.blk_data + self.blk_addr),
+            ("Store HITs on shared lines", self.store),
+            ("Store L1D hits on shared lines", self.st_l1hit),
+            ("Store No available memory level", self.st_na),
+            ("Total Merged records", self.hitm() + self.store),
+        ] {
+            writeln!(out, "  {name:<34}: {number:>10}")?;
+        }
+        Ok(())
+    }
 }
