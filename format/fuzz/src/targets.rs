@@ -15,6 +15,7 @@ use recrep_format::feature::{
 use recrep_format::layout::SampleLayout;
 use recrep_format::read::{File, Frames, Unpacker};
 use recrep_format::record::{Body, HEADER_SIZE, RawRecord, RecordHeader, Sample};
+use recrep_format::tracing::Tracing;
 use recrep_format::write::{FeatureWriter, FileWriter};
 
 #[path = "twin.rs"]
@@ -207,7 +208,7 @@ fn every_feature(c: Cursor<'_>) {
     }
     every!(Hostname OsRelease Version Arch CpuDesc CpuId Cmdline EventDesc BuildIds PmuMappings GroupDesc CpuPmuCaps PmuCaps
         CpuTopology NumaTopology HybridTopology MemTopology Caches TracingData AuxtraceIndex BpfProgInfo BpfBtf
-        BranchStackMark StatMark);
+        BranchStackMark StatMark Tracing);
     one::<NrCpus>(c);
     one::<TotalMem>(c);
     one::<SampleTime>(c);
@@ -215,6 +216,9 @@ fn every_feature(c: Cursor<'_>) {
     one::<ClockData>(c);
     one::<DirFormat>(c);
     one::<Compression>(c);
+    if let Ok(tracing) = Tracing::decode(&mut c.clone()) {
+        let _ = (tracing.events().count(), tracing.strings().count());
+    }
     if let Ok(topology) = <CpuTopology<'_> as Feature<'_>>::decode(&mut c.clone()) {
         let _ = topology.tail.cpus(4);
         let _ = topology.tail.dies(4);
