@@ -24,7 +24,7 @@ pub struct EventField {
 }
 
 impl EventField {
-    /// Reads a line such as `field:char comm[16];	offset:8;	size:16;	signed:0;` at this byte of the file.
+    /// Reads a line such as `field:char comm[16];  offset:8;  size:16;  signed:0;` at this byte of the file.
     pub(super) fn parse(line: &[u8], at: u64) -> Result<Self> {
         let wrong = |detail: &str| Error::invalid(at, FIELD, format!("{detail}: `{}`", shown(line)));
         let text = std::str::from_utf8(line).map_err(|_| wrong("it is no text"))?;
