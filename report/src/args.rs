@@ -30,7 +30,8 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys [default: comm,dso,symbol; more for --mem-mode and -b]. All keys are listed below
+    /// Group by these keys [default: comm,dso,symbol; trace where the file has tracepoints only; more for --mem-mode
+    /// and -b]. All keys are listed below
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
@@ -86,6 +87,10 @@ struct Args {
     #[arg(long)]
     group: bool,
 
+    /// Show what tracepoints recorded as it lies in their raw bytes, not as the kernel prints it
+    #[arg(long)]
+    raw_trace: bool,
+
     /// The steps of the `time` key
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
@@ -132,7 +137,7 @@ struct Args {
 }
 
 fn keys_help() -> String {
-    format!("Sort keys: {}", SortKey::list())
+    format!("Sort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields", SortKey::list())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -192,6 +197,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     Ok(Query {
         mode,
         columns,
+        is_usual: args.sort.is_none() && args.fields.is_none() && mode == Mode::Samples && format != Format::Folded,
+        raw_trace: args.raw_trace,
         shown,
         quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
         nanosecs: args.ns,
@@ -242,14 +249,19 @@ fn only(args: &Args) -> Option<Only> {
 
 /// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
 fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Shown>), String> {
-    let mut named = Vec::new();
+    let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
     let mut take = |flag: &str, list: &str| {
         let mut keys = Vec::new();
         for name in list.split(',').map(str::trim) {
             match Number::named(name) {
                 Some(number) => named.push(Ok(number)),
                 None => {
-                    let column = Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
+                    let mut column = Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
+                    if let SortKey::TraceField(number) = &mut column.key {
+                        let place = fields.iter().position(|have| have == name).unwrap_or(fields.len());
+                        fields.resize(fields.len().max(place + 1), name.to_owned());
+                        *number = u8::try_from(place).map_err(|_| format!("{flag}: too many fields"))?;
+                    }
                     named.push(Err(column.key));
                     keys.push(column);
                 }
@@ -324,7 +336,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (line, word) in [
-            ("rep --sort nope x", "nope"),
+            ("rep --sort no-pe x", "no-pe"),
             ("rep --sort comm,dso_from x", "needs -b"),
             ("rep -b --mem-mode x", "--mem-mode"),
             ("rep -g srcline x", "srcline"),

@@ -11,12 +11,13 @@ use crate::fields::Number;
 use crate::groups::Groups;
 use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
 use crate::profile::Profile;
-use crate::query::{Chains, Format, Query};
+use crate::query::{Chains, Format, KeyError, Query};
 use crate::resolve::Resolver;
 use crate::scan::{self, Chaining, Compiled, Scan, Sieve, Strays};
 use crate::sort_key::{Mode, SortKey};
 use crate::stage::Stage;
 use crate::times::Times;
+use crate::trace::{Formats, Running, Traced};
 use crate::unwind::Unwinding;
 
 /// Whether samples of an event have one of these fields.
@@ -25,7 +26,12 @@ pub(crate) fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
 }
 
 /// Counts the samples on all cores and adds the rows; gives what made no row.
-pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Strays {
+pub(crate) fn histogram(
+    profile: &mut Profile,
+    query: &Query,
+    stage: &Stage<'_>,
+    resolver: &Resolver,
+) -> Result<Strays, KeyError> {
     // Where no callchains were recorded there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.is_asked_of();
     let counted = query.chains.counted || (wanted && has_chains(stage));
@@ -47,6 +53,13 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
     let unwinding = if counted { Unwinding::new(stage, resolver) } else { None };
     let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
+    let asked = query.of_traces();
+    let formats = if asked.is_empty() { Formats::default() } else { Formats::read(stage.file) };
+    let kernel = Running::new(&formats, timeline, side_band.modules.iter().collect(), resolver);
+    let (traced, found) = Traced::new(&asked, &stage.events, &formats, kernel)?;
+    let traced = (!asked.is_empty()).then_some(&traced);
+    profile.add_traced(&found);
+    profile.warnings.extend(formats.warnings.iter().cloned());
     let scan = Scan {
         attrs,
         clock,
@@ -55,6 +68,7 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         layout: &layout,
         sieve: &sieve,
         groups: &groups,
+        traced,
         quantum,
         module_count,
         chaining: Chaining {
@@ -72,7 +86,7 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         },
     };
     let modules = side_band.modules.iter().collect();
-    let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups };
+    let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&stage.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
@@ -101,20 +115,20 @@ pub(crate) fn histogram(profile: &mut Profile, query: &Query, stage: &Stage<'_>,
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
         labeller.fold(&rows, (&scanned.named, &symbols, &stacks), &places, &mut profile.folded);
-        return scanned.strays;
+        return Ok(scanned.strays);
     }
     if is_shown {
         profile.children |= query.chains.children;
         let found = Found { named: &scanned.named, symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
-        return scanned.strays;
+        return Ok(scanned.strays);
     }
     for (event, columns, gathered) in labeller.label(&rows, &scanned.named, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
             profile.add_row(*place, columns, &gathered);
         }
     }
-    scanned.strays
+    Ok(scanned.strays)
 }
 
 /// Takes what has no function off the totals.

@@ -246,7 +246,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
 fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
-        let headings: Vec<&str> = asked.keys.iter().map(|key| key.key.heading().trim()).collect();
+        let headings: Vec<&str> = asked.keys.iter().map(|key| key.heading().trim()).collect();
         if let Some(separator) = &asked.separator {
             separated(event, separator, &headings, out)?;
             continue;

@@ -65,6 +65,7 @@ pub mod symbol_args;
 pub mod tasks;
 pub mod timeline;
 pub mod times;
+pub mod trace;
 pub mod unpack;
 pub mod unwind;
 pub mod view;

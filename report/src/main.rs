@@ -14,7 +14,7 @@ use recrep_report::looks::Colour;
 use recrep_report::modules;
 use recrep_report::profile::Profile;
 use recrep_report::progress::Bar;
-use recrep_report::query::{Only, Query, Source};
+use recrep_report::query::{KeyError, Only, Query, Source};
 use recrep_report::report;
 use recrep_report::script;
 use recrep_report::slices;
@@ -55,8 +55,12 @@ fn main() -> ExitCode {
         Some(Only::Stats) | None => {}
     }
     let _bar = Bar::start();
-    match report::run(&query) {
-        Ok(profile) => finish(&profile, &query),
+    match report::answer(&query) {
+        Ok((profile, query)) => finish(&profile, &query),
+        Err(error) if error.is::<KeyError>() => {
+            say(&format!("rep: {}", escape(&format!("{error:#}"))));
+            ExitCode::from(USAGE)
+        }
         Err(error) => failed(&error),
     }
 }

@@ -143,6 +143,8 @@ pub struct Profile {
     pub chain_ends: Ends,
     /// Whether samples were counted in their callers too.
     pub children: bool,
+    /// Which columns of tracepoints any input has.
+    pub traced: Vec<bool>,
     events: Vec<EventRows>,
 }
 
@@ -162,6 +164,12 @@ impl Profile {
             taken.push(place);
         }
         taken
+    }
+
+    /// Remembers which of the columns of tracepoints an input has.
+    pub fn add_traced(&mut self, found: &[bool]) {
+        self.traced.resize(self.traced.len().max(found.len()), false);
+        self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
     }
 
     /// Adds to an event's totals.

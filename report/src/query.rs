@@ -10,6 +10,7 @@ use crate::pattern::Pattern;
 use crate::resolve::SymbolOptions;
 use crate::sort_key::{Mode, SortKey};
 use crate::times::Times;
+use crate::trace::{Ambiguous, FieldSpec, TraceColumn};
 
 /// A sort key as the user spelt it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,12 @@ pub enum KeyError {
     /// Nothing is called so.
     #[error("no sort key is called `{0}`; there are: {list}", list = SortKey::list())]
     Unknown(String),
+    /// Nothing is called so, no field of a tracepoint either.
+    #[error("no sort key is called `{0}`, nor is a field of the tracepoints in the file; there are: {list}", list = SortKey::list())]
+    NoField(String),
+    /// It could mean several things.
+    #[error(transparent)]
+    Ambiguous(#[from] Ambiguous),
     /// Only branches have it.
     #[error("`{0}` is a key of branches: it needs -b (--branch-stack)")]
     OfBranch(String),
@@ -37,11 +44,39 @@ impl Column {
     /// # Errors
     /// It has no meaning, or none in this mode.
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
-        let key = SortKey::named(name).ok_or_else(|| KeyError::Unknown(name.into()))?;
+        let field = || FieldSpec::parse(name).map(|_| SortKey::TraceField(0));
+        let key = SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
         if key.is_of_branch() && !mode.is_of_branches() {
             return Err(KeyError::OfBranch(name.into()));
         }
         Ok(Self { typed: name.into(), key })
+    }
+
+    /// The heading of the column: of a field, its name.
+    #[must_use]
+    pub fn heading(&self) -> &str {
+        match self.key {
+            SortKey::TraceField(_) => {
+                let field = self.typed.rsplit_once('.').map(|(_, field)| field).filter(|field| !field.starts_with('*'));
+                let field = field.unwrap_or(&self.typed);
+                field.split_once('/').map_or(field, |(field, _)| field)
+            }
+            key => key.heading(),
+        }
+    }
+
+    /// What it asks of tracepoints.
+    fn of_trace(&self, is_raw: bool) -> Option<(SortKey, TraceColumn)> {
+        let column = match self.key {
+            SortKey::Trace if is_raw => TraceColumn::RawText,
+            SortKey::Trace => TraceColumn::Text,
+            SortKey::TraceField(_) => {
+                let spec = FieldSpec::parse(&self.typed)?;
+                TraceColumn::Field(FieldSpec { is_raw: spec.is_raw || is_raw, ..spec })
+            }
+            _ => return None,
+        };
+        Some((self.key, column))
     }
 }
 
@@ -200,6 +235,10 @@ pub struct Query {
     pub mode: Mode,
     /// The columns.
     pub columns: Vec<Column>,
+    /// Whether nobody named columns, so that they are others where the file has tracepoints only.
+    pub is_usual: bool,
+    /// Whether what tracepoints recorded is told as it lies in the raw bytes.
+    pub raw_trace: bool,
     /// The filters.
     pub filters: Filters,
     /// The form of the answer.
@@ -256,6 +295,21 @@ impl Query {
         }
     }
 
+    /// What is asked of tracepoints.
+    #[must_use]
+    pub fn of_traces(&self) -> Vec<(SortKey, TraceColumn)> {
+        self.columns.iter().filter_map(|column| column.of_trace(self.raw_trace)).collect()
+    }
+
+    /// The same by what tracepoints recorded, as perf does where a file has nothing else.
+    #[must_use]
+    pub fn by_trace(&self) -> Self {
+        let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
+        let is_number = |shown: &&Shown| matches!(shown, Shown::Number(_));
+        let shown = self.shown.iter().filter(is_number).copied().chain([Shown::Key(0)]).collect();
+        Self { columns, shown, ..self.clone() }
+    }
+
     /// Whether rows must gather more than samples and periods.
     #[must_use]
     pub fn has_parts(&self) -> bool {
@@ -275,8 +329,8 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_named() {
-        let error = Column::parse("nope", Mode::Samples).unwrap_err();
-        assert!(error.to_string().contains("`nope`"), "{error}");
+        let error = Column::parse("no-pe", Mode::Samples).unwrap_err();
+        assert!(error.to_string().contains("`no-pe`"), "{error}");
         assert!(Column::parse("", Mode::Samples).is_err());
     }
 }

@@ -11,12 +11,13 @@ use recrep_format::attrs::AttrEntry;
 use crate::counted::{has_chains, histogram, samples_have};
 use crate::input::Input;
 use crate::profile::{InputSummary, Profile};
-use crate::query::Query;
+use crate::query::{KeyError, Query};
 use crate::recording::Recording;
 use crate::resolve::Resolver;
 use crate::scan::Strays;
 use crate::sort_key::Mode;
 use crate::stage::{self, Stage};
+use crate::trace::Formats;
 use crate::warning::Warning;
 
 /// Answers the query.
@@ -32,9 +33,23 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
 /// # Errors
 /// As [`run`].
 pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+    gather(&mut Query { is_usual: false, ..query.clone() }, also)
+}
+
+/// The same by other columns where nobody named them and the first input has tracepoints only; gives the question that is
+/// answered.
+///
+/// # Errors
+/// As [`run`].
+pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
+    let mut query = query.clone();
+    Ok((gather(&mut query, &mut |_| {})?, query))
+}
+
+fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut profile = Profile::default();
-    for source in &query.sources {
+    for source in &query.sources.clone() {
         for input in Input::all(source)? {
             let before = profile.warnings.len();
             add(&mut profile, query, &input, &resolver, also)?;
@@ -46,24 +61,31 @@ pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Resu
         }
     }
     profile.folded.settle();
+    let of_traces = query.columns.iter().filter(|column| column.key.is_of_trace());
+    if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, is_there)| !**is_there) {
+        return Err(KeyError::NoField(column.typed.clone()).into());
+    }
     Ok(profile)
 }
 
 /// Adds one input to the profile.
 fn add(
     profile: &mut Profile,
-    query: &Query,
+    query: &mut Query,
     input: &Input,
     resolver: &Resolver,
     also: &mut dyn FnMut(&Stage<'_>),
 ) -> anyhow::Result<()> {
     stage::on(input, |stage| {
+        if std::mem::take(&mut query.is_usual) && Formats::are_all(stage.file) {
+            *query = query.by_trace();
+        }
         recorded(&input.name, query.mode, stage)?;
         if query.chains.is_asked && !has_chains(stage) {
             let name = &input.name;
             anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
         }
-        let strays = histogram(profile, query, stage, resolver);
+        let strays = histogram(profile, query, stage, resolver)?;
         also(stage);
         let (split, side_band) = (stage.split, &stage.side_band);
         profile.inputs.push(InputSummary {

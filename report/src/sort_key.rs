@@ -119,6 +119,10 @@ pub enum SortKey {
     External,
     /// A function among the callers.
     Parent,
+    /// What a tracepoint recorded, as the kernel prints it.
+    Trace,
+    /// A field of tracepoints: the number of the column among those of fields.
+    TraceField(u8),
 }
 
 /// What is counted, and so which keys there are.
@@ -162,7 +166,7 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
 }
 
 /// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
-const ALL: [Known; 58] = [
+const ALL: [Known; 59] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
@@ -206,6 +210,7 @@ const ALL: [Known; 58] = [
     known(SortKey::Op, &["op"], "Operation"),
     known(SortKey::Process, &["process"], "Process"),
     known(SortKey::Reach, &["reach"], "Reach"),
+    known(SortKey::Trace, &["trace"], "Trace output"),
     of_branch(SortKey::FromPlace, &["place_from"], "Source Place"),
     of_branch(SortKey::External, &["external"], "From another module"),
     of_branch(SortKey::ToPlace, &["place_to"], "Target Place"),
@@ -248,6 +253,12 @@ impl SortKey {
     #[must_use]
     pub fn is_of_branch(self) -> bool {
         self.known().is_some_and(|known| known.is_of_branch)
+    }
+
+    /// Whether it is of what tracepoints recorded.
+    #[must_use]
+    pub fn is_of_trace(self) -> bool {
+        matches!(self, Self::Trace | Self::TraceField(_))
     }
 
     /// Whether it is a number that is shown times the samples of its row.

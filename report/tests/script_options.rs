@@ -19,8 +19,8 @@ const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency lis
     max-blocks ns itrace full-source-path demangle demangle-kernel addr2line time inline guestmount guestvmlinux \
     guestkallsyms guestmodules guest-code stitch-lbr switch-on switch-off show-on-off-events";
 
-/// Its fields, as its usage tells them; `trace`, what a tracepoint recorded, follows its own rules.
-const FIELDS: &str = "comm tid pid time cpu event ip sym dso dsoff addr symoff srcline period iregs uregs brstack brstacksym flags \
+/// Its fields, as its usage tells them.
+const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline period iregs uregs brstack brstacksym flags \
     data_src weight bpf-output brstackinsn brstackinsnlen brstackdisasm brstackoff callindent insn disasm insnlen synth \
     phys_addr metric misc srccode ipc tod data_page_size code_page_size ins_lat machine_pid vcpu cgroup retire_lat brcntr";
 

@@ -73,6 +73,8 @@ pub enum Field {
     Process,
     /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
     Reach,
+    /// What is shown of a tracepoint's raw bytes ([`crate::trace::Traced`]).
+    Payload,
 }
 
 /// A key with room for every word; those not in use are 0.
@@ -86,7 +88,7 @@ impl Field {
     /// How many words a key has at most.
     pub const COUNT: usize = Self::ALL.len();
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -122,6 +124,7 @@ impl Field {
         Self::Chain,
         Self::Process,
         Self::Reach,
+        Self::Payload,
     ];
 
     /// This word of a key.

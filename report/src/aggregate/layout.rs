@@ -75,6 +75,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::DataPageSize => &[Field::DataPage],
         SortKey::DataSymbol => &[Field::DataModule, Field::DataAddr, Field::DataAddress],
         SortKey::DataCacheLine => &[Field::DataModule, Field::DataLine],
+        SortKey::Trace | SortKey::TraceField(_) => &[Field::Payload],
     }
 }
 
@@ -127,6 +128,7 @@ impl Layout {
             // WEIGHT or WEIGHT_STRUCT, whichever the event has.
             (mode == Mode::Memory || has(&[Field::Weight, Field::Latency]), SampleType::WEIGHT_STRUCT),
             (mode.is_of_branches(), SampleType::BRANCH_STACK),
+            (has(&[Field::Payload]), SampleType::RAW),
             (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
         ];
         asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))

@@ -16,6 +16,7 @@ use crate::resolve::{LineId, Loaded, Module, Resolver};
 use crate::scan::Named;
 use crate::sort_key::SortKey;
 use crate::timeline::{ThreadRef, Timeline};
+use crate::trace::Traced;
 
 /// What the numbers in the keys of one file stand for.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Labeller<'f> {
     pub events: &'f [String],
     /// Sockets, cgroups and their namespaces.
     pub groups: &'f Groups,
+    /// What tracepoints recorded, where that is asked for.
+    pub traced: Option<&'f Traced<'f>>,
 }
 
 /// A row: its event, its columns, what it has gathered.
@@ -134,6 +137,7 @@ impl Labeller<'_> {
             events: self.events,
             symbols,
             groups: self.groups,
+            traced: self.traced,
             nanosecs: self.query.nanosecs,
             // Data is spelt as perf spells it.
             offsets: self.query.format == Format::Text && self.query.separator.is_none(),

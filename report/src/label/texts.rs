@@ -14,6 +14,7 @@ use crate::profile::{LabelId, Labels};
 use crate::resolve::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::sort_key::SortKey;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
+use crate::trace::Traced;
 
 /// Makes texts, each once.
 pub(super) struct Texts<'t, 'f> {
@@ -22,6 +23,7 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) events: &'t [String],
     pub(super) symbols: &'t Symbols,
     pub(super) groups: &'t Groups,
+    pub(super) traced: Option<&'t Traced<'t>>,
     pub(super) nanosecs: bool,
     /// Whether addresses without a function read `module+0xoffset`.
     pub(super) offsets: bool,
@@ -124,9 +126,14 @@ impl Texts<'_, '_> {
             SortKey::Reach => reach(word(Field::Reach)),
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
             SortKey::Parent => self.parent(word(Field::Parent)),
+            SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
             SortKey::FromPlace => self.place(row, Side::From),
             SortKey::ToPlace => self.place(row, Side::At),
         }
+    }
+
+    fn traced(&self, column: SortKey, number: u64) -> String {
+        self.traced.map_or_else(String::new, |traced| traced.text(number, column))
     }
 
     fn dso(&self, row: &Key, field: Field) -> String {
@@ -267,6 +274,7 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::Time => [word(Field::Time), 0, 0],
         SortKey::CodePageSize => [word(Field::CodePage), 0, 0],
         SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
+        SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
         SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
     };

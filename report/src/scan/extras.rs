@@ -1,4 +1,5 @@
-//! The words of a key from fields that only some samples have: what a memory access cost and where it went.
+//! The words of a key from fields that only some samples have: what a memory access cost and where it went, what a tracepoint
+//! recorded.
 
 use recrep_format::abi::DataSrc;
 use recrep_format::record::{Sample, SampleFields};
@@ -30,6 +31,9 @@ impl<const N: usize> Worker<'_, N> {
                 CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }.pack();
             let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(Field::Module.of(key) != 0) << 2;
             *Field::Reach.of_mut(key) = reach;
+        }
+        if let Some(traced) = self.scan.traced {
+            *Field::Payload.of_mut(key) = traced.number(event.number, fields.raw, &mut self.seen);
         }
         for (field, value) in [
             (Field::LineOffset, sample.addr().unwrap_or(0) & (layout.line - 1)),

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::groups::Groups;
 use crate::sort_key::Mode;
 use crate::timeline::Timeline;
+use crate::trace::Traced;
 use crate::unwind::Ends;
 
 /// What every worker reads.
@@ -30,6 +31,8 @@ pub struct Scan<'f> {
     pub sieve: &'f Sieve<'f>,
     /// What CPUs and threads belong to; nothing where no key asks for it.
     pub groups: &'f Groups,
+    /// What is shown of tracepoints' raw bytes, where that is asked for.
+    pub traced: Option<&'f Traced<'f>>,
     /// The steps of [`crate::aggregate::Field::Time`], in nanoseconds.
     pub quantum: u64,
     /// How many modules there are.

@@ -13,6 +13,7 @@ use crate::callchain::Chained;
 use crate::sort_key::Mode;
 use crate::split::Piece;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
+use crate::trace::Seen;
 
 /// What a worker has and gathers.
 pub(super) struct Worker<'s, const N: usize> {
@@ -29,6 +30,8 @@ pub(super) struct Worker<'s, const N: usize> {
     pub(super) named: Named,
     /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
     span: Option<(Span, bool)>,
+    /// What it has seen of tracepoints.
+    pub(super) seen: Seen,
     /// The callchains of its samples.
     pub(super) chains: Chains<'s>,
     events: Vec<Event>,
@@ -77,6 +80,7 @@ impl<'s, const N: usize> Worker<'s, N> {
             hits: vec![false; scan.module_count],
             named: Named::default(),
             chains: Chains::new(&scan.chaining),
+            seen: Seen::default(),
             span: None,
             events,
             last: UpTo::field(last),

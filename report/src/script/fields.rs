@@ -43,6 +43,8 @@ fields! {
     Time = "time", SampleType::TIME;
     /// The event.
     Event = "event", SampleType::empty();
+    /// What a tracepoint recorded.
+    Trace = "trace", SampleType::RAW;
     /// What the sample stands for.
     Period = "period", SampleType::empty();
     /// The data address.
@@ -147,7 +149,9 @@ impl Field {
     /// Whether the samples of an event have it.
     fn is_sampled(self, attr: &Attr) -> bool {
         let weighs = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
-        attr.sample_type.contains(self.needs()) && (self != Self::Weight || weighs)
+        attr.sample_type.contains(self.needs())
+            && (self != Self::Weight || weighs)
+            && (self != Self::Trace || attr.kind == EventType::TRACEPOINT)
     }
 
     /// Whether it is shown only beside an address.
@@ -167,6 +171,7 @@ impl Fields {
         match attr.kind {
             EventType::TRACEPOINT => {
                 set.retain(|f| !matches!(f, F::Period));
+                set.push(F::Trace);
                 if !unasked || !attr.sample_type.contains(SampleType::CALLCHAIN) {
                     set.retain(|f| !matches!(f, F::Ip | F::Sym | F::SymOff | F::Dso));
                 }

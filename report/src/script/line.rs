@@ -24,6 +24,7 @@ use crate::groups::Groups;
 use crate::resolve::Resolver;
 use crate::stage::Stage;
 use crate::timeline::{Moment, Place, Task};
+use crate::trace::{Formats, Running};
 use crate::view::escape;
 use crate::warning::Warning;
 
@@ -44,6 +45,8 @@ pub(super) struct Printer<'s, 'f> {
     groups: Groups,
     registers: RegisterNames,
     source_paths: bool,
+    formats: &'s Formats,
+    kernel: Running<'s>,
     /// The columns of each event.
     fields: Vec<Fields>,
     missing: Vec<Warning>,
@@ -70,7 +73,12 @@ struct Found<'a> {
 impl<'s, 'f> Printer<'s, 'f> {
     /// # Errors
     /// What is asked for is not in the file.
-    pub(super) fn new(stage: &'s Stage<'f>, query: &'s ScriptQuery, resolver: &'s Resolver) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        stage: &'s Stage<'f>,
+        query: &'s ScriptQuery,
+        resolver: &'s Resolver,
+        formats: &'s Formats,
+    ) -> anyhow::Result<Self> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(stage, query).into_iter().unzip();
         let clock = stage.file.feature::<ClockData>().and_then(Result::ok);
         if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
@@ -92,6 +100,8 @@ impl<'s, 'f> Printer<'s, 'f> {
             groups,
             registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
             source_paths: query.symbol_sources.source_paths,
+            formats,
+            kernel: Running::new(formats, &stage.timeline, stage.side_band.modules.iter().collect(), resolver),
             fields,
             missing: missing.into_iter().flatten().collect(),
             name_width: stage.events.iter().map(String::len).max().unwrap_or(0),
@@ -105,6 +115,11 @@ impl<'s, 'f> Printer<'s, 'f> {
     /// How many samples were printed.
     pub(super) fn lines(&self) -> usize {
         self.lines
+    }
+
+    /// Whether any event has this column.
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.fields.iter().any(|fields| fields.has(field))
     }
 
     /// What was asked for and is not sampled.
@@ -248,6 +263,10 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::Event) {
             let name = self.stage.events.get(index.0).map_or("", String::as_str);
             write!(out, "{:>width$}: ", escape(name), width = self.name_width)?;
+        }
+        if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
+            let text = self.formats.event(index.0).map(|event| event.text(raw, &self.kernel));
+            write!(out, "{}", escape(text.as_deref().unwrap_or_default()))?;
         }
         if is_branch_trace(attr) {
             self.branch_trace(fields, attr, s, out)?;

@@ -3,7 +3,7 @@
 //! Fields and their forms are `perf script`'s, so that whoever reads one can read the other:
 //!
 //! ```text
-//!    comm     pid/tid      cpu   time        period event:  addr data_src weight   ip sym (dso) brstack phys_addr
+//!    comm     pid/tid      cpu   time        period event: trace addr data_src weight   ip sym (dso) brstack phys_addr
 //! ```
 //!
 //! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
@@ -41,6 +41,7 @@ use crate::info;
 use crate::input::Input;
 use crate::resolve::Resolver;
 use crate::stage;
+use crate::trace::Formats;
 use crate::view::CANNOT_WRITE;
 use crate::warning::Warning;
 use anyhow::Context as _;
@@ -74,7 +75,8 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         if query.header == Header::Only {
             return Ok(stage.warnings());
         }
-        let mut printer = Printer::new(stage, query, &resolver)?;
+        let formats = Formats::read(stage.file);
+        let mut printer = Printer::new(stage, query, &resolver, &formats)?;
         let mut outs = match &query.per_event_dump {
             Some(path) => Outs::per_event(out, path, &stage.events).context("cannot write a file for each event")?,
             None => Outs::one(out),
@@ -92,7 +94,11 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         }
         outs.finish().map_err(ScriptError::Write)?;
         let mut warnings = stage.warnings();
+        let shows_traces = printer.has(Field::Trace);
         warnings.extend(printer.missing());
+        if shows_traces {
+            warnings.extend(formats.warnings.iter().cloned());
+        }
         Ok(warnings)
     })
 }

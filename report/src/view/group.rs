@@ -74,7 +74,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
         writeln!(out, "# Event count (approx.): {period}\n#")?;
     }
     let numbers: Vec<_> = query.numbers().collect();
-    let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
+    let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
     // The number of each event under one heading as wide as all of them.
     let wide = |width: usize| (width + 1) * tables.len() - 1;
     let heads: Vec<String> =

@@ -68,7 +68,7 @@ fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> V
 pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if !query.looks.quiet {
         let numbers: Vec<_> = query.numbers().collect();
-        let keys: Vec<&str> = query.columns.iter().map(|column| column.key.heading().trim()).collect();
+        let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         let heads: Vec<String> =
             numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), number.width())).collect();
         writeln!(out, "# {}  {}", heads.join("  "), keys.join(" / "))?;

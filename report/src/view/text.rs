@@ -49,17 +49,17 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
 }
 
 /// A column of the table: its heading, how wide it is at least, and whether it is a number.
-struct Head {
-    heading: &'static str,
+struct Head<'q> {
+    heading: &'q str,
     least: usize,
     is_number: bool,
 }
 
-fn heads(query: &Query) -> Vec<Head> {
+fn heads(query: &Query) -> Vec<Head<'_>> {
     let head = |shown: &Shown| match shown {
         Shown::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
         Shown::Key(place) => {
-            let heading = query.columns.get(*place).map_or("", |column| column.key.heading());
+            let heading = query.columns.get(*place).map_or("", |column| column.heading());
             Head { heading, least: heading.width(), is_number: false }
         }
     };
@@ -146,7 +146,7 @@ struct Aligned<'t> {
     /// Whether the user said how wide it is: then what is longer is cut.
     forced: &'t [bool],
     /// Numbers are right-aligned.
-    heads: &'t [Head],
+    heads: &'t [Head<'t>],
     screen: Screen,
 }
 

@@ -1,0 +1,268 @@
+//! The values of expressions for the raw bytes of one sample.
+//!
+//! Numbers are 64 bits without a sign, as in the library that perf prints with: a field of 32 bits that holds -1 is 4294967295
+//! until it is printed as an `int`. What lies outside the raw bytes reads as nothing.
+
+use recrep_format::endian::Endian;
+use recrep_format::tracing::EventField;
+
+use super::bitmap::{list, words};
+use super::expr::{CType, Expr};
+use super::printf::Spec;
+
+/// The longest text that is made of one sample; what makes more is damaged.
+pub(super) const LONGEST: usize = 1 << 16;
+
+/// The raw bytes of a sample, and what is needed to read them.
+#[derive(Clone, Copy)]
+pub(super) struct Raw<'p> {
+    pub(super) bytes: &'p [u8],
+    pub(super) endian: Endian,
+}
+
+impl<'p> Raw<'p> {
+    /// The number of `size` bytes at `offset`.
+    pub(super) fn number(&self, offset: usize, size: usize) -> u64 {
+        let bytes = self.slice(offset, size);
+        match (bytes.len(), self.endian) {
+            (len, _) if len != size || !matches!(size, 1 | 2 | 4 | 8) => 0,
+            (_, Endian::Little) => bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+            (_, Endian::Big) => bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+        }
+    }
+
+    /// The bytes there, as far as they are there.
+    pub(super) fn slice(&self, offset: usize, len: usize) -> &'p [u8] {
+        let from = self.bytes.get(offset..).unwrap_or_default();
+        from.get(..len).unwrap_or(from)
+    }
+
+    /// The bytes of a field, wherever they are.
+    pub(super) fn of(&self, field: &EventField) -> &'p [u8] {
+        let (offset, len) = self.place(field);
+        self.slice(offset, len)
+    }
+
+    /// Where the bytes of a field are, and how many.
+    pub(super) fn place(&self, field: &EventField) -> (usize, usize) {
+        if !field.is_dynamic() {
+            return (field.offset, field.size);
+        }
+        let word = self.number(field.offset, field.size);
+        let part = |word: u64| usize::try_from(word & 0xffff).unwrap_or(0);
+        let base = if field.is_relative() { field.offset.saturating_add(field.size) } else { 0 };
+        (base.saturating_add(part(word)), part(word >> 16))
+    }
+}
+
+/// What is known of the kernel that was recorded.
+pub trait Kernel {
+    /// The function that an address is in, and how far.
+    fn function(&self, address: u64) -> Option<(String, u64)>;
+    /// The string at an address.
+    fn string(&self, address: u64) -> Option<&[u8]>;
+}
+
+/// Gives the values of an event's expressions.
+pub(super) struct Values<'e> {
+    pub(super) fields: &'e [&'e EventField],
+    pub(super) raw: Raw<'e>,
+    pub(super) kernel: &'e dyn Kernel,
+    pub(super) long_size: usize,
+}
+
+impl Values<'_> {
+    /// As a number.
+    pub(super) fn number(&self, expr: &Expr) -> u64 {
+        match expr {
+            Expr::Number(number) => *number,
+            Expr::Field(place) => match self.fields.get(*place) {
+                Some(field) if !field.is_array => self.raw.number(field.offset, field.size),
+                _ => 0,
+            },
+            Expr::Cast(ctype, inner) => {
+                let value = self.number(inner);
+                match (ctype.is_pointer, ctype.size) {
+                    (false, size @ 1..=7) => value & ((1 << (8 * size)) - 1),
+                    _ => value,
+                }
+            }
+            Expr::Unary('!', inner) => u64::from(self.number(inner) == 0),
+            Expr::Unary('~', inner) => !self.number(inner),
+            Expr::Unary(_, inner) => self.number(inner).wrapping_neg(),
+            Expr::Binary("&&", left, right) => u64::from(self.number(left) != 0 && self.number(right) != 0),
+            Expr::Binary("||", left, right) => u64::from(self.number(left) != 0 || self.number(right) != 0),
+            Expr::Binary(sign, left, right) => binary(sign, self.number(left), self.number(right)),
+            Expr::Choice(parts) => self.number(self.chosen(parts)),
+            Expr::Element(array, index) => self.element(array, self.number(index)),
+            Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.place(field).1 as u64),
+            _ => 0,
+        }
+    }
+
+    fn chosen<'x>(&self, parts: &'x [Expr; 3]) -> &'x Expr {
+        let [condition, yes, no] = parts;
+        if self.number(condition) != 0 { yes } else { no }
+    }
+
+    fn element(&self, array: &Expr, index: u64) -> u64 {
+        let (bytes, size) = self.array(array);
+        let at = usize::try_from(index).ok().and_then(|index| index.checked_mul(size));
+        at.map_or(0, |at| Raw { bytes, ..self.raw }.number(at, size))
+    }
+
+    /// The bytes of an array, and how many an element has.
+    fn array(&self, array: &Expr) -> (&[u8], usize) {
+        match array {
+            Expr::Cast(CType { size, is_pointer: true }, inner) if *size > 0 => (self.array(inner).0, *size),
+            Expr::Cast(_, inner) => self.array(inner),
+            Expr::Field(place)
+            | Expr::Dynamic(place)
+            | Expr::Str(place)
+            | Expr::Bitmask(place)
+            | Expr::Cpumask(place) => match self.fields.get(*place) {
+                Some(field) if field.is_dynamic() => (self.raw.of(field), dynamic_element(field, self.long_size)),
+                Some(field) => (self.raw.of(field), field.element_size()),
+                None => (&[], 1),
+            },
+            _ => (&[], 1),
+        }
+    }
+
+    /// The bytes that an argument of `%pI4` and the like stands for.
+    pub(super) fn bytes(&self, expr: &Expr) -> &[u8] {
+        self.array(expr).0
+    }
+
+    /// Writes it as a string.
+    pub(super) fn text(&self, expr: &Expr, spec: &Spec, out: &mut Vec<u8>) {
+        if out.len() > LONGEST {
+            return;
+        }
+        match expr {
+            Expr::Text(text) => spec.text(text.as_bytes(), out),
+            Expr::Choice(parts) => self.text(self.chosen(parts), spec, out),
+            Expr::Cast(_, inner) => self.text(inner, spec, out),
+            Expr::Str(_) | Expr::Dynamic(_) => spec.text(self.bytes(expr), out),
+            Expr::Field(place) => self.field(*place, spec, out),
+            Expr::Flags(value, separator, table) => self.flags(self.number(value), separator, table, spec, out),
+            Expr::Symbol(value, table) => {
+                let value = self.number(value);
+                match table.iter().find(|(number, _)| number.cast_unsigned() == value) {
+                    Some((_, name)) => spec.text(name.as_bytes(), out),
+                    None => out.extend_from_slice(format!("{value:#x}").as_bytes()),
+                }
+            }
+            Expr::Hex(array, len, spaced) => {
+                let bytes = self.bytes(array);
+                let len = usize::try_from(self.number(len)).unwrap_or(usize::MAX).min(bytes.len());
+                hex(bytes.get(..len).unwrap_or_default(), if *spaced { " " } else { "" }, out);
+            }
+            Expr::Array(parts) => self.int_array(parts, out),
+            Expr::Bitmask(_) => words(&self.longs(self.bytes(expr)), out),
+            Expr::Cpumask(_) => list(&self.longs(self.bytes(expr)), out),
+            _ => {}
+        }
+    }
+
+    /// The longs that a bitmap is made of, the lowest first.
+    pub(super) fn longs(&self, bytes: &[u8]) -> Vec<u64> {
+        let longs = bytes.chunks_exact(self.long_size.max(1));
+        longs.map(|long| Raw { bytes: long, ..self.raw }.number(0, self.long_size)).collect()
+    }
+
+    fn field(&self, place: usize, spec: &Spec, out: &mut Vec<u8>) {
+        let Some(field) = self.fields.get(place) else { return };
+        if !field.is_array && field.size == self.long_size {
+            // An address of a string in the kernel.
+            let address = self.raw.number(field.offset, field.size);
+            match self.kernel.string(address) {
+                Some(text) => out.extend_from_slice(text),
+                None => out.extend_from_slice(format!("{address:x}").as_bytes()),
+            }
+        } else {
+            spec.text(self.raw.of(field), out);
+        }
+    }
+
+    fn flags(&self, mut value: u64, separator: &str, table: &[(i64, String)], spec: &Spec, out: &mut Vec<u8>) {
+        let mut is_first = true;
+        let mut next = |out: &mut Vec<u8>| {
+            if !std::mem::take(&mut is_first) {
+                out.extend_from_slice(separator.as_bytes());
+            }
+        };
+        for (bits, name) in table {
+            let mask = bits.cast_unsigned();
+            if value == 0 && *bits < 0 {
+                return spec.text(name.as_bytes(), out);
+            }
+            if *bits > 0 && value & mask == mask {
+                next(out);
+                spec.text(name.as_bytes(), out);
+                value &= !mask;
+            }
+        }
+        if value != 0 {
+            next(out);
+            out.extend_from_slice(format!("{value:#x}").as_bytes());
+        }
+    }
+
+    fn int_array(&self, parts: &[Expr; 3], out: &mut Vec<u8>) {
+        let [array, count, size] = parts;
+        let size = usize::try_from(self.number(size)).unwrap_or(0);
+        let bytes = self.bytes(array);
+        let count = usize::try_from(self.number(count)).unwrap_or(usize::MAX);
+        out.push(b'{');
+        for (place, element) in bytes.chunks_exact(size.max(1)).take(count).enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            let value = Raw { bytes: element, ..self.raw }.number(0, size);
+            out.extend_from_slice(format!("{value:#x}").as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+fn binary(sign: &str, left: u64, right: u64) -> u64 {
+    // As processors do: by the low bits of how far.
+    let shift = u32::try_from(right & 63).unwrap_or(0);
+    match sign {
+        "|" => left | right,
+        "^" => left ^ right,
+        "&" => left & right,
+        "==" => u64::from(left == right),
+        "!=" => u64::from(left != right),
+        "<=" => u64::from(left <= right),
+        ">=" => u64::from(left >= right),
+        "<" => u64::from(left < right),
+        ">" => u64::from(left > right),
+        "<<" => left.wrapping_shl(shift),
+        ">>" => left.wrapping_shr(shift),
+        "+" => left.wrapping_add(right),
+        "-" => left.wrapping_sub(right),
+        "*" => left.wrapping_mul(right),
+        "/" => left.checked_div(right).unwrap_or(0),
+        _ => left.checked_rem(right).unwrap_or(0),
+    }
+}
+
+/// How many bytes an element of a `__data_loc type[]` has.
+fn dynamic_element(field: &EventField, long_size: usize) -> usize {
+    let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
+    let words: Vec<_> =
+        inner.filter(|word| !word.is_empty()).map(|word| super::lex::Token::Name(word.to_owned())).collect();
+    super::expr::ctype(&words, long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
+}
+
+/// Bytes as pairs of hexadecimal digits.
+pub(super) fn hex(bytes: &[u8], separator: &str, out: &mut Vec<u8>) {
+    for (place, byte) in bytes.iter().enumerate() {
+        if place > 0 {
+            out.extend_from_slice(separator.as_bytes());
+        }
+        out.extend_from_slice(format!("{byte:02x}").as_bytes());
+    }
+}

@@ -1,0 +1,127 @@
+//! A tracepoint, ready to be printed: its format with its print fmt taken apart.
+
+use std::borrow::Cow;
+
+use recrep_format::endian::Endian;
+use recrep_format::tracing::{EventField, EventFormat};
+
+use super::eval::{Kernel, LONGEST, Raw, Values};
+use super::print_fmt::PrintFmt;
+
+/// A tracepoint.
+#[derive(Clone, Debug)]
+pub struct Event {
+    format: EventFormat,
+    /// None where it has what is not known here.
+    print_fmt: Option<PrintFmt>,
+    endian: Endian,
+    long_size: usize,
+}
+
+impl Event {
+    /// Takes a format's print fmt apart.
+    #[must_use]
+    pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
+        let fields: Vec<&EventField> = format.common.iter().chain(&format.fields).collect();
+        let print_fmt = PrintFmt::parse(&format.print_fmt, &fields, long_size);
+        Self { format, print_fmt, endian, long_size }
+    }
+
+    /// Its format.
+    #[must_use]
+    pub fn format(&self) -> &EventFormat {
+        &self.format
+    }
+
+    /// Whether its print fmt can be printed; else its fields are.
+    #[must_use]
+    pub fn has_print_fmt(&self) -> bool {
+        self.print_fmt.is_some()
+    }
+
+    /// The place of a field among all, those that every event has first.
+    #[must_use]
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        self.fields().iter().position(|field| field.name == name)
+    }
+
+    fn fields(&self) -> Vec<&EventField> {
+        self.format.common.iter().chain(&self.format.fields).collect()
+    }
+
+    /// Reads raw bytes for what is asked of them.
+    pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(Asked<'_, '_>) -> R) -> R {
+        let fields = self.fields();
+        let raw = Raw { bytes, endian: self.endian };
+        ask(Asked { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
+    }
+
+    /// What the kernel would print.
+    #[must_use]
+    pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
+        self.with(bytes, kernel, |asked| asked.text())
+    }
+
+    /// All its own fields, as `name=value`, with a space before each.
+    #[must_use]
+    pub fn fields_text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
+        self.with(bytes, kernel, |asked| asked.fields())
+    }
+}
+
+/// The raw bytes of a sample, to be asked for texts.
+pub(super) struct Asked<'e, 'v> {
+    event: &'e Event,
+    values: Values<'v>,
+}
+
+impl Asked<'_, '_> {
+    /// What the kernel would print; its fields, where that is not known.
+    pub(super) fn text(&self) -> String {
+        let mut out = Vec::new();
+        match &self.event.print_fmt {
+            Some(print_fmt) => print_fmt.write(&self.values, &mut out),
+            None => return format!("[FAILED TO PARSE]{}", self.fields()),
+        }
+        told(out)
+    }
+
+    /// All its own fields.
+    pub(super) fn fields(&self) -> String {
+        let mut out = Vec::new();
+        let common = self.event.format.common.len();
+        self.print_fmt().write_fields(common, &self.values, &mut out);
+        told(out)
+    }
+
+    /// A field by itself.
+    pub(super) fn field(&self, place: usize) -> String {
+        let mut out = Vec::new();
+        self.print_fmt().write_field(place, &mut 0, &self.values, &mut out);
+        told(out)
+    }
+
+    /// The name of a field.
+    pub(super) fn name(&self, place: usize) -> &str {
+        self.values.fields.get(place).map_or("", |field| field.name.as_str())
+    }
+
+    /// All its own fields, each as it is told.
+    pub(super) fn each_field(&self, told: impl Fn(usize, &str) -> String) -> String {
+        let one = |(place, field): (usize, &&EventField)| format!("{}={}", field.name, told(place, &field.name));
+        let own = self.values.fields.iter().enumerate().skip(self.event.format.common.len());
+        own.map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    fn print_fmt(&self) -> Cow<'_, PrintFmt> {
+        match &self.event.print_fmt {
+            Some(print_fmt) => Cow::Borrowed(print_fmt),
+            None => Cow::Owned(PrintFmt::default()),
+        }
+    }
+}
+
+fn told(mut bytes: Vec<u8>) -> String {
+    bytes.truncate(LONGEST);
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,422 @@
+//! Expressions in a `print fmt`, and how they are read.
+//!
+//! ```text
+//!  REC->prev_state & 0xff ? __print_flags(REC->prev_state & 0xff, "|", { 1, "S" }, { 2, "D" }) : "R"
+//!  └─────────────── Choice ( And (Field, Number), Flags (And …, "|", table), Text ) ───────────────┘
+//! ```
+//!
+//! What is not known (a function of the kernel's own, an assignment) makes the whole text one that cannot be printed; so does
+//! nesting deeper than anyone writes.
+
+use recrep_format::tracing::EventField;
+
+use super::lex::Token;
+
+/// The deepest nesting.
+const DEEPEST: usize = 200;
+
+/// The most operators in one argument, or in one number of a table: no tree is deeper.
+const MOST: usize = 1000;
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    /// A number, or a name that stands for none that is known (0).
+    Number(u64),
+    /// A string.
+    Text(String),
+    /// A field, by its place.
+    Field(usize),
+    /// `(type)x`.
+    Cast(CType, Box<Expr>),
+    /// `!x`, `~x`, `-x`.
+    Unary(char, Box<Expr>),
+    /// `x op y`.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// `x ? y : z`.
+    Choice(Box<[Expr; 3]>),
+    /// `x[y]`.
+    Element(Box<Expr>, Box<Expr>),
+    /// `__print_flags(value, separator, { bit, name }, …)`.
+    Flags(Box<Expr>, String, Vec<(i64, String)>),
+    /// `__print_symbolic(value, { number, name }, …)`.
+    Symbol(Box<Expr>, Vec<(i64, String)>),
+    /// `__print_hex(array, length)`; with spaces between the bytes, or without.
+    Hex(Box<Expr>, Box<Expr>, bool),
+    /// `__print_array(array, count, size of an element)`.
+    Array(Box<[Expr; 3]>),
+    /// `__get_str(field)`.
+    Str(usize),
+    /// `__get_bitmask(field)`.
+    Bitmask(usize),
+    /// `__get_cpumask(field)`.
+    Cpumask(usize),
+    /// `__get_dynamic_array(field)`.
+    Dynamic(usize),
+    /// `__get_dynamic_array_len(field)`.
+    DynamicLen(usize),
+}
+
+/// A type that numbers are cast to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CType {
+    /// How many bytes; of a pointer, what it points to. 0 where it is not known.
+    pub(super) size: usize,
+    /// Whether it points to such numbers.
+    pub(super) is_pointer: bool,
+}
+
+/// Reads expressions.
+pub(super) struct Reader<'t> {
+    pub(super) left: &'t [Token],
+    fields: &'t [&'t EventField],
+    long_size: usize,
+    depth: usize,
+    operators: usize,
+}
+
+/// Operators by how tightly they bind, the loosest first.
+const LEVELS: [&[&str]; 10] = [
+    &["||"],
+    &["&&"],
+    &["|"],
+    &["^"],
+    &["&"],
+    &["==", "!="],
+    &["<=", ">=", "<", ">"],
+    &["<<", ">>"],
+    &["+", "-"],
+    &["*", "/", "%"],
+];
+
+impl<'t> Reader<'t> {
+    /// One that has read nothing yet.
+    pub(super) fn new(left: &'t [Token], fields: &'t [&'t EventField], long_size: usize) -> Self {
+        Self { left, fields, long_size, depth: 0, operators: 0 }
+    }
+
+    /// An argument.
+    pub(super) fn argument(&mut self) -> Option<Expr> {
+        self.operators = 0;
+        self.expr()
+    }
+
+    /// A whole expression.
+    fn expr(&mut self) -> Option<Expr> {
+        self.depth = self.depth.checked_add(1).filter(|depth| *depth < DEEPEST)?;
+        let condition = self.binary(0)?;
+        let expr = if self.takes("?") {
+            let yes = self.expr()?;
+            self.takes(":").then_some(())?;
+            Expr::Choice(Box::new([condition, yes, self.expr()?]))
+        } else {
+            condition
+        };
+        self.depth -= 1;
+        Some(expr)
+    }
+
+    /// Operators that bind at least as tightly as those of this level.
+    fn binary(&mut self, loosest: usize) -> Option<Expr> {
+        let mut left = self.unary()?;
+        while let Some(sign) = self.sign() {
+            let level = LEVELS.iter().position(|signs| signs.contains(&sign));
+            let Some(level) = level.filter(|level| *level >= loosest) else { break };
+            self.left = self.left.get(1..)?;
+            self.operators = self.operators.checked_add(1).filter(|count| *count < MOST)?;
+            left = Expr::Binary(sign, Box::new(left), Box::new(self.binary(level + 1)?));
+        }
+        Some(left)
+    }
+
+    fn unary(&mut self) -> Option<Expr> {
+        self.depth = self.depth.checked_add(1).filter(|depth| *depth < DEEPEST)?;
+        let expr = match self.sign() {
+            Some(sign @ ("!" | "~" | "-")) => {
+                self.left = self.left.get(1..)?;
+                Expr::Unary(sign.chars().next()?, Box::new(self.unary()?))
+            }
+            Some("+" | "&") => {
+                self.left = self.left.get(1..)?;
+                self.unary()?
+            }
+            Some("(") => self.cast_or_group()?,
+            _ => self.operand()?,
+        };
+        self.depth -= 1;
+        Some(expr)
+    }
+
+    /// `(type)x`, or an expression in parentheses.
+    fn cast_or_group(&mut self) -> Option<Expr> {
+        if let Some((ctype, rest)) = self.cast() {
+            self.left = rest;
+            return Some(Expr::Cast(ctype, Box::new(self.unary()?)));
+        }
+        self.left = self.left.get(1..)?;
+        let inner = self.expr()?;
+        self.takes(")").then_some(())?;
+        self.elements(inner)
+    }
+
+    /// The type of a cast, and what follows it: names and stars alone, with an operand behind.
+    fn cast(&self) -> Option<(CType, &'t [Token])> {
+        let inside = self.left.get(1..)?;
+        let len = inside.iter().position(|token| *token == Token::Sign(")"))?;
+        let (words, rest) = inside.split_at_checked(len)?;
+        let rest = rest.get(1..)?;
+        let ctype = ctype(words, self.long_size)?;
+        let is_operand = match rest.first()? {
+            Token::Sign(sign) => *sign == "(" || (ctype.size > 0 && ["-", "~", "!", "&"].contains(sign)),
+            _ => true,
+        };
+        is_operand.then_some((ctype, rest))
+    }
+
+    fn operand(&mut self) -> Option<Expr> {
+        let (first, rest) = self.left.split_first()?;
+        self.left = rest;
+        match first {
+            Token::Number(number) => Some(Expr::Number(*number)),
+            Token::Text(text) => Some(Expr::Text(text.clone())),
+            Token::Sign(_) => None,
+            Token::Name(name) if name == "REC" => {
+                self.takes("->").then_some(())?;
+                let field = self.field()?;
+                self.elements(Expr::Field(field))
+            }
+            Token::Name(name) if self.takes("(") => {
+                let call = self.call(name)?;
+                self.takes(")").then_some(())?;
+                self.elements(call)
+            }
+            // An enumerator that the kernel did not replace.
+            Token::Name(name) => Some(Expr::Number(u64::try_from(known(name).unwrap_or(0)).unwrap_or(0))),
+        }
+    }
+
+    /// What `[…]` behind it makes of it.
+    fn elements(&mut self, mut of: Expr) -> Option<Expr> {
+        while self.takes("[") {
+            self.operators = self.operators.checked_add(1).filter(|count| *count < MOST)?;
+            let index = self.expr()?;
+            self.takes("]").then_some(())?;
+            of = Expr::Element(Box::new(of), Box::new(index));
+        }
+        Some(of)
+    }
+
+    fn call(&mut self, name: &str) -> Option<Expr> {
+        Some(match name {
+            "__print_flags" | "__print_flags_u64" => {
+                let value = self.expr()?;
+                self.takes(",").then_some(())?;
+                let Expr::Text(separator) = self.expr()? else { return None };
+                Expr::Flags(Box::new(value), separator, self.table()?)
+            }
+            "__print_symbolic" | "__print_symbolic_u64" => Expr::Symbol(Box::new(self.expr()?), self.table()?),
+            "__print_hex" | "__print_hex_str" => {
+                let array = self.expr()?;
+                self.takes(",").then_some(())?;
+                Expr::Hex(Box::new(array), Box::new(self.expr()?), name == "__print_hex")
+            }
+            "__print_array" => {
+                let array = self.expr()?;
+                self.takes(",").then_some(())?;
+                let count = self.expr()?;
+                self.takes(",").then_some(())?;
+                Expr::Array(Box::new([array, count, self.expr()?]))
+            }
+            "__get_str" | "__get_rel_str" => Expr::Str(self.field()?),
+            "__get_bitmask" | "__get_rel_bitmask" => Expr::Bitmask(self.field()?),
+            "__get_cpumask" | "__get_rel_cpumask" => Expr::Cpumask(self.field()?),
+            "__get_dynamic_array" | "__get_rel_dynamic_array" | "__get_sockaddr" | "__get_rel_sockaddr" => {
+                Expr::Dynamic(self.field()?)
+            }
+            "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => Expr::DynamicLen(self.field()?),
+            "__builtin_expect" => {
+                let value = self.expr()?;
+                self.takes(",").then_some(())?;
+                self.expr()?;
+                value
+            }
+            "sizeof" => Expr::Number(self.size_of()?),
+            _ => return None,
+        })
+    }
+
+    fn size_of(&mut self) -> Option<u64> {
+        let len = self.left.iter().position(|token| *token == Token::Sign(")"))?;
+        let (words, rest) = self.left.split_at_checked(len)?;
+        let size = match words {
+            [Token::Name(rec), Token::Sign("->"), Token::Name(name)] if rec == "REC" => {
+                self.fields.iter().find(|field| field.name == *name)?.size
+            }
+            words => {
+                let ctype = ctype(words, self.long_size).filter(|ctype| ctype.size > 0 || ctype.is_pointer)?;
+                if ctype.is_pointer { self.long_size } else { ctype.size }
+            }
+        };
+        self.left = rest;
+        u64::try_from(size).ok()
+    }
+
+    /// `, { number, "name" }, …`, in braces of their own or not.
+    fn table(&mut self) -> Option<Vec<(i64, String)>> {
+        let mut table = Vec::new();
+        while self.takes(",") {
+            self.takes("{").then_some(())?;
+            let nested = self.takes("{");
+            loop {
+                let number = self.constant()?;
+                self.takes(",").then_some(())?;
+                // A null pointer in the place of a name ends the kernel's own table.
+                let name = self.expr()?;
+                self.takes("}").then_some(())?;
+                match name {
+                    Expr::Text(name) => table.push((number, name)),
+                    name => name.constant().map(drop)?,
+                }
+                if !nested {
+                    break;
+                }
+                if !self.takes(",") {
+                    self.takes("}").then_some(())?;
+                    break;
+                }
+                if self.takes("}") {
+                    break;
+                }
+                self.takes("{").then_some(())?;
+            }
+        }
+        Some(table)
+    }
+
+    /// A number of a table: a constant, or a name; of those that are not known, -1.
+    fn constant(&mut self) -> Option<i64> {
+        if let [Token::Name(name), Token::Sign(","), ..] = self.left {
+            self.left = self.left.get(1..)?;
+            return Some(known(name).unwrap_or(-1));
+        }
+        let before = std::mem::take(&mut self.operators);
+        let number = self.expr()?.constant();
+        self.operators = before;
+        number
+    }
+
+    fn field(&mut self) -> Option<usize> {
+        let (Token::Name(name), rest) = self.left.split_first()? else { return None };
+        self.left = rest;
+        self.fields.iter().position(|field| field.name == *name)
+    }
+
+    fn sign(&self) -> Option<&'static str> {
+        match self.left.first()? {
+            Token::Sign(sign) => Some(sign),
+            _ => None,
+        }
+    }
+
+    /// Whether this sign is next; then it is taken.
+    pub(super) fn takes(&mut self, sign: &str) -> bool {
+        let is_next = self.sign() == Some(sign);
+        if is_next {
+            self.left = self.left.get(1..).unwrap_or_default();
+        }
+        is_next
+    }
+}
+
+impl Expr {
+    /// Its value, where that does not depend on an event.
+    fn constant(&self) -> Option<i64> {
+        Some(match self {
+            Self::Number(number) => number.cast_signed(),
+            Self::Cast(_, inner) => inner.constant()?,
+            Self::Unary(sign, inner) => match (sign, inner.constant()?) {
+                ('!', value) => i64::from(value == 0),
+                ('~', value) => !value,
+                (_, value) => value.wrapping_neg(),
+            },
+            Self::Binary(sign, left, right) => {
+                let (left, right) = (left.constant()?, right.constant()?);
+                signed(sign, left, right)?
+            }
+            Self::Choice(parts) => {
+                let [condition, yes, no] = &**parts;
+                if condition.constant()? != 0 { yes.constant()? } else { no.constant()? }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn signed(sign: &str, left: i64, right: i64) -> Option<i64> {
+    // As processors do: by the low bits of how far.
+    let shift = u32::try_from(right & 63).unwrap_or(0);
+    Some(match sign {
+        "||" => i64::from(left != 0 || right != 0),
+        "&&" => i64::from(left != 0 && right != 0),
+        "|" => left | right,
+        "^" => left ^ right,
+        "&" => left & right,
+        "==" => i64::from(left == right),
+        "!=" => i64::from(left != right),
+        "<=" => i64::from(left <= right),
+        ">=" => i64::from(left >= right),
+        "<" => i64::from(left < right),
+        ">" => i64::from(left > right),
+        "<<" => left.wrapping_shl(shift),
+        ">>" => left.wrapping_shr(shift),
+        "+" => left.wrapping_add(right),
+        "-" => left.wrapping_sub(right),
+        "*" => left.wrapping_mul(right),
+        "/" => left.checked_div(right)?,
+        _ => left.checked_rem(right)?,
+    })
+}
+
+/// The type that some words name; none where they name no type.
+pub(super) fn ctype(words: &[Token], long_size: usize) -> Option<CType> {
+    let mut names = Vec::new();
+    let mut is_pointer = false;
+    for word in words {
+        match word {
+            Token::Name(name) => names.push(name.as_str()),
+            Token::Sign("*") => is_pointer = true,
+            _ => return None,
+        }
+    }
+    let has = |name: &str| names.contains(&name);
+    (!names.is_empty() && !has("REC")).then_some(())?;
+    let size = match names.last().map(|name| name.trim_start_matches('_')) {
+        Some("u8" | "s8" | "char" | "bool" | "uint8_t" | "int8_t") => 1,
+        Some("u16" | "s16" | "short" | "le16" | "be16" | "uint16_t" | "int16_t") => 2,
+        Some("u32" | "s32" | "uint32_t" | "int32_t" | "le32" | "be32" | "gfp_t") => 4,
+        Some("u64" | "s64" | "uint64_t" | "int64_t" | "le64" | "be64") => 8,
+        Some("int") if has("short") => 2,
+        Some("long" | "int") if has("long") => {
+            let longs = names.iter().filter(|name| **name == "long").count();
+            if longs > 1 { 8 } else { long_size }
+        }
+        Some("int" | "unsigned" | "signed") => 4,
+        Some("size_t" | "ssize_t" | "uintptr_t") => long_size,
+        _ => 0,
+    };
+    Some(CType { size, is_pointer })
+}
+
+/// Enumerators that old kernels left in their texts.
+fn known(name: &str) -> Option<i64> {
+    const SOFTIRQS: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    match name {
+        "HRTIMER_NORESTART" => Some(0),
+        "HRTIMER_RESTART" => Some(1),
+        _ => {
+            let softirq = name.strip_suffix("_SOFTIRQ")?;
+            SOFTIRQS.iter().position(|have| *have == softirq).and_then(|place| i64::try_from(place).ok())
+        }
+    }
+}

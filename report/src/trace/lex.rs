@@ -1,0 +1,129 @@
+//! The words of a `print fmt`: the subset of C that the kernel prints its events with.
+
+/// A word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A name, or a keyword.
+    Name(String),
+    /// A number or a character.
+    Number(u64),
+    /// A string, its escapes taken apart; strings that follow each other are one.
+    Text(String),
+    /// An operator or a bracket.
+    Sign(&'static str),
+}
+
+/// Longer ones first, so that they are found first.
+const SIGNS: [&str; 35] = [
+    "<<", ">>", "->", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+", "-", "*", "/", "%", "<", ">", "=", "!", "&",
+    "|", "^", "~", "?", ":", "(", ")", "[", "]", "{", "}", ",", ";", ".",
+];
+
+/// Takes a text apart; `None` where it has something that C has not.
+pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut left = text.trim_start();
+    let mut all: Vec<Token> = Vec::new();
+    while let Some(first) = left.chars().next() {
+        let (token, rest) = match first {
+            '"' => string(left)?,
+            '\'' => character(left)?,
+            '0'..='9' => number(left)?,
+            c if is_name(c) => {
+                let len = left.find(|c| !is_name(c)).unwrap_or(left.len());
+                let (name, rest) = left.split_at_checked(len)?;
+                (Token::Name(name.to_owned()), rest)
+            }
+            _ => {
+                let sign = SIGNS.into_iter().find(|sign| left.starts_with(sign))?;
+                (Token::Sign(sign), left.get(sign.len()..)?)
+            }
+        };
+        match (all.last_mut(), token) {
+            (Some(Token::Text(before)), Token::Text(more)) => before.push_str(&more),
+            (_, token) => all.push(token),
+        }
+        left = rest.trim_start();
+    }
+    Some(all)
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+fn string(text: &str) -> Option<(Token, &str)> {
+    let mut taken = String::new();
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((Token::Text(taken), text.get(at + 1..)?)),
+            '\\' => taken.push(escaped(chars.next()?.1)),
+            c => taken.push(c),
+        }
+    }
+    None
+}
+
+fn character(text: &str) -> Option<(Token, &str)> {
+    let mut chars = text.char_indices().skip(1);
+    let value = match chars.next()?.1 {
+        '\\' => escaped(chars.next()?.1),
+        c => c,
+    };
+    let (at, end) = chars.next()?;
+    (end == '\'').then_some((Token::Number(u64::from(u32::from(value))), text.get(at + 1..)?))
+}
+
+fn escaped(c: char) -> char {
+    match c {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        '0' => '\0',
+        c => c,
+    }
+}
+
+/// In C's spellings, with or without its suffixes.
+fn number(text: &str) -> Option<(Token, &str)> {
+    let len = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
+    let (word, rest) = text.split_at_checked(len)?;
+    let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
+    let value = match (digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")), digits.strip_prefix('0')) {
+        (Some(hex), _) => u64::from_str_radix(hex, 16).ok()?,
+        (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok()?,
+        _ => digits.parse().ok()?,
+    };
+    Some((Token::Number(value), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_c() {
+        let all = tokens("\"a=%s\\n\" \"b\", REC->x<<0x10UL ? 'c' : 017").unwrap();
+        let name = |name: &str| Token::Name(name.into());
+        use Token::{Number, Sign};
+        assert_eq!(
+            all,
+            [
+                Token::Text("a=%s\nb".into()),
+                Sign(","),
+                name("REC"),
+                Sign("->"),
+                name("x"),
+                Sign("<<"),
+                Number(16),
+                Sign("?"),
+                Number(99),
+                Sign(":"),
+                Number(15),
+            ]
+        );
+        for broken in ["\"open", "'a", "0xg", "@", "99999999999999999999"] {
+            assert_eq!(tokens(broken), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A `print fmt`, read once for an event and written for each sample.
+//!
+//! ```text
+//!  "comm=%s pid=%d", REC->comm, REC->pid
+//!  Literal "comm="  String Field(comm)  Literal " pid="  Number Field(pid)
+//! ```
+
+use recrep_format::tracing::EventField;
+
+use super::eval::{LONGEST, Values};
+use super::expr::{Expr, Reader};
+use super::lex::tokens;
+use super::printf::Spec;
+
+/// A piece of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Piece {
+    /// As it stands.
+    Literal(String),
+    /// What an argument makes.
+    Argument(Box<Argument>),
+}
+
+/// An argument, and how it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Argument {
+    pub(super) expr: Expr,
+    spec: Spec,
+    /// An argument that gives the width.
+    width: Option<Expr>,
+    /// An argument that gives the precision.
+    precision: Option<Expr>,
+    /// The letters behind a `p`.
+    letters: String,
+}
+
+/// The pieces of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PrintFmt {
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl PrintFmt {
+    /// Reads a text; `None` where it has what is not known here.
+    pub(super) fn parse(text: &str, fields: &[&EventField], long_size: usize) -> Option<Self> {
+        let tokens = tokens(text)?;
+        let mut reader = Reader::new(&tokens, fields, long_size);
+        let Expr::Text(format) = reader.argument()? else { return None };
+        let mut args = Vec::new();
+        while reader.takes(",") {
+            args.push(reader.argument()?);
+        }
+        reader.left.is_empty().then_some(())?;
+        pieces(&format, args, long_size).map(|pieces| Self { pieces })
+    }
+
+    /// Writes it for a sample.
+    pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+        for piece in &self.pieces {
+            if out.len() > LONGEST {
+                return;
+            }
+            match piece {
+                Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Argument(argument) => argument.write(values, out),
+            }
+        }
+    }
+}
+
+impl Argument {
+    /// Writes it for a sample.
+    pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+        let mut spec = self.spec.clone();
+        let amount = |expr: &Expr| usize::try_from(values.number(expr) & 0xffff_ffff).unwrap_or(0);
+        if let Some(width) = &self.width {
+            spec.width = amount(width);
+        }
+        if let Some(precision) = &self.precision {
+            spec.precision = Some(amount(precision));
+        }
+        match spec.letter {
+            's' => values.text(&self.expr, &spec, out),
+            'p' => {
+                let len = self.width.as_ref().map(|width| values.number(width));
+                values.pointer(&self.expr, &self.letters, &spec, len, out);
+            }
+            _ => spec.number(values.number(&self.expr), out),
+        }
+    }
+}
+
+fn pieces(format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>> {
+    let mut args = args.into_iter();
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let mut left = format;
+    while let Some(at) = left.find('%') {
+        literal.push_str(left.get(..at)?);
+        left = left.get(at + 1..)?;
+        if let Some(rest) = left.strip_prefix('%') {
+            literal.push('%');
+            left = rest;
+            continue;
+        }
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+        }
+        let (argument, rest) = argument(left, &mut args, long_size)?;
+        pieces.push(Piece::Argument(Box::new(argument)));
+        left = rest;
+    }
+    literal.push_str(left);
+    if !literal.is_empty() {
+        pieces.push(Piece::Literal(literal));
+    }
+    Some(pieces)
+}
+
+/// What stands behind a percent sign, with its arguments.
+fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Argument, &'t str)> {
+    let mut spec = Spec { size: 4, ..Spec::default() };
+    let mut left = text;
+    let mut chars = text.chars();
+    loop {
+        match chars.next()? {
+            '-' => spec.left = true,
+            '+' => spec.plus = true,
+            ' ' => spec.space = true,
+            '#' => spec.alternate = true,
+            '0' => spec.zeroes = true,
+            _ => break,
+        }
+        left = chars.as_str();
+    }
+    let (mut width, mut precision) = (None, None);
+    if let Some(rest) = left.strip_prefix('*') {
+        width = Some(args.next()?);
+        left = rest;
+    } else {
+        (spec.width, left) = amount(left);
+    }
+    if let Some(rest) = left.strip_prefix('.') {
+        if let Some(rest) = rest.strip_prefix('*') {
+            precision = Some(args.next()?);
+            left = rest;
+        } else {
+            let (digits, rest) = amount(rest);
+            spec.precision = Some(digits);
+            left = rest;
+        }
+    }
+    for (prefix, size) in [
+        ("hh", 1),
+        ("h", 2),
+        ("ll", 8),
+        ("l", long_size),
+        ("L", 8),
+        ("z", long_size),
+        ("Z", long_size),
+        ("t", long_size),
+        ("j", 8),
+    ] {
+        if let Some(rest) = left.strip_prefix(prefix) {
+            spec.size = size;
+            left = rest;
+            break;
+        }
+    }
+    let mut chars = left.chars();
+    spec.letter = chars.next().filter(|letter| "diuxXocsp".contains(*letter))?;
+    left = chars.as_str();
+    let mut letters = "";
+    if spec.letter == 'p' {
+        let len = letters_len(left);
+        (letters, left) = left.split_at_checked(len)?;
+    }
+    let expr = args.next()?;
+    Some((Argument { expr, spec, width, precision, letters: letters.to_owned() }, left))
+}
+
+/// How many letters belong to a `%p`.
+fn letters_len(text: &str) -> usize {
+    let rest = |skip: usize, of: &str| {
+        text.get(skip..).map_or(0, |rest| rest.len() - rest.trim_start_matches(|c| of.contains(c)).len())
+    };
+    match text.get(..1) {
+        Some("I" | "i") => {
+            1 + match text.get(1..2) {
+                Some("4") => 1 + rest(2, "hnbl").min(1),
+                Some("6") => 1 + rest(2, "c").min(1),
+                Some("S") => 1 + rest(2, "pfschnbl"),
+                _ => 0,
+            }
+        }
+        Some("S" | "s" | "F" | "f") => 1,
+        Some("M" | "m") => 1 + rest(1, "FR").min(1),
+        Some("U") => 1 + rest(1, "bBlL").min(1),
+        Some("b") => 1 + rest(1, "l").min(1),
+        Some("h") => 1 + rest(1, "CDN").min(1),
+        _ => 0,
+    }
+}
+
+fn amount(text: &str) -> (usize, &str) {
+    let len = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(len).unwrap_or((text, ""));
+    (digits.parse().unwrap_or(0), rest)
+}

@@ -1,0 +1,123 @@
+//! Numbers and strings as C's `printf` writes them.
+
+/// The widest field and the longest number that is written; what asks for more is damaged.
+const MOST: usize = 4096;
+
+/// How something is to be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spec {
+    /// To the left side of its field.
+    pub(super) left: bool,
+    /// With a plus.
+    pub(super) plus: bool,
+    /// With a space in the place of a plus.
+    pub(super) space: bool,
+    /// With `0x`, or `0`.
+    pub(super) alternate: bool,
+    /// Filled with zeroes.
+    pub(super) zeroes: bool,
+    /// The least width.
+    pub(super) width: usize,
+    /// The least number of digits, or the most bytes of a string.
+    pub(super) precision: Option<usize>,
+    /// How many bytes of the number count.
+    pub(super) size: usize,
+    /// The letter.
+    pub(super) letter: char,
+}
+
+impl Spec {
+    /// Writes a number.
+    pub(super) fn number(&self, value: u64, out: &mut Vec<u8>) {
+        let bits = 8 * u32::try_from(self.size.clamp(1, 8)).unwrap_or(8);
+        let shift = 64 - bits;
+        let plain = value << shift >> shift;
+        let (sign, digits) = match self.letter {
+            'd' | 'i' => {
+                let signed = (value << shift).cast_signed() >> shift;
+                let sign = match (signed < 0, self.plus, self.space) {
+                    (true, ..) => "-",
+                    (_, true, _) => "+",
+                    (_, _, true) => " ",
+                    _ => "",
+                };
+                (sign, signed.unsigned_abs().to_string())
+            }
+            'x' => (if self.alternate && plain != 0 { "0x" } else { "" }, format!("{plain:x}")),
+            'X' => (if self.alternate && plain != 0 { "0X" } else { "" }, format!("{plain:X}")),
+            'o' => (if self.alternate && plain != 0 { "0" } else { "" }, format!("{plain:o}")),
+            'c' => {
+                let byte = plain.to_le_bytes().first().copied().unwrap_or(0);
+                return self.pad(&[byte], out);
+            }
+            _ => ("", plain.to_string()),
+        };
+        let least = match self.precision {
+            Some(precision) => precision.min(MOST),
+            None if self.zeroes && !self.left => self.width.min(MOST).saturating_sub(sign.len()),
+            None => 0,
+        };
+        let digits = if self.precision == Some(0) && plain == 0 { String::new() } else { digits };
+        self.pad(format!("{sign}{digits:0>least$}").as_bytes(), out);
+    }
+
+    /// Writes a string, as far as it goes.
+    pub(super) fn text(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let most = self.precision.unwrap_or(usize::MAX);
+        let len = bytes.iter().take(most).take_while(|byte| **byte != 0).count();
+        self.pad(bytes.get(..len).unwrap_or_default(), out);
+    }
+
+    fn pad(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        let fill = self.width.min(MOST).saturating_sub(bytes.len());
+        let blanks = std::iter::repeat_n(b' ', fill);
+        if self.left {
+            out.extend_from_slice(bytes);
+            out.extend(blanks);
+        } else {
+            out.extend(blanks);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(letter: char, size: usize) -> Spec {
+        Spec { letter, size, ..Spec::default() }
+    }
+
+    fn written(spec: &Spec, value: u64) -> String {
+        let mut out = Vec::new();
+        spec.number(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_as_cs() {
+        assert_eq!(written(&spec('d', 4), 0xffff_ffff), "-1");
+        assert_eq!(written(&spec('d', 8), 0xffff_ffff), "4294967295");
+        assert_eq!(written(&spec('u', 2), 0x1_0001), "1");
+        assert_eq!(written(&Spec { alternate: true, ..spec('x', 8) }, 255), "0xff");
+        assert_eq!(written(&Spec { alternate: true, ..spec('x', 8) }, 0), "0");
+        assert_eq!(written(&Spec { zeroes: true, width: 8, ..spec('x', 8) }, 255), "000000ff");
+        assert_eq!(written(&Spec { zeroes: true, width: 5, ..spec('d', 4) }, 0xffff_fffe), "-0002");
+        assert_eq!(written(&Spec { alternate: true, zeroes: true, width: 8, ..spec('x', 8) }, 255), "0x0000ff");
+        assert_eq!(written(&Spec { left: true, width: 4, ..spec('d', 4) }, 7), "7   ");
+        assert_eq!(written(&Spec { precision: Some(3), width: 5, ..spec('u', 4) }, 7), "  007");
+        assert_eq!(written(&Spec { width: usize::MAX, ..spec('u', 4) }, 7).len(), MOST);
+    }
+
+    #[test]
+    fn strings_end_where_they_do() {
+        let written = |spec: &Spec, text: &[u8]| {
+            let mut out = Vec::new();
+            spec.text(text, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(&spec('s', 0), b"ab\0cd"), "ab");
+        assert_eq!(written(&Spec { precision: Some(1), width: 3, ..spec('s', 0) }, b"ab"), "  a");
+    }
+}

@@ -1,0 +1,86 @@
+//! Fields as they lie in the raw bytes: `name=value`, without the print fmt.
+
+use recrep_format::tracing::EventField;
+
+use super::eval::{Raw, Values};
+use super::expr::Expr;
+use super::print_fmt::{Piece, PrintFmt};
+
+impl PrintFmt {
+    /// Writes a field by itself: as the print fmt writes it, where it does so alone; `from` is the piece to look from.
+    pub(super) fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
+        let Some(field) = values.fields.get(place) else { return };
+        let turns = self.pieces.len();
+        // perf's library looks no further once it has come to the end.
+        if !field.is_array && *from < turns {
+            for step in 0..turns {
+                let at = (*from + step) % turns;
+                let Some(Piece::Argument(argument)) = self.pieces.get(at) else { continue };
+                if !is_alone(&argument.expr, place) {
+                    continue;
+                }
+                let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
+                if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
+                    out.extend_from_slice(b"0x");
+                }
+                argument.write(values, out);
+                *from = at + 1;
+                return;
+            }
+        }
+        raw_field(field, &values.raw, out);
+    }
+
+    /// Writes all fields that are the event's own.
+    pub(super) fn write_fields(&self, common: usize, values: &Values<'_>, out: &mut Vec<u8>) {
+        let mut from = 0;
+        for (place, field) in values.fields.iter().enumerate().skip(common) {
+            out.push(b' ');
+            out.extend_from_slice(field.name.as_bytes());
+            out.push(b'=');
+            self.write_field(place, &mut from, values, out);
+        }
+    }
+}
+
+fn is_alone(expr: &Expr, place: usize) -> bool {
+    match expr {
+        Expr::Field(field) => *field == place,
+        Expr::Cast(_, inner) => is_alone(inner, place),
+        _ => false,
+    }
+}
+
+/// A field by its type.
+pub(super) fn raw_field(field: &EventField, raw: &Raw<'_>, out: &mut Vec<u8>) {
+    let text = if field.is_array {
+        let bytes = raw.of(field);
+        let len = bytes.iter().take_while(|byte| **byte != 0).count();
+        let text = bytes.get(..len).unwrap_or_default();
+        let is_printed = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte == 0x0b;
+        if field.is_string() && text.iter().all(|byte| *byte == b' ' || is_printed(byte)) {
+            return out.extend_from_slice(text);
+        }
+        let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("ARRAY[{}]", bytes.join(", "))
+    } else {
+        number(field, raw.number(field.offset, field.size))
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a field of so many bits is printed by its bits")]
+fn number(field: &EventField, value: u64) -> String {
+    if field.is_pointer() {
+        return format!("0x{value:x}");
+    }
+    match (field.is_signed, field.size) {
+        (true, 4) if field.is_long() => format!("0x{value:x}"),
+        (true, 4) => (value as i32).to_string(),
+        (true, 2) => format!("{:2}", value as i16),
+        (true, 1) => (value as i8).to_string(),
+        (true, _) => value.cast_signed().to_string(),
+        (false, _) if field.is_long() => format!("0x{value:x}"),
+        (false, _) => value.to_string(),
+    }
+}
