@@ -14,6 +14,7 @@ use std::process::Command;
 use crate::programs::programs;
 use crate::run::{Outcome, run};
 use crate::table::Table;
+use crate::tracing::without_plugins;
 
 /// Separates the cells: perf replaces it inside names, so it must be one that no name has.
 const SEPARATOR: char = '\u{1}';
@@ -87,6 +88,21 @@ pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     // It says 0 of what it cannot do, too.
     assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
     parse_tables(outcome.text(), sort.split(',').count())
+}
+
+/// The histograms by what tracepoints recorded, as the kernel prints it; `-F` does not take the fields of tracepoints.
+#[track_caller]
+pub fn traced_tables(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
+    let mut perf = perf();
+    perf.arg("report").args(flags).args(["--stdio", "--no-children", "-g", "none", "-n", "--show-total-period"]);
+    perf.args(["-t", &SEPARATOR.to_string(), "-s", sort, "-i"]).arg(file);
+    let outcome = run(&mut without_plugins(&perf)).expect(0);
+    assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
+    let without_share = |line: &str| match line.split_once(SEPARATOR) {
+        Some((_, rest)) if !line.starts_with('#') => format!("{rest}\n"),
+        _ => format!("{line}\n"),
+    };
+    parse_tables(&outcome.text().lines().map(without_share).collect::<String>(), sort.split(',').count())
 }
 
 fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
