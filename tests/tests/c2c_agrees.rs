@@ -1,5 +1,10 @@
 //! `rep c2c --stats` and `rep mem -D` against perf, on accesses of every kind that a data source can tell of.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what it did, and fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test says what it did, and fails by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

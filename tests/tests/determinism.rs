@@ -1,5 +1,5 @@
 //! Threads change the speed, never the output.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ fn rich() -> Stream {
         let mut branch = || BranchEntry {
             from: TEXT + 16 * next(40),
             to: [TEXT, LIB][usize::try_from(next(2)).unwrap()] + 16 * next(40),
-            flags: BranchFlags(1 + next(2) | next(30) << 4),
+            flags: BranchFlags((1 + next(2)) | (next(30) << 4)),
         };
         let stack = [branch(), branch(), branch()];
         let chain = [context::USER, TEXT + 8 * next(60), LIB + 8 * next(9), TEXT + 8 * next(3)];

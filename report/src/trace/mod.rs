@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The texts are those of the library that perf prints with (`libtraceevent`), without its plugins: the kernel's `print fmt`, a
-//! subset of C, is read once ([`lex`], [`expr`], [`print_fmt`]) and evaluated for raw bytes ([`eval`], [`special`]). A print fmt
+//! subset of C, is read once (`lex`, `expr`, `print_fmt`) and evaluated for raw bytes (`eval`, `special`). A print fmt
 //! that uses what is not known here, such as a function of the kernel's own, is told by its fields instead,
 //! after the words `[FAILED TO PARSE]`, which are perf's.
 
