@@ -196,12 +196,10 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
     lines
 }
 
-/// How many lines cores take from each other, and the accesses of these together.
-pub(super) fn shared(lines: &[Line], display: Display) -> (usize, Stats) {
-    // perf takes both kinds for one where it tells them apart.
-    let display = if display == Display::Peer { display } else { Display::Tot };
+/// How many lines cores take from each other, changed or not, and the accesses of these together.
+pub(super) fn shared(lines: &[Line]) -> (usize, Stats) {
     let mut stats = Stats::default();
-    let is_shared = |line: &&Line| line.counts.shown(display) > 0;
+    let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
     lines.iter().filter(is_shared).for_each(|line| stats.add(&line.stats));
     (lines.iter().filter(is_shared).count(), stats)
 }

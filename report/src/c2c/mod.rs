@@ -53,7 +53,7 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     let tables = profile.tables(&query);
     let stats = lines::total(&tables);
     let mut lines = lines::lines(&tables, asked, &nodes);
-    let (shared_lines, shared) = lines::shared(&lines, asked.display);
+    let (shared_lines, shared) = lines::shared(&lines);
     lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
     let total = Counts::from(stats);
