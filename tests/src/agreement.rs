@@ -21,7 +21,7 @@ pub enum Extent<'a> {
 }
 
 /// The sort keys of which each is compared; perf's own recordings have the `cpu` only where it was asked for.
-const SORTS: [&str; 6] = ["comm", "dso", "cpu", "comm,dso", "comm,dso,symbol", "comm,symbol"];
+const SORTS: [&str; 7] = ["comm", "dso", "cpu", "pid", "comm,dso", "comm,dso,symbol", "comm,symbol"];
 
 /// Fails where rep and perf differ, or perf has something to warn of; gives what both count.
 #[track_caller]

@@ -49,6 +49,18 @@ fn callchains() {
 }
 
 #[test]
+fn copied_stacks() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("dwarf.data");
+    perf::record(&file, "-e cpu-clock --call-graph dwarf -F 499 --sample-cpu", &workload("hot --ms 300 --threads 2"));
+    assert_agrees(&file, Extent::Command);
+}
+
+#[test]
 fn system_wide() {
     if !needs::perf_events() || !needs::root() {
         return;
