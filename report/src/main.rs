@@ -57,10 +57,6 @@ fn main() -> ExitCode {
     let _bar = Bar::start();
     match report::answer(&query) {
         Ok((profile, query)) => finish(&profile, &query),
-        Err(error) if error.is::<KeyError>() => {
-            say(&format!("rep: {}", escape(&format!("{error:#}"))));
-            ExitCode::from(USAGE)
-        }
         Err(error) => failed(&error),
     }
 }
@@ -108,7 +104,8 @@ fn failed(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     say(&format!("rep: {}", escape(&format!("{error:#}"))));
-    ExitCode::from(FAILED)
+    // Of some names only the file can say that they mean nothing.
+    ExitCode::from(if error.is::<KeyError>() { USAGE } else { FAILED })
 }
 
 fn warn(warnings: &[Warning]) {

@@ -30,6 +30,9 @@ pub enum KeyError {
     /// Nothing is called so, no field of a tracepoint either.
     #[error("no sort key is called `{0}`, nor is a field of the tracepoints in the file; there are: {list}", list = SortKey::list())]
     NoField(String),
+    /// Nothing is called so, and of fields nothing is known, because the file cannot be read: the name is the likelier slip.
+    #[error("no sort key is called `{0}`, and which fields tracepoints have cannot be told: {1}")]
+    NoFile(String, String),
     /// It could mean several things.
     #[error(transparent)]
     Ambiguous(#[from] Ambiguous),

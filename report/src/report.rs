@@ -9,13 +9,13 @@ use recrep_format::abi::{BranchSampleType, SampleType};
 use recrep_format::attrs::AttrEntry;
 
 use crate::counted::{has_chains, histogram, samples_have};
-use crate::input::Input;
+use crate::input::{Input, OpenError};
 use crate::profile::{InputSummary, Profile};
-use crate::query::{KeyError, Query};
+use crate::query::{Column, KeyError, Query};
 use crate::recording::Recording;
 use crate::resolve::Resolver;
 use crate::scan::Strays;
-use crate::sort_key::Mode;
+use crate::sort_key::{Mode, SortKey};
 use crate::stage::{self, Stage};
 use crate::trace::Formats;
 use crate::warning::Warning;
@@ -50,7 +50,7 @@ fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut profile = Profile::default();
     for source in &query.sources.clone() {
-        for input in Input::all(source)? {
+        for input in Input::all(source).map_err(|error| of_bare_name(error, query))? {
             let before = profile.warnings.len();
             add(&mut profile, query, &input, &resolver, also)?;
             let mut new = profile.warnings.split_off(before);
@@ -66,6 +66,15 @@ fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
     Ok(profile)
+}
+
+/// Why an input cannot be read, or that a name is none that is known without it.
+fn of_bare_name(error: OpenError, query: &Query) -> anyhow::Error {
+    let is_bare = |column: &&Column| matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.');
+    match query.columns.iter().find(is_bare) {
+        Some(column) => KeyError::NoFile(column.typed.clone(), error.to_string()).into(),
+        None => error.into(),
+    }
 }
 
 /// Adds one input to the profile.
