@@ -84,7 +84,8 @@ impl ModuleUses {
             return None;
         }
         let mut parts: Vec<String> = Vec::new();
-        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| uses.lacks() > 0).take(SHOWN) {
+        let is_told = |uses: &ModuleUse| uses.lacks().saturating_mul(100) >= all.samples;
+        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_told(uses)).take(SHOWN) {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
             parts.push(format!("{name} {:.1}% ({reason})", share(uses.lacks(), all.samples)));

@@ -37,9 +37,7 @@ fn recorded(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Resul
     if let Some(command) = &recording.command {
         writeln!(out, "# {name}Recorded: {}", escape(command))?;
     }
-    let length = recording
-        .duration
-        .map(|nanoseconds| format!("{}.{:03} s", nanoseconds / 1_000_000_000, nanoseconds / 1_000_000 % 1000));
+    let length = recording.duration.map(length);
     let told: Vec<String> = recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
     if !told.is_empty() {
         writeln!(out, "# {name}On: {}", told.join(", "))?;
@@ -58,4 +56,22 @@ pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
         writeln!(out, "# Lost samples: {}", table.lost_samples)?;
     }
     writeln!(out, "#")
+}
+
+/// A length of time as people say it.
+fn length(nanoseconds: u64) -> String {
+    match nanoseconds {
+        short if short < 1_000_000_000 => format!("{}.{} ms", short / 1_000_000, short / 100_000 % 10),
+        long => format!("{}.{:03} s", long / 1_000_000_000, long / 1_000_000 % 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::length;
+
+    #[test]
+    fn lengths_are_in_seconds_or_milliseconds() {
+        assert_eq!([length(1_501_999_999), length(449_999), length(999_999_999)], ["1.501 s", "0.4 ms", "999.9 ms"]);
+    }
 }

@@ -17,7 +17,9 @@ fn main() -> ExitCode {
         eprintln!("demo: nothing was recorded");
         return code(recorded);
     }
-    code(step(rep().args(["--sort", "comm,dso,symbol", "--percent-limit", "0.5"]).arg(&data)))
+    code(step(
+        rep().args(["--no-children", "-g", "none", "--sort", "comm,dso,symbol", "--percent-limit", "0.5"]).arg(&data),
+    ))
 }
 
 /// Says the command as one would type it, and runs it.
