@@ -119,7 +119,7 @@ struct Args {
     #[arg(short = 'U', long)]
     hide_unresolved: bool,
 
-    /// Only list all records, raw and decoded: what `rep dump --raw` prints
+    /// Only list all records, raw and decoded: what `rep dump` prints
     #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
     dump_raw_trace: bool,
 

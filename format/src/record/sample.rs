@@ -149,14 +149,6 @@ impl<'a, 'l> Sample<'a, 'l> {
         fields.walk(&mut cursor, self.layout, last)
     }
 
-    /// The fields up to `last`, in the order in which they lie; the ones after it are not looked at.
-    ///
-    /// # Errors
-    /// The record is too short for what it says.
-    pub fn upto(&self, last: SampleType) -> Result<SampleFields<'a>> {
-        SampleFields::decode_upto(&mut self.cursor(), self.layout, last)
-    }
-
     /// Every field.
     ///
     /// # Errors

@@ -66,19 +66,9 @@ pub struct SampleFields<'a> {
 impl<'a> SampleFields<'a> {
     /// Reads every field.
     pub(super) fn decode(c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<Self> {
-        Self::decode_upto(c, layout, SampleType::all())
-    }
-
-    /// Reads the fields up to `last`.
-    pub(super) fn decode_upto(c: &mut Cursor<'a>, layout: &SampleLayout, last: SampleType) -> Result<Self> {
         let mut fields = Self::default();
-        for bit in ORDER {
-            if layout.sample_type.contains(bit) {
-                fields.decode_one(bit, c, layout)?;
-            }
-            if bit == last {
-                break;
-            }
+        for bit in ORDER.into_iter().filter(|bit| layout.sample_type.contains(*bit)) {
+            fields.decode_one(bit, c, layout)?;
         }
         Ok(fields)
     }

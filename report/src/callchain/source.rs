@@ -4,7 +4,8 @@
 use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 use recrep_format::error::Result;
-use recrep_format::record::Sample;
+use recrep_format::layout::UpTo;
+use recrep_format::record::{Sample, SampleFields};
 
 use super::deferred::Deferred;
 use crate::timeline::{Moment, Task};
@@ -81,7 +82,8 @@ impl ChainSource for Calls<'_> {
         at: Moment,
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        let fields = sample.upto(SampleType::BRANCH_STACK)?;
+        let mut fields = SampleFields::default();
+        sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
         let calls = fields.branch_stack.map(|stack| stack.entries());
         let (Some(chain), Some(mut calls)) = (fields.callchain, calls.filter(|calls| calls.len() > 0)) else {
             return self.0.chain((sample, attr), task, at, words);

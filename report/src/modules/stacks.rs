@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
+use recrep_format::record::SampleFields;
 use serde::Serialize;
 
 use crate::split::Piece;
@@ -44,7 +46,10 @@ impl Stacks {
                 continue;
             }
             let Some((event, sample)) = attrs.sample(raw) else { continue };
-            let Ok(fields) = sample.upto(SampleType::STACK_USER) else { continue };
+            let mut fields = SampleFields::default();
+            if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
+                continue;
+            }
             if let Some(chain) = &fields.callchain {
                 let asked = attrs.entries().get(event.0).map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
                 let most = if asked == 0 { MAX_STACK } else { asked };

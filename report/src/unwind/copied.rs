@@ -3,7 +3,8 @@
 use recrep_format::abi::{SampleType, context};
 use recrep_format::attr::Attr;
 use recrep_format::error::Result;
-use recrep_format::record::Sample;
+use recrep_format::layout::UpTo;
+use recrep_format::record::{Sample, SampleFields};
 
 use super::frames::{Chain, End, Scratch, Unwinding};
 use crate::callchain::{ChainSource, Recorded};
@@ -68,7 +69,8 @@ impl ChainSource for Copied<'_> {
         words: &mut Vec<u64>,
     ) -> Result<()> {
         self.recorded.chain((sample, attr), task, at, words)?;
-        let fields = sample.upto(SampleType::STACK_USER)?;
+        let mut fields = SampleFields::default();
+        sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (&mut self.scratch, &mut self.chain);
         if self.unwinding.sample((&fields, attr), (task, at), self.recorded.most.frames, into) {
             self.ends.add(Ends { all: 1, truncated: u64::from(self.chain.end == End::Truncated) });
