@@ -111,19 +111,22 @@ pub(crate) fn histogram(
         rows.iter_mut().for_each(|(row, _)| *Field::Chain.of_mut(row) = 0);
     }
     let rows: Vec<_> = rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
+    let naming = Naming { labeller: &labeller, symbols: &symbols, inlined: false };
+    let firsts = |comms: &_| scan.firsts(&stage.split.pieces, comms, &naming);
+    let comm_widths = labeller.comm_widths(&rows, &scanned.named, firsts);
     if query.format == Format::Folded {
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
-        labeller.fold(&rows, (&scanned.named, &symbols, &stacks), &places, &mut profile.folded);
+        labeller.fold(&rows, (&comm_widths, &symbols, &stacks), &places, &mut profile.folded);
         return Ok(scanned.strays);
     }
     if is_shown {
         profile.children |= query.chains.children;
-        let found = Found { named: &scanned.named, symbols: &symbols, stacks, places: &places };
+        let found = Found { comm_widths: &comm_widths, symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
         return Ok(scanned.strays);
     }
-    for (event, columns, gathered) in labeller.label(&rows, &scanned.named, &symbols, &mut profile.labels) {
+    for (event, columns, gathered) in labeller.label(&rows, &comm_widths, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
             profile.add_row(*place, columns, &gathered);
         }

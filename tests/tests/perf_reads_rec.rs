@@ -81,6 +81,27 @@ fn system_wide() {
     assert_self_describing(&evlist(&file), &["CPU"]);
 }
 
+/// perf cuts the names of commands where the last name of some row's thread ends: that of the row's first sample. Here it is
+/// one that ends as `true`, though a later one stays the shell.
+#[test]
+fn long_names_of_threads_that_end_under_a_short_one() {
+    if !needs::perf_events() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (shell, file) = (dir.path().join("a-long-command"), dir.path().join("renamed.data"));
+    std::fs::copy("/bin/sh", &shell).unwrap();
+    let shell = shell.to_str().unwrap();
+    for (second, name) in [("exec true", "a-long-"), (":", "a-long-")] {
+        let script = format!("{shell} -c 'exec true'; {shell} -c '{second}'");
+        let command = ["sh".to_owned(), "-c".to_owned(), script];
+        let summary = record(&file, "-e page-faults -c 1", &command).summary(&file);
+        assert_read_alike(&file, Extent::Command, summary.samples);
+        let comms = &report(&file, "comm").events[0].table();
+        assert!(comms.rows.contains_key(&[name.to_owned()][..]), "{comms:?}");
+    }
+}
+
 #[test]
 fn two_events() {
     if !needs::perf_events() {

@@ -134,6 +134,13 @@ impl Layout {
         asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))
     }
 
+    /// The same without callchains.
+    #[must_use]
+    pub fn without_chains(&self) -> Self {
+        let fields = self.fields.iter().copied().filter(|field| *field != Field::Chain).collect();
+        Self { fields, ..self.clone() }
+    }
+
     /// How many words are in use.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -13,7 +13,6 @@ use crate::groups::Groups;
 use crate::profile::{LabelId, Labels};
 use crate::query::{Format, Query};
 use crate::resolve::{LineId, Loaded, Module, Resolver};
-use crate::scan::Named;
 use crate::sort_key::SortKey;
 use crate::timeline::{ThreadRef, Timeline};
 use crate::trace::Traced;
@@ -124,11 +123,10 @@ impl Labeller<'_> {
     pub fn label(
         &self,
         rows: &[(Key, Count)],
-        named: &Named,
+        comm_widths: &[usize],
         symbols: &Symbols,
         labels: &mut Labels,
     ) -> Vec<LabelledRow> {
-        let comm_widths = self.comm_widths(rows, named);
         let (from_widths, to_widths) =
             (self.dso_widths(rows, symbols, Side::From), self.dso_widths(rows, symbols, Side::At));
         let texts = Texts {
@@ -153,32 +151,6 @@ impl Labeller<'_> {
         let labelled =
             |(place, (row, count)): (usize, &(Key, Count))| (event(row), columns_of(place), gathered(row, count));
         rows.iter().enumerate().map(labelled).collect()
-    }
-
-    /// How wide perf's column of comms is for each event: as wide as its heading and as the last names of the threads
-    /// in its rows. A name that a thread gave up for a shorter one is cut to that, so that it reads as in perf.
-    fn comm_widths(&self, rows: &[(Key, Count)], named: &Named) -> Vec<usize> {
-        const HEADING: usize = "Command".len();
-        let mut widths = vec![HEADING; self.events.len()];
-        if self.query.format == Format::Folded {
-            widths.fill(usize::MAX);
-        }
-        if !self.query.has(SortKey::Comm) {
-            return widths;
-        }
-        let mut longest = FxHashMap::<u64, usize>::default();
-        for (comm, thread) in named {
-            let (_, last) = self.timeline.thread_label(ThreadRef::unpack(*thread));
-            let most = longest.entry(*comm).or_default();
-            *most = (*most).max(self.timeline.comm(last).len());
-        }
-        for (row, _) in rows {
-            let event = usize::from(Meta::unpack(Field::Meta.of(row)).event);
-            if let (Some(width), Some(len)) = (widths.get_mut(event), longest.get(&Field::Comm.of(row))) {
-                *width = (*width).max(*len);
-            }
-        }
-        widths
     }
 
     /// How wide perf's columns of branches' modules are for each event: as wide as their heading and as the names of

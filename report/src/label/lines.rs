@@ -10,7 +10,6 @@ use crate::aggregate::{Count, Key};
 use crate::callchain::{Frame, Stacks};
 use crate::folded::Folded;
 use crate::profile::{LabelId, Labels};
-use crate::scan::Named;
 
 /// What of a count is a line's.
 pub type CountValue = fn(&Count) -> u64;
@@ -28,13 +27,14 @@ impl Labeller<'_> {
     pub fn fold(
         &self,
         rows: &[(Key, Count)],
-        (named, symbols, stacks): (&Named, &Symbols, &Stacks),
+        (comm_widths, symbols, stacks): (&[usize], &Symbols, &Stacks),
         places: &[(usize, CountValue)],
         folded: &mut Folded,
     ) {
         let frames = self.frame_labels(symbols, stacks, folded);
         let (mut labels, mut roots) = (Labels::default(), FxHashMap::<LabelId, u32>::default());
-        for ((event, columns, _), (key, count)) in self.label(rows, named, symbols, &mut labels).into_iter().zip(rows) {
+        let labelled = self.label(rows, comm_widths, symbols, &mut labels);
+        for ((event, columns, _), (key, count)) in labelled.into_iter().zip(rows) {
             let Some((place, value)) = places.get(event) else { continue };
             let numbers = stacks.of(key);
             let is_java = columns.first().is_some_and(|label| labels.text(*label).starts_with("java"));

@@ -2,6 +2,7 @@
 
 mod amounts;
 mod ancestors;
+mod comm_width;
 mod cumulated;
 mod labeller;
 mod lines;

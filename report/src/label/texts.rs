@@ -28,7 +28,7 @@ pub(super) struct Texts<'t, 'f> {
     /// Whether addresses without a function read `module+0xoffset`.
     pub(super) offsets: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
-    pub(super) comm_widths: Vec<usize>,
+    pub(super) comm_widths: &'t [usize],
     pub(super) from_widths: Vec<usize>,
     pub(super) to_widths: Vec<usize>,
 }
@@ -57,7 +57,7 @@ impl Texts<'_, '_> {
         match column {
             SortKey::Comm => {
                 let comm = timeline.comm(CommRef::unpack(word(Field::Comm)));
-                cut(&comm, width(&self.comm_widths, meta)).to_owned()
+                cut(&comm, width(self.comm_widths, meta)).to_owned()
             }
             SortKey::Pid | SortKey::Tid => {
                 let (tid, _) = timeline.thread_label(ThreadRef::unpack(word(Field::Thread)));

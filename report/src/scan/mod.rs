@@ -7,6 +7,7 @@
 
 mod chains;
 mod extras;
+mod firsts;
 mod naming;
 mod run;
 mod sieve;

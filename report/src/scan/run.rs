@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::firsts::{self, First, Firsts};
 use super::naming::Naming;
 use super::task::{Named, Scan, Strays};
 use super::worker::Worker;
-use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
+use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
 use crate::progress;
 use crate::split::Piece;
@@ -127,6 +129,31 @@ impl Scan<'_> {
         let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
         *word = Chained { callers, own }.pack();
         self.layout.pack(&key)
+    }
+}
+
+impl Scan<'_> {
+    /// The events and threads (packed) of the first samples under each row, among the samples of `comms`. Callers are in no row.
+    pub fn firsts(&self, pieces: &[Piece<'_>], comms: &FxHashSet<u64>, naming: &impl Naming) -> Vec<(usize, u64)> {
+        const N: usize = Layout::MOST;
+        let layout = self.layout.without_chains();
+        let scan = Scan { layout: &layout, ..*self };
+        let next = AtomicUsize::new(0);
+        let workers = rayon::broadcast(|_| {
+            let mut worker = Worker::<N>::new(&scan);
+            worker.firsts = Some(Firsts { comms, keys: FxHashMap::default() });
+            while let Some((index, piece)) = take(&next, pieces) {
+                worker.piece(index, piece);
+            }
+            worker.firsts.map(|firsts| firsts.keys).unwrap_or_default()
+        });
+        let mut rows = FxHashMap::<Key, First>::default();
+        for (key, first) in workers.into_iter().flatten() {
+            firsts::note(&mut rows, naming.key(layout.unpack(&key)), first);
+        }
+        let of_event =
+            |(row, (_, thread)): (Key, First)| (usize::from(Meta::unpack(Field::Meta.of(&row)).event), thread);
+        rows.into_iter().map(of_event).collect()
     }
 }
 

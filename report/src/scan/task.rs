@@ -15,7 +15,7 @@ use crate::trace::Traced;
 use crate::unwind::Ends;
 
 /// What every worker reads.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Scan<'f> {
     /// The attrs.
     pub attrs: &'f AttrTable,
