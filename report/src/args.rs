@@ -19,7 +19,9 @@ use crate::times;
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
-#[command(override_usage = "rep [report|mem|c2c|branches|timeline] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
+#[command(
+    override_usage = "rep [OPTIONS] [FILE…]\n       rep [report|script|mem|c2c|branches|timeline|modules|info|evlist|dump] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -"
+)]
 #[command(args_override_self = true, after_help = keys_help())]
 struct Args {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
@@ -167,7 +169,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         return Err(wrong("--field-separator takes at least one character".into()));
     }
     let mode = match (args.branch_stack, args.mem_mode) {
-        (true, _) => Mode::Branches,
+        // As in perf, a history of branches is one of samples.
+        (true, _) if !args.calls.asks_for_history() => Mode::Branches,
         (_, true) => Mode::Memory,
         _ => Mode::Samples,
     };
@@ -181,7 +184,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     if format == Format::Folded && mode == Mode::Branches {
         return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
     }
-    let usual = if format == Format::Folded { "comm" } else { mode.default_keys() };
+    let usual = match mode {
+        _ if format == Format::Folded => "comm",
+        Mode::Samples if args.calls.asks_for_history() => "srcline,symbol,dso",
+        _ => mode.default_keys(),
+    };
     let (mut columns, mut shown) = columns(&args, mode, usual).map_err(wrong)?;
     let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
     if args.calls.asks_for_parent() && !has_parent {
@@ -197,7 +204,11 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     Ok(Query {
         mode,
         columns,
-        is_usual: args.sort.is_none() && args.fields.is_none() && mode == Mode::Samples && format != Format::Folded,
+        is_usual: args.sort.is_none()
+            && args.fields.is_none()
+            && mode == Mode::Samples
+            && format != Format::Folded
+            && !args.calls.asks_for_history(),
         raw_trace: args.raw_trace,
         shown,
         quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
@@ -339,7 +350,7 @@ mod tests {
             ("rep --sort no-pe x", "no-pe"),
             ("rep --sort comm,dso_from x", "needs -b"),
             ("rep -b --mem-mode x", "--mem-mode"),
-            ("rep -g srcline x", "srcline"),
+            ("rep -g srcfile x", "srcfile"),
             ("rep --pid one x", "one"),
             ("rep --cpu 4-2 x", "4-2"),
             ("rep --percent-limit 101 x", "--percent-limit"),

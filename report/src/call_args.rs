@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::graph::Graph;
+use crate::graph::{FrameKey, Graph};
 use crate::pattern::Pattern;
 use crate::query::{Chains, Format};
 use crate::sort_key::Mode;
@@ -19,13 +19,19 @@ pub struct CallArgs {
     no_children: bool,
 
     /// Call trees below rows: graph, fractal, flat, folded or none; from the caller or the callee on; the least share of
-    /// a part, in percent; how many parts at most; percent, period or count [default: graph,0.5,percent]
+    /// a part, in percent; how many parts at most; percent, period or count; frames by function, address or srcline;
+    /// branch: branches are frames too [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
 
     /// Begin call trees at the outermost frame
     #[arg(short = 'G', long)]
     inverted: bool,
+
+    /// Put the branches before a sample in front of its callers, each a frame for its target and one for its source, by
+    /// address; trees tell how they were predicted, their cycles, and turns of loops
+    #[arg(long, conflicts_with = "hierarchy")]
+    branch_history: bool,
 
     /// The functions that the key `parent` tells apart among callers [default: ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX")]
@@ -56,6 +62,12 @@ pub struct CallArgs {
 const USUAL_PARENTS: &str = "^sys_|^do_page_fault";
 
 impl CallArgs {
+    /// Whether branches are part of callchains, and not what is counted.
+    #[must_use]
+    pub fn asks_for_history(&self) -> bool {
+        self.branch_history
+    }
+
     /// Whether rows are to be grouped by a parent, whatever the sort keys are.
     #[must_use]
     pub fn asks_for_parent(&self) -> bool {
@@ -87,7 +99,14 @@ impl CallArgs {
         if let (Some(graph), Some(percent)) = (&mut graph, percent_limit) {
             graph.percent = percent;
         }
-        let is_asked = self.children || self.inverted || self.call_graph.as_ref().is_some_and(|_| graph.is_some());
+        let key = match graph {
+            _ if self.branch_history => FrameKey::Address,
+            graph => graph.map(|graph| graph.key).unwrap_or_default(),
+        };
+        let branches = self.branch_history || graph.is_some_and(|graph| graph.branches);
+        let children_asked = !self.no_children && (self.children || has_column);
+        let is_asked =
+            self.children || self.inverted || branches || self.call_graph.as_ref().is_some_and(|_| graph.is_some());
         if mode.is_of_branches() && (is_asked || has_column || has_parent || self.ignore_callees.is_some()) {
             return Err("-b counts branches, callchains are of samples: leave one of them out".into());
         }
@@ -99,8 +118,12 @@ impl CallArgs {
         Ok(Chains {
             counted: format == Format::Folded,
             most: self.max_stack.unwrap_or(Chains::default().most),
-            children: !self.no_children && (self.children || has_column || usual_children),
+            children: children_asked || (usual_children && !self.no_children),
+            children_asked,
             graph: graph.filter(|_| text),
+            key,
+            branches,
+            branches_told: self.branch_history,
             inlined: self.inline,
             parent,
             only_parents: self.exclude_other,

@@ -8,6 +8,7 @@ use recrep_format::attrs::{AttrEntry, AttrIndex};
 use crate::aggregate::{Count, Field, Key, Layout, Meta};
 use crate::callchain::{Deferred, Most, Placed, Recorded};
 use crate::fields::Number;
+use crate::graph::FrameKey;
 use crate::groups::Groups;
 use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
 use crate::profile::Profile;
@@ -34,9 +35,14 @@ pub(crate) fn histogram(
 ) -> Result<Strays, KeyError> {
     // Where no callchains were recorded there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.is_asked_of();
-    let counted = query.chains.counted || (wanted && has_chains(stage));
+    let has_calls = has_chains(stage);
+    let has_any = has_calls || (query.chains.branches && samples_have(stage, SampleType::BRANCH_STACK));
+    let counted = query.chains.counted || (wanted && has_any);
+    let children = query.chains.children && (has_calls || query.chains.children_asked);
     let is_shown = counted && query.chains.is_shown();
-    let query = &Query { chains: Chains { counted, ..query.chains.clone() }, ..query.clone() };
+    // As in perf, where none were recorded trees begin where they would begin with them.
+    let outermost = query.chains.from_caller();
+    let query = &Query { chains: Chains { counted, children, ..query.chains.clone() }, ..query.clone() };
     let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
     let places = profile.places(&stage.events);
     let layout = Layout::of(query);
@@ -48,7 +54,6 @@ pub(crate) fn histogram(
     let sieve = Sieve::new(&query.filters, compiled(query, stage, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&stage.clock, side_band.modules.len(), query.mode, query.quantum);
     let deferred = Deferred::read(stage.file, &stage.split.side_band);
-    let outermost = query.chains.from_caller();
     let most = Most { frames: query.chains.most, outermost };
     let unwinding = if counted { Unwinding::new(stage, resolver) } else { None };
     let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
@@ -74,13 +79,16 @@ pub(crate) fn histogram(
         chaining: Chaining {
             recorded: Recorded { deferred: &deferred, most },
             unwinding: unwinding.as_ref(),
-            whole: query.chains.inlined,
+            // Keys have functions, in the place of which an inlined one or an address may be told.
+            whole: query.chains.inlined || query.chains.key != FrameKey::Function,
+            history: query.chains.branches.then_some(query.chains.shows_branches()),
             placed: Placed {
                 level: layout.level,
                 ip: layout.has(Field::Ip),
                 size: layout.has(Field::MapSize),
-                returns: query.chains.inlined && !has_calls(stage),
-                unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children,
+                returns: query.chains.inlined && !are_calls(stage),
+                unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
+                    || query.chains.key == FrameKey::Address,
             },
             early: by_function.then_some(&early as &dyn scan::Naming),
         },
@@ -189,7 +197,7 @@ pub(crate) fn has_chains(stage: &Stage<'_>) -> bool {
 }
 
 /// Whether callchains are what the hardware has recorded of calls: then frames are calls, not what is returned to.
-fn has_calls(stage: &Stage<'_>) -> bool {
+fn are_calls(stage: &Stage<'_>) -> bool {
     let attrs = stage.file.attrs.entries().iter();
     attrs.map(|entry| entry.attr.branch_sample_type).any(|kind| kind.contains(BranchSampleType::CALL_STACK))
 }

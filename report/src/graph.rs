@@ -26,6 +26,18 @@ pub enum Value {
     Count,
 }
 
+/// What tells the frames of callchains apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameKey {
+    /// The function.
+    #[default]
+    Function,
+    /// The address in its module.
+    Address,
+    /// The source line; where it is not known, the function.
+    Srcline,
+}
+
 /// What is asked of call trees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Graph {
@@ -39,18 +51,30 @@ pub struct Graph {
     pub most: Option<usize>,
     /// What is shown of a part.
     pub value: Value,
+    /// What tells frames apart.
+    pub key: FrameKey,
+    /// Whether branches are frames too.
+    pub branches: bool,
 }
 
 impl Default for Graph {
     fn default() -> Self {
-        Self { shape: Shape::Graph, from_caller: None, percent: 0.5, most: None, value: Value::Percent }
+        Self {
+            shape: Shape::Graph,
+            from_caller: None,
+            percent: 0.5,
+            most: None,
+            value: Value::Percent,
+            key: FrameKey::Function,
+            branches: false,
+        }
     }
 }
 
 /// Words that are no part of `-g`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not known to -g; there are: graph, fractal, flat, folded, none, caller, callee, function, percent, period, count, \
+    "`{0}` is not known to -g; there are: graph, fractal, flat, folded, none, caller, callee, function, address, srcline, branch, percent, period, count, \
      the least share in percent, and then how many parts are printed at most"
 )]
 pub struct UnknownWord(String);
@@ -85,8 +109,10 @@ impl Graph {
                 _ if is("folded") => graph.shape = Shape::Folded,
                 _ if is("caller") => graph.from_caller = Some(true),
                 _ if is("callee") => graph.from_caller = Some(false),
-                // What they are told apart by anyway.
-                _ if is("function") => {}
+                _ if is("function") => graph.key = FrameKey::Function,
+                _ if is("address") => graph.key = FrameKey::Address,
+                _ if is("srcline") => graph.key = FrameKey::Srcline,
+                _ if is("branch") => graph.branches = true,
                 _ if is("percent") => graph.value = Value::Percent,
                 _ if is("period") => graph.value = Value::Period,
                 _ if is("count") => graph.value = Value::Count,
@@ -115,11 +141,12 @@ mod tests {
             percent: 2.5,
             most: Some(10),
             value: Value::Count,
+            ..Graph::default()
         };
         assert_eq!(graph, want);
         assert_eq!(Graph::parse("none").unwrap(), None);
         assert_eq!(Graph::parse("").unwrap(), Some(Graph::default()));
-        for wrong in ["srcline", "101", "1,x", "address"] {
+        for wrong in ["srcfile", "101", "1,x", "addresses"] {
             assert!(Graph::parse(wrong).is_err(), "{wrong}");
         }
     }

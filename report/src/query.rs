@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use crate::fields::{Number, Shown};
-use crate::graph::Graph;
+use crate::graph::{FrameKey, Graph, Shape};
 use crate::looks::Looks;
 use crate::pattern::Pattern;
 use crate::resolve::SymbolOptions;
@@ -121,8 +121,16 @@ pub struct Chains {
     pub most: usize,
     /// Whether samples count in their callers too, where callchains were recorded.
     pub children: bool,
+    /// Whether that was asked for, and not only wanted where it is usual.
+    pub children_asked: bool,
     /// The trees below rows, where callchains were recorded.
     pub graph: Option<Graph>,
+    /// What tells frames apart.
+    pub key: FrameKey,
+    /// Whether the branches before a sample are frames in front of its callers.
+    pub branches: bool,
+    /// Whether trees tell what is known of them.
+    pub branches_told: bool,
     /// Whether functions are frames that are inlined.
     pub inlined: bool,
     /// The functions that rows are grouped by as `parent`.
@@ -141,7 +149,11 @@ impl Default for Chains {
             counted: false,
             most: MAX_STACK,
             children: false,
+            children_asked: false,
             graph: None,
+            key: FrameKey::Function,
+            branches: false,
+            branches_told: false,
             inlined: false,
             parent: None,
             only_parents: false,
@@ -162,6 +174,13 @@ impl Chains {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.counted || self.children || self.graph.is_some()
+    }
+
+    /// Whether any tree tells what is known of branches.
+    #[must_use]
+    pub fn shows_branches(&self) -> bool {
+        let is_tree = |graph: Graph| matches!(graph.shape, Shape::Graph | Shape::Fractal);
+        self.branches && self.branches_told && self.graph.is_some_and(is_tree)
     }
 
     /// Whether trees begin at the outermost frame.

@@ -90,8 +90,14 @@ fn add(
             *query = query.by_trace();
         }
         recorded(&input.name, query.mode, stage)?;
-        if query.chains.is_asked && !has_chains(stage) {
+        let has_history = query.chains.branches && samples_have(stage, SampleType::BRANCH_STACK);
+        if query.chains.is_asked && !has_chains(stage) && !has_history {
             let name = &input.name;
+            if query.chains.branches {
+                anyhow::bail!(
+                    "{name}: neither branch stacks nor callchains were recorded; record with -b, or leave --branch-history out"
+                );
+            }
             anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
         }
         let strays = histogram(profile, query, stage, resolver)?;
@@ -109,7 +115,7 @@ fn add(
         profile.warnings.extend(stage.warnings());
         profile.chain_ends.add(strays.ends);
         profile.warnings.extend(strays_told(strays));
-        if query.mode == Mode::Samples && have_branches(stage) {
+        if query.mode == Mode::Samples && !query.chains.branches && have_branches(stage) {
             let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
             profile.hints.push(hint);
         }

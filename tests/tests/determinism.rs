@@ -111,6 +111,8 @@ fn every_view_is_the_same_with_any_number_of_threads() {
         &["--hierarchy", "-s", "comm,dso,symbol"],
         &["--group", "-s", "comm,symbol"],
         &["--children", "-g", "caller", "-s", "comm,symbol"],
+        &["--branch-history", "--children"],
+        &["--branch-history", "-g", "callee,fractal,1", "-s", "comm,symbol"],
         &["--stats"],
         &["--tasks"],
         &["--mmaps"],
@@ -128,6 +130,7 @@ fn every_view_is_the_same_with_any_number_of_threads() {
         &["mem", "-D", "-x", ","],
         &["branches", "--format", "bolt"],
         &["--format", "folded"],
+        &["--branch-history", "--format", "folded"],
         &["dump", "--limit", "2000"],
         &["evlist", "-v"],
     ] {

@@ -205,6 +205,7 @@ impl Shown {
             line: if self.line { frame.line } else { 0 },
             is_return: false,
             size: if self.size { frame.size } else { 0 },
+            branch: 0,
         }
     }
 

@@ -16,18 +16,23 @@
 //! grows with distinct chains, not with samples.
 //!
 //! Chains are kept as the kernel writes them: innermost frame first, with marks (`PERF_CONTEXT_*`) before the frames of
-//! each level. A sample of an event without callchains has its own address for a chain.
+//! each level. A sample of an event without callchains has its own address for a chain. Branches may stand before all of that
+//! ([`History`]).
 
 mod cumulate;
 mod deferred;
+mod history;
 mod intern;
+mod passed;
 mod place;
 mod source;
 mod stacks;
 
 pub use cumulate::{Classified, RowId, Sample, Shown};
 pub use deferred::Deferred;
+pub use history::History;
 pub use intern::{Interner, Whereabouts};
+pub use passed::{Passed, is_of_branch};
 pub use place::{Placed, UNMAPPED, place};
 pub use source::{Calls, ChainSource, Most, Recorded, callers, is_sound};
 pub use stacks::{Chained, Frame, Stacks};

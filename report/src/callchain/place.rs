@@ -3,6 +3,7 @@
 use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
 
+use super::history::parts;
 use super::intern::{Entry, Interner, Whereabouts};
 use super::stacks::{Frame, Stacks};
 use crate::aggregate::End;
@@ -30,6 +31,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
         timeline,
         wanted,
         spots: FxHashMap::default(),
+        of_branches: FxHashMap::default(),
         homes: FxHashMap::default(),
         last: None,
         stacks: Stacks::default(),
@@ -38,11 +40,22 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
     let mut before: (Option<Whereabouts>, Vec<Spot>) = (None, Vec::new());
     for entry in chains.entries() {
         words.clear();
-        levels(chains.words(entry), |mode, ip, is_return| {
-            words.push(Spot { ip, mode, is_return: is_return && wanted.returns, frame: 0 });
+        let (branches, callers) = parts(chains.words(entry));
+        words.extend(branches.as_chunks().0.iter().map(|[ip, branch]| Spot {
+            ip: *ip,
+            mode: None,
+            is_return: false,
+            branch: *branch,
+            frame: 0,
+        }));
+        levels(callers, |mode, ip, is_return| {
+            let is_return = is_return && wanted.returns;
+            words.push(Spot { ip, mode: Some(mode), is_return, branch: 0, frame: 0 });
         });
         // Chains that follow each other are often of one thread, whose outer frames stay.
-        let is_same = |(a, b): &(&Spot, &Spot)| a.ip == b.ip && a.mode == b.mode && a.is_return == b.is_return;
+        let is_same = |(a, b): &(&Spot, &Spot)| {
+            a.ip == b.ip && a.mode == b.mode && a.is_return == b.is_return && a.branch == b.branch
+        };
         let same = match before.0 {
             Some(whereabouts) if whereabouts == entry.whereabouts => {
                 words.iter().rev().zip(before.1.iter().rev()).take_while(is_same).count()
@@ -74,19 +87,23 @@ pub const UNMAPPED: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 struct Spot {
     ip: u64,
-    mode: CpuMode,
+    /// Of branches it is not known.
+    mode: Option<CpuMode>,
     is_return: bool,
+    branch: u64,
     frame: u32,
 }
 
 /// What decides the meaning of an address: its CPU mode, whether control returns to it, and where it is.
-type Home = ((u16, bool), Whereabouts);
+type Home = ((Option<u16>, bool), Whereabouts);
 
 struct Placing<'t> {
     timeline: &'t Timeline,
     wanted: Placed,
     /// Frames by address and by what decides the meaning of that.
     spots: FxHashMap<(u64, u32), u32>,
+    /// The same of branches, by what is known of them too.
+    of_branches: FxHashMap<(u64, u64, u32), u32>,
     homes: FxHashMap<Home, u32>,
     last: Option<(Home, u32)>,
     stacks: Stacks,
@@ -94,7 +111,7 @@ struct Placing<'t> {
 
 impl Placing<'_> {
     /// The number of what decides the meaning of addresses; mostly that of the frame before.
-    fn home(&mut self, kind: (u16, bool), whereabouts: Whereabouts) -> u32 {
+    fn home(&mut self, kind: (Option<u16>, bool), whereabouts: Whereabouts) -> u32 {
         match self.last {
             Some((known, home)) if known == (kind, whereabouts) => home,
             _ => {
@@ -107,17 +124,21 @@ impl Placing<'_> {
     }
 
     fn frame(&mut self, entry: &Entry, spot: &Spot) -> u32 {
-        let Spot { ip, mode, is_return, .. } = *spot;
+        let Spot { ip, mode, is_return, branch, .. } = *spot;
         let Whereabouts { space, mapped, kernel } = entry.whereabouts;
         // The kernel is the same in every space, and a space does not ask the kernel.
         let whereabouts = match mode {
-            CpuMode::Kernel => Whereabouts { space: None, mapped: 0, kernel },
-            _ => Whereabouts { space, mapped, kernel: 0 },
+            Some(CpuMode::Kernel) => Whereabouts { space: None, mapped: 0, kernel },
+            Some(_) => Whereabouts { space, mapped, kernel: 0 },
+            None => entry.whereabouts,
         };
-        let home = self.home((mode.bits(), is_return), whereabouts);
+        let home = self.home((mode.map(CpuMode::bits), is_return), whereabouts);
         let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
-        *self.spots.entry((ip, home)).or_insert_with(|| {
-            let place = timeline.place_in(mode, space, ip, entry.at);
+        let new = || {
+            let (mode, place) = match mode {
+                Some(mode) => (mode, timeline.place_in(mode, space, ip, entry.at)),
+                None => timeline.place_in_any_mode_of(space, ip, entry.at),
+            };
             let level = if wanted.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
             // Where nothing was mapped is no code: what is found there, where functions keep no frame pointers, differs
             // in each sample and says nothing to a person.
@@ -128,9 +149,14 @@ impl Placing<'_> {
                 address: if place.module.is_some() || wanted.unmapped { place.address } else { UNMAPPED },
                 ip: if wanted.ip { ip } else { 0 },
                 size: if wanted.size { place.size } else { 0 },
+                branch,
                 ..Frame::default()
             })
-        })
+        };
+        match branch {
+            0 => *self.spots.entry((ip, home)).or_insert_with(new),
+            _ => *self.of_branches.entry((ip, branch, home)).or_insert_with(new),
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl ChainSource for Calls<'_> {
 }
 
 /// Leaves as many frames of a chain as are wanted, with the marks before them.
-fn cut(words: &mut Vec<u64>, most: Most) {
+pub(super) fn cut(words: &mut Vec<u64>, most: Most) {
     let is_frame = |word: &u64| *word < context::MAX;
     let too_many = words.iter().filter(|word| is_frame(word)).count().saturating_sub(most.frames);
     if too_many == 0 {

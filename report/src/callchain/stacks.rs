@@ -23,6 +23,8 @@ pub struct Frame {
     pub line: u32,
     /// How many bytes were mapped there, where that is asked for.
     pub size: u64,
+    /// What is known of a branch whose source or target it is ([`super::Passed`]); 0 where it is a call's.
+    pub branch: u64,
 }
 
 /// What a key says of its sample's callchain.
@@ -64,6 +66,7 @@ impl Frame {
             is_return: false,
             line: u32::try_from(Field::Line.of(key)).unwrap_or(0),
             size: Field::MapSize.of(key),
+            branch: 0,
         }
     }
 

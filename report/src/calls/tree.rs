@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::file::{FileCalls, Item};
 use super::names::Names;
 use crate::aggregate::Count;
+use crate::callchain::Passed;
 
 /// Which parts of a tree are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Wanted {
     pub least: u64,
     /// Those with at least this share of the part that they are in.
     pub share: f64,
+    /// What is known of branches too.
+    pub passed: bool,
 }
 
 /// A part of a tree: frames that follow each other without a fork.
@@ -22,6 +25,8 @@ pub struct Wanted {
 pub struct Node {
     /// Their names.
     pub names: Vec<u32>,
+    /// What is known of the branches that went through each of them, where that is wanted.
+    pub passed: Vec<Passed>,
     /// The samples whose chains end here.
     pub own: Count,
     /// Those that go on, in parts that are shown or not.
@@ -89,6 +94,9 @@ impl Walk<'_> {
         let mut depth = depth;
         loop {
             node.names.extend(self.name(first, depth));
+            if wanted.passed {
+                node.passed.push(self.passed(items, depth));
+            }
             depth += 1;
             let next = self.name(first, depth);
             if next.is_none() || items.iter().any(|item| self.name(item, depth) != next) {
@@ -99,6 +107,16 @@ impl Walk<'_> {
         (node.own, node.below) = (self.sum(&own), self.sum(&below));
         node.nodes = self.nodes(&below, depth, wanted);
         node
+    }
+
+    /// What is known of the branches that went through these items' frames at `depth`.
+    fn passed(self, items: &[Item], depth: u32) -> Passed {
+        let mut passed = Passed::default();
+        for item in items {
+            let frame = self.frame(item, depth).and_then(|(file, frame)| file.stacks.frames.get(frame as usize));
+            passed.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
+        }
+        passed
     }
 
     fn sum(self, items: &[Item]) -> Count {
@@ -115,11 +133,17 @@ impl Walk<'_> {
     /// The name of an item's frame at `depth`; nothing where its chain has ended.
     #[inline]
     fn name(self, item: &Item, depth: u32) -> Option<u32> {
+        let (file, frame) = self.frame(item, depth)?;
+        file.names.get(frame as usize).copied()
+    }
+
+    /// An item's frame at `depth`, and its file.
+    #[inline]
+    fn frame(&self, item: &Item, depth: u32) -> Option<(&FileCalls, u32)> {
         let file = self.files.get(item.file as usize)?;
         let sample = file.samples.get(item.sample as usize)?;
         let place = if self.from_caller { item.first.checked_sub(depth)? } else { item.first.checked_add(depth)? };
-        let frame = sample.frame(&file.stacks, place as usize)?;
-        file.names.get(frame as usize).copied()
+        Some((file, sample.frame(&file.stacks, place as usize)?))
     }
 }
 

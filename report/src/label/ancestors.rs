@@ -31,9 +31,11 @@ impl Labeller<'_> {
             for (row, _) in &mut rows {
                 let chained = Chained::unpack(Field::Chain.of(row));
                 let root = (chained.callers as usize).checked_sub(1).and_then(|index| *roots.get(index)?);
-                let root = root.and_then(|(frame, callers)| Some((stacks.frames.get(frame as usize)?, callers)));
+                let root = root.and_then(|(frame, callers)| Some((*stacks.frames.get(frame as usize)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
+                    // Without what is known of a branch it may be a frame that no chain has.
+                    stacks.number(Frame::of(row));
                     *Field::Chain.of_mut(row) = Chained { callers, own: true }.pack();
                 }
             }

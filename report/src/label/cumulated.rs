@@ -3,15 +3,17 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, named};
+use super::side::{Symbols, module_of, named};
 use rustc_hash::FxHashMap;
 
 use crate::aggregate::{Count, Field, Key, Layout};
-use crate::callchain::{Classified, Frame, RowId, Shown, Stacks};
+use crate::callchain::{Classified, Frame, RowId, Shown, Stacks, UNMAPPED};
 use crate::calls::FileCalls;
 use crate::gathered::Gathered;
+use crate::graph::FrameKey;
 use crate::profile::Profile;
 use crate::query::{Chains, Filters, Query};
+use crate::resolve::{LineId, SymbolId};
 
 /// What was found beside rows.
 #[derive(Debug)]
@@ -85,16 +87,40 @@ impl Labeller<'_> {
         texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
     }
 
-    /// The module and the function of a frame; where there is no function, how far into the module it is.
-    fn frame_name(&self, frame: Frame, symbols: &Symbols) -> (String, String) {
+    /// The module and the function of a frame; where there is no function, how far into the module it is. By address that
+    /// comes with the module, and the text is perf's: the function, then its source line, else the offset in it.
+    pub(super) fn frame_name(&self, frame: Frame, symbols: &Symbols) -> (String, String) {
         let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
-            return (String::new(), "[unknown]".into());
+            let is_told = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
+            return (String::new(), if is_told { format!("{:#x}", frame.address) } else { "[unknown]".into() });
         };
         let name = module.name().into_owned();
+        if self.query.chains.key != FrameKey::Function
+            && let Some(spot) = self.spot(frame, &name, symbols)
+        {
+            return spot;
+        }
         let function = match named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             Some(function) => function.into_owned(),
             None => format!("{name}+{:#x}", frame.address),
         };
         (name, function)
+    }
+
+    /// A frame that is told apart by its place in a function.
+    fn spot(&self, frame: Frame, module: &str, symbols: &Symbols) -> Option<(String, String)> {
+        let function = named(symbols, (u64::from(frame.module), frame.end, frame.address))?;
+        let loaded = module_of(symbols, u64::from(frame.module))?;
+        let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;
+        // Where the line is not known the text is the function's name and the offset.
+        let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));
+        if self.query.chains.key == FrameKey::Srcline {
+            let text = if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };
+            return Some((module.to_owned(), text));
+        }
+        let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined).map(SymbolId);
+        let start = id.and_then(|id| loaded.table.get(id)).map_or(0, |symbol| symbol.start);
+        let place = format!("{module}+{:016x}", start.wrapping_add(u64::from(frame.offset)));
+        Some((place, format!("{function} {}", offset.unwrap_or(&line))))
     }
 }

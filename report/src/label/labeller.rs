@@ -69,7 +69,7 @@ impl Labeller<'_> {
             }
             let module = module_of(symbols, side.module().of(&key));
             if let Some(loaded) = module.filter(|_| self.needs_lines(side)) {
-                *side.line().of_mut(&mut key) = u64::from(self.line(loaded, &key, side).0) + 1;
+                *side.line().of_mut(&mut key) = u64::from(self.line(loaded, side.address().of(&key)).0) + 1;
             }
             if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
@@ -93,14 +93,19 @@ impl Labeller<'_> {
         keys.iter().any(|key| self.query.has(*key))
     }
 
-    /// The source line of a key's address; as in perf, where it is not known the function and the offset in it, else the
+    /// The source line of an address; as in perf, where it is not known the function and the offset in it, else the
     /// module and the address in it.
-    fn line(&self, loaded: &Loaded, key: &Key, side: Side) -> LineId {
-        let address = side.address().of(key);
+    pub(super) fn line(&self, loaded: &Loaded, address: u64) -> LineId {
         loaded.lines().line(address, || match loaded.lookup(address) {
             Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
             None => format!("{}[{address:x}]", loaded.module().name()),
         })
+    }
+
+    /// How far in its function an address is, where there is one.
+    pub(super) fn offset(&self, loaded: &Loaded, address: u64) -> u32 {
+        let start = loaded.lookup(address).map_or(address, |symbol| symbol.start);
+        u32::try_from(address.wrapping_sub(start)).unwrap_or(u32::MAX)
     }
 
     /// Whether the filter by function takes this row.

@@ -9,6 +9,7 @@ use super::side::{INLINED, Symbols, named};
 use crate::aggregate::{Count, Key};
 use crate::callchain::{Frame, Stacks};
 use crate::folded::Folded;
+use crate::graph::FrameKey;
 use crate::profile::{LabelId, Labels};
 
 /// What of a count is a line's.
@@ -61,6 +62,9 @@ impl Labeller<'_> {
     }
 
     fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
+        if self.query.chains.key != FrameKey::Function {
+            return Some(self.frame_name(frame, symbols).1.replace(';', ":"));
+        }
         if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
         }

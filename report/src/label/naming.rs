@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use super::labeller::Labeller;
 use super::side::{Symbols, module_of};
 use crate::aggregate::{End, Key, NO_KEY};
-use crate::callchain::Frame;
+use crate::callchain::{Frame, is_of_branch};
+use crate::graph::FrameKey;
 use crate::resolve::{Inlined, Loaded, Module, Resolver};
 use crate::scan;
 
@@ -28,13 +29,23 @@ impl scan::Naming for Naming<'_, '_> {
     fn frame(&self, frame: Frame) -> Frame {
         let mut key = NO_KEY;
         frame.put(&mut key);
-        Frame::of(&self.labeller.resolve(key, self.symbols))
+        let mut named = Frame::of(&self.labeller.resolve(key, self.symbols));
+        named.branch = frame.branch;
+        if self.labeller.query.chains.key != FrameKey::Function
+            && let Some(loaded) = module_of(self.symbols, u64::from(frame.module))
+        {
+            named.line = self.labeller.line(loaded, frame.address).0 + 1;
+            named.offset = self.labeller.offset(loaded, frame.address);
+        }
+        named
     }
 
     fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
         let mut named = self.frame(frame);
         let loaded = module_of(self.symbols, u64::from(frame.module));
-        if let Some(loaded) = loaded.filter(|_| self.inlined && named.end.is_symbol && !frame.end.is_symbol) {
+        if let Some(loaded) = loaded
+            .filter(|_| self.inlined && named.end.is_symbol && !frame.end.is_symbol && !is_of_branch(frame.branch))
+        {
             let lines = loaded.lines();
             let mut functions = lines.frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
             let line = |at: &Inlined| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);

@@ -3,12 +3,13 @@
 use recrep_format::abi::{BranchSampleType, SampleType};
 use recrep_format::attr::Attr;
 use recrep_format::error::Result;
-use recrep_format::record::Sample;
+use recrep_format::layout::UpTo;
+use recrep_format::record::{Sample, SampleFields};
 
 use super::naming::Naming;
 use crate::aggregate::{End, Field, Key, Meta};
 use crate::callchain::{
-    Calls, ChainSource, Chained, Frame, Interner, Placed, Recorded, Whereabouts, callers, is_sound,
+    Calls, ChainSource, Chained, Frame, History, Interner, Most, Placed, Recorded, Whereabouts, callers, is_sound,
 };
 use crate::timeline::{Moment, Stretch, Task, Timeline};
 use crate::unwind::Unwinding;
@@ -25,6 +26,8 @@ pub struct Chaining<'f> {
     pub placed: Placed,
     /// Whether sampled instructions stay in their chains.
     pub whole: bool,
+    /// Whether branches stand before callers, and if so, whether what is known of them is wanted.
+    pub history: Option<bool>,
     /// Names functions while samples are counted; nothing where a part of a function is asked for.
     pub early: Option<&'f dyn Naming>,
 }
@@ -59,6 +62,7 @@ pub(super) struct Chains<'f> {
     copied: Option<Copied<'f>>,
     early: Option<&'f dyn Naming>,
     whole: bool,
+    history: Option<History>,
     stretch: Option<Stretch>,
     words: Vec<u64>,
     functions: Vec<Function>,
@@ -79,13 +83,14 @@ const REMEMBERED: u64 = 1 << 15;
 
 impl<'f> Chains<'f> {
     pub(super) fn new(chaining: &Chaining<'f>) -> Self {
-        let Chaining { recorded, unwinding, early, whole, .. } = *chaining;
+        let Chaining { recorded, unwinding, early, whole, history, .. } = *chaining;
         Self {
             interner: Interner::default(),
             recorded,
             copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)),
             early,
             whole,
+            history: history.map(|annotated| History::new(recorded.most, annotated)),
             stretch: None,
             words: Vec::new(),
             functions: Vec::new(),
@@ -108,16 +113,21 @@ impl<'f> Chains<'f> {
     ) -> Result<Chained> {
         self.words.clear();
         let (sampled, words) = ((sample, attr), &mut self.words);
-        match (origin, &mut self.copied) {
-            (Origin::Calls, _) => Calls(self.recorded).chain(sampled, task, at, words),
-            (Origin::Copied, Some(copied)) => copied.chain(sampled, task, at, words),
+        match (origin, &mut self.copied, &mut self.history) {
+            (Origin::Calls, ..) => Calls(self.recorded).chain(sampled, task, at, words),
+            (_, copied, Some(history)) => {
+                let copied = copied.as_mut().filter(|_| origin == Origin::Copied);
+                with_history(history, (copied, self.recorded), sampled, (task, at), words)
+            }
+            (Origin::Copied, Some(copied), None) => copied.chain(sampled, task, at, words),
             _ => self.recorded.chain(sampled, task, at, words),
         }?;
         let whole = self.words.len();
-        if whole == 0 || !is_sound(&self.words) {
+        let is_historic = self.history.is_some();
+        if whole == 0 || ((!is_historic || origin == Origin::Calls) && !is_sound(&self.words)) {
             return Ok(Chained::default());
         }
-        let (own, words) = match if self.whole { None } else { callers(sample, &mut self.words) } {
+        let (own, words) = match if self.whole || is_historic { None } else { callers(sample, &mut self.words) } {
             Some(0) => return Ok(Chained { callers: 0, own: true }),
             Some(left) => (true, left),
             None => (false, whole),
@@ -157,4 +167,36 @@ impl<'f> Chains<'f> {
         *Field::Meta.of_mut(key) = meta.pack();
         *Field::Address.of_mut(key) = named.named;
     }
+}
+
+/// The same with the sample's branches in front; nothing where the chain is damaged.
+fn with_history(
+    history: &mut History,
+    (copied, recorded): (Option<&mut Copied<'_>>, Recorded<'_>),
+    (sample, attr): (&Sample<'_, '_>, &Attr),
+    (task, at): (&Task, Moment),
+    words: &mut Vec<u64>,
+) -> Result<()> {
+    let mut fields = SampleFields::default();
+    sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
+    let overlaps = copied.is_none();
+    match copied {
+        Some(copied) => copied.chain((sample, attr), task, at, words)?,
+        None if fields.callchain.is_some() => {
+            // The branches decide how much of it is left.
+            let mut whole = Recorded { most: Most { frames: usize::MAX, ..recorded.most }, ..recorded };
+            whole.chain((sample, attr), task, at, words)?;
+        }
+        None => {}
+    }
+    if !is_sound(words) {
+        words.clear();
+        return Ok(());
+    }
+    if let Some(stack) = fields.branch_stack {
+        history.put(stack.entries(), overlaps, words);
+    } else {
+        history.put(std::iter::empty(), overlaps, words);
+    }
+    Ok(())
 }

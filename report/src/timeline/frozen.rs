@@ -63,7 +63,13 @@ impl Timeline {
     /// first, then with the kernel. Where nothing was mapped, the mode is the hypervisor's, as in perf.
     #[must_use]
     pub fn place_in_any_mode(&self, task: &Task, address: u64, at: Moment) -> (CpuMode, Place) {
-        let user = task.space.and_then(|space| self.mapping(space, address, at));
+        self.place_in_any_mode_of(task.space, address, at)
+    }
+
+    /// The same for an address of a space, if it is of any.
+    #[must_use]
+    pub fn place_in_any_mode_of(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place) {
+        let user = space.and_then(|space| self.mapping(space, address, at));
         let (mode, mapping) = match user {
             Some(mapping) => (CpuMode::User, Some(mapping)),
             None => (CpuMode::Kernel, self.kernel_mapping(address, at)),

@@ -53,14 +53,14 @@ impl Drawing<'_> {
         if let [only] = nodes
             && only.all().period == row
         {
-            let names = only.names.iter().skip(usize::from(self.skip_first)).take(self.most());
+            let names = (0..only.names.len()).skip(usize::from(self.skip_first)).take(self.most());
             for (place, name) in names.enumerate() {
                 if place == 0 {
                     line(text, margin, "|");
-                    line(text, margin, &format!("---{}", self.function(*name)));
+                    line(text, margin, &format!("---{}", self.frame(only, name)));
                     margin += 3;
                 } else {
-                    line(text, margin, &self.function(*name));
+                    line(text, margin, &self.frame(only, name));
                 }
             }
             nodes = &only.nodes;
@@ -88,9 +88,9 @@ impl Drawing<'_> {
             if place + 1 == nodes.len() && !(fractal && left > 0) {
                 set(bars, level, false);
             }
-            for (place, name) in node.names.iter().enumerate() {
+            for place in 0..node.names.len() {
                 let value = (place == 0).then(|| self.value(node.all(), total));
-                line(text, margin, &format!("{}{}", columns(bars, value.as_deref()), self.function(*name)));
+                line(text, margin, &format!("{}{}", columns(bars, value.as_deref()), self.frame(node, place)));
             }
             let below = if fractal { node.below.period } else { total };
             bars.push(true);
@@ -132,6 +132,12 @@ impl Drawing<'_> {
 
     fn most(&self) -> usize {
         self.graph.most.unwrap_or(usize::MAX)
+    }
+
+    /// A frame of a node, with what is known of the branches that went through it.
+    fn frame(&self, node: &Node, place: usize) -> String {
+        let name = node.names.get(place).map_or_else(String::new, |name| self.function(*name));
+        node.passed.get(place).map_or_else(|| name.clone(), |passed| format!("{name}{passed}"))
     }
 
     fn function(&self, name: u32) -> String {
@@ -197,7 +203,7 @@ mod tests {
         let count = |period| Count { samples: period, period };
         let leaf = |names: &[u32], period| Node { names: names.to_vec(), own: count(period), ..Node::default() };
         let nodes = vec![leaf(&[parse, read], 60), leaf(&[print], 40)];
-        let tree = [Node { names: vec![main, work], own: count(0), below: count(100), nodes }];
+        let tree = [Node { names: vec![main, work], own: count(0), below: count(100), nodes, ..Node::default() }];
         let drawn = |shape, row, total| {
             let graph = Graph { shape, ..Graph::default() };
             let mut text = String::new();

@@ -28,7 +28,8 @@ impl Trees {
         let end = table.rows.partition_point(|row| weight(row) >= least);
         let rows: &[Row<'_>] = table.rows.get(..end).unwrap_or_default();
         let places: Vec<_> = rows.iter().map(|row| (table.place, row.place)).collect();
-        let wanted = Wanted { least, share: if fractal { graph.percent / 100.0 } else { 0.0 } };
+        let share = if fractal { graph.percent / 100.0 } else { 0.0 };
+        let wanted = Wanted { least, share, passed: query.chains.shows_branches() };
         let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
         let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
         let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };

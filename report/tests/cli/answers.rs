@@ -179,3 +179,21 @@ fn what_a_file_says_does_not_move_the_cursor() {
     let answer = json(&["--sort", "comm"], &file);
     assert_eq!(rows(&answer, 0)[0].0, "a\x1b[2Jb\n", "JSON has its own escapes");
 }
+
+#[test]
+fn help_names_every_command() {
+    let help = String::from_utf8(rep().arg("--help").output().unwrap().stdout).unwrap();
+    let (_, rest) = help.split_once("rep [report|").unwrap();
+    let named: Vec<&str> = rest.split_once(']').unwrap().0.split('|').collect();
+    let source = include_str!("../../src/main.rs");
+    let known: Vec<&str> =
+        source.split("Some(\"").skip(1).filter_map(|rest| rest.split_once("\") =>")).map(|(name, _)| name).collect();
+    assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
+    for name in named {
+        let output = rep().args([name, "--help"]).output().unwrap();
+        assert!(
+            output.status.success() && String::from_utf8_lossy(&output.stdout).contains(&format!("rep {name}")),
+            "{name}"
+        );
+    }
+}

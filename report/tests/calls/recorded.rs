@@ -1,67 +1,10 @@
 //! Callchains whose every frame is known: where they come from, how they are cut, and what is made of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
-use std::path::Path;
-use std::process::Command;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
-use recrep_format::endian::Endian;
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Where the code of a JIT is, a function every 0x10 bytes.
-const CODE: u64 = 0x10_0000;
-const MAIN: u64 = CODE;
-const WORK: u64 = CODE + 0x10;
-const PARSE: u64 = CODE + 0x20;
-const TEXT: u64 = 0xffff_ffff_8100_0000;
-const KERNEL: u64 = TEXT + 0x10;
-
-/// A directory with names for the code, and a file of these samples.
-struct Place(TempDir);
-
-impl Place {
-    fn new(stream: &Stream) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let tmp = dir.path().join("root/tmp");
-        std::fs::create_dir_all(&tmp).unwrap();
-        let functions = [(MAIN, "main"), (WORK, "work"), (PARSE, "parse")];
-        let map: String = functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
-        std::fs::write(tmp.join("perf-7.map"), map).unwrap();
-        std::fs::write(dir.path().join("kallsyms"), format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n")).unwrap();
-        std::fs::write(dir.path().join("x.data"), stream.file()).unwrap();
-        Self(dir)
-    }
-
-    fn rep(&self, words: &str) -> String {
-        let path = |name: &str| self.0.path().join(name);
-        let mut rep = Command::new(env!("CARGO_BIN_EXE_rep"));
-        rep.args(words.split_whitespace()).arg("--symfs").arg(path("root")).arg("--kallsyms").arg(path("kallsyms"));
-        let output = rep.arg(Path::new(&path("x.data"))).output().unwrap();
-        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Samples of each row, with callees and its own.
-    fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
-        let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();
-        let count = |row: &Value| row["samples"].as_u64().unwrap();
-        let row = |row: &Value| (row["key"][key].as_str().unwrap().to_owned(), count(&row["children"]), count(row));
-        let mut rows: Vec<_> = report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect();
-        rows.sort_unstable();
-        rows
-    }
-}
-
-fn stream(event: Event) -> Stream {
-    let stream = Stream::new(Endian::Little).event(event.sampling(SampleType::CALLCHAIN)).kernel_map(TEXT, 0x10_0000);
-    stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
-}
-
-fn rows(list: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
-    list.iter().map(|(name, all, own)| ((*name).to_owned(), *all, *own)).collect()
-}
+use crate::common::{CODE, KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
 
 /// `main` calls `work` calls `parse`, in which one is, and in `work` three are, one of them in the kernel.
 fn plain() -> Stream {

@@ -1,0 +1,208 @@
+//! What is known of the branches that went through a part of a call tree.
+//!
+//! Each frame of a branch has a word for what one branch tells; [`Passed`] is the sum over samples, and reads as perf's.
+//!
+//! ```text
+//!   bit    63 62   61…32                31…16        15…8    7…0
+//!   to      1  0   kinds                 -            -      predicted, aborted
+//!   from    1  1   cycles of a turn      cycles       turns   -
+//! ```
+
+use std::fmt;
+
+use recrep_format::abi::BranchFlags;
+
+use super::history::Jump;
+
+/// A frame of a branch.
+const BRANCH: u64 = 1 << 63;
+/// It is the source.
+const SOURCE: u64 = 1 << 62;
+const PREDICTED: u64 = 1;
+const ABORTED: u64 = 1 << 1;
+/// Where the kinds are, or the cycles of a turn.
+const UPPER: u32 = 32;
+
+/// Kinds of branches in the order in which they are told; those of `BranchFlags::kind_name`, but for conditional ones.
+const KINDS: [&str; 25] = [
+    "COND_FWD",
+    "COND_BWD",
+    "UNCOND",
+    "IND",
+    "CALL",
+    "IND_CALL",
+    "RET",
+    "SYSCALL",
+    "SYSRET",
+    "COND_CALL",
+    "COND_RET",
+    "ERET",
+    "IRQ",
+    "SERROR",
+    "NO_TX",
+    "FAULT_ALGN",
+    "FAULT_DATA",
+    "FAULT_INST",
+    "ARCH_1",
+    "ARCH_2",
+    "ARCH_3",
+    "ARCH_4",
+    "ARCH_5",
+    "CROSS_4K",
+    "CROSS_2M",
+];
+
+/// What is known of a branch's target.
+pub(super) fn to_info(jump: &Jump) -> u64 {
+    let flags = jump.branch.flags;
+    let known = kinds(jump.branch.from, jump.branch.to, flags) << UPPER;
+    BRANCH | known | if flags.predicted() { PREDICTED } else { 0 } | if flags.abort() { ABORTED } else { 0 }
+}
+
+/// What is known of a branch's source.
+pub(super) fn from_info(jump: &Jump) -> u64 {
+    let cycles = u64::from(jump.branch.flags.cycles()) << 16;
+    // A turn of at most 127 branches: its cycles do not reach the bits above.
+    BRANCH | SOURCE | jump.cycles << UPPER | cycles | jump.turns << 8
+}
+
+/// The kinds that a branch is of, as bits.
+fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
+    let bit = |name: &str| KINDS.iter().position(|kind| *kind == name).map_or(0, |place| 1 << place);
+    let crosses = |size: u64| from / size != to / size;
+    let kind = match flags.kind_name() {
+        // perf counts no kind of a branch from nowhere.
+        "" => return 0,
+        _ if from == 0 => return 0,
+        "COND" if to > from => bit("COND_FWD"),
+        "COND" => bit("COND_BWD"),
+        name => bit(name),
+    };
+    kind | if crosses(2 << 20) {
+        bit("CROSS_2M")
+    } else if crosses(4 << 10) {
+        bit("CROSS_4K")
+    } else {
+        0
+    }
+}
+
+/// Whether a frame's word says that it is of a branch.
+#[must_use]
+pub fn is_of_branch(word: u64) -> bool {
+    word & BRANCH != 0
+}
+
+/// What is known of all branches that went through a frame of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    targets: u64,
+    predicted: u64,
+    aborted: u64,
+    kinds: u64,
+    sources: u64,
+    cycles: u64,
+    turns: u64,
+    turn_cycles: u64,
+}
+
+impl Passed {
+    /// Adds what a frame's word says of so many samples.
+    pub fn add(&mut self, word: u64, samples: u64) {
+        let add = |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
+        let upper = word >> UPPER & 0x3fff_ffff;
+        if word & (BRANCH | SOURCE) == BRANCH {
+            add(&mut self.targets, 1);
+            add(&mut self.predicted, u64::from(word & PREDICTED != 0));
+            add(&mut self.aborted, u64::from(word & ABORTED != 0));
+            self.kinds |= upper;
+        } else if word & BRANCH != 0 {
+            add(&mut self.sources, 1);
+            add(&mut self.cycles, word >> 16 & 0xffff);
+            add(&mut self.turns, word >> 8 & 0xff);
+            add(&mut self.turn_cycles, upper);
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn of_targets(&self) -> Vec<String> {
+        let percent = |part: u64| part as f64 * 100.0 / self.targets as f64;
+        let named = KINDS.iter().enumerate().filter(|(place, _)| self.kinds >> place & 1 == 1);
+        let mut all: Vec<String> = named.map(|(_, kind)| (*kind).to_owned()).collect();
+        if self.predicted < self.targets {
+            all.push(format!("predicted:{:.1}%", percent(self.predicted)));
+        }
+        if percent(self.aborted) >= 0.1 {
+            all.push(format!("abort:{:.1}%", percent(self.aborted)));
+        }
+        all
+    }
+
+    /// Means, rounded down.
+    fn of_sources(&self) -> Vec<String> {
+        let (cycles, turns) = (self.cycles / self.sources.max(1), self.turns / self.sources.max(1));
+        let mut all = Vec::new();
+        if cycles > 0 {
+            all.push(format!("cycles:{cycles}"));
+        }
+        if turns > 0 {
+            all.push(format!("iter:{turns}"));
+            all.push(format!("avg_cycles:{}", self.turn_cycles / self.turns));
+        }
+        all
+    }
+}
+
+/// Behind a function: where more branches ended than began there, of those; nothing where there is nothing to say.
+impl fmt::Display for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = match (self.targets, self.sources) {
+            (0, 0) => vec!["calltrace".to_owned()],
+            (targets, sources) if targets >= sources => self.of_targets(),
+            _ => self.of_sources(),
+        };
+        if said.is_empty() { Ok(()) } else { write!(f, " ({})", said.join(" ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recrep_format::abi::BranchEntry;
+
+    fn jump(from: u64, to: u64, flags: u64) -> Jump {
+        Jump { branch: BranchEntry { from, to, flags: BranchFlags(flags) }, turns: 3, cycles: 127 * 0xffff }
+    }
+
+    fn said(words: &[(u64, u64)]) -> String {
+        let mut passed = Passed::default();
+        words.iter().for_each(|(word, samples)| passed.add(*word, *samples));
+        passed.to_string()
+    }
+
+    #[test]
+    fn targets_tell_of_prediction_and_sources_of_time() {
+        let (good, bad) = (jump(0x10, 0x20, 2 | 7 << 4), jump(0x10, 0x20, 1 | 8 | 10 << 4));
+        assert_eq!(said(&[(to_info(&good), 5)]), "");
+        assert_eq!(said(&[(to_info(&good), 2), (to_info(&bad), 1)]), " (predicted:66.7% abort:33.3%)");
+        assert_eq!(said(&[(from_info(&good), 2), (from_info(&bad), 2)]), " (cycles:8 iter:3 avg_cycles:2774315)");
+        assert_eq!(said(&[(0, 5)]), " (calltrace)");
+    }
+
+    #[test]
+    fn kinds_are_told_in_their_order() {
+        let (ahead, back) = (jump(0x10, 0x2000, 2 | 1 << 20), jump(0x2000, 0x10, 2 | 1 << 20));
+        let call = jump(0x10, 0x40_0000, 2 | 4 << 20);
+        let all = [&ahead, &back, &call].map(|jump| (to_info(jump), 1));
+        assert_eq!(said(&all), " (COND_FWD COND_BWD CALL CROSS_4K CROSS_2M)");
+        assert_eq!(said(&[(to_info(&jump(0x10, 0x20, 2 | 15 << 20 | 1 << 26)), 1)]), " (FAULT_DATA)");
+    }
+
+    #[test]
+    fn every_kind_that_flags_have_is_told() {
+        for kind in (2..15).map(|kind| kind << 20).chain((0..8).map(|new| 15 << 20 | new << 26)) {
+            let name = BranchFlags(kind).kind_name();
+            assert_eq!(said(&[(to_info(&jump(0x10, 0x20, 2 | kind)), 1)]), format!(" ({name})"));
+        }
+    }
+}
