@@ -66,7 +66,8 @@ fn stream(endian: Endian, with_calls: bool) -> Stream {
         let mut stack: Vec<BranchEntry> = Vec::new();
         for _ in 0..1 + next(5) {
             let (from, turns) = (CODE + LEN * next(5) + 8, next(3));
-            let flags = 1 + next(2) | next(12) << 4 | next(2) << 3 | (next(4) * next(2)) << 20;
+            let (predicted, cycles, aborted, kind) = (1 + next(2), next(12), next(2), next(4) * next(2));
+            let flags = predicted | cycles << 4 | aborted << 3 | kind << 20;
             stack.push(branch(from, CODE + LEN * next(2), flags));
             for _ in 0..turns {
                 stack.push(branch(from + 4, CODE + LEN * 9 + 16, 2 | next(9) << 4));
