@@ -23,7 +23,7 @@
 
 use recrep_format::abi::{BranchEntry, context};
 
-use super::passed::{from_info, to_info};
+use super::passed::{Jump, from_info, to_info};
 use super::source::{Most, cut};
 
 /// Stands before the branches of a chain; no mark of the kernel.
@@ -31,16 +31,6 @@ const BRANCHES: u64 = u64::MAX;
 
 /// More branches than any machine records.
 const MOST_BRANCHES: usize = 127;
-
-/// A branch, and what was left out before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Jump {
-    pub(super) branch: BranchEntry,
-    /// Turns of a loop.
-    pub(super) turns: u64,
-    /// The cycles of the last one of them.
-    pub(super) cycles: u64,
-}
 
 /// Puts branches in front of callchains.
 #[derive(Clone, Debug)]

@@ -10,9 +10,17 @@
 
 use std::fmt;
 
-use recrep_format::abi::BranchFlags;
+use recrep_format::abi::{BranchEntry, BranchFlags};
 
-use super::history::Jump;
+/// A branch, and what was left out before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Jump {
+    pub(super) branch: BranchEntry,
+    /// Turns of a loop.
+    pub(super) turns: u64,
+    /// The cycles of the last one of them.
+    pub(super) cycles: u64,
+}
 
 /// A frame of a branch.
 const BRANCH: u64 = 1 << 63;
@@ -168,7 +176,6 @@ impl fmt::Display for Passed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recrep_format::abi::BranchEntry;
 
     fn jump(from: u64, to: u64, flags: u64) -> Jump {
         Jump { branch: BranchEntry { from, to, flags: BranchFlags(flags) }, turns: 3, cycles: 127 * 0xffff }
