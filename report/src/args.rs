@@ -222,7 +222,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         limit: args.limit,
         percent_limit,
         separator: args.field_separator,
-        symbol_sources: args.symbol_sources.options(),
+        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
         looks,
         only,
         sources: sources(args.input.into_iter().chain(args.files).collect()),

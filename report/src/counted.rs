@@ -11,6 +11,7 @@ use crate::fields::Number;
 use crate::graph::FrameKey;
 use crate::groups::Groups;
 use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
+use crate::module_use::ModuleUses;
 use crate::profile::Profile;
 use crate::query::{Chains, Format, KeyError, Query};
 use crate::resolve::Resolver;
@@ -32,6 +33,30 @@ pub(crate) fn histogram(
     query: &Query,
     stage: &Stage<'_>,
     resolver: &Resolver,
+) -> Result<Strays, KeyError> {
+    count(profile, query, stage, resolver, Until::Rows)
+}
+
+/// Counts them as far as modules are known to lack functions, their callers' too where callchains are counted.
+pub(crate) fn module_uses(query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
+    let mut profile = Profile::default();
+    count(&mut profile, query, stage, resolver, Until::ModuleUses)?;
+    Ok(profile.module_uses)
+}
+
+/// How far counting goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    ModuleUses,
+    Rows,
+}
+
+fn count(
+    profile: &mut Profile,
+    query: &Query,
+    stage: &Stage<'_>,
+    resolver: &Resolver,
+    until: Until,
 ) -> Result<Strays, KeyError> {
     // Where no callchains were recorded there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.is_asked_of();
@@ -112,6 +137,10 @@ pub(crate) fn histogram(
     if query.has(SortKey::Symbol) {
         profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
         profile.module_uses.guest += scanned.strays.guest;
+    }
+    if until == Until::ModuleUses {
+        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &side_band.modules);
+        return Ok(scanned.strays);
     }
     let mut stacks = scanned.stacks;
     let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks, &symbols);

@@ -78,7 +78,7 @@ impl ViewArgs {
             true => vec![Source::or_default(None)],
             false => paths.into_iter().map(|path| Source::or_default(Some(path))).collect(),
         };
-        let (filters, symbol_sources) = (self.filters.compiled()?, self.symbol_sources.options());
+        let (filters, symbol_sources) = (self.filters.compiled()?, self.symbol_sources.options()?);
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::aggregate::{Count, Field, Key, Meta};
+use crate::callchain::{Chained, Stacks};
 use crate::gathered::share;
 use crate::resolve::{Explanation, GUEST, Loaded, Module, UNMAPPED, explain};
 
@@ -17,6 +18,8 @@ pub struct ModuleUse {
     pub all: Count,
     /// Those in a function.
     pub resolved: Count,
+    /// Samples that have a caller in it without a function; counted by [`ModuleUses::count_callers`] only.
+    pub callers_lack: u64,
     /// Its symbols.
     pub loaded: Option<Arc<Loaded>>,
 }
@@ -54,6 +57,29 @@ impl ModuleUses {
         }
     }
 
+    /// Counts callers without a function, once for each sample and module.
+    pub fn count_callers(&mut self, rows: &[(Key, Count)], stacks: &Stacks, modules: &IndexSet<Module>) {
+        let mut lacking: Vec<u32> = Vec::new();
+        let mut counts = vec![0_u64; modules.len() + 1];
+        for (row, count) in rows {
+            lacking.clear();
+            let callers = stacks.chain(Chained::unpack(Field::Chain.of(row)).callers).iter();
+            let frames = callers.filter_map(|number| stacks.frames.get(*number as usize));
+            lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
+            lacking.sort_unstable();
+            lacking.dedup();
+            for number in &lacking {
+                if let Some(of_module) = counts.get_mut(*number as usize) {
+                    *of_module += count.samples;
+                }
+            }
+        }
+        for (number, samples) in counts.into_iter().enumerate().filter(|(_, samples)| *samples > 0) {
+            let module = number.checked_sub(1).and_then(|place| modules.get_index(place)).cloned();
+            self.modules.entry(module).or_default().callers_lack += samples;
+        }
+    }
+
     /// All samples, and those with a function.
     #[must_use]
     pub fn total(&self) -> (Count, Count) {
@@ -88,7 +114,9 @@ impl ModuleUses {
         for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_told(uses)).take(SHOWN) {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
-            parts.push(format!("{name} {:.1}% ({reason})", share(uses.lacks(), all.samples)));
+            let fetch = uses.loaded.as_ref().and_then(|loaded| Some(loaded.outcome.not_fetched()?.1.to_string()));
+            let fetch = fetch.map(|why| format!("; {why}")).unwrap_or_default();
+            parts.push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
         }
         if self.guest > 0 {
             parts.push(format!("[guest] {:.1}%", share(self.guest, all.samples)));

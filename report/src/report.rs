@@ -9,6 +9,7 @@ use recrep_format::abi::{BranchSampleType, SampleType};
 use recrep_format::attrs::AttrEntry;
 
 use crate::counted::{has_chains, histogram, samples_have};
+use crate::fetching;
 use crate::input::{Input, OpenError};
 use crate::profile::{InputSummary, Profile};
 use crate::query::{Column, KeyError, Query};
@@ -100,6 +101,7 @@ fn add(
             }
             anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
         }
+        let not_fetched = fetching::fetch(query, stage, resolver)?;
         let strays = histogram(profile, query, stage, resolver)?;
         also(stage);
         let (split, side_band) = (stage.split, &stage.side_band);
@@ -113,6 +115,7 @@ fn add(
             recording: Recording::of(stage),
         });
         profile.warnings.extend(stage.warnings());
+        profile.warnings.extend(not_fetched);
         profile.chain_ends.add(strays.ends);
         profile.warnings.extend(strays_told(strays));
         if query.mode == Mode::Samples && !query.chains.branches && have_branches(stage) {

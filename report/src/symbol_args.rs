@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::resolve::SymbolOptions;
+use crate::resolve::{Servers, SymbolOptions};
 
 /// Where symbols come from.
 #[derive(Clone, Debug, Default, Args)]
@@ -37,6 +37,12 @@ pub struct SymbolArgs {
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
+    /// Ask the debuginfod servers in DEBUGINFOD_URLS for the debug files of modules in which at least PERCENT of the samples have
+    /// an address without a function [default: 1]
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+          value_parser = Servers::share)]
+    debuginfod: Option<u32>,
+
     /// Show names of C++ and Rust as their files spell them
     #[arg(long)]
     no_demangle: bool,
@@ -48,27 +54,38 @@ pub struct SymbolArgs {
 
 impl SymbolArgs {
     /// What they mean, on this machine.
-    #[must_use]
-    pub fn options(self) -> SymbolOptions {
+    ///
+    /// # Errors
+    /// What the user must be told: servers are to be asked, and the environment does not name them.
+    pub fn options(self) -> Result<SymbolOptions, String> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let by_habit = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
-        SymbolOptions {
+        let debuginfod_cache = debuginfod_cache(set);
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        let servers = self.debuginfod.map(|least| Servers::of(text, least, debuginfod_cache.clone())).transpose()?;
+        Ok(SymbolOptions {
             symfs: self.symfs,
             kallsyms: self.kallsyms,
             vmlinux: self.vmlinux,
             build_id_dir: self.buildid_dir.or_else(by_habit),
             demangle: !self.no_demangle,
-            debuginfod_cache: debuginfod_cache(set),
+            debuginfod_cache,
+            servers,
             ignore_vmlinux: self.ignore_vmlinux,
             source_paths: self.full_source_path,
             demangle_kernel: self.demangle_kernel,
-        }
+        })
     }
 }
 
-/// Where debuginfod's clients keep what they fetched: debuginfod-find(1), "CACHE".
+/// Where debuginfod's clients keep what they fetched: debuginfod-client-config(7), "CACHE".
 fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let below = |base: PathBuf| base.join("debuginfod_client");
-    let in_home = || Some(set("HOME")?.join(".cache"));
-    set("DEBUGINFOD_CACHE_PATH").or_else(|| set("XDG_CACHE_HOME").or_else(in_home).map(below))
+    if let Some(path) = set("DEBUGINFOD_CACHE_PATH") {
+        return Some(path);
+    }
+    let home = set("HOME");
+    // Where their first versions kept it, which still counts if it is there.
+    let old = home.as_ref().map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
+    let usual = || set("XDG_CACHE_HOME").or_else(|| Some(home?.join(".cache")));
+    old.or_else(|| Some(usual()?.join("debuginfod_client")))
 }

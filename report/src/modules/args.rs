@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use super::query::ModulesQuery;
 use crate::query::{Column, Format, Query, Source};
@@ -47,7 +48,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ModulesQuery, c
     let column = |name: &str, key| Column { typed: name.into(), key };
     let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
     let format = if args.json { Format::Json } else { Format::Text };
-    let symbol_sources = args.symbol_sources.options();
+    let wrong = |message: String| ModulesArgs::command().error(ErrorKind::InvalidValue, message);
+    let symbol_sources = args.symbol_sources.options().map_err(wrong)?;
     let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
     Ok(ModulesQuery { report, unresolved: args.unresolved })
 }

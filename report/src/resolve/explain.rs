@@ -119,7 +119,7 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
             "stripped",
             "the file has no symbol table, or only the names that others may link to",
             "install its debug package, put its debug file below /usr/lib/debug/.build-id or next to it, or build it \
-             unstripped; what `debuginfod-find debuginfo FILE` fetches is found too",
+             unstripped; --debuginfod fetches it from the servers in DEBUGINFOD_URLS",
         )
     } else if found {
         BETWEEN
@@ -135,7 +135,8 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
         because(
             "missing",
             "the file is not on this machine, and no copy is known by its build ID",
-            "put it below --symfs DIR under its recorded path, or unpack what perf archive made into ~/.debug",
+            "put it below --symfs DIR under its recorded path, unpack what perf archive made into ~/.debug, or fetch it with \
+             --debuginfod from the servers in DEBUGINFOD_URLS",
         )
     }
 }

@@ -8,7 +8,7 @@
 //! | debuglink         | the named file in symfs + directory, in its `.debug`, in symfs + `/usr/lib/debug` + directory |
 //! | build ID cache    | `CACHE/.build-id/xx/yy…/elf`, `…/debug`, or that name itself a file |
 //! | debug directory   | symfs + `/usr/lib/debug` + path + `.debug`, or without `.debug`    |
-//! | debuginfod's cache | `DIR/xxyy…/debuginfo`, `…/executable`: what its clients fetched before    |
+//! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: what its clients and [`super::fetch`] fetched |
 //! | debug by build ID | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                    |
 //!
 //! A build ID directory is a promise by name only, so what is found there is checked like everything else.
@@ -22,6 +22,10 @@ use recrep_format::build_id::BuildId;
 use super::module::Module;
 use super::options::SymbolOptions;
 use super::outcome::Source;
+
+/// The names that debuginfod has for a debug file and for the file that was mapped, in its cache and in its addresses.
+pub(super) const DEBUG_INFO: &str = "debuginfo";
+pub(super) const EXECUTABLE: &str = "executable";
 
 /// Where distributions keep separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
@@ -64,7 +68,8 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
     }
     if let (Some(cache), Some(id)) = (&options.debuginfod_cache, &module.build_id) {
         let entry = cache.join(id.to_string());
-        places.extend(["debuginfo", "executable"].map(|name| (Source::Debuginfod, entry.join(name))));
+        // Debug files do not always say where things were in the file that was mapped.
+        places.extend([EXECUTABLE, DEBUG_INFO].map(|name| (Source::Debuginfod, entry.join(name))));
     }
     places
 }

@@ -27,6 +27,8 @@
 //!
 //! Nothing in here fails: a module whose symbols cannot be had is [`Loaded`] with an empty table and an [`Outcome`]
 //! that says what was tried and why it did not help. Files are input, and damaged ones only end the attempt.
+//!
+//! Nothing in here asks a server but [`Resolver::fetch`], which who has counted calls for the modules that are worth it.
 
 #[cfg(test)]
 mod against_perf;
@@ -38,6 +40,7 @@ mod elf_symbols;
 #[cfg(test)]
 mod elf_tests;
 mod explain;
+mod fetch;
 mod file;
 mod jitdump;
 mod kallsyms;
@@ -53,6 +56,7 @@ mod resolver;
 mod resolver_tests;
 mod roots;
 mod search;
+mod servers;
 mod table;
 #[cfg(test)]
 mod test_elf;
@@ -68,4 +72,5 @@ pub use options::SymbolOptions;
 pub use outcome::{Attempt, Outcome, Refusal, Source};
 pub use recrep_format::build_id::BuildId;
 pub use resolver::{Loaded, Resolver};
+pub use servers::Servers;
 pub use table::{Symbol, SymbolId, SymbolTable};

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::servers::Servers;
+
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolOptions {
@@ -17,8 +19,10 @@ pub struct SymbolOptions {
     pub demangle: bool,
     /// Whether that is so of the kernel's names, too.
     pub demangle_kernel: bool,
-    /// Where debuginfod's clients keep what they fetched. rep fetches nothing itself.
+    /// Where debuginfod's clients keep what they fetched, and so does rep.
     pub debuginfod_cache: Option<PathBuf>,
+    /// The servers that are asked for what is missing, if the user wants that.
+    pub servers: Option<Servers>,
     /// Whether kernel images are left alone that nobody named.
     pub ignore_vmlinux: bool,
     /// Whether source files are shown with their directories.
@@ -34,6 +38,7 @@ impl Default for SymbolOptions {
             build_id_dir: None,
             demangle: true,
             debuginfod_cache: None,
+            servers: None,
             ignore_vmlinux: false,
             source_paths: false,
             demangle_kernel: false,

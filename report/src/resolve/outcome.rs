@@ -22,7 +22,7 @@ pub struct Outcome {
 }
 
 /// One place where symbols may have been.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Attempt {
     /// Why this place was looked at.
     pub source: Source,
@@ -49,6 +49,8 @@ pub enum Source {
     MiniDebugInfo,
     /// What a debuginfod client has fetched.
     Debuginfod,
+    /// A debuginfod server; the path is what it was asked for.
+    DebuginfodServer,
     /// The running kernel, or the file given with `--kallsyms`.
     Kallsyms,
     /// A kernel image with symbols.
@@ -129,6 +131,9 @@ pub enum Refusal {
     /// `--symfs` says that the files of this machine are not the recorded ones.
     #[error("not used: with --symfs, this machine is not the recorded one")]
     Symfs,
+    /// A server did not give it.
+    #[error("not fetched: {0}")]
+    NotFetched(String),
     /// Symbols cannot be there.
     #[error("{0}")]
     Other(&'static str),
@@ -139,6 +144,13 @@ impl Outcome {
     #[must_use]
     pub fn symbols(&self) -> usize {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().ok()).sum()
+    }
+
+    /// Why a server did not give what it was asked for; of several, what the last one said.
+    #[must_use]
+    pub fn not_fetched(&self) -> Option<(&Attempt, &Refusal)> {
+        let asked = self.attempts.iter().filter(|attempt| attempt.source == Source::DebuginfodServer);
+        asked.filter_map(|attempt| Some((attempt, attempt.result.as_ref().err()?))).next_back()
     }
 
     /// The places that gave symbols.
@@ -180,6 +192,7 @@ impl fmt::Display for Source {
             Self::DebugBuildId => "debug directory by build ID",
             Self::MiniDebugInfo => "mini debug information",
             Self::Debuginfod => "debuginfod cache",
+            Self::DebuginfodServer => "debuginfod server",
             Self::Kallsyms => "kallsyms",
             Self::Vmlinux => "kernel image",
             Self::Record => "record",

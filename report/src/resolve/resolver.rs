@@ -10,12 +10,13 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::call_frames::CallFrames;
+use super::fetch::{self, Wanted};
 use super::file;
 use super::kernel::Kernel;
 use super::lines::Lines;
 use super::module::{Module, ModuleKind};
 use super::options::SymbolOptions;
-use super::outcome::{Outcome, Refusal, Source};
+use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Search, build, checked_image, open_image};
 use super::table::{Binding, RawSymbol, Symbol, SymbolId, SymbolTable, TableBuilder};
@@ -27,6 +28,8 @@ pub struct Resolver {
     sources: Arc<Sources>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
+    /// What servers have been asked for, and what came of that.
+    asked: Mutex<FxHashMap<Wanted, Vec<Attempt>>>,
 }
 
 /// Where files are looked for.
@@ -103,7 +106,60 @@ impl Resolver {
 
     fn on(options: SymbolOptions, kernel: Kernel) -> Self {
         let sources = Arc::new(Sources { options, roots: Roots::new(Path::new("/")) });
-        Self { sources, kernel, modules: Mutex::default() }
+        Self { sources, kernel, modules: Mutex::default(), asked: Mutex::default() }
+    }
+
+    /// Asks the servers for what these modules lack, if there are any to ask; the next [`Resolver::load`] finds what came of it.
+    /// Nothing is asked for twice.
+    pub fn fetch(&self, modules: &[Module]) {
+        let Some(servers) = &self.sources.options.servers else { return };
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.lacks(module)).collect();
+        wanted.retain(|file| !asked.contains_key(file));
+        wanted.sort();
+        wanted.dedup();
+        if !wanted.is_empty() {
+            let attempts = fetch::all(servers, &wanted);
+            asked.extend(wanted.into_iter().zip(attempts));
+        }
+        drop(asked);
+        let mut loaded = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.retain(|module, _| !modules.contains(module));
+    }
+
+    /// The files of a module that are neither here nor in debuginfod's cache.
+    fn lacks(&self, module: &Module) -> Vec<Wanted> {
+        let search = self.sources.search();
+        let (build_id, has_own) = match &module.kind {
+            ModuleKind::File => match search.known(module) {
+                Some(known) => known,
+                None => return Vec::new(),
+            },
+            // Their debug files are all that is of use.
+            ModuleKind::Kernel { .. } | ModuleKind::KernelModule { .. } => match module.build_id {
+                Some(build_id) => (build_id, true),
+                None => return Vec::new(),
+            },
+            _ => return Vec::new(),
+        };
+        let name = module.name().into_owned();
+        let kinds = [(locate::DEBUG_INFO, false), (locate::EXECUTABLE, true)];
+        let is_here =
+            |(kind, executable): &(&str, bool)| (*executable && has_own) || search.is_fetched(&build_id, kind);
+        let wanted = |(_, executable)| Wanted { build_id, executable, name: name.clone() };
+        kinds.into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
+    }
+
+    /// What servers said that were asked for a module's files.
+    fn said_of(&self, module: &Module) -> Vec<Attempt> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.is_empty() {
+            return Vec::new();
+        }
+        let build_id = module.build_id.or_else(|| Some(self.sources.search().known(module)?.0));
+        let mut all: Vec<_> = asked.iter().filter(|(file, _)| Some(file.build_id) == build_id).collect();
+        all.sort_by_key(|(file, _)| *file);
+        all.into_iter().flat_map(|(_, attempts)| attempts.iter().cloned()).collect()
     }
 
     /// The symbols of `module`; loaded on the first call, which other callers for the same module wait for.
@@ -161,6 +217,9 @@ impl Resolver {
             }
             ModuleKind::Opaque => None,
         };
+        if self.sources.options.servers.is_some() {
+            outcome.attempts.extend(self.said_of(module));
+        }
         Loaded {
             table: table.unwrap_or_default(),
             outcome,

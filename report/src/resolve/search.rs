@@ -78,15 +78,32 @@ impl Search<'_> {
         Some(DebugFile { path: path.clone(), shared, segments })
     }
 
-    /// What the mapped file, or its copy in the build ID cache, has of something.
+    /// What the mapped file, or its copy in a cache, has of something.
     pub(super) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
         self.options_of(module).iter().find_map(|options| {
-            let cached = locate::elsewhere(module, options).into_iter();
-            let cached = cached.filter(|(source, _)| *source == Source::BuildIdCache).map(|(_, path)| path);
+            let is_copy = |(source, path): &(Source, PathBuf)| match source {
+                Source::BuildIdCache => true,
+                Source::Debuginfod => path.ends_with(locate::EXECUTABLE),
+                _ => false,
+            };
+            let cached = locate::elsewhere(module, options).into_iter().filter(is_copy).map(|(_, path)| path);
             let images = locate::recorded(module, options).into_iter().chain(cached);
             let open = |path: PathBuf| open_image(&path, module.build_id.as_ref()).ok();
             images.filter_map(open).find_map(|image| of(&image))
         })
+    }
+
+    /// The build ID by which a module's files can be asked for, and whether the mapped file, or a copy, is here.
+    pub(super) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
+        let own = self.mapped(module, &mut Outcome::default()).map(|(.., image)| image.build_id);
+        let build_id = module.build_id.or_else(|| own.flatten())?;
+        Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
+    }
+
+    /// Whether debuginfod's cache has this file of a module.
+    pub(super) fn is_fetched(&self, build_id: &BuildId, name: &str) -> bool {
+        let entry = self.options.debuginfod_cache.as_ref().map(|cache| cache.join(build_id.to_string()).join(name));
+        entry.is_some_and(|path| open_image(&path, Some(build_id)).is_ok())
     }
 
     /// The mapped file itself.

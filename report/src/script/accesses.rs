@@ -13,9 +13,11 @@ use super::order;
 use super::query::{ScriptFilters, Symbols};
 use super::sieve::{Asked, Sieve};
 use super::values;
+use crate::fetching;
 use crate::input::Input;
-use crate::query::{Query, Source};
+use crate::query::{Column, Query, Source};
 use crate::resolve::{Resolver, SymbolOptions};
+use crate::sort_key::SortKey;
 use crate::stage::{self, Stage};
 use crate::view::escape;
 use crate::warning::Warning;
@@ -103,8 +105,14 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
     for source in &query.sources {
         let input = Input::open(source)?;
         warnings.extend(stage::on(&input, |stage| {
+            let symbol_sources = query.symbol_sources.clone();
+            let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
+            let not_fetched =
+                fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, stage, &resolver)?;
             list(query, stage, &resolver, out)?;
-            Ok(stage.warnings())
+            let mut warnings = stage.warnings();
+            warnings.extend(not_fetched);
+            Ok(warnings)
         })?);
     }
     Ok(warnings)

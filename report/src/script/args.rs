@@ -217,7 +217,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
         fields: fields.map_err(|said| wrong(format!("--fields: {said}")))?,
         filters: args.filters.compiled().map_err(wrong)?,
         records: args.records.kinds(),
-        symbol_sources: args.symbol_sources.options(),
+        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
         look: args.look.compiled(),
         header: match (args.header_only, args.header || args.show_info) {
             (true, _) => Header::Only,

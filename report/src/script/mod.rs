@@ -37,10 +37,13 @@ use std::io::{self, Write};
 use recrep_format::abi::RecordType;
 
 use crate::dump::{self, DumpQuery};
+use crate::fetching;
 use crate::info;
 use crate::input::Input;
+use crate::query::{Chains, Column, Query};
 use crate::resolve::Resolver;
-use crate::stage;
+use crate::sort_key::SortKey;
+use crate::stage::{self, Stage};
 use crate::trace::Formats;
 use crate::view::CANNOT_WRITE;
 use crate::warning::Warning;
@@ -54,6 +57,22 @@ pub enum ScriptError {
     /// The output cannot be written.
     #[error("cannot write the answer: {0}")]
     Write(#[from] io::Error),
+}
+
+/// What of functions and source lines the columns ask for, as a histogram would be asked.
+fn by_function(query: &ScriptQuery, stage: &Stage<'_>) -> Query {
+    let shown: Vec<Fields> = stage.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
+    let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
+    let mut columns = Vec::new();
+    if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
+        columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
+    }
+    if any(&[Field::SrcLine, Field::SrcCode]) {
+        columns.push(Column { typed: "srcline".into(), key: SortKey::Srcline });
+    }
+    let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
+    let chains = Chains { children, inlined: query.look.inline, most: query.look.max_stack, ..Chains::default() };
+    Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
 /// Writes the samples; gives what was wrong with the file.
@@ -75,6 +94,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         if query.header == Header::Only {
             return Ok(stage.warnings());
         }
+        let not_fetched = fetching::fetch(&by_function(query, stage), stage, &resolver)?;
         let formats = Formats::read(stage.file);
         let mut printer = Printer::new(stage, query, &resolver, &formats)?;
         let mut outs = match &query.per_event_dump {
@@ -94,6 +114,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         }
         outs.finish().map_err(ScriptError::Write)?;
         let mut warnings = stage.warnings();
+        warnings.extend(not_fetched);
         let shows_traces = printer.has(Field::Trace);
         warnings.extend(printer.missing());
         if shows_traces {

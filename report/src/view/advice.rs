@@ -6,7 +6,7 @@ use crate::gathered::share;
 use crate::profile::Profile;
 use crate::query::Query;
 
-use super::escape::escape;
+use crate::escape::escape;
 
 /// Prints the advice, a line each.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {

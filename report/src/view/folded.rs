@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rayon::prelude::*;
 
-use super::escape::escape;
+use crate::escape::escape;
 use crate::profile::Profile;
 
 /// How many lines a core makes at a time.

@@ -10,7 +10,7 @@ use crate::gathered::{Gathered, Value};
 use crate::profile::EventTable;
 use crate::query::Query;
 
-use super::escape::escape;
+use crate::escape::escape;
 
 /// A row: its texts, and what each event has gathered in it.
 pub(super) struct GroupRow<'p> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::profile::{EventTable, InputSummary, Profile};
 use crate::query::Query;
 
-use super::escape::escape;
+use crate::escape::escape;
 
 /// More files than these are not told of one by one.
 const TOLD: usize = 4;

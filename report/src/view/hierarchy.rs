@@ -11,8 +11,8 @@ use crate::gathered::{Gathered, share};
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 
-use super::escape::escape;
 use super::trees::Trees;
+use crate::escape::escape;
 
 /// A row and those below it.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,6 @@
 
 mod advice;
 mod csv;
-mod escape;
 mod folded;
 mod group;
 mod heading;
@@ -22,7 +21,7 @@ use std::io::{self, Write};
 use crate::profile::Profile;
 use crate::query::{Format, Only, Query};
 
-pub use escape::escape;
+pub use crate::escape::escape;
 pub use mmaps::{MappedFile, MappedRow};
 pub use screen::Screen;
 pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};

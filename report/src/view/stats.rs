@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::profile::Profile;
 use crate::query::Query;
 
-use super::escape::escape;
+use crate::escape::escape;
 
 /// Prints the counts of each input, then the samples of each event.
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::escape::escape;
 use super::mmaps::{self, MappedRow};
+use crate::escape::escape;
 use crate::warning::Warning;
 
 /// Deeper tasks are not moved further to the right.

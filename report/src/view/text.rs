@@ -22,10 +22,10 @@ use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
 
-use super::escape::escape;
 use super::screen::Screen;
 use super::trees::Trees;
 use super::{advice, group, heading, heat, hierarchy};
+use crate::escape::escape;
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {

@@ -13,9 +13,9 @@
 
 use std::fmt::Write;
 
-use super::escape::escape;
 use crate::aggregate::Count;
 use crate::calls::{Calls, Node};
+use crate::escape::escape;
 use crate::graph::{Graph, Shape, Value};
 
 /// How trees are drawn.

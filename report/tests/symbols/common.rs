@@ -139,7 +139,7 @@ pub(crate) fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
     let file = place.put("t.data", stream.file());
     let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
     // No copies but those that a test makes.
-    let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH"];
+    let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
     cleared.iter().fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
     run(command.args(words).arg(file))
 }

@@ -4,6 +4,8 @@
 
 mod common;
 mod explained;
+mod fetched;
 mod lines;
 mod listed;
+mod server;
 mod sources;
