@@ -1,6 +1,6 @@
 //! The callchains that a worker meets.
 
-use recrep_format::abi::{BranchSampleType, SampleType};
+use recrep_format::abi::SampleType;
 use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
@@ -9,11 +9,10 @@ use recrep_format::record::{Sample, SampleFields};
 use super::naming::Naming;
 use crate::aggregate::{End, Field, Key, Meta};
 use crate::callchain::{
-    Calls, ChainSource, Chained, Frame, History, Interner, Most, Placed, Recorded, Whereabouts, callers, is_sound,
+    ChainSource, Chained, Frame, History, Interner, Most, Placed, Recorded, Whereabouts, callers, is_sound,
 };
 use crate::timeline::{Moment, Stretch, Task, Timeline};
-use crate::unwind::Unwinding;
-use crate::unwind::{Copied, Ends};
+use crate::unwind::{Ends, Origin, Sources, Unwinding};
 
 /// What is known of a file's callchains before its samples are looked at.
 #[derive(Clone, Copy, Debug)]
@@ -32,34 +31,12 @@ pub struct Chaining<'f> {
     pub early: Option<&'f dyn Naming>,
 }
 
-/// Where an event's chains come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    Recorded,
-    Calls,
-    Copied,
-}
-
-impl Origin {
-    pub(super) fn of(attr: &Attr) -> Self {
-        let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
-        if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
-            Self::Calls
-        } else if has(SampleType::REGS_USER | SampleType::STACK_USER) {
-            Self::Copied
-        } else {
-            Self::Recorded
-        }
-    }
-}
-
 /// Distinct callchains, and what makes it cheap to find the one of the next sample.
 #[derive(Debug)]
 pub(super) struct Chains<'f> {
     /// Each distinct list of callers.
     pub(super) interner: Interner,
-    recorded: Recorded<'f>,
-    copied: Option<Copied<'f>>,
+    sources: Sources<'f>,
     early: Option<&'f dyn Naming>,
     whole: bool,
     history: Option<History>,
@@ -86,8 +63,7 @@ impl<'f> Chains<'f> {
         let Chaining { recorded, unwinding, early, whole, history, .. } = *chaining;
         Self {
             interner: Interner::default(),
-            recorded,
-            copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)),
+            sources: Sources::new(recorded, unwinding),
             early,
             whole,
             history: history.map(|annotated| History::new(recorded.most, annotated)),
@@ -99,7 +75,7 @@ impl<'f> Chains<'f> {
 
     /// How the chains on copied stacks end.
     pub(super) fn ends(&self) -> Ends {
-        self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
+        self.sources.ends()
     }
 
     /// What a sample's chain is.
@@ -112,15 +88,12 @@ impl<'f> Chains<'f> {
         at: Moment,
     ) -> Result<Chained> {
         self.words.clear();
-        let (sampled, words) = ((sample, attr), &mut self.words);
-        match (origin, &mut self.copied, &mut self.history) {
-            (Origin::Calls, ..) => Calls(self.recorded).chain(sampled, task, at, words),
-            (_, copied, Some(history)) => {
-                let copied = copied.as_mut().filter(|_| origin == Origin::Copied);
-                with_history(history, (copied, self.recorded), sampled, (task, at), words)
+        let (sampled, words) = ((sample, attr, origin), &mut self.words);
+        match &mut self.history {
+            Some(history) if origin != Origin::Calls => {
+                with_history(history, &mut self.sources, sampled, (task, at), words)
             }
-            (Origin::Copied, Some(copied), None) => copied.chain(sampled, task, at, words),
-            _ => self.recorded.chain(sampled, task, at, words),
+            _ => self.sources.chain(sampled, task, at, words),
         }?;
         let whole = self.words.len();
         let is_historic = self.history.is_some();
@@ -172,31 +145,30 @@ impl<'f> Chains<'f> {
 /// The same with the sample's branches in front; nothing where the chain is damaged.
 fn with_history(
     history: &mut History,
-    (copied, recorded): (Option<&mut Copied<'_>>, Recorded<'_>),
-    (sample, attr): (&Sample<'_, '_>, &Attr),
+    sources: &mut Sources<'_>,
+    (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
     (task, at): (&Task, Moment),
     words: &mut Vec<u64>,
 ) -> Result<()> {
     let mut fields = SampleFields::default();
     sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
-    let overlaps = copied.is_none();
-    match copied {
-        Some(copied) => copied.chain((sample, attr), task, at, words)?,
-        None if fields.callchain.is_some() => {
-            // The branches decide how much of it is left.
-            let mut whole = Recorded { most: Most { frames: usize::MAX, ..recorded.most }, ..recorded };
-            whole.chain((sample, attr), task, at, words)?;
-        }
-        None => {}
+    let is_unwound = sources.unwinds(origin);
+    if is_unwound {
+        sources.chain((sample, attr, origin), task, at, words)?;
+    } else if fields.callchain.is_some() {
+        // The branches decide how much of it is left.
+        let recorded = sources.recorded();
+        let mut whole = Recorded { most: Most { frames: usize::MAX, ..recorded.most }, ..recorded };
+        whole.chain((sample, attr), task, at, words)?;
     }
     if !is_sound(words) {
         words.clear();
         return Ok(());
     }
     if let Some(stack) = fields.branch_stack {
-        history.put(stack.entries(), overlaps, words);
+        history.put(stack.entries(), !is_unwound, words);
     } else {
-        history.put(std::iter::empty(), overlaps, words);
+        history.put(std::iter::empty(), !is_unwound, words);
     }
     Ok(())
 }

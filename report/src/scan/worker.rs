@@ -6,7 +6,7 @@ use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::chains::{Chains, Origin};
+use super::chains::Chains;
 use super::firsts::{self, Firsts};
 use super::task::{Named, Scan, Strays};
 use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, Row};
@@ -15,6 +15,7 @@ use crate::sort_key::Mode;
 use crate::split::Piece;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
 use crate::trace::Seen;
+use crate::unwind::Origin;
 
 /// What a worker has and gathers.
 pub(super) struct Worker<'s, const N: usize> {

@@ -5,17 +5,16 @@ use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::Attr;
-use recrep_format::bytes::U64s;
-use recrep_format::record::SampleFields;
+use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, frames};
 use super::query::ScriptQuery;
 use super::source;
-use crate::resolve::Resolver;
+use crate::callchain::{Deferred, Most, Recorded};
 use crate::stage::Stage;
 use crate::timeline::{Moment, Task};
-use crate::unwind::{Chain, Scratch, Unwinding};
+use crate::unwind::{Origin, Sources, Unwinding};
 use crate::view::escape;
 
 /// Where and when a sample was taken.
@@ -26,9 +25,9 @@ pub(super) struct Site<'a> {
 }
 
 /// Prints callchains.
-pub(super) struct Chains<'s, 'f> {
-    unwinding: Option<Unwinding<'s, 'f>>,
-    scratch: Scratch,
+pub(super) struct Chains<'s> {
+    sources: Sources<'s>,
+    words: Vec<u64>,
     shown: bool,
     most: usize,
     stop_at: &'s HashSet<String>,
@@ -45,13 +44,19 @@ struct Frame {
     back: u64,
 }
 
-impl<'s, 'f> Chains<'s, 'f> {
-    pub(super) fn new(stage: &'s Stage<'f>, resolver: &'s Resolver, query: &'s ScriptQuery) -> Self {
+impl<'s> Chains<'s> {
+    /// Of what came after the samples, and what unwinds copied stacks.
+    pub(super) fn new(
+        (stage, query): (&Stage<'_>, &'s ScriptQuery),
+        deferred: &'s Deferred<'s>,
+        unwinding: Option<&'s Unwinding<'s, 's>>,
+    ) -> Self {
         let look = &query.look;
         let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
+        let recorded = Recorded { deferred, most: Most { frames: look.max_stack, outermost: false } };
         Self {
-            unwinding: Unwinding::new(stage, resolver),
-            scratch: Scratch::default(),
+            sources: Sources::new(recorded, unwinding),
+            words: Vec::new(),
             shown: look.chains && stage.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
             most: look.max_stack,
             stop_at: &look.stop_at,
@@ -68,18 +73,14 @@ impl<'s, 'f> Chains<'s, 'f> {
     /// Prints one, beginning on a new line.
     pub(super) fn print(
         &mut self,
-        (chain, sample, attr): (U64s<'_>, &SampleFields<'_>, &Attr),
+        sampled: (&Sample<'_, '_>, &Attr),
         fields: &Fields,
         site: &Site<'_>,
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
         writeln!(out)?;
-        let recorded = frames(chain, site.mode, self.most).into_iter().enumerate();
-        let recorded = recorded.map(|(depth, (mode, ip))| Frame { mode, ip, back: u64::from(depth > 0) });
-        let unwound = self.unwound(sample, attr, site).into_iter();
-        let unwound = unwound.map(|ip| Frame { mode: CpuMode::User, ip, back: 0 });
-        for frame in recorded.chain(unwound) {
+        for frame in self.frames(sampled, site) {
             if !self.frame(frame, fields, site, finder, out)? {
                 break;
             }
@@ -87,12 +88,21 @@ impl<'s, 'f> Chains<'s, 'f> {
         Ok(())
     }
 
-    /// The user part of a callchain whose stack was copied.
-    fn unwound(&mut self, sample: &SampleFields<'_>, attr: &Attr, site: &Site<'_>) -> Vec<u64> {
-        let Some(unwinding) = &self.unwinding else { return Vec::new() };
-        let mut chain = Chain::default();
-        unwinding.sample((sample, attr), (site.task, site.at), self.most, (&mut self.scratch, &mut chain));
-        chain.ips
+    /// The frames of a sample, innermost first.
+    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &Site<'_>) -> Vec<Frame> {
+        let origin = Origin::of(attr);
+        self.words.clear();
+        if self.sources.chain((sample, attr, origin), site.task, site.at, &mut self.words).is_err() {
+            return Vec::new();
+        }
+        let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
+        let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
+        // As in perf, the hardware's record of calls is shown whole, and what was unwound is counted by itself.
+        let most = if origin == Origin::Calls { usize::MAX } else { self.most };
+        let recorded = frames(recorded, site.mode, most).into_iter().enumerate();
+        let is_return = |depth| origin != Origin::Calls && depth > 0;
+        let recorded = recorded.map(|(depth, (mode, ip))| Frame { mode, ip, back: u64::from(is_return(depth)) });
+        recorded.chain(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0 })).collect()
     }
 
     /// Prints a frame, after those that are inlined into it; tells whether the next one is to follow.

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use recrep_format::abi::{CpuMode, context};
-use recrep_format::bytes::U64s;
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
@@ -153,10 +152,10 @@ pub(super) fn hex(number: u64) -> String {
 }
 
 /// The addresses of a callchain with the CPU mode of each: the context marks between them say it.
-pub(super) fn frames(chain: U64s<'_>, mode: CpuMode, most: usize) -> Vec<(CpuMode, u64)> {
+pub(super) fn frames(chain: &[u64], mode: CpuMode, most: usize) -> Vec<(CpuMode, u64)> {
     let mut mode = mode;
     let mut frames = Vec::new();
-    for ip in chain.iter() {
+    for ip in chain.iter().copied() {
         if ip >= context::MAX {
             mode = match ip {
                 context::HV => CpuMode::Hypervisor,

@@ -6,7 +6,7 @@ use recrep_format::abi::{CpuMode, DataSrc, EventType, ReadFormat, RecordType, Sa
 use recrep_format::attr::Attr;
 use recrep_format::attrs::AttrIndex;
 use recrep_format::feature::{Arch, ClockData};
-use recrep_format::record::{RawRecord, Record, SampleFields};
+use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
 
 use super::branches::{self, Spot};
@@ -38,7 +38,7 @@ const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 pub(super) struct Printer<'s, 'f> {
     stage: &'s Stage<'f>,
     finder: Finder<'s, 'f>,
-    chains: Chains<'s, 'f>,
+    chains: Chains<'s>,
     sieve: Sieve<'s>,
     start: Start,
     sources: Sources,
@@ -61,6 +61,7 @@ pub(super) struct Printer<'s, 'f> {
 struct Found<'a> {
     mode: CpuMode,
     misc: u16,
+    sample: Sample<'a, 'a>,
     fields: SampleFields<'a>,
     period: u64,
     task: Task,
@@ -78,6 +79,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         query: &'s ScriptQuery,
         resolver: &'s Resolver,
         formats: &'s Formats,
+        chains: Chains<'s>,
     ) -> anyhow::Result<Self> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(stage, query).into_iter().unzip();
         let clock = stage.file.feature::<ClockData>().and_then(Result::ok);
@@ -93,7 +95,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         Ok(Self {
             stage,
             finder: Finder::new(stage, resolver, query.look.kernel_path),
-            chains: Chains::new(stage, resolver, query),
+            chains,
             sieve: Sieve::new(&query.filters, stage)?,
             start: Start::new(&query.look, clock),
             sources: Sources::default(),
@@ -185,7 +187,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let place = self.finder.place(mode, &task, fields.ip.unwrap_or(0), at);
         let period = fields.period.unwrap_or(entry.attr.sample_period);
         let comm = self.stage.timeline.comm(self.stage.timeline.comm_so_far(tid[1], at)).into_owned();
-        let mut found = Found { mode, misc: raw.header.misc, fields, period, task, tid, comm, at, place };
+        let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at, place };
         let Some(read) = found.fields.read.take() else { return self.print(index, &found, outs) };
         let group = entry.attr.read_format.contains(ReadFormat::GROUP);
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
@@ -354,11 +356,9 @@ impl<'s, 'f> Printer<'s, 'f> {
 
     /// The sampled instruction, or a line for each frame.
     fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
-        if self.chains.has(attr)
-            && let Some(chain) = s.fields.callchain
-        {
+        if self.chains.has(attr) && s.fields.callchain.is_some() {
             let site = Site { mode: s.mode, task: &s.task, at: s.at };
-            return self.chains.print((chain, &s.fields, attr), fields, &site, &mut self.finder, out);
+            return self.chains.print((&s.sample, attr), fields, &site, &mut self.finder, out);
         }
         write!(out, " {:>16x}", s.fields.ip.unwrap_or(0))?;
         self.finder.names(s.place, fields, out)?;

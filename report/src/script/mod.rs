@@ -8,6 +8,12 @@
 //!
 //! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
 //! are listed among them, are found by their moments (16 bytes each) and put in order; nothing else of them is kept.
+//!
+//! A callchain has the sources that it has in a report ([`Sources`](crate::unwind::Sources)): what was recorded, the hardware's record of
+//! calls in the place of its user part, the frames on a copied stack, and parts that came in records of their own after the sample. Where
+//! such a record is need not be looked for while printing: the pass over all headers that every view begins with has
+//! found it, and [`Deferred`] keeps for each, by thread and cookie, where in the file its addresses are. So memory grows with these records, which are
+//! fewer than samples, and no sample waits for what comes after it.
 
 mod accesses;
 mod args;
@@ -36,18 +42,21 @@ use std::io::{self, Write};
 
 use recrep_format::abi::RecordType;
 
+use crate::callchain::Deferred;
 use crate::dump::{self, DumpQuery};
 use crate::fetching;
 use crate::info;
 use crate::input::Input;
-use crate::query::{Chains, Column, Query};
+use crate::query::{Chains as Asked, Column, Query};
 use crate::resolve::Resolver;
 use crate::sort_key::SortKey;
 use crate::stage::{self, Stage};
 use crate::trace::Formats;
+use crate::unwind::Unwinding;
 use crate::view::CANNOT_WRITE;
 use crate::warning::Warning;
 use anyhow::Context as _;
+use chain::Chains;
 use line::Printer;
 use outs::Outs;
 
@@ -71,7 +80,8 @@ fn by_function(query: &ScriptQuery, stage: &Stage<'_>) -> Query {
         columns.push(Column { typed: "srcline".into(), key: SortKey::Srcline });
     }
     let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
-    let chains = Chains { children, inlined: query.look.inline, most: query.look.max_stack, ..Chains::default() };
+    let look = &query.look;
+    let chains = Asked { children, inlined: look.inline, most: look.max_stack, ..Default::default() };
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
@@ -96,7 +106,10 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         }
         let not_fetched = fetching::fetch(&by_function(query, stage), stage, &resolver)?;
         let formats = Formats::read(stage.file);
-        let mut printer = Printer::new(stage, query, &resolver, &formats)?;
+        let deferred = Deferred::read(stage.file, &stage.split.side_band);
+        let unwinding = Unwinding::new(stage, &resolver);
+        let chains = Chains::new((stage, query), &deferred, unwinding.as_ref());
+        let mut printer = Printer::new(stage, query, &resolver, &formats, chains)?;
         let mut outs = match &query.per_event_dump {
             Some(path) => Outs::per_event(out, path, &stage.events).context("cannot write a file for each event")?,
             None => Outs::one(out),

@@ -58,6 +58,12 @@ impl<'u> Copied<'u> {
     pub fn new(unwinding: &'u Unwinding<'u, 'u>, recorded: Recorded<'u>) -> Self {
         Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: Ends::default() }
     }
+
+    /// How many frames of the last chain were unwound.
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.chain.ips.len()
+    }
 }
 
 impl ChainSource for Copied<'_> {
@@ -76,6 +82,8 @@ impl ChainSource for Copied<'_> {
             self.ends.add(Ends { all: 1, truncated: u64::from(self.chain.end == End::Truncated) });
             words.push(context::USER);
             words.extend(&self.chain.ips);
+        } else {
+            self.chain.ips.clear();
         }
         Ok(())
     }

@@ -16,7 +16,9 @@
 mod copied;
 mod frames;
 mod registers;
+mod sources;
 
 pub use copied::{Copied, Ends};
 pub use frames::{Chain, End, Scratch, Unwinding};
 pub use registers::{Registers, UserStack};
+pub use sources::{Origin, Sources};

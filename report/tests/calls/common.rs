@@ -42,6 +42,16 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// The functions of each sample that is listed, outermost first.
+    pub(crate) fn listed(&self, words: &str) -> Vec<String> {
+        let text = self.rep(&format!("script -F ip,sym {words}"));
+        let functions = |sample: &str| {
+            let names = sample.lines().rev().filter_map(|line| line.split_whitespace().nth(1));
+            names.map(|name| format!("{name}|")).collect::<String>()
+        };
+        text.split("\n\n").map(functions).filter(|names| !names.is_empty()).collect()
+    }
+
     /// Samples of each row, with callees and its own.
     pub(crate) fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
         let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();

@@ -108,6 +108,9 @@ fn recorded_calls_take_the_place_of_the_user_part() {
         .sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN]));
     let place = Place::new(&stream);
     assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    assert_eq!(place.listed(""), ["main|work|parse|", "main|work|entry|", "main|"]);
+    // As in perf, none of the calls is cut off, unless the mark of the user's level is.
+    assert_eq!(place.listed("--max-stack 1"), ["main|work|parse|", "entry|", "main|"]);
     let want = [("[.] main", 3, 1), ("[.] parse", 1, 1), ("[.] work", 2, 0), ("[k] entry", 1, 1)];
     assert_eq!(place.children("", "sym"), rows(&want));
 }
@@ -125,4 +128,6 @@ fn parts_that_come_later_are_joined() {
         .callchain_deferred(2, &[context::USER, PARSE]);
     let place = Place::new(&stream);
     assert_eq!(place.rep("--format folded"), "app;entry 1\napp;main;work;entry 2\n");
+    assert_eq!(place.listed(""), ["main|work|entry|", "main|work|entry|", "entry|"]);
+    assert_eq!(place.listed("--max-stack 2"), ["work|entry|", "work|entry|", "entry|"]);
 }
