@@ -9,7 +9,7 @@ use crate::counted::{has_chains, module_uses};
 use crate::module_use::{ModuleUse, ModuleUses};
 use crate::progress;
 use crate::query::{Chains, Column, Filters, KeyError, Query};
-use crate::resolve::{Module, Resolver, Servers, Source};
+use crate::resolve::{Attempt, Module, Refusal, Resolver, Servers, Source};
 use crate::sort_key::SortKey;
 use crate::stage::Stage;
 use crate::warning::Warning;
@@ -23,7 +23,7 @@ pub(crate) fn fetch(query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Re
     let uses = module_uses(&by_function(query, stage), stage, resolver)?;
     let wanted = worth_it(&uses, servers, needs_lines(query));
     resolver.fetch(&wanted);
-    let mut warnings: Vec<_> = wanted.iter().filter_map(|module| not_fetched(module, resolver)).collect();
+    let mut warnings: Vec<_> = wanted.iter().flat_map(|module| not_fetched(module, resolver)).collect();
     if servers.ignores_signatures && !wanted.is_empty() {
         let message = "DEBUGINFOD_URLS asks for signatures to be checked (ima:enforcing), which rep cannot: build IDs were checked";
         warnings.push(Warning::new("signatures-not-checked", message));
@@ -90,10 +90,13 @@ fn lacks_symbols(uses: &ModuleUse) -> bool {
     })
 }
 
-/// What became of a module of which nothing came.
-fn not_fetched(module: &Module, resolver: &Resolver) -> Option<Warning> {
+/// What each server said that was asked for a module's files and had none.
+fn not_fetched(module: &Module, resolver: &Resolver) -> Vec<Warning> {
     let loaded = resolver.load(module);
-    let (attempt, why) = loaded.outcome.not_fetched()?;
-    let message = format!("{}: {}: {why}", module.name(), attempt.path.display());
-    Some(Warning::new("not-fetched", message))
+    let refused = loaded.outcome.not_fetched();
+    let told = |(attempt, why): (&Attempt, &Refusal)| {
+        let message = format!("{}: {}: {why}", module.name(), attempt.path.display());
+        Warning::new("not-fetched", message)
+    };
+    refused.map(told).collect()
 }

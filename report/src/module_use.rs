@@ -114,7 +114,8 @@ impl ModuleUses {
         for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_told(uses)).take(SHOWN) {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
-            let fetch = uses.loaded.as_ref().and_then(|loaded| Some(loaded.outcome.not_fetched()?.1.to_string()));
+            let refused = |loaded: &Arc<Loaded>| Some(loaded.outcome.not_fetched().next_back()?.1.to_string());
+            let fetch = uses.loaded.as_ref().and_then(refused);
             let fetch = fetch.map(|why| format!("; {why}")).unwrap_or_default();
             parts.push(format!("{name} {:.1}% ({reason}{fetch})", share(uses.lacks(), all.samples)));
         }

@@ -146,11 +146,10 @@ impl Outcome {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().ok()).sum()
     }
 
-    /// Why a server did not give what it was asked for; of several, what the last one said.
-    #[must_use]
-    pub fn not_fetched(&self) -> Option<(&Attempt, &Refusal)> {
+    /// What servers were asked for, and why they did not give it.
+    pub fn not_fetched(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Refusal)> {
         let asked = self.attempts.iter().filter(|attempt| attempt.source == Source::DebuginfodServer);
-        asked.filter_map(|attempt| Some((attempt, attempt.result.as_ref().err()?))).next_back()
+        asked.filter_map(|attempt| Some((attempt, attempt.result.as_ref().err()?)))
     }
 
     /// The places that gave symbols.

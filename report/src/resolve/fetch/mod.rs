@@ -139,7 +139,21 @@ impl Entry {
     fn new(servers: &Servers, file: &Wanted) -> io::Result<Self> {
         let directory = servers.cache.join(file.build_id.to_string());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        sweep(&directory);
         Ok(Self { directory })
+    }
+}
+
+/// Removes what runs have left that were ended while they fetched.
+fn sweep(directory: &Path) {
+    let is_partial = |name: &str| [DEBUG_INFO, EXECUTABLE].iter().any(|kind| name.starts_with(&format!("{kind}.")));
+    for file in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let age = file.metadata().and_then(|about| about.modified()).ok().and_then(|when| when.elapsed().ok());
+        // No run fetches for longer.
+        if file.file_name().to_str().is_some_and(is_partial) && age.is_some_and(|age| age > 2 * TOTAL) {
+            // Another run may have been faster.
+            let _is_gone = fs::remove_file(file.path());
+        }
     }
 }
 
@@ -147,5 +161,27 @@ impl Drop for Entry {
     fn drop(&mut self) {
         // Fails where it holds anything, which is what it is for.
         let _is_used = fs::remove_dir(&self.directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_old_leavings_are_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |name: &str, age: Duration| {
+            let file = fs::File::create(directory.path().join(name)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - age).unwrap();
+        };
+        put("debuginfo", 3 * TOTAL);
+        put("debuginfo.abc", 3 * TOTAL);
+        put("executable.def", 3 * TOTAL);
+        put("debuginfo.new", TOTAL);
+        sweep(directory.path());
+        let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["debuginfo", "debuginfo.new"]);
     }
 }
