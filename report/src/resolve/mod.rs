@@ -57,6 +57,7 @@ mod resolver_tests;
 mod roots;
 mod search;
 mod servers;
+mod starts;
 mod table;
 #[cfg(test)]
 mod test_elf;

@@ -1,11 +1,11 @@
 //! The symbols of one module, ready for lookups by address.
 //!
 //! ```text
-//!   starts  [ 0x1000 | 0x1040 | 0x1200 | … ]   sorted; a lookup is one binary search over these alone
+//!   starts  [ 0x1000 | 0x1040 | 0x1200 | … ]   sorted; a lookup is a look into an index and a short search over these alone
 //!   ends    [ 0x1040 | 0x10f0 | 0x1300 | … ]
-//!   names   [ ref    | ref    | ref    | … ]   where the name lies in its source; nothing is copied
+//!   names   [ ref    | ref    | tie 0  | … ]   where the name lies in its source; nothing is copied
 //!   outer   [ 3 → 1, … ]                        only for symbols that lie inside another one
-//!   ties    [ 7 → (a, b, c), … ]                several names for one start, decided when first hit
+//!   ties    [ (a, b, c), … ]                    several names for one start, decided when first hit
 //! ```
 //!
 //! # One symbol for each start
@@ -27,6 +27,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::demangle;
+use super::starts::Starts;
 
 /// A symbol of one table, as a number that is the same for every lookup that hits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +45,9 @@ pub struct Symbol<'a> {
     /// The name, mangled if it is; not always UTF-8.
     pub name: &'a [u8],
 }
+
+/// The source of names that are in ties.
+const TIE: u16 = u16::MAX;
 
 /// Where a name lies: the number of its source in the upper 16 bits, the offset in that source below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +88,7 @@ struct Names {
 /// The sorted symbols of one module.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
-    starts: Vec<u64>,
+    starts: Starts,
     ends: Vec<u64>,
     refs: Vec<NameRef>,
     outer: Vec<(u32, u32)>,
@@ -96,7 +100,6 @@ pub struct SymbolTable {
 /// Symbols that only their shown names can rank.
 #[derive(Debug)]
 struct Tie {
-    index: u32,
     candidates: Box<[RawSymbol]>,
     best: OnceLock<RawSymbol>,
 }
@@ -121,8 +124,7 @@ impl SymbolTable {
     /// The number of the symbol at `address`: what to ask for many addresses, since no name is looked at.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<SymbolId> {
-        let after = self.starts.partition_point(|&start| start <= address);
-        let mut index = u32::try_from(after.checked_sub(1)?).ok()?;
+        let mut index = u32::try_from(self.starts.find(address)?).ok()?;
         loop {
             let (_, end, _) = self.place(SymbolId(index))?;
             if address < end {
@@ -143,17 +145,16 @@ impl SymbolTable {
     /// Where a symbol begins and ends, and where its name is.
     fn place(&self, id: SymbolId) -> Option<(u64, u64, NameRef)> {
         let index = id.0 as usize;
-        let (start, mut end, mut name) = (*self.starts.get(index)?, *self.ends.get(index)?, *self.refs.get(index)?);
-        if let Ok(at) = self.ties.binary_search_by_key(&id.0, |tie| tie.index) {
-            let best = self.ties.get(at)?.best(&self.names, self.demangle)?;
-            (end, name) = (best.end, best.name);
-        }
-        Some((start, end, name))
+        let (start, end, name) = (self.starts.get(index)?, *self.ends.get(index)?, *self.refs.get(index)?);
+        let Some(tie) = name.tie() else { return Some((start, end, name)) };
+        let best = self.ties.get(tie)?.best(&self.names, self.demangle)?;
+        Some((start, best.end, best.name))
     }
 
     /// The start of the symbol that its file calls `name`.
     pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
-        let all = self.starts.iter().zip(&self.refs).map(|(start, name)| (*start, *name));
+        let all =
+            self.starts.iter().zip(&self.refs).map(|(start, name)| (start, *name)).filter(|(_, at)| at.tie().is_none());
         let tied = self.ties.iter().flat_map(|tie| tie.candidates.iter().map(|symbol| (symbol.start, symbol.name)));
         all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
     }
@@ -167,7 +168,7 @@ impl SymbolTable {
     /// Whether there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.starts.len() == 0
     }
 
     /// All symbols, by start.
@@ -262,15 +263,17 @@ impl TableBuilder {
         self.symbols.sort_by_key(|symbol| symbol.start);
         let mut table = SymbolTable { names: self.names, demangle: self.demangle, ..SymbolTable::default() };
         let same_start = self.symbols.chunk_by(|a, b| a.start == b.start);
-        for (index, group) in (0u32..).zip(same_start) {
+        let mut starts = Vec::new();
+        for group in same_start {
             let Some(first) = group.first() else { continue };
-            table.starts.push(first.start);
+            starts.push(first.start);
             table.ends.push(group.iter().map(|symbol| symbol.end).max().unwrap_or(first.end));
-            table.refs.push(first.name);
+            table.refs.push(if group.len() > 1 { NameRef::of_tie(table.ties.len()) } else { first.name });
             if group.len() > 1 {
-                table.ties.push(Tie { index, candidates: group.into(), best: OnceLock::new() });
+                table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
             }
         }
+        table.starts = Starts::new(starts);
         table.outer = enclosing(&table.ends);
         table
     }
@@ -279,6 +282,16 @@ impl TableBuilder {
 impl NameRef {
     pub(super) fn new(source: u16, offset: u64) -> Self {
         Self(u64::from(source) << 48 | (offset & ((1 << 48) - 1)))
+    }
+
+    /// Says that a tie by this number has the names.
+    fn of_tie(number: usize) -> Self {
+        Self::new(TIE, number as u64)
+    }
+
+    /// The number of the tie that has the names, if one has.
+    fn tie(self) -> Option<usize> {
+        (self.0 >> 48 == u64::from(TIE)).then(|| usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX))
     }
 }
 
