@@ -40,7 +40,7 @@ impl Starts {
     #[inline]
     pub(super) fn find(&self, address: u64) -> Option<usize> {
         let stretch = usize::try_from(address.checked_sub(*self.starts.first()?)? >> self.shift).ok()?;
-        let (Some(from), Some(to)) = (self.coarse.get(stretch), self.coarse.get(stretch + 1)) else {
+        let (Some(from), Some(to)) = (self.coarse.get(stretch), self.coarse.get(stretch.saturating_add(1))) else {
             // Behind the last start's stretch.
             return self.starts.len().checked_sub(1);
         };
