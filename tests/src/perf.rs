@@ -71,6 +71,16 @@ pub fn parse_stats(outcome: &Outcome) -> Stats {
     stats
 }
 
+/// What perf warned of, but for records that were lost, where there are so many LOST records: that it must tell of.
+pub fn without_loss(warnings: &str, lost: u64) -> &str {
+    let told = format!(" events and lost {lost} chunks!\n\nCheck IO/CPU overload!\n\n");
+    let processed = warnings.strip_prefix("Warning:\nProcessed ").filter(|_| lost > 0);
+    match processed.and_then(|rest| rest.split_once(&told)) {
+        Some((events, rest)) if events.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => warnings,
+    }
+}
+
 /// The histograms of the events that have samples, in the file's order, by sort keys separated by commas.
 #[track_caller]
 pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
@@ -151,6 +161,14 @@ pub fn callchains(file: &Path) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_loss_that_is_in_the_file_may_be_told() {
+        let told = "Warning:\nProcessed 599 events and lost 1 chunks!\n\nCheck IO/CPU overload!\n\n";
+        assert_eq!(without_loss(told, 1), "");
+        assert_eq!(without_loss(&format!("{told}more"), 1), "more");
+        assert_eq!((without_loss(told, 2), without_loss(told, 0), without_loss("x", 1)), (told, told, "x"));
+    }
 
     #[test]
     fn rows_are_read_by_event_and_added_up() {
