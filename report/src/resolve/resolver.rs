@@ -28,8 +28,8 @@ pub struct Resolver {
     sources: Arc<Sources>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
-    /// What servers have been asked for, and what came of that.
-    asked: Mutex<FxHashMap<Wanted, Vec<Attempt>>>,
+    /// What servers have been asked for ([`Wanted::file`]), and what came of that.
+    asked: Mutex<FxHashMap<(BuildId, bool), Vec<Attempt>>>,
 }
 
 /// Where files are looked for.
@@ -115,12 +115,13 @@ impl Resolver {
         let Some(servers) = &self.sources.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.lacks(module)).collect();
-        wanted.retain(|file| !asked.contains_key(file));
+        wanted.retain(|wanted| !asked.contains_key(&wanted.file()));
         wanted.sort();
-        wanted.dedup();
+        // Containers have copies of one file.
+        wanted.dedup_by_key(|wanted| wanted.file());
         if !wanted.is_empty() {
             let attempts = fetch::all(servers, &wanted);
-            asked.extend(wanted.into_iter().zip(attempts));
+            asked.extend(wanted.iter().map(Wanted::file).zip(attempts));
         }
         drop(asked);
         let mut loaded = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +158,7 @@ impl Resolver {
             return Vec::new();
         }
         let build_id = module.build_id.or_else(|| Some(self.sources.search().known(module)?.0));
-        let mut all: Vec<_> = asked.iter().filter(|(file, _)| Some(file.build_id) == build_id).collect();
+        let mut all: Vec<_> = asked.iter().filter(|((id, _), _)| Some(*id) == build_id).collect();
         all.sort_by_key(|(file, _)| *file);
         all.into_iter().flat_map(|(_, attempts)| attempts.iter().cloned()).collect()
     }

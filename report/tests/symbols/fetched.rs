@@ -122,6 +122,18 @@ fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
 }
 
 #[test]
+fn a_file_that_is_there_twice_is_asked_for_once() {
+    let Some(it) = Stripped::new() else { return };
+    let copy = it.place.at("copy");
+    std::fs::copy(&it.program, &copy).unwrap();
+    let empty = none();
+    let both = sampled(it.stream(), &copy, it.outer);
+    let output = it.rep(&["--debuginfod", "-s", "sym"], &[&empty.url], &[], &both);
+    assert!(output.status.success());
+    assert_eq!(empty.asked(), [it.path("debuginfo")]);
+}
+
+#[test]
 fn nobody_is_asked_unless_that_is_asked_for_and_worth_it() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();

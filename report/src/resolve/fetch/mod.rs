@@ -52,6 +52,11 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
+    /// Which file it is, whatever it is called.
+    pub(super) fn file(&self) -> (BuildId, bool) {
+        (self.build_id, self.executable)
+    }
+
     /// What debuginfod calls it.
     fn kind(&self) -> &'static str {
         if self.executable { EXECUTABLE } else { DEBUG_INFO }
