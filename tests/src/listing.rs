@@ -51,7 +51,7 @@ pub enum Form {
     /// perf before 6.3: an entry of a procedure linkage table has another one's name, or none.
     Linkage,
     /// In a recording of the whole machine, a function in a program that no test knows: perf's tree of symbols is led astray by
-    /// those that overlap, and finds none.
+    /// those that overlap, and finds none or another one.
     Strangers,
     /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has the comm `:TID`.
     Exited,
@@ -160,16 +160,10 @@ fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<
                 forms.push(Form::NewTypes);
             }
         }
-        if let (Extent::System(known), Some(comm)) = (extent, ours.first().cloned())
+        if let (Extent::System(known), Some(comm)) = (extent, ours.first())
             && !known.contains(&comm.as_str())
-            && let Some(place) = theirs.iter().position(|word| word == "[unknown]")
-            && let (Some(module), end) = (theirs.get(place + 1), theirs.len() - 1)
-            && module.starts_with("(/")
-            && end == place + 1
-            && ours.last() == Some(module)
+            && with_strange_function(&mut ours, &mut theirs).is_some()
         {
-            // A function's name may have spaces.
-            ours.splice(place..ours.len() - 1, ["[unknown]".to_owned()]);
             forms.push(Form::Strangers);
         }
         if let (Some(comm), Some(theirs)) = (ours.first_mut(), theirs.first()) {
@@ -193,6 +187,21 @@ fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<
         forms.push(Form::Widths);
     }
     (ours == theirs).then_some(forms)
+}
+
+/// Takes the names of the functions off two lines that are of one program's file and call a function differently.
+fn with_strange_function(ours: &mut Vec<String>, theirs: &mut Vec<String>) -> Option<()> {
+    // The address stands behind the event, which has a colon, as has the time. Names of functions may have spaces.
+    let name = ours.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2);
+    let module = ours.last().filter(|module| module.starts_with("(/") && theirs.last() == Some(module))?.clone();
+    if ours.get(name..)? == theirs.get(name..)? {
+        return None;
+    }
+    for words in [ours, theirs] {
+        words.truncate(name);
+        words.push(module.clone());
+    }
+    Some(())
 }
 
 /// A line whose memory level is told twice, `|LVL L1 or L1 hit|`, with the second telling alone.
@@ -272,6 +281,10 @@ mod tests {
         assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/l)"), Some(vec![Form::Strangers]));
         assert_eq!(of("a 7/7 1 <x as y> (/l)", "a 7/7 1 [unknown] (/l)"), None);
         assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/k)"), None);
+        let named = |name: &str, ip: &str| format!("b 7/8 [000] 5.1: 100 cpu-clock:u: {ip} {name} (/l)");
+        assert_eq!(of(&named("f<(a, b)>", "7f"), &named("g", "7f")), Some(vec![Form::Strangers]));
+        assert_eq!(of(&named("f", "7f"), &named("f", "7e")), None);
+        assert_eq!(of(&named("f", "7f"), &named("g", "7e")), None);
         assert_eq!(of("ls 7/8  f", ":8 7/8  f"), Some(vec![Form::Exited]));
         assert_eq!(of("ls 7/8  f", ":7 7/8  f"), None);
         assert_eq!(of("\t7f001234 f (/lib/x)", "\t1234 f (/lib/x)"), Some(vec![Form::Offsets]));
