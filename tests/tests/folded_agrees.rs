@@ -11,10 +11,11 @@ use recrep_tests::record::record;
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 
-/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the
-/// relocations, or not at all (see [`recrep_tests::table`]).
+/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the relocations, or not
+/// at all (see [`recrep_tests::table`]); so what has no function in its module, `[ls]`, is one with them.
 fn lines(text: &str) -> BTreeMap<String, u64> {
-    let linked = |frame: &str| frame.ends_with("@plt") || frame == ".plt";
+    let is_nameless = |frame: &str| frame.starts_with('[') && frame.ends_with(']') && frame != "[unknown]";
+    let linked = |frame: &str| frame.ends_with("@plt") || frame == ".plt" || is_nameless(frame);
     let plain = |stack: &str| -> String {
         let frames = stack.split(';').map(|frame| if linked(frame) { "@plt" } else { frame });
         frames.collect::<Vec<_>>().join(";")
