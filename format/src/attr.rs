@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 ///
 /// // At whatever length a file has it, in either byte order.
 /// let mut e = Encoder::new(Endian::Big);
-/// attr.encode(&mut e, 128);
+/// attr.encode(&mut e, 128)?;
 /// assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), 128)?, attr);
 /// # Ok(())
 /// # }
@@ -49,7 +49,7 @@ pub struct Attr {
     pub sample_type: SampleType,
     /// What reading the counter gives.
     pub read_format: ReadFormat,
-    /// The one-bit fields.
+    /// The bit-fields: one bit each, but for `precise_ip`.
     pub flags: AttrFlags,
     /// `wakeup_events`, or `wakeup_watermark` in bytes where [`AttrFlags::WATERMARK`] is set.
     pub wakeup: u32,
@@ -77,7 +77,7 @@ pub struct Attr {
     pub reserved_2: u16,
     /// How many bytes of the AUX area a sample takes.
     pub aux_sample_size: u32,
-    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13).
+    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13), in either byte order.
     pub aux_action: u32,
     /// What a SIGTRAP carries.
     pub sig_data: u64,
@@ -97,10 +97,10 @@ impl Attr {
     /// How many bytes the fields known here take.
     pub const KNOWN_SIZE: usize = 144;
 
-    /// Reads an attr that takes all of `bytes`, which begin at byte `offset` of the file.
+    /// Reads an attr that takes the next `len` bytes of `c`, whatever its own `size` says.
     ///
     /// # Errors
-    /// Fewer than 64 bytes.
+    /// `len` is less than 64, or more than `c` has left.
     pub fn decode(c: &mut Cursor<'_>, len: usize) -> Result<Self> {
         let (start, endian) = (c.offset(), c.endian());
         let bytes = c.take(len, "perf_event_attr")?;
@@ -112,22 +112,36 @@ impl Attr {
         whole.iter_mut().zip(known).for_each(|(to, from)| *to = *from);
         let mut attr = Self { extra: SmallVec::from_slice(extra), ..Self::default() };
         attr.fields(&mut Pull(Cursor::new(&whole, start, endian)))?;
-        attr.flags = AttrFlags::from_bits_retain(endian.flag_word(attr.flags.bits()));
+        attr.flags = AttrFlags::from_word(attr.flags.bits(), endian);
+        attr.aux_action = action_word(attr.aux_action, endian);
         Ok(attr)
     }
 
-    /// Writes the attr in `len` bytes: cut, or filled up with zeroes, where that is not its own length.
-    pub fn encode(&self, e: &mut Encoder, len: usize) {
-        let start = e.len();
-        let mut copy = self.clone();
-        copy.flags = AttrFlags::from_bits_retain(e.endian().flag_word(self.flags.bits()));
-        // Writing into memory does not fail.
-        let _ = copy.fields(&mut Push(e));
-        e.bytes(&self.extra);
-        while e.len() < start + len {
-            e.u8(0);
+    /// Writes the attr in `len` bytes, zeroes behind what it has.
+    ///
+    /// # Errors
+    /// Something is set beyond `len` bytes; nothing is left written then.
+    pub fn encode(&self, e: &mut Encoder, len: usize) -> Result<()> {
+        let whole = self.to_bytes(e.endian());
+        let (stored, beyond) = whole.split_at_checked(len).unwrap_or((&whole, &[]));
+        if beyond.iter().any(|byte| *byte != 0) {
+            let detail = format!("{len} bytes are too few for what is set in it");
+            return Err(Error::invalid(e.len() as u64, "perf_event_attr", detail));
         }
-        e.truncate(start + len);
+        e.padded(stored, len);
+        Ok(())
+    }
+
+    /// All known fields, and what follows them.
+    fn to_bytes(&self, endian: Endian) -> Vec<u8> {
+        let mut e = Encoder::new(endian);
+        let mut copy = self.clone();
+        copy.flags = AttrFlags::from_bits_retain(self.flags.to_word(endian));
+        copy.aux_action = action_word(self.aux_action, endian);
+        // Writing into memory does not fail.
+        let _ = copy.fields(&mut Push(&mut e));
+        e.bytes(&self.extra);
+        e.into_bytes()
     }
 
     /// How many bytes the attr takes by its own word: `size`, or 64 where that is 0.
@@ -136,16 +150,28 @@ impl Attr {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
 
-    /// How many bytes a file must give the attr so that nothing is lost: its own size, as far as that can be believed,
-    /// and never less than what is set in it.
+    /// How many bytes a file must give the attr so that nothing is lost: its own size, as far as that can be believed
+    /// and all that is set fits in it.
     #[must_use]
     pub fn stored_size(&self) -> usize {
-        let most = Self::KNOWN_SIZE + self.extra.len();
-        let mut e = Encoder::new(Endian::NATIVE);
-        self.encode(&mut e, most);
-        let set = e.as_bytes().iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let whole = self.to_bytes(Endian::NATIVE);
+        let own = self.own_size().clamp(Self::MIN_SIZE, whole.len());
+        let set = whole.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        if set <= own {
+            return own;
+        }
         let published = Self::SIZES.iter().map(|size| *size as usize).find(|size| *size >= set);
-        self.own_size().clamp(Self::MIN_SIZE, most).max(published.unwrap_or(most))
+        published.unwrap_or(whole.len())
+    }
+
+    /// The same attr with the `size` that it is stored with.
+    ///
+    /// # Errors
+    /// That is more than 32 bits can say.
+    pub fn stored(&self) -> Result<Self> {
+        let len = self.stored_size();
+        let long = |_| Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"));
+        Ok(Self { size: u32::try_from(len).map_err(long)?, ..self.clone() })
     }
 
     /// The sampling frequency in Hz, where the kernel adapts the period.
@@ -187,6 +213,11 @@ impl Attr {
         f.u64(&mut self.config3)?;
         f.u64(&mut self.config4)
     }
+}
+
+/// `aux_action` is a word of one-bit fields, which big-endian machines lay out from the other end: there and back.
+fn action_word(word: u32, endian: Endian) -> u32 {
+    if endian == Endian::Big { word.reverse_bits() } else { word }
 }
 
 /// What is done with each field: pulled from a cursor, or pushed to a buffer.
@@ -259,7 +290,7 @@ mod tests {
                 let bytes = every_byte_differs(len);
                 let attr = Attr::decode(&mut Cursor::new(&bytes, 0, endian), len).unwrap();
                 let mut e = Encoder::new(endian);
-                attr.encode(&mut e, len);
+                attr.encode(&mut e, len).unwrap();
                 assert_eq!(e.as_bytes(), bytes, "{endian:?} {len}");
             }
         }
@@ -274,14 +305,30 @@ mod tests {
     }
 
     #[test]
-    fn flags_mean_the_same_in_both_orders() {
-        let attr = Attr { flags: AttrFlags::DISABLED | AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
-        for endian in [Endian::Little, Endian::Big] {
-            let mut e = Encoder::new(endian);
-            attr.encode(&mut e, 64);
-            let back = Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 64).unwrap();
-            assert_eq!(back.flags, attr.flags);
+    fn bit_fields_mean_the_same_in_both_orders() {
+        for level in 0..=3 {
+            let flags = (AttrFlags::DISABLED | AttrFlags::SAMPLE_ID_ALL).with_precise_ip(level);
+            let attr = Attr { flags, aux_action: 0b101, ..Attr::default() };
+            // `disabled` is the first of 64 bits, `precise_ip` the 16th and 17th, `sample_id_all` the 19th.
+            let big = 1 << 63 | u64::from(level) << 47 | 1 << 45;
+            for (endian, flags, action) in [(Endian::Little, flags.bits(), 5), (Endian::Big, big, 0b101 << 29)] {
+                let mut e = Encoder::new(endian);
+                attr.encode(&mut e, 144).unwrap();
+                assert_eq!(endian.u64_at(e.as_bytes(), 40), Some(flags), "{endian:?} {level}");
+                assert_eq!(endian.u32_at(e.as_bytes(), 116), Some(action));
+                assert_eq!(Attr::decode(&mut Cursor::new(e.as_bytes(), 0, endian), 144).unwrap(), attr);
+            }
         }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let attr = Attr { sample_regs_user: 1, ..Attr::default() };
+        let mut e = Encoder::new(Endian::Little);
+        assert!(attr.encode(&mut e, 80).is_err());
+        assert!(e.is_empty());
+        attr.encode(&mut e, 88).unwrap();
+        assert_eq!(e.len(), 88);
     }
 
     #[test]
@@ -291,6 +338,7 @@ mod tests {
         assert_eq!(stored(Attr { size: 0, sample_regs_user: 1, ..Attr::default() }), 96);
         assert_eq!(stored(Attr { size: u32::MAX, ..Attr::default() }), Attr::KNOWN_SIZE);
         assert_eq!(stored(Attr { size: 3, ..Attr::default() }), 64);
+        assert_eq!(stored(Attr { size: 90, sample_regs_user: 1, ..Attr::default() }), 90);
         assert_eq!(stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }), 147);
     }
 

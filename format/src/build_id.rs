@@ -13,7 +13,7 @@ impl BuildId {
     /// The longest that the format has room for (SHA-1).
     pub const MAX: usize = 20;
 
-    /// A build ID of these bytes; longer ones are cut as the kernel cuts them. `None` when there are none.
+    /// A build ID of these bytes; longer ones are cut as perf cuts them. `None` when there are none.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let len = bytes.len().min(Self::MAX);

@@ -232,6 +232,12 @@ impl Encoder {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Appends bytes, and zeroes up to `len` bytes in all.
+    pub fn padded(&mut self, bytes: &[u8], len: usize) {
+        self.bytes(bytes);
+        self.bytes.resize(self.bytes.len() + len.saturating_sub(bytes.len()), 0);
+    }
+
     /// Appends zeroes until the length is a multiple of `align`.
     pub fn pad_to(&mut self, align: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(align), 0);
@@ -255,6 +261,17 @@ impl Encoder {
     /// Appends a 64-bit number.
     pub fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&self.endian.bytes_u64(value));
+    }
+
+    /// Appends a length as a 32-bit number; `what` names it in the error.
+    ///
+    /// # Errors
+    /// The length takes more than 32 bits.
+    pub fn length(&mut self, len: usize, what: &'static str) -> Result<()> {
+        let short = u32::try_from(len)
+            .map_err(|_| Error::invalid(self.len() as u64, what, format!("{len} is more than 32 bits can say")))?;
+        self.u32(short);
+        Ok(())
     }
 
     /// Appends 64-bit numbers.
@@ -315,6 +332,14 @@ mod tests {
         assert_eq!(U64s::new(little.as_bytes(), Endian::Little), numbers);
         assert_eq!(numbers.iter().rev().collect::<Vec<_>>(), [2, 1]);
         assert_eq!(numbers.get(2), None);
+    }
+
+    #[test]
+    fn a_length_beyond_32_bits_is_refused() {
+        let mut e = Encoder::new(Endian::Big);
+        e.length(0x0102, "a list").unwrap();
+        assert!(e.length(1 << 32, "a list").is_err());
+        assert_eq!(e.as_bytes(), [0, 0, 1, 2]);
     }
 
     #[test]

@@ -94,17 +94,6 @@ impl Endian {
         let end = at.checked_add(4)?;
         bytes.get(at..end)?.try_into().ok().map(|b| self.u32(b))
     }
-
-    /// Turns the kernel's 64-bit word of one-bit flags into the order in which `perf_event.h` declares them
-    /// (the first flag is bit 0), and back: compilers lay out bit-fields from the other end on big-endian machines.
-    #[inline]
-    #[must_use]
-    pub fn flag_word(self, word: u64) -> u64 {
-        match self {
-            Self::Little => word,
-            Self::Big => word.reverse_bits(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -130,11 +119,5 @@ mod tests {
         assert_eq!(Endian::Little.u64_at(&bytes, usize::MAX), None);
         assert_eq!(Endian::Big.u32_at(&bytes, 8), Some(0));
         assert_eq!(Endian::Big.u32_at(&bytes, 9), None);
-    }
-
-    #[test]
-    fn the_first_flag_is_bit_0_in_both_orders() {
-        assert_eq!(Endian::Little.flag_word(1), 1);
-        assert_eq!(Endian::Big.flag_word(1 << 63), 1);
     }
 }

@@ -12,7 +12,10 @@ pub trait Wire<'a>: Sized {
     /// Reads the value; `what` names it in the error.
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self>;
     /// Writes the value.
-    fn encode(&self, e: &mut Encoder);
+    ///
+    /// # Errors
+    /// The format cannot represent the value; what was written before stays in `e`.
+    fn encode(&self, e: &mut Encoder) -> Result<()>;
 }
 
 macro_rules! wire_number {
@@ -23,8 +26,9 @@ macro_rules! wire_number {
                 c.$method(what)
             }
             #[inline]
-            fn encode(&self, e: &mut Encoder) {
+            fn encode(&self, e: &mut Encoder) -> Result<()> {
                 e.$method(*self);
+                Ok(())
             }
         }
     )*};
@@ -36,8 +40,9 @@ impl<'a> Wire<'a> for i32 {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         c.u32(what).map(u32::cast_signed)
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u32(self.cast_unsigned());
+        Ok(())
     }
 }
 
@@ -45,8 +50,9 @@ impl<'a, const N: usize> Wire<'a> for [u8; N] {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         c.array(what)
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.bytes(self);
+        Ok(())
     }
 }
 
@@ -55,8 +61,9 @@ impl<'a> Wire<'a> for &'a [u8] {
     fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         Ok(c.rest())
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.bytes(self);
+        Ok(())
     }
 }
 
@@ -65,8 +72,9 @@ impl<'a> Wire<'a> for U64s<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         c.take_u64s((c.left() / 8) as u64, what)
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u64s(self);
+        Ok(())
     }
 }
 
@@ -79,9 +87,9 @@ impl<'a, T: Wire<'a>> Wire<'a> for List<T> {
         let count = c.u32(what)?;
         (0..count).map(|_| T::decode(c, what)).collect::<Result<_>>().map(Self)
     }
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(u32::try_from(self.0.len()).unwrap_or(u32::MAX));
-        self.0.iter().for_each(|item| item.encode(e));
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.length(self.0.len(), "the length of a list")?;
+        self.0.iter().try_for_each(|item| item.encode(e))
     }
 }
 
@@ -90,10 +98,8 @@ impl<'a, T: Wire<'a>> Wire<'a> for Option<T> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         if c.is_empty() { Ok(None) } else { T::decode(c, what).map(Some) }
     }
-    fn encode(&self, e: &mut Encoder) {
-        if let Some(value) = self {
-            value.encode(e);
-        }
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        self.iter().try_for_each(|value| value.encode(e))
     }
 }
 
@@ -154,9 +160,10 @@ impl<'a> Wire<'a> for Text<'a> {
     fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         Ok(Self::found(c.rest()))
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.bytes(self.name);
         e.bytes(self.tail);
+        Ok(())
     }
 }
 
@@ -178,7 +185,7 @@ impl<'a> Wire<'a> for Text<'a> {
 /// }
 ///
 /// let mut e = Encoder::new(Endian::Big);
-/// Part { offset: 104, size: 16 }.encode(&mut e);
+/// Part { offset: 104, size: 16 }.encode(&mut e)?;
 /// let back = Part::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), "part")?;
 /// assert_eq!(back.size, 16);
 /// # Ok::<(), recrep_format::error::Error>(())
@@ -228,8 +235,9 @@ macro_rules! wire {
                 c, concat!(stringify!($name), ".", stringify!($field)))?; )*
             Ok(Self { $($field,)* })
         }
-        fn encode(&self, e: &mut $crate::bytes::Encoder) {
-            $( $crate::wire::Wire::encode(&self.$field, e); )*
+        fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
+            $( $crate::wire::Wire::encode(&self.$field, e)?; )*
+            Ok(())
         }
     };
 }
@@ -244,7 +252,7 @@ mod tests {
         for (name, total) in [("", 8), ("sleep", 8), ("1234567", 8), ("12345678", 16)] {
             let text = Text::new(name.as_bytes());
             let mut e = Encoder::new(Endian::Little);
-            text.encode(&mut e);
+            text.encode(&mut e).unwrap();
             assert_eq!(e.len(), total, "{name}");
             assert_eq!(Text::found(e.as_bytes()), text);
         }
@@ -256,7 +264,7 @@ mod tests {
         let text = Text::found(bytes);
         assert_eq!(text.as_bytes(), b"ls");
         let mut e = Encoder::new(Endian::Little);
-        text.encode(&mut e);
+        text.encode(&mut e).unwrap();
         assert_eq!(e.as_bytes(), bytes);
         assert_eq!(Text::found(b"no end").as_bytes(), b"no end");
     }

@@ -135,7 +135,7 @@ pub(crate) fn attr(bytes: &[u8]) {
     let endian = endian_of(*choice);
     if let Ok(attr) = Attr::decode(&mut Cursor::new(bytes, 0, endian), bytes.len()) {
         let mut e = Encoder::new(endian);
-        attr.encode(&mut e, bytes.len());
+        attr.encode(&mut e, bytes.len()).expect("what was read fits");
         assert_eq!(e.as_bytes(), bytes);
         let _ = format!("{attr:?}");
     }
@@ -198,7 +198,7 @@ fn every_feature(c: Cursor<'_>) {
         let mut ahead = c;
         let Ok(feature) = F::decode(&mut c) else { return };
         let mut e = Encoder::new(endian);
-        feature.encode(&mut e);
+        feature.encode(&mut e).expect("what was read fits");
         let used = ahead.left() - c.left();
         let there = ahead.take(used, "what was used").expect("what was used is there");
         assert_eq!(e.as_bytes(), there, "{feature:?}");

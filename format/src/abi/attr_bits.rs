@@ -2,6 +2,8 @@
 
 use bitflags::bitflags;
 
+use crate::endian::Endian;
+
 /// `perf_event_attr.type` (`enum perf_type_id`); numbers from 6 up are PMUs that the kernel registered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EventType(pub u32);
@@ -74,7 +76,7 @@ pub mod sw {
 }
 
 bitflags! {
-    /// The one-bit fields of `perf_event_attr`, `disabled` as bit 0, whatever the byte order of the file.
+    /// The bit-fields of `perf_event_attr`, `disabled` as bit 0, whatever the byte order of the file.
     /// Bits that have no name yet are kept.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AttrFlags: u64 {
@@ -174,6 +176,31 @@ impl AttrFlags {
     pub const fn with_precise_ip(self, level: u8) -> Self {
         let cleared = self.bits() & !(3 << 15);
         Self::from_bits_retain(cleared | ((level as u64 & 3) << 15))
+    }
+
+    /// The flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out from the other
+    /// end, each with its own bits in order.
+    #[must_use]
+    pub const fn from_word(word: u64, endian: Endian) -> Self {
+        match endian {
+            Endian::Little => Self::from_bits_retain(word),
+            Endian::Big => Self::from_bits_retain(word.reverse_bits()).with_precise_ip_swapped(),
+        }
+    }
+
+    /// The word for a file with this byte order.
+    #[must_use]
+    pub const fn to_word(self, endian: Endian) -> u64 {
+        match endian {
+            Endian::Little => self.bits(),
+            Endian::Big => self.with_precise_ip_swapped().bits().reverse_bits(),
+        }
+    }
+
+    /// The two bits of `precise_ip` the other way round.
+    const fn with_precise_ip_swapped(self) -> Self {
+        let level = self.precise_ip();
+        self.with_precise_ip(level << 1 | level >> 1)
     }
 }
 

@@ -158,6 +158,8 @@ pub mod misc {
     pub const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
     /// MMAP2: a build ID stands in the place of device and inode.
     pub const MMAP_BUILD_ID: u16 = 1 << 14;
+    /// LOST_SAMPLES: a BPF filter dropped the samples; they are not lost.
+    pub const LOST_SAMPLES_BPF: u16 = 1 << 15;
     /// BUILD_ID: the event says how long its build ID is.
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }

@@ -21,12 +21,13 @@ impl<'a> Wire<'a> for BpfProgInfoEntry<'a> {
         let (info_len, data_len, arrays) = (c.u32(what)?, c.u32(what)?, c.u64(what)?);
         Ok(Self { arrays, info: c.take(info_len as usize, what)?, data: c.take(data_len as usize, what)? })
     }
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(u32::try_from(self.info.len()).unwrap_or(u32::MAX));
-        e.u32(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.length(self.info.len(), "the length of a BPF program's description")?;
+        e.length(self.data.len(), "the length of a BPF program's arrays")?;
         e.u64(self.arrays);
         e.bytes(self.info);
         e.bytes(self.data);
+        Ok(())
     }
 }
 
@@ -44,10 +45,11 @@ impl<'a> Wire<'a> for BpfBtfEntry<'a> {
         let (id, len) = (c.u32(what)?, c.u32(what)?);
         Ok(Self { id, data: c.take(len as usize, what)? })
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u32(self.id);
-        e.u32(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
+        e.length(self.data.len(), "the length of a BTF object")?;
         e.bytes(self.data);
+        Ok(())
     }
 }
 

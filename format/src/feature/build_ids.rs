@@ -1,10 +1,11 @@
 //! BUILD_ID: which build of each file was mapped.
 
+use super::strings::unpadded;
 use super::{Feature, FeatureId};
 use crate::abi::{CpuMode, RecordType, misc};
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{HEADER_SIZE, RecordHeader};
 use crate::wire::Wire;
 
@@ -19,7 +20,7 @@ pub struct BuildIdEvent<'a> {
     pub pid: u32,
     /// The build ID's 20 bytes, its length (where `misc` says so), 3 reserved bytes.
     pub raw: [u8; 24],
-    /// The file's name, with NUL and padding where it was found.
+    /// The file's name, and what follows its NUL but zeroes.
     filename: &'a [u8],
     /// How many bytes the name takes with its padding.
     padded: usize,
@@ -67,20 +68,22 @@ impl<'a> BuildIdEvent<'a> {
         let (pid, raw) = (u32::decode(c, WHAT)?, c.array(WHAT)?);
         let len = usize::from(header.size)
             .checked_sub(Self::FIXED)
-            .ok_or_else(|| crate::error::Error::invalid(start, WHAT, format!("an entry of {} bytes", header.size)))?;
-        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename: c.take(len, WHAT)?, padded: len })
+            .ok_or_else(|| Error::invalid(start, WHAT, format!("an entry of {} bytes", header.size)))?;
+        let filename = unpadded(c.take(len, WHAT)?);
+        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename, padded: len })
     }
 
-    fn encode_one(&self, e: &mut Encoder) {
-        let size = u16::try_from(Self::FIXED + self.padded).unwrap_or(u16::MAX);
+    fn encode_one(&self, e: &mut Encoder) -> Result<()> {
+        let len = Self::FIXED + self.padded;
+        let size = u16::try_from(len).map_err(|_| {
+            let detail = format!("an entry of {len} bytes, more than its header can say (65535)");
+            Error::invalid(e.len() as u64, "BUILD_ID", detail)
+        })?;
         RecordHeader { kind: self.kind, misc: self.misc, size }.encode(e);
         e.u32(self.pid);
         e.bytes(&self.raw);
-        let end = e.len() + self.padded;
-        e.bytes(self.filename);
-        while e.len() < end {
-            e.u8(0);
-        }
+        e.padded(self.filename, self.padded);
+        Ok(())
     }
 }
 
@@ -102,8 +105,8 @@ impl<'a> Feature<'a> for BuildIds<'a> {
         Ok(Self { entries })
     }
 
-    fn encode(&self, e: &mut Encoder) {
-        self.entries.iter().for_each(|entry| entry.encode_one(e));
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        self.entries.iter().try_for_each(|entry| entry.encode_one(e))
     }
 }
 
@@ -122,14 +125,14 @@ mod tests {
             ],
         };
         let mut e = Encoder::new(Endian::Little);
-        all.encode(&mut e);
+        all.encode(&mut e).unwrap();
         assert_eq!(e.len(), 2 * (36 + 64));
         let back = BuildIds::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
         assert_eq!(back.entries[0].build_id(), Some(id));
         assert_eq!(back.entries[1].name(), b"[kernel.kallsyms]");
         assert_eq!(back.entries[1].cpu_mode(), CpuMode::Kernel);
         let mut again = Encoder::new(Endian::Little);
-        back.encode(&mut again);
+        back.encode(&mut again).unwrap();
         assert_eq!(again.as_bytes(), e.as_bytes());
     }
 
@@ -140,9 +143,20 @@ mod tests {
         bytes.extend_from_slice(b"/bin");
         let found = BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little)).unwrap();
         let mut e = Encoder::new(Endian::Little);
-        found.encode(&mut e);
+        found.encode(&mut e).unwrap();
         assert_eq!(e.as_bytes(), bytes);
         assert_eq!(found.entries[0].name(), b"/bin");
+    }
+
+    #[test]
+    fn a_name_too_long_for_an_entry_is_refused() {
+        let id = BuildId::new(&[7; 20]).unwrap();
+        let encode = |name: &[u8]| {
+            let entries = vec![BuildIdEvent::new(CpuMode::User, &id, name)];
+            BuildIds { entries }.encode(&mut Encoder::new(Endian::Little))
+        };
+        assert!(encode(&[b'a'; 65_471]).is_ok());
+        assert!(encode(&[b'a'; 65_472]).is_err());
     }
 
     #[test]

@@ -82,15 +82,16 @@ impl<'a> Feature<'a> for EventDesc<'a> {
         Ok(Self { attr_size, events })
     }
 
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(u32::try_from(self.events.len()).unwrap_or(u32::MAX));
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.length(self.events.len(), "the number of events")?;
         e.u32(self.attr_size);
         for event in &self.events {
-            event.attr.encode(e, self.attr_size as usize);
-            e.u32(u32::try_from(event.ids.len()).unwrap_or(u32::MAX));
-            event.name.encode(e);
+            event.attr.encode(e, self.attr_size as usize)?;
+            e.length(event.ids.len(), "the number of an event's ids")?;
+            event.name.encode(e)?;
             event.ids.iter().for_each(|id| e.u64(id));
         }
+        Ok(())
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
         let desc = EventDesc { attr_size: 136, events: vec![event] };
         for endian in [Endian::Little, Endian::Big] {
             let mut e = Encoder::new(endian);
-            desc.encode(&mut e);
+            desc.encode(&mut e).unwrap();
             let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian)).unwrap();
             assert_eq!(back.events[0].name.to_text(), "cpu-clock:u");
             assert_eq!(back.events[0].attr, desc.events[0].attr);

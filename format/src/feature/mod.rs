@@ -11,8 +11,8 @@ macro_rules! wire_features {
             fn decode(c: &mut $crate::bytes::Cursor<'a>) -> $crate::error::Result<Self> {
                 $crate::wire::Wire::decode(c, stringify!($id))
             }
-            fn encode(&self, e: &mut $crate::bytes::Encoder) {
-                $crate::wire::Wire::encode(self, e);
+            fn encode(&self, e: &mut $crate::bytes::Encoder) -> $crate::error::Result<()> {
+                $crate::wire::Wire::encode(self, e)
             }
         }
     )*};
@@ -58,5 +58,8 @@ pub trait Feature<'a>: Sized {
     fn decode(c: &mut Cursor<'a>) -> Result<Self>;
 
     /// Writes its section.
-    fn encode(&self, e: &mut Encoder);
+    ///
+    /// # Errors
+    /// The format cannot represent the feature; what was written before stays in `e`.
+    fn encode(&self, e: &mut Encoder) -> Result<()>;
 }

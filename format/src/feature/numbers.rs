@@ -63,7 +63,7 @@ mod tests {
         let pmu = |kind, name| PmuMapping { kind, name: HeaderString::new(name) };
         let all = PmuMappings { pmus: List(vec![pmu(1, "software"), pmu(5, "breakpoint")]) };
         let mut e = Encoder::new(Endian::Little);
-        Feature::encode(&all, &mut e);
+        Feature::encode(&all, &mut e).unwrap();
         let back = <PmuMappings<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
         let names: Vec<_> = back.pmus.0.iter().map(|p| (p.kind, p.name.to_text())).collect();
         assert_eq!(names, [(1, "software".into()), (5, "breakpoint".into())]);

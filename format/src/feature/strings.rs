@@ -11,7 +11,7 @@ use crate::wire::{List, Wire};
 pub struct HeaderString<'a> {
     bytes: &'a [u8],
     /// The padded length to write; the bytes beyond `bytes` are zeroes.
-    len: u32,
+    padded: usize,
 }
 
 impl<'a> HeaderString<'a> {
@@ -28,8 +28,7 @@ impl<'a> HeaderString<'a> {
     #[must_use]
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         let bytes = bytes.split(|b| *b == 0).next().unwrap_or_default();
-        let len = (bytes.len() + 1).next_multiple_of(Self::ALIGN);
-        Self { bytes, len: u32::try_from(len).unwrap_or(u32::MAX) }
+        Self { bytes, padded: (bytes.len() + 1).next_multiple_of(Self::ALIGN) }
     }
 
     /// The string, without NUL and padding.
@@ -45,19 +44,22 @@ impl<'a> HeaderString<'a> {
     }
 }
 
+/// The bytes without the zeroes at their end.
+pub(super) fn unpadded(bytes: &[u8]) -> &[u8] {
+    let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.get(..len).unwrap_or(bytes)
+}
+
 impl<'a> Wire<'a> for HeaderString<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
-        let len = c.u32(what)?;
-        Ok(Self { bytes: c.take(len as usize, what)?, len })
+        let padded = c.u32(what)? as usize;
+        Ok(Self { bytes: unpadded(c.take(padded, what)?), padded })
     }
 
-    fn encode(&self, e: &mut Encoder) {
-        e.u32(self.len);
-        let end = e.len() + self.len as usize;
-        e.bytes(self.bytes);
-        while e.len() < end {
-            e.u8(0);
-        }
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.length(self.padded, "the length of a string")?;
+        e.padded(self.bytes, self.padded);
+        Ok(())
     }
 }
 
@@ -80,8 +82,8 @@ macro_rules! string_features {
             fn decode(c: &mut Cursor<'a>) -> Result<Self> {
                 HeaderString::decode(c, stringify!($id)).map(Self)
             }
-            fn encode(&self, e: &mut Encoder) {
-                self.0.encode(e);
+            fn encode(&self, e: &mut Encoder) -> Result<()> {
+                self.0.encode(e)
             }
         }
     )*};
@@ -122,12 +124,12 @@ mod tests {
     #[test]
     fn strings_are_padded_as_perf_does_and_come_back() {
         let mut e = Encoder::new(Endian::Big);
-        Hostname::new("here").encode(&mut e);
+        Hostname::new("here").encode(&mut e).unwrap();
         assert_eq!(e.len(), 4 + 64);
         let back = Hostname::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big)).unwrap();
         assert_eq!(back.0.to_text(), "here");
         let mut again = Encoder::new(Endian::Big);
-        back.encode(&mut again);
+        back.encode(&mut again).unwrap();
         assert_eq!(again.as_bytes(), e.as_bytes());
     }
 
@@ -136,7 +138,7 @@ mod tests {
         let words = ["rec", "-g", "--", "./a b"];
         let cmdline = Cmdline { args: List(words.iter().map(|w| HeaderString::new(w)).collect()) };
         let mut e = Encoder::new(Endian::Little);
-        Feature::encode(&cmdline, &mut e);
+        Feature::encode(&cmdline, &mut e).unwrap();
         let back = <Cmdline<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
         assert!(back.args.0.iter().map(HeaderString::to_text).eq(words));
         let mut lying = Encoder::new(Endian::Little);

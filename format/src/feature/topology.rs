@@ -2,7 +2,7 @@
 
 use super::HeaderString;
 use crate::bytes::{Cursor, Encoder, U64s};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{List, Wire};
 
@@ -69,8 +69,9 @@ impl<'a> Wire<'a> for CpuTopologyTail<'a> {
         c.rest();
         Ok(tail)
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.bytes(self.bytes());
+        Ok(())
     }
 }
 
@@ -132,11 +133,16 @@ impl<'a> Wire<'a> for MemNode<'a> {
         let (node, size, bits) = (c.u64(what)?, c.u64(what)?, c.u64(what)?);
         Ok(Self { node, size, bits, set: c.take_u64s(bits.div_ceil(64), what)? })
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u64(self.node);
         e.u64(self.size);
         e.u64(self.bits);
+        if self.bits.div_ceil(64) != self.set.len() as u64 {
+            let detail = format!("{} bits in {} words", self.bits, self.set.len());
+            return Err(Error::invalid(e.len() as u64, "a set of memory blocks", detail));
+        }
         e.u64s(&self.set);
+        Ok(())
     }
 }
 
@@ -157,11 +163,11 @@ impl<'a> Wire<'a> for MemTopology<'a> {
         let nodes = (0..count).map(|_| MemNode::decode(c, what)).collect::<Result<_>>()?;
         Ok(Self { version, block_size, nodes })
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u64(self.version);
         e.u64(self.block_size);
         e.u64(self.nodes.len() as u64);
-        self.nodes.iter().for_each(|node| node.encode(e));
+        self.nodes.iter().try_for_each(|node| node.encode(e))
     }
 }
 

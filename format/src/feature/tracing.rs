@@ -14,7 +14,7 @@ wire! {
     pub struct AuxtraceIndex<'a> {
         /// How many entries there are, by the file's word.
         pub total: u64,
-        /// Two words for each: where in the file, and how many bytes.
+        /// Two words for each: where in the file, and how long the record is without the data behind it.
         pub words: U64s<'a>,
     }
 
@@ -39,7 +39,7 @@ wire_features! {
 }
 
 impl AuxtraceIndex<'_> {
-    /// The entries, as many as the file says and holds: where in the file, and how many bytes.
+    /// The entries, as many as the file says and holds: where in the file, and how long without the data behind it.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let words = self.words;
         let count = usize::try_from(self.total).unwrap_or(usize::MAX).min(words.len() / 2);

@@ -9,9 +9,12 @@
 //! that reaches past the end (a copy that was cut), a data size of 0 (a recorder that was killed before it
 //! could write it), features past the end.
 
+use rustc_hash::FxHashMap;
+
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use super::pipe::PipeParts;
 use super::warning::Warning;
+use crate::abi::EventType;
 use crate::attr::Attr;
 use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
@@ -19,6 +22,7 @@ use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::feature::{EventDesc, Feature, FeatureId};
 use crate::read::Frames;
+use crate::tracing::Tracing;
 use crate::wire::Wire;
 
 /// How the parts of a stream are found.
@@ -148,12 +152,30 @@ impl<'a> File<'a> {
         self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c))
     }
 
-    /// Takes the events' names from EVENT_DESC: by id where there are ids, else by place.
+    /// Takes the events' names from EVENT_DESC: by id where there are ids, else by place. Tracepoints that it does not name
+    /// have the names in TRACING_DATA.
     fn name_events(&mut self) {
-        let Some(Ok(desc)) = self.feature::<EventDesc<'_>>() else { return };
-        for (place, event) in desc.events.iter().enumerate() {
-            let by_id = event.ids.iter().find_map(|id| self.attrs.by_id(id));
-            self.attrs.set_name(by_id.unwrap_or(AttrIndex(place)), event.name.to_text().into_owned());
+        if let Some(Ok(desc)) = self.feature::<EventDesc<'_>>() {
+            for (place, event) in desc.events.iter().enumerate().filter(|(_, event)| !event.name.as_bytes().is_empty())
+            {
+                let by_id = event.ids.iter().find_map(|id| self.attrs.by_id(id));
+                self.attrs.set_name(by_id.unwrap_or(AttrIndex(place)), event.name.to_text().into_owned());
+            }
+        }
+        let is_unnamed = |entry: &AttrEntry| entry.name.is_none() && entry.attr.kind == EventType::TRACEPOINT;
+        if !self.attrs.entries().iter().any(is_unnamed) {
+            return;
+        }
+        let Some(Ok(tracing)) = self.feature::<Tracing<'_>>() else { return };
+        let names: FxHashMap<_, _> =
+            tracing.events().flatten().map(|event| (event.id, format!("{}:{}", event.system, event.name))).collect();
+        for place in 0..self.attrs.entries().len() {
+            let index = AttrIndex(place);
+            if let Some(entry) = self.attrs.get(index).filter(|entry| is_unnamed(entry))
+                && let Some(name) = names.get(&entry.attr.config)
+            {
+                self.attrs.set_name(index, name.clone());
+            }
         }
     }
 }

@@ -43,8 +43,9 @@ impl Wire<'_> for [u64; 4] {
     fn decode(c: &mut Cursor<'_>, what: &'static str) -> Result<Self> {
         Ok([c.u64(what)?, c.u64(what)?, c.u64(what)?, c.u64(what)?])
     }
-    fn encode(&self, e: &mut crate::bytes::Encoder) {
+    fn encode(&self, e: &mut crate::bytes::Encoder) -> Result<()> {
         self.iter().for_each(|v| e.u64(*v));
+        Ok(())
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
             features: [1, 2, 3, 4],
         };
         let mut e = Encoder::new(Endian::Little);
-        header.encode(&mut e);
+        header.encode(&mut e).unwrap();
         assert_eq!(e.len(), FILE_HEADER_SIZE);
         let back = FileHeader::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "header").unwrap();
         assert_eq!(back, header);

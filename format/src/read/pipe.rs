@@ -11,7 +11,7 @@ use super::Frames;
 use super::header::{PIPE_HEADER_SIZE, Section};
 use super::warning::Warning;
 use crate::abi::RecordType;
-use crate::attrs::{AttrEntry, AttrTable};
+use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::U64s;
 use crate::endian::Endian;
 use crate::feature::FeatureId;
@@ -65,7 +65,9 @@ impl PipeParts {
         }
         let mut attrs = AttrTable::new(entries, endian);
         for (id, name) in names {
-            if let Some(index) = attrs.by_id(id) {
+            // As perf does: the first event is meant by 0, and by any id where it is the only one.
+            let is_first = id == 0 || attrs.entries().len() == 1;
+            if let Some(index) = if is_first { Some(AttrIndex(0)) } else { attrs.by_id(id) } {
                 attrs.set_name(index, name);
             }
         }
@@ -110,7 +112,7 @@ mod tests {
             let mut name = Encoder::new(endian);
             name.bytes(b"cycles:u\0");
             let mut host = Encoder::new(endian);
-            Hostname::new("here").encode(&mut host);
+            Hostname::new("here").encode(&mut host).unwrap();
             let attr = Attr { size: 136, sample_type: SampleType::IP | SampleType::IDENTIFIER, ..Attr::default() };
             let bodies = [
                 Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),

@@ -1,14 +1,14 @@
 //! perf's records around the AUX area: what it is, the data, errors of its decoding.
 
 use crate::bytes::{Cursor, Encoder, U64s};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{Text, Wire};
 
 wire! {
     /// What kind of AUX data there is (`PERF_RECORD_AUXTRACE_INFO`).
     pub struct AuxtraceInfo<'a> {
-        /// 1 Intel PT, 2 Intel BTS, 3 CoreSight ETM, 4 Arm SPE, 5 S390 CPUMSF, 6 HiSilicon PTT, 7 s390.
+        /// 1 Intel PT, 2 Intel BTS, 3 CoreSight ETM, 4 Arm SPE, 5 S390 CPUMSF, 6 HiSilicon PTT, 7 PowerPC VPA DTL.
         pub kind: u32,
         /// Kept as found.
         pub reserved: u32,
@@ -18,7 +18,7 @@ wire! {
 
     /// AUX data, which follows the record (`PERF_RECORD_AUXTRACE`).
     pub struct Auxtrace {
-        /// How many bytes follow the record.
+        /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of the header leaves them out.
         pub size: u64,
         /// Where in the AUX area they begin.
         pub offset: u64,
@@ -66,12 +66,16 @@ impl<'a> Wire<'a> for AuxtraceError<'a> {
         Ok(Self { kind, code, cpu, pid, tid, fmt, ip, time, message: Wire::decode(c, what)? })
     }
 
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        if self.time.is_some() != (self.fmt > 0) {
+            let detail = format!("the format {} with the time {:?}", self.fmt, self.time);
+            return Err(Error::invalid(e.len() as u64, "AUXTRACE_ERROR", detail));
+        }
         for word in [self.kind, self.code, self.cpu, self.pid, self.tid, self.fmt] {
             e.u32(word);
         }
         e.u64(self.ip);
         self.time.iter().for_each(|time| e.u64(*time));
-        self.message.encode(e);
+        self.message.encode(e)
     }
 }

@@ -65,15 +65,15 @@ macro_rules! bodies {
                 })
             }
 
-            /// Writes the fields.
-            pub(super) fn encode(&self, e: &mut Encoder) {
+            /// Writes the fields of a record with this `misc`.
+            pub(super) fn encode(&self, e: &mut Encoder, misc: u16) -> Result<()> {
                 match self {
                     $( Self::$variant(fields) => fields.encode(e), )*
-                    Self::Mmap2(fields) => fields.encode(e),
+                    Self::Mmap2(fields) => fields.encode(e, misc),
                     Self::Read(fields) => fields.encode(e),
                     Self::Sample(fields) => fields.encode(e),
-                    Self::Switch | Self::FinishedRound | Self::FinishedInit => {}
-                    Self::Other(_, bytes) => e.bytes(bytes),
+                    Self::Switch | Self::FinishedRound | Self::FinishedInit => Ok(()),
+                    Self::Other(_, bytes) => bytes.encode(e),
                 }
             }
         }

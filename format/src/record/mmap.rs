@@ -3,7 +3,7 @@
 use crate::abi::misc;
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{Text, Wire};
 
@@ -112,18 +112,22 @@ impl<'a> Mmap2<'a> {
         })
     }
 
-    pub(super) fn encode(&self, e: &mut Encoder) {
+    pub(super) fn encode(&self, e: &mut Encoder, bits: u16) -> Result<()> {
+        if matches!(self.identity, MmapIdentity::BuildId(_)) != (bits & misc::MMAP_BUILD_ID != 0) {
+            let detail = format!("misc {bits:#x} with {:?}", self.identity);
+            return Err(Error::invalid(e.len() as u64, "Mmap2", detail));
+        }
         e.u32(self.pid);
         e.u32(self.tid);
         e.u64(self.addr);
         e.u64(self.len);
         e.u64(self.pgoff);
         match &self.identity {
-            MmapIdentity::Inode(inode) => inode.encode(e),
-            MmapIdentity::BuildId(id) => id.encode(e),
+            MmapIdentity::Inode(inode) => inode.encode(e)?,
+            MmapIdentity::BuildId(id) => id.encode(e)?,
         }
         e.u32(self.prot);
         e.u32(self.flags);
-        self.filename.encode(e);
+        self.filename.encode(e)
     }
 }

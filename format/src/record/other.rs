@@ -2,9 +2,9 @@
 
 use crate::abi::ReadFormat;
 use crate::bytes::{Cursor, Encoder};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::wire;
-use crate::wire::{Text, Wire};
+use crate::wire::Text;
 
 use super::ReadValues;
 
@@ -129,7 +129,7 @@ impl Namespaces<'_> {
     }
 }
 
-/// The value of a counter (`PERF_RECORD_READ`): what `inherit_stat` leaves when a task ends.
+/// The value of a counter, or of its group (`PERF_RECORD_READ`): what `inherit_stat` leaves when a task ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadRecord<'a> {
     /// The process.
@@ -142,17 +142,12 @@ pub struct ReadRecord<'a> {
 
 impl<'a> ReadRecord<'a> {
     pub(super) fn decode(c: &mut Cursor<'a>, format: ReadFormat) -> Result<Self> {
-        let (pid, tid) = (c.u32("Read.pid")?, c.u32("Read.tid")?);
-        if format.contains(ReadFormat::GROUP) {
-            // The kernel never makes one: inherited groups have no READ records.
-            return Err(Error::invalid(c.offset(), "Read", "an event with PERF_FORMAT_GROUP has no READ records"));
-        }
-        Ok(Self { pid, tid, values: ReadValues::decode(c, format)? })
+        Ok(Self { pid: c.u32("Read.pid")?, tid: c.u32("Read.tid")?, values: ReadValues::decode(c, format)? })
     }
 
-    pub(super) fn encode(&self, e: &mut Encoder) {
-        self.pid.encode(e);
-        self.tid.encode(e);
-        self.values.encode(e);
+    pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
+        e.u32(self.pid);
+        e.u32(self.tid);
+        self.values.encode(e)
     }
 }

@@ -103,23 +103,27 @@ impl<'a> Record<'a> {
     /// Appends the record to `e`; the size in its header is what it takes.
     ///
     /// # Errors
-    /// The record takes more than the 65,535 bytes that a header can say; nothing is left written then.
+    /// The record takes more than the 65,535 bytes that a header can say, or has a field that its layout cannot
+    /// represent. Nothing is left written then.
     pub fn encode(&self, e: &mut Encoder) -> Result<()> {
         let start = e.len();
-        RecordHeader { kind: self.body.kind(), misc: self.misc, size: 0 }.encode(e);
-        self.body.encode(e);
-        e.bytes(self.rest);
-        self.trailer.encode(e);
-        let len = e.len() - start;
-        match u16::try_from(len) {
-            Ok(size) => {
-                e.patch_u16(start + 6, size);
-                Ok(())
-            }
-            Err(_) => {
-                e.truncate(start);
-                Err(Error::invalid(start as u64, "record", format!("{len} bytes, more than a header can say (65535)")))
-            }
+        let outcome = self.encode_at(e, start);
+        if outcome.is_err() {
+            e.truncate(start);
         }
+        outcome
+    }
+
+    fn encode_at(&self, e: &mut Encoder, start: usize) -> Result<()> {
+        RecordHeader { kind: self.body.kind(), misc: self.misc, size: 0 }.encode(e);
+        self.body.encode(e, self.misc)?;
+        e.bytes(self.rest);
+        self.trailer.encode(e)?;
+        let len = e.len() - start;
+        let size = u16::try_from(len).map_err(|_| {
+            Error::invalid(start as u64, "record", format!("{len} bytes, more than a header can say (65535)"))
+        })?;
+        e.patch_u16(start + 6, size);
+        Ok(())
     }
 }

@@ -123,46 +123,40 @@ impl<'a> SampleFields<'a> {
     }
 
     /// Writes every field that is there, in the same order.
-    pub(super) fn encode(&self, e: &mut Encoder) {
-        fn put<'a>(value: &Option<impl Wire<'a>>, e: &mut Encoder) {
-            if let Some(value) = value {
-                value.encode(e);
-            }
-        }
+    pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
         for bit in ORDER {
             match bit {
-                SampleType::IDENTIFIER => put(&self.identifier, e),
-                SampleType::IP => put(&self.ip, e),
-                SampleType::TID => put(&self.tid, e),
-                SampleType::TIME => put(&self.time, e),
-                SampleType::ADDR => put(&self.addr, e),
-                SampleType::ID => put(&self.id, e),
-                SampleType::STREAM_ID => put(&self.stream_id, e),
-                SampleType::CPU => put(&self.cpu, e),
-                SampleType::PERIOD => put(&self.period, e),
-                SampleType::READ => self.read.iter().for_each(|read| read.encode(e)),
+                SampleType::IDENTIFIER => self.identifier.encode(e)?,
+                SampleType::IP => self.ip.encode(e)?,
+                SampleType::TID => self.tid.encode(e)?,
+                SampleType::TIME => self.time.encode(e)?,
+                SampleType::ADDR => self.addr.encode(e)?,
+                SampleType::ID => self.id.encode(e)?,
+                SampleType::STREAM_ID => self.stream_id.encode(e)?,
+                SampleType::CPU => self.cpu.encode(e)?,
+                SampleType::PERIOD => self.period.encode(e)?,
+                SampleType::READ => self.read.iter().try_for_each(|read| read.encode(e))?,
                 SampleType::CALLCHAIN => self.callchain.iter().for_each(|ips| {
                     e.u64(ips.len() as u64);
                     e.u64s(ips);
                 }),
-                SampleType::RAW => self.raw.iter().for_each(|raw| {
-                    // A record holds less than 64 KiB, so its length fits.
-                    e.u32(u32::try_from(raw.len()).unwrap_or(u32::MAX));
-                    e.bytes(raw);
-                }),
-                SampleType::BRANCH_STACK => self.branch_stack.iter().for_each(|stack| stack.encode(e)),
-                SampleType::REGS_USER => self.regs_user.iter().for_each(|regs| regs.encode(e)),
-                SampleType::STACK_USER => self.stack_user.iter().for_each(|stack| stack.encode(e)),
-                SampleType::WEIGHT => put(&self.weight, e),
+                SampleType::RAW => self.raw.iter().try_for_each(|raw| {
+                    e.length(raw.len(), "sample.raw.size")?;
+                    raw.encode(e)
+                })?,
+                SampleType::BRANCH_STACK => self.branch_stack.iter().try_for_each(|stack| stack.encode(e))?,
+                SampleType::REGS_USER => self.regs_user.iter().try_for_each(|regs| regs.encode(e))?,
+                SampleType::STACK_USER => self.stack_user.iter().try_for_each(|stack| stack.encode(e))?,
+                SampleType::WEIGHT => self.weight.encode(e)?,
                 // Shares its place with WEIGHT: the kernel lets only one of the two be set.
                 SampleType::WEIGHT_STRUCT => {}
-                SampleType::DATA_SRC => put(&self.data_src, e),
-                SampleType::TRANSACTION => put(&self.transaction, e),
-                SampleType::REGS_INTR => self.regs_intr.iter().for_each(|regs| regs.encode(e)),
-                SampleType::PHYS_ADDR => put(&self.phys_addr, e),
-                SampleType::CGROUP => put(&self.cgroup, e),
-                SampleType::DATA_PAGE_SIZE => put(&self.data_page_size, e),
-                SampleType::CODE_PAGE_SIZE => put(&self.code_page_size, e),
+                SampleType::DATA_SRC => self.data_src.encode(e)?,
+                SampleType::TRANSACTION => self.transaction.encode(e)?,
+                SampleType::REGS_INTR => self.regs_intr.iter().try_for_each(|regs| regs.encode(e))?,
+                SampleType::PHYS_ADDR => self.phys_addr.encode(e)?,
+                SampleType::CGROUP => self.cgroup.encode(e)?,
+                SampleType::DATA_PAGE_SIZE => self.data_page_size.encode(e)?,
+                SampleType::CODE_PAGE_SIZE => self.code_page_size.encode(e)?,
                 SampleType::AUX => self.aux.iter().for_each(|aux| {
                     e.u64(aux.len() as u64);
                     e.bytes(aux);
@@ -170,6 +164,7 @@ impl<'a> SampleFields<'a> {
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// The same who, when and which, as a trailer has them.
@@ -196,18 +191,27 @@ pub struct ReadValues<'a> {
 }
 
 impl<'a> ReadValues<'a> {
-    pub(super) fn decode(c: &mut Cursor<'a>, format: ReadFormat) -> Result<Self> {
-        let each = 1 + u64::from(format.contains(ReadFormat::ID)) + u64::from(format.contains(ReadFormat::LOST));
-        let times = (format & (ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING)).bits().count_ones();
-        let mut ahead = *c;
-        let (nr, counters) =
-            if format.contains(ReadFormat::GROUP) { (1, ahead.u64("sample.read.nr")?) } else { (0, 1) };
-        let words = counters.saturating_mul(each).saturating_add(nr + u64::from(times));
-        Ok(Self { format, words: c.take_u64s(words, "sample.read")? })
+    /// The number of words that a read of so many counters has.
+    fn len(format: ReadFormat, counters: u64) -> u64 {
+        let has = |bit| u64::from(format.contains(bit));
+        let times = has(ReadFormat::TOTAL_TIME_ENABLED) + has(ReadFormat::TOTAL_TIME_RUNNING);
+        let each = 1 + has(ReadFormat::ID) + has(ReadFormat::LOST);
+        counters.saturating_mul(each).saturating_add(has(ReadFormat::GROUP) + times)
     }
 
-    pub(super) fn encode(&self, e: &mut Encoder) {
-        e.u64s(&self.words);
+    pub(super) fn decode(c: &mut Cursor<'a>, format: ReadFormat) -> Result<Self> {
+        let mut ahead = *c;
+        let counters = if format.contains(ReadFormat::GROUP) { ahead.u64("sample.read.nr")? } else { 1 };
+        Ok(Self { format, words: c.take_u64s(Self::len(format, counters), "sample.read")? })
+    }
+
+    pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
+        let counters = if self.format.contains(ReadFormat::GROUP) { self.words.get(0).unwrap_or(0) } else { 1 };
+        if Self::len(self.format, counters) != self.words.len() as u64 {
+            let detail = format!("{} words for {counters} counters with {:?}", self.words.len(), self.format);
+            return Err(Error::invalid(e.len() as u64, "sample.read", detail));
+        }
+        self.words.encode(e)
     }
 
     /// The counters: value, id and lost count of each. The times lie before the counters of a group, and behind the value of
@@ -242,7 +246,7 @@ pub struct Counter {
 }
 
 /// The last branches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct BranchStack<'a> {
     /// The hardware's index of the newest branch, where `branch_sample_type` has HW_INDEX.
     pub hw_idx: Option<u64>,
@@ -274,13 +278,31 @@ impl<'a> BranchStack<'a> {
         })
     }
 
-    fn encode(&self, e: &mut Encoder) {
-        e.u64((self.words.len() / 3) as u64);
-        self.hw_idx.iter().for_each(|idx| e.u64(*idx));
-        e.u64s(&self.words);
-        self.counters.iter().for_each(|counters| e.u64s(counters));
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        let (branches, words) = (self.entries().len(), self.words.len());
+        if words != 3 * branches || self.counters.is_some_and(|counters| counters.len() != branches) {
+            let detail = format!("{words} words and {:?} counters", self.counters.map(|counters| counters.len()));
+            return Err(Error::invalid(e.len() as u64, "sample.branch_stack", detail));
+        }
+        e.u64(branches as u64);
+        self.hw_idx.encode(e)?;
+        for branch in self.entries() {
+            e.u64(branch.from);
+            e.u64(branch.to);
+            e.u64(branch.flags.to_word(e.endian()));
+        }
+        self.counters.encode(e)
     }
 }
+
+/// By the values, whatever the byte orders: that of the flags is not only one of bytes.
+impl PartialEq for BranchStack<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.hw_idx, self.counters) == (other.hw_idx, other.counters) && self.entries().eq(other.entries())
+    }
+}
+
+impl Eq for BranchStack<'_> {}
 
 /// Registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,9 +320,9 @@ impl<'a> Regs<'a> {
         Ok(Self { abi, values: c.take_u64s(u64::from(nr), "sample.regs")? })
     }
 
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         e.u64(self.abi);
-        e.u64s(&self.values);
+        self.values.encode(e)
     }
 }
 
@@ -321,9 +343,13 @@ impl<'a> StackUser<'a> {
         Ok(Self { bytes, dyn_size })
     }
 
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        if self.dyn_size.is_some() == self.bytes.is_empty() {
+            let detail = format!("{} bytes with the copied size {:?}", self.bytes.len(), self.dyn_size);
+            return Err(Error::invalid(e.len() as u64, "sample.stack_user", detail));
+        }
         e.u64(self.bytes.len() as u64);
         e.bytes(self.bytes);
-        self.dyn_size.iter().for_each(|size| e.u64(*size));
+        self.dyn_size.encode(e)
     }
 }

@@ -1,7 +1,7 @@
 //! Every record comes back as it was: field by field, and byte by byte.
 
 use super::*;
-use crate::abi::{BranchSampleType, ReadFormat, RecordType, SampleType, misc, regs_abi};
+use crate::abi::{BranchFlags, BranchSampleType, ReadFormat, RecordType, SampleType, misc, regs_abi};
 use crate::attr::Attr;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
@@ -168,6 +168,67 @@ fn a_counter_alone_has_its_times_behind_its_value() {
 }
 
 #[test]
+fn what_a_layout_cannot_represent_is_refused() {
+    let words = [7u8; 64];
+    let some = |count: usize| U64s::new(&words[..8 * count], Endian::Little);
+    let inode = Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 };
+    let (pid, tid, addr, len, pgoff, prot, flags) = (1, 1, 0, 0, 0, 0, 0);
+    let identity = MmapIdentity::Inode(inode);
+    let mmap2 = Mmap2 { pid, tid, addr, len, pgoff, identity, prot, flags, filename: Text::new(b"a") };
+    let (code, cpu, ip, message) = (0, 0, 0, Text::new(b""));
+    let error = AuxtraceError { kind: 1, code, cpu, pid, tid, fmt: 0, ip, time: Some(1), message };
+    let sample = |fields| Body::Sample(Box::new(fields));
+    let branches = |words, counters| Some(BranchStack { hw_idx: None, words, counters });
+    let read = ReadValues { format: ReadFormat::ID, words: some(3) };
+    let stack = |bytes, dyn_size| Some(StackUser { bytes, dyn_size });
+    let none = SampleFields::default;
+    for (bits, body) in [
+        (misc::MMAP_BUILD_ID, Body::Mmap2(mmap2)),
+        (0, Body::AuxtraceError(error)),
+        (0, Body::Read(ReadRecord { pid, tid, values: read.clone() })),
+        (0, sample(SampleFields { read: Some(read), ..none() })),
+        (0, sample(SampleFields { branch_stack: branches(some(4), None), ..none() })),
+        (0, sample(SampleFields { branch_stack: branches(some(6), Some(some(1))), ..none() })),
+        (0, sample(SampleFields { stack_user: stack(&words[..8], None), ..none() })),
+        (0, sample(SampleFields { stack_user: stack(&[], Some(0)), ..none() })),
+    ] {
+        let mut e = Encoder::new(Endian::Little);
+        e.u8(1);
+        let record = Record::new(bits, body);
+        assert!(record.encode(&mut e).is_err(), "{record:?}");
+        assert_eq!(e.len(), 1);
+    }
+}
+
+#[test]
+fn a_read_record_of_a_group_has_all_its_counters() {
+    let format = ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED;
+    let attr = Attr { read_format: format, ..trailing_attr() };
+    let words: Vec<u8> = [2u64, 50, 10, 1, 20, 2].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let values = ReadValues { format, words: U64s::new(&words, Endian::Little) };
+    let counters: Vec<_> = values.counters().map(|counter| (counter.value, counter.id)).collect();
+    assert_eq!(counters, [(10, Some(1)), (20, Some(2))]);
+    let record = Record::new(0, Body::Read(ReadRecord { pid: 1, tid: 2, values })).with_trailer(trailer());
+    for endian in [Endian::Little, Endian::Big] {
+        assert_eq!(round_trip(&record, &attr, endian), 8 + 8 + 48 + 32);
+    }
+}
+
+#[test]
+fn branches_keep_their_flags_across_byte_orders() {
+    let flags = BranchFlags(1 | 7 << 4 | 2 << 24);
+    let words: Vec<u8> = [1u64, 2, flags.0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let stack = BranchStack { hw_idx: None, words: U64s::new(&words, Endian::Little), counters: None };
+    let fields = SampleFields { branch_stack: Some(stack), ..SampleFields::default() };
+    let attr = Attr { sample_type: SampleType::BRANCH_STACK, ..Attr::default() };
+    let mut e = Encoder::new(Endian::Big);
+    Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
+    let raw = Frames::new(e.as_bytes(), 0, Endian::Big).next().unwrap().unwrap();
+    let back = Sample::new(raw, &layout(&attr), Endian::Big).fields().unwrap().branch_stack.unwrap();
+    assert_eq!(back.entries().next().unwrap().flags, flags);
+}
+
+#[test]
 fn every_named_bit_has_its_place() {
     let ordered: SampleType = crate::layout::ORDER.into_iter().collect();
     assert_eq!(ordered.bits(), SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b));
@@ -176,7 +237,7 @@ fn every_named_bit_has_its_place() {
         let zeroes = [0u8; 64];
         let decoded = SampleFields::decode(&mut Cursor::new(&zeroes, 0, Endian::NATIVE), &layout(&attr));
         let mut e = Encoder::new(Endian::NATIVE);
-        decoded.unwrap().encode(&mut e);
+        decoded.unwrap().encode(&mut e).unwrap();
         assert!(!e.is_empty(), "{name} is decoded and not encoded");
     }
 }

@@ -27,8 +27,9 @@ impl Wire<'_> for [u32; 2] {
     fn decode(c: &mut Cursor<'_>, what: &'static str) -> Result<Self> {
         Ok([c.u32(what)?, c.u32(what)?])
     }
-    fn encode(&self, e: &mut Encoder) {
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
         self.iter().for_each(|v| e.u32(*v));
+        Ok(())
     }
 }
 
@@ -52,18 +53,13 @@ impl Trailer {
         })
     }
 
-    pub(super) fn encode(&self, e: &mut Encoder) {
-        fn field<'a>(value: &Option<impl Wire<'a>>, e: &mut Encoder) {
-            if let Some(value) = value {
-                value.encode(e);
-            }
-        }
-        field(&self.tid, e);
-        field(&self.time, e);
-        field(&self.id, e);
-        field(&self.stream_id, e);
-        field(&self.cpu, e);
-        field(&self.identifier, e);
+    pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
+        self.tid.encode(e)?;
+        self.time.encode(e)?;
+        self.id.encode(e)?;
+        self.stream_id.encode(e)?;
+        self.cpu.encode(e)?;
+        self.identifier.encode(e)
     }
 
     /// The same values, cut and filled to the fields that `layout` has: what a synthesized record needs.

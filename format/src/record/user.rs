@@ -10,7 +10,7 @@ use crate::wire::{Text, Wire};
 /// An attr and the ids of its counters (`PERF_RECORD_HEADER_ATTR`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderAttr<'a> {
-    /// The attr; it takes as many bytes as it says itself.
+    /// The attr; it takes as many bytes as its `size` says.
     pub attr: Attr,
     /// The ids.
     pub ids: U64s<'a>,
@@ -25,9 +25,14 @@ impl<'a> Wire<'a> for HeaderAttr<'a> {
         Ok(Self { attr: Attr::decode(c, len)?, ids: Wire::decode(c, what)? })
     }
 
-    fn encode(&self, e: &mut Encoder) {
-        self.attr.encode(e, self.attr.own_size());
-        e.u64s(&self.ids);
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        let len = self.attr.stored_size();
+        if len == self.attr.own_size() {
+            self.attr.encode(e, len)?;
+        } else {
+            self.attr.stored()?.encode(e, len)?;
+        }
+        self.ids.encode(e)
     }
 }
 

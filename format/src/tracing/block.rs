@@ -112,10 +112,10 @@ impl<'a> Feature<'a> for Tracing<'a> {
         })
     }
 
-    fn encode(&self, into: &mut Encoder) {
+    fn encode(&self, into: &mut Encoder) -> Result<()> {
         let mut e = Encoder::new(self.endian);
         e.bytes(&MAGIC);
-        put_string(&mut e, self.version);
+        put_string(&mut e, self.version)?;
         e.u8(self.order);
         e.u8(self.long_size);
         e.u32(self.page_size);
@@ -123,14 +123,14 @@ impl<'a> Feature<'a> for Tracing<'a> {
         put_long(&mut e, self.header_page);
         e.bytes(&HEADER_EVENT);
         put_long(&mut e, self.header_event);
-        put_formats(&mut e, &self.ftrace);
-        e.u32(count(self.systems.len()));
+        put_formats(&mut e, &self.ftrace)?;
+        e.length(self.systems.len(), "the number of systems")?;
         for system in &self.systems {
-            put_string(&mut e, system.name);
-            put_formats(&mut e, &system.formats);
+            put_string(&mut e, system.name)?;
+            put_formats(&mut e, &system.formats)?;
         }
         for part in [self.kallsyms, self.printk_formats] {
-            e.u32(count(part.bytes.len()));
+            e.length(part.bytes.len(), "the length of kallsyms or printk_formats")?;
             e.bytes(part.bytes);
         }
         if let Some(part) = self.saved_cmdlines {
@@ -138,6 +138,7 @@ impl<'a> Feature<'a> for Tracing<'a> {
         }
         e.bytes(self.rest);
         into.bytes(e.as_bytes());
+        Ok(())
     }
 }
 
@@ -222,13 +223,14 @@ fn formats<'a>(c: &mut Cursor<'a>, what: &'static str) -> Result<Vec<Part<'a>>> 
     (0..count).map(|_| long_part(c, what)).collect()
 }
 
-fn count(len: usize) -> u32 {
-    u32::try_from(len).unwrap_or(u32::MAX)
-}
-
-fn put_string(e: &mut Encoder, text: &[u8]) {
+fn put_string(e: &mut Encoder, text: &[u8]) -> Result<()> {
+    if text.contains(&0) {
+        let detail = format!("`{}` has a NUL in it", text.escape_ascii());
+        return Err(Error::invalid(e.len() as u64, "a string of tracing data", detail));
+    }
     e.bytes(text);
     e.u8(0);
+    Ok(())
 }
 
 fn put_long(e: &mut Encoder, part: Part<'_>) {
@@ -236,9 +238,10 @@ fn put_long(e: &mut Encoder, part: Part<'_>) {
     e.bytes(part.bytes);
 }
 
-fn put_formats(e: &mut Encoder, formats: &[Part<'_>]) {
-    e.u32(count(formats.len()));
+fn put_formats(e: &mut Encoder, formats: &[Part<'_>]) -> Result<()> {
+    e.length(formats.len(), "the number of formats")?;
     formats.iter().for_each(|format| put_long(e, *format));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -269,7 +272,7 @@ mod tests {
             rest: &[0; 3],
         };
         let mut e = Encoder::new(Endian::NATIVE);
-        block.encode(&mut e);
+        block.encode(&mut e).unwrap();
         e.into_bytes()
     }
 
@@ -287,7 +290,7 @@ mod tests {
             let first = block.systems[0].formats[0];
             assert_eq!(&bytes[usize::try_from(first.offset).unwrap() - 1000..][..first.bytes.len()], first.bytes);
             let mut e = Encoder::new(Endian::Little);
-            block.encode(&mut e);
+            block.encode(&mut e).unwrap();
             assert_eq!(e.as_bytes(), bytes);
         }
     }
@@ -321,7 +324,7 @@ mod tests {
             bytes.truncate(len);
             if let Ok(block) = Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::NATIVE)) {
                 let mut e = Encoder::new(Endian::NATIVE);
-                block.encode(&mut e);
+                block.encode(&mut e).unwrap();
                 prop_assert_eq!(e.as_bytes(), &bytes[..]);
                 let _ = (block.events().count(), block.strings().count());
             }

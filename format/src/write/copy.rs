@@ -105,7 +105,7 @@ fn moved_index(file: &File<'_>, begin: u64) -> Option<Vec<u8>> {
         words.u64(if is_offset { word - old + begin } else { word });
     }
     let mut e = Encoder::new(file.endian);
-    AuxtraceIndex { words: U64s::new(words.as_bytes(), file.endian), ..index }.encode(&mut e);
+    AuxtraceIndex { words: U64s::new(words.as_bytes(), file.endian), ..index }.encode(&mut e).ok()?;
     e.bytes(c.rest());
     Some(e.into_bytes())
 }

@@ -10,6 +10,7 @@ use crate::attr::Attr;
 use crate::attrs::AttrEntry;
 use crate::bytes::Encoder;
 use crate::endian::Endian;
+use crate::error::Error;
 use crate::feature::{Feature, FeatureId};
 use crate::read::{FILE_HEADER_SIZE, FileHeader, Magic, Section};
 use crate::wire::Wire;
@@ -27,7 +28,7 @@ impl<W: Write> FileWriter<W> {
     /// Begins a file with these attrs and their ids.
     ///
     /// # Errors
-    /// What writing gives.
+    /// What writing gives; an attr longer than its `size` can say.
     pub fn new(mut out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
         let attr_len = entries.iter().map(|e| e.attr.stored_size()).max().unwrap_or(Attr::KNOWN_SIZE);
         let entry_len = attr_len + 16;
@@ -43,17 +44,17 @@ impl<W: Write> FileWriter<W> {
             features: [0; 4],
         };
         let mut e = Encoder::new(endian);
-        header.encode(&mut e);
+        header.encode(&mut e).map_err(io::Error::other)?;
         for id in entries.iter().flat_map(|entry| &entry.ids) {
             e.u64(*id);
         }
         let mut ids_at = FILE_HEADER_SIZE as u64;
         for entry in entries {
             // Readers look for the ids right behind as many bytes as the attr says that it has.
-            let attr = Attr { size: u32::try_from(attr_len).unwrap_or(u32::MAX), ..entry.attr.clone() };
-            attr.encode(&mut e, attr_len);
+            let size = u32::try_from(attr_len).map_err(io::Error::other)?;
+            Attr { size, ..entry.attr.clone() }.encode(&mut e, attr_len).map_err(io::Error::other)?;
             let ids = Section { offset: ids_at, size: (entry.ids.len() * 8) as u64 };
-            ids.encode(&mut e);
+            ids.encode(&mut e).map_err(io::Error::other)?;
             ids_at += ids.size;
         }
         out.write_all(e.as_bytes())?;
@@ -106,22 +107,24 @@ impl<W: Write> FileWriter<W> {
     #[must_use]
     pub fn bare_header(&self) -> Vec<u8> {
         let mut e = Encoder::new(self.endian);
-        self.header.encode(&mut e);
+        // A header is numbers only, which are never too large for their places.
+        let _ = self.header.encode(&mut e);
         e.into_bytes()
     }
 
     /// Appends the features and gives back the output and the final header, which belongs at byte 0.
     ///
     /// # Errors
-    /// What writing gives.
+    /// What writing gives; a feature that could not be encoded.
     pub fn finish(mut self, features: &FeatureWriter) -> io::Result<(W, Vec<u8>)> {
+        features.check()?;
         let mut parts: Vec<_> = features.parts.iter().collect();
         parts.sort_by_key(|(id, _)| *id);
         let mut e = Encoder::new(self.endian);
         let mut at = self.position() + 16 * parts.len() as u64;
         for (id, bytes) in &parts {
             id.set_in(&mut self.header.features);
-            Section { offset: at, size: bytes.len() as u64 }.encode(&mut e);
+            Section { offset: at, size: bytes.len() as u64 }.encode(&mut e).map_err(io::Error::other)?;
             at += bytes.len() as u64;
         }
         for (_, bytes) in &parts {
@@ -133,9 +136,8 @@ impl<W: Write> FileWriter<W> {
         }
         self.out.write_all(e.as_bytes())?;
         self.out.flush()?;
-        e.clear();
-        self.header.encode(&mut e);
-        Ok((self.out, e.into_bytes()))
+        let header = self.bare_header();
+        Ok((self.out, header))
     }
 }
 
@@ -144,25 +146,35 @@ impl<W: Write> FileWriter<W> {
 pub struct FeatureWriter {
     endian: Endian,
     parts: Vec<(FeatureId, Vec<u8>)>,
+    failed: Option<Error>,
 }
 
 impl FeatureWriter {
     /// None yet.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
-        Self { endian, parts: Vec::new() }
+        Self { endian, parts: Vec::new(), failed: None }
     }
 
-    /// Adds a feature; one that was there already is replaced.
+    /// Adds a feature; one that was there already is replaced. If the format cannot represent it, whoever writes the
+    /// features gets that error.
     pub fn add<'a, F: Feature<'a>>(&mut self, feature: &F) -> &mut Self {
         let mut e = Encoder::new(self.endian);
-        feature.encode(&mut e);
+        if let Err(error) = feature.encode(&mut e) {
+            self.failed = Some(error);
+            return self;
+        }
         self.add_bytes(F::ID, e.into_bytes())
     }
 
     /// The features, encoded, in the order in which they were added.
     pub fn parts(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
         self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
+    }
+
+    /// Fails if a feature that was added could not be encoded.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.failed.clone().map_or(Ok(()), |error| Err(io::Error::other(error)))
     }
 
     /// Adds a feature that is encoded already: copied from another file, say.
@@ -176,11 +188,13 @@ impl FeatureWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::{AttrFlags, RecordType, SampleType};
-    use crate::feature::{DescribedEvent, EventDesc, HeaderString, Hostname, Ids};
+    use crate::abi::{AttrFlags, CpuMode, RecordType, SampleType};
+    use crate::build_id::BuildId;
+    use crate::feature::{BuildIdEvent, BuildIds, DescribedEvent, EventDesc, HeaderString, Hostname, Ids};
     use crate::read::File;
     use crate::record::{Body, Comm, Record};
     use crate::wire::Text;
+    use crate::write::PipeWriter;
 
     fn whole_file(endian: Endian) -> Vec<u8> {
         let attr = Attr {
@@ -219,6 +233,16 @@ mod tests {
             assert_eq!(kinds, [RecordType::COMM]);
             assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
         }
+    }
+
+    #[test]
+    fn a_feature_that_cannot_be_encoded_is_an_error_of_the_file() {
+        let id = BuildId::new(&[7; 20]).unwrap();
+        let name = [b'a'; 70_000];
+        let mut features = FeatureWriter::new(Endian::Little);
+        features.add(&BuildIds { entries: vec![BuildIdEvent::new(CpuMode::User, &id, &name)] });
+        assert!(FileWriter::new(Vec::new(), Endian::Little, &[]).unwrap().finish(&features).is_err());
+        assert!(PipeWriter::new(Vec::new(), Endian::Little, &[], &features).is_err());
     }
 
     #[test]

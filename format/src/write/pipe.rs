@@ -1,18 +1,21 @@
 //! A stream in the making: a short header, then records only, so that it can go through a pipe.
 //!
 //! ```text
-//! | header 16 | HEADER_ATTR … | EVENT_UPDATE (names) … | HEADER_FEATURE … | TRACING_DATA + its data | records … |
+//! | header 16 | HEADER_ATTR … | EVENT_UPDATE (names) … | HEADER_FEATURE … | TRACING_DATA + its data | records … | HEADER_FEATURE … |
 //! ```
+//!
+//! The features at the end are those that are not known before it. Readers take them wherever they are.
 //!
 //! Source: perf.data-file-format.txt, "Pipe-mode data"; the order is that of perf record.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::file::FeatureWriter;
 use crate::attrs::AttrEntry;
 use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
-use crate::feature::FeatureId;
+use crate::feature::{DescribedEvent, EventDesc, FeatureId, HeaderString, Ids};
 use crate::read::{Magic, PIPE_HEADER_SIZE};
 use crate::record::{Body, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
 
@@ -38,13 +41,16 @@ const UPDATE_NAME: u64 = 2;
 pub struct PipeWriter<W> {
     out: W,
     written: u64,
+    endian: Endian,
+    features: Vec<FeatureId>,
 }
 
 impl<W: Write> PipeWriter<W> {
     /// Begins a stream with these attrs, their ids and names, and what is known of the recording by now.
     ///
     /// # Errors
-    /// What writing gives; an attr with more ids than a record holds (about 8,000), a feature longer than that.
+    /// What writing gives; an attr with more ids than a record holds (about 8,000), a feature longer than that or one that
+    /// could not be encoded.
     pub fn new(out: W, endian: Endian, entries: &[AttrEntry], features: &FeatureWriter) -> io::Result<Self> {
         let mut e = Encoder::new(endian);
         e.bytes(&Magic::bytes(endian));
@@ -53,23 +59,49 @@ impl<W: Write> PipeWriter<W> {
             let mut ids = Encoder::new(endian);
             entry.ids.iter().for_each(|id| ids.u64(*id));
             let ids = U64s::new(ids.as_bytes(), endian);
-            put(&mut e, Body::HeaderAttr(HeaderAttr { attr: entry.attr.clone(), ids }))?;
+            let attr = entry.attr.stored().map_err(io::Error::other)?;
+            put(&mut e, Body::HeaderAttr(HeaderAttr { attr, ids }))?;
         }
-        for (entry, name) in entries.iter().filter_map(|entry| Some((entry, entry.name.as_ref()?))) {
-            let mut name = name.clone().into_bytes();
-            name.resize((name.len() + 1).next_multiple_of(8), 0);
-            let id = entry.ids.first().copied().unwrap_or(0);
-            put(&mut e, Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id, data: &name }))?;
+        let mut features = Cow::Borrowed(features);
+        for (place, entry) in entries.iter().enumerate() {
+            let Some(name) = &entry.name else { continue };
+            // No id, or 0, means the first event.
+            match entry.ids.first().copied().filter(|id| *id != 0) {
+                None if place > 0 => describe(features.to_mut(), entries)?,
+                id => {
+                    let mut data = name.clone().into_bytes();
+                    data.resize((data.len() + 1).next_multiple_of(8), 0);
+                    let id = id.unwrap_or(0);
+                    put(&mut e, Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id, data: &data }))?;
+                }
+            }
         }
-        for (id, data) in features.parts().filter(|(id, _)| *id != FeatureId::TRACING_DATA) {
+        let mut writer = Self { out, written: 0, endian, features: Vec::new() };
+        writer.write(e.as_bytes())?;
+        writer.features(&features)?;
+        Ok(writer)
+    }
+
+    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which have records of their own, and the
+    /// index of AUXTRACE records, which tells places in a file.
+    ///
+    /// # Errors
+    /// Returns I/O errors of the output, and an error for a feature that is longer than a record.
+    pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
+        features.check()?;
+        let mut e = Encoder::new(self.endian);
+        let is_new =
+            |id: &FeatureId| ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.features.contains(id);
+        let (tracing, others): (Vec<_>, Vec<_>) =
+            features.parts().filter(|(id, _)| is_new(id)).partition(|(id, _)| *id == FeatureId::TRACING_DATA);
+        for (id, data) in &others {
             put(&mut e, Body::HeaderFeature(HeaderFeature { feat_id: u64::from(id.0), data }))?;
         }
-        for (_, data) in features.parts().filter(|(id, _)| *id == FeatureId::TRACING_DATA) {
+        for (_, data) in &tracing {
             tracing_data(&mut e, data)?;
         }
-        let mut writer = Self { out, written: 0 };
-        writer.write(e.as_bytes())?;
-        Ok(writer)
+        self.features.extend(others.iter().chain(&tracing).map(|(id, _)| *id));
+        self.write(e.as_bytes())
     }
 
     /// Appends records, whole or in pieces.
@@ -118,6 +150,19 @@ fn put(e: &mut Encoder, body: Body<'_>) -> io::Result<()> {
     Record::new(0, body).encode(e).map_err(io::Error::other)
 }
 
+/// Adds the names by the places of the attrs.
+fn describe(features: &mut FeatureWriter, entries: &[AttrEntry]) -> io::Result<()> {
+    let attr_size = entries.iter().map(|entry| entry.attr.stored_size()).max().unwrap_or(0);
+    let events = entries.iter().map(|entry| DescribedEvent {
+        attr: entry.attr.clone(),
+        name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),
+        ids: Ids::List(&entry.ids),
+    });
+    let attr_size = u32::try_from(attr_size).map_err(io::Error::other)?;
+    features.add(&EventDesc { attr_size, events: events.collect() });
+    Ok(())
+}
+
 /// The record tells how long the data behind it is, padded to 8 bytes; it is itself padded to 16.
 fn tracing_data(e: &mut Encoder, data: &[u8]) -> io::Result<()> {
     let padded = data.len().next_multiple_of(8);
@@ -132,10 +177,76 @@ fn tracing_data(e: &mut Encoder, data: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::RecordType;
+    use crate::abi::{EventType, RecordType};
     use crate::attr::Attr;
-    use crate::feature::Hostname;
+    use crate::feature::{Hostname, OsRelease};
     use crate::read::File;
+    use crate::tracing::{Part, System, Tracing};
+
+    fn entries_of(entries: &[AttrEntry]) -> Vec<AttrEntry> {
+        let features = FeatureWriter::new(Endian::Big);
+        let stream = PipeWriter::new(Vec::new(), Endian::Big, entries, &features).unwrap().finish().unwrap();
+        assert!(stream.len() < 4096);
+        File::parse(&stream).unwrap().attrs.entries().to_vec()
+    }
+
+    #[test]
+    fn attrs_are_written_with_the_size_that_they_take() {
+        for (size, stored) in [(0, 96), (64, 96), (104, 104), (u32::MAX, 144)] {
+            let attr = Attr { size, sample_regs_user: 1, ..Attr::default() };
+            let found = entries_of(&[AttrEntry { attr: attr.clone(), ids: vec![7], name: None }]);
+            assert_eq!(found, [AttrEntry { attr: Attr { size: stored, ..attr }, ids: vec![7], name: None }]);
+        }
+    }
+
+    #[test]
+    fn events_without_ids_keep_their_names() {
+        let entry = |name: Option<&str>, ids: &[u64]| AttrEntry {
+            attr: Attr { size: 64, ..Attr::default() },
+            ids: ids.to_vec(),
+            name: name.map(Into::into),
+        };
+        for entries in [
+            vec![entry(Some("one"), &[])],
+            vec![entry(Some("one"), &[]), entry(Some("two"), &[])],
+            vec![entry(None, &[7]), entry(Some("two"), &[]), entry(Some("three"), &[8])],
+        ] {
+            assert_eq!(entries_of(&entries), entries);
+        }
+    }
+
+    #[test]
+    fn tracepoints_have_the_names_in_the_tracing_data() {
+        let none = Part { offset: 0, bytes: b"" };
+        let format = Part { offset: 0, bytes: b"name: sched_switch\nID: 372\nformat:\n" };
+        let tracing = Tracing {
+            version: b"0.5",
+            endian: Endian::Little,
+            order: 0,
+            long_size: 8,
+            page_size: 4096,
+            header_page: none,
+            header_event: none,
+            ftrace: Vec::new(),
+            systems: vec![System { name: b"sched", formats: vec![format] }],
+            kallsyms: none,
+            printk_formats: none,
+            saved_cmdlines: None,
+            rest: &[],
+        };
+        let entry = |config, id, name: Option<&str>| AttrEntry {
+            attr: Attr { kind: EventType::TRACEPOINT, config, ..Attr::default() },
+            ids: vec![id],
+            name: name.map(Into::into),
+        };
+        let entries = [entry(372, 1, None), entry(373, 2, None), entry(372, 3, Some("mine"))];
+        let mut features = FeatureWriter::new(Endian::Little);
+        features.add(&tracing);
+        let stream = PipeWriter::new(Vec::new(), Endian::Little, &entries, &features).unwrap().finish().unwrap();
+        let file = File::parse(&stream).unwrap();
+        let names: Vec<_> = file.attrs.entries().iter().map(|entry| entry.name.as_deref()).collect();
+        assert_eq!(names, [Some("sched:sched_switch"), None, Some("mine")]);
+    }
 
     #[test]
     fn a_stream_reads_as_what_was_written() {
@@ -147,6 +258,9 @@ mod tests {
             let mut e = Encoder::new(endian);
             Record::new(0, Body::FinishedRound).encode(&mut e).unwrap();
             writer.write(e.as_bytes()).unwrap();
+            features.add(&Hostname::new("elsewhere")).add(&OsRelease::new("6.1"));
+            features.add_bytes(FeatureId::BUILD_ID, vec![1]).add_bytes(FeatureId::AUXTRACE, vec![1]);
+            writer.features(&features).unwrap();
             let len = writer.len();
             let bytes = writer.finish().unwrap();
             assert_eq!(bytes.len() as u64, len);
@@ -154,9 +268,10 @@ mod tests {
             assert_eq!(file.warnings, []);
             assert_eq!(file.attrs.entries()[0].ids, [7, 8]);
             assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");
+            assert_eq!(file.feature::<OsRelease<'_>>().unwrap().unwrap().0.to_text(), "6.1");
             let kinds: Vec<_> = file.records().map(|raw| raw.unwrap().header.kind).collect();
             use RecordType as T;
-            assert_eq!(kinds, [T::ATTR, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::FINISHED_ROUND]);
+            assert_eq!(kinds, [T::ATTR, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::FINISHED_ROUND, T::FEATURE]);
         }
     }
 }
