@@ -15,7 +15,7 @@ use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 
 use crate::synthesize::KernelImage;
-use crate::tally::{FileId, Modules};
+use crate::tally::FileId;
 
 /// A file and its build ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct Identified {
     pub id: BuildId,
 }
 
-/// The build IDs of the kernel, its modules (where they are known), and the files mapped by processes.
+/// The build IDs of the kernel, its modules (where they are known), and `files` that processes mapped, by their names in mappings.
 #[must_use]
-pub fn collect(modules: &Modules, kernel: Option<&KernelImage>) -> Vec<Identified> {
+pub fn collect(files: &[(&[u8], FileId)], kernel: Option<&KernelImage>) -> Vec<Identified> {
     let mut all = Vec::new();
     let mut add = |mode, name: &[u8], id: Option<BuildId>| {
         all.extend(id.map(|id| Identified { mode, name: name.to_vec(), id }));
@@ -40,8 +40,8 @@ pub fn collect(modules: &Modules, kernel: Option<&KernelImage>) -> Vec<Identifie
         let notes = fs::read(format!("/sys/module/{}/notes/.note.gnu.build-id", module.name));
         add(CpuMode::Kernel, module.path.as_bytes(), notes.ok().and_then(|n| in_notes(&n)));
     }
-    for (name, file) in modules.sorted() {
-        add(CpuMode::User, name, of_mapped(name, file));
+    for (name, file) in files {
+        add(CpuMode::User, name, of_mapped(name, *file));
     }
     all
 }

@@ -58,7 +58,7 @@ pub struct Perf;
 impl Kernel for Perf {
     fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
         let mut encoder = Encoder::new(Endian::NATIVE);
-        attr.encode(&mut encoder, attr.own_size());
+        attr.encode(&mut encoder, attr.own_size()).map_err(|_| Errno::TOOBIG)?;
         // The kernel writes its own size back on E2BIG, so the bytes are ours to change.
         let mut bytes = encoder.into_bytes();
         let pid = place.cgroup.unwrap_or_else(|| place.thread.map_or(-1, u32::cast_signed));

@@ -92,7 +92,7 @@ impl Sysfs<'_> {
             tail.u32(of(cpu, "physical_package_id"));
         }
         if !dies.is_empty() {
-            strings(&dies).encode(&mut tail);
+            strings(&dies).encode(&mut tail).ok()?;
             (0..available).for_each(|cpu| tail.u32(of(cpu, "die_id")));
         }
         let mut cursor = Cursor::new(tail.as_bytes(), 0, Endian::NATIVE);

@@ -113,7 +113,7 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
             sample: flags.aux_sample.as_deref().map(values::aux_sample).transpose()?,
         },
         output: output(&flags)?,
-        build_ids: build_ids(&flags, matches),
+        build_ids: build_ids(&flags),
         clock: flags.clockid.as_deref().map(values::clock).transpose()?,
         dry_run: flags.dry_run,
         json: flags.json,
@@ -241,13 +241,10 @@ fn output(flags: &Flags) -> Result<Output, String> {
     Ok(output)
 }
 
-fn build_ids(flags: &Flags, matches: &ArgMatches) -> BuildIds {
-    // Reading files at each switch would hold the recording up, so that it must be asked for, as with perf record.
-    let wanted = is_negated(matches, "no_buildid") || flags.buildid_all;
+fn build_ids(flags: &Flags) -> BuildIds {
     match (flags.buildid_mmap, flags.no_buildid) {
         (true, _) => BuildIds::InMmap,
         (false, true) => BuildIds::None,
-        (false, false) if flags.switch_output.is_some() && !wanted => BuildIds::None,
         (false, false) => BuildIds::Mapped,
     }
 }

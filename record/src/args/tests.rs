@@ -181,7 +181,7 @@ fn where_it_goes() {
         ("--buildid-all x", BuildIds::Mapped),
         ("--buildid-mmap x", BuildIds::InMmap),
         ("--buildid-mmap -B x", BuildIds::InMmap),
-        ("--switch-output x", BuildIds::None),
+        ("--switch-output x", BuildIds::Mapped),
         ("--switch-output --buildid x", BuildIds::Mapped),
         ("--switch-output --no-no-buildid x", BuildIds::Mapped),
     ] {

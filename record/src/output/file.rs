@@ -26,7 +26,12 @@ pub struct Output {
     made: Option<Made>,
     sink: Sink,
     packer: Option<Packer>,
+    /// Room for the features, held until the end so that a disk that fills up has it.
+    reserve: Option<File>,
 }
+
+/// Bytes that are held for the features.
+const RESERVE: u64 = 8 << 10;
 
 #[derive(Debug)]
 enum Sink {
@@ -65,7 +70,7 @@ impl Output {
             }
             let writer =
                 PipeWriter::new(file.into(), Endian::NATIVE, attrs, &known).map_err(|e| unwritable(None, e))?;
-            return Ok(Self { made: None, sink: Sink::Pipe(writer), packer });
+            return Ok(Self { made: None, sink: Sink::Pipe(writer), packer, reserve: None });
         }
         let (made, file) = Made::at(&to.path)?;
         let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| {
@@ -73,7 +78,8 @@ impl Output {
             made.undo();
             unwritable(Some(&to.path), e)
         })?;
-        Ok(Self { made: Some(made), sink: Sink::File(writer), packer })
+        let reserve = reserve_beside(&to.path);
+        Ok(Self { made: Some(made), sink: Sink::File(writer), packer, reserve })
     }
 
     /// Appends records as they are.
@@ -161,18 +167,22 @@ impl Output {
         matches!(self.sink, Sink::Pipe(_))
     }
 
-    /// Completes the file: features, and the header that knows where all is.
+    /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has not.
     ///
     /// # Errors
     /// What writing gives.
     pub fn finish(self, mut features: FeatureWriter) -> Result<Finished> {
         let path = self.made.map(|made| made.path);
+        drop(self.reserve);
         if let Some(packer) = &self.packer {
             features.add(&packer.feature());
         }
         let length = match self.sink {
             Sink::File(writer) => complete_or_cut(writer, &features),
-            Sink::Pipe(writer) => Ok(writer.len()).and_then(|length| writer.finish().map(|_| length)),
+            Sink::Pipe(mut writer) => writer.features(&features).and_then(|()| {
+                let length = writer.len();
+                writer.finish().map(|_| length)
+            }),
         };
         Ok(Finished { length: length.map_err(|e| unwritable(path.as_deref(), e))?, path })
     }
@@ -193,14 +203,15 @@ impl Output {
         writer.wrote(frames.offset() - start);
     }
 
-    /// Completes a file that could not be written to any more, up to what was kept: with the features if there is room, else
-    /// without. Gives its length.
+    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is room for. Gives
+    /// its length.
     pub fn salvage(self, mut features: FeatureWriter) -> u64 {
         let length = self.length();
         if let Some(packer) = &self.packer {
             features.add(&packer.feature());
         }
         let Sink::File(mut writer) = self.sink else { return length };
+        drop(self.reserve);
         // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
         let cut = cut(writer.get_mut(), length);
         let path = self.made.map(|made| made.path).unwrap_or_default();
@@ -245,19 +256,16 @@ fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u6
     Ok(file.metadata()?.len())
 }
 
-/// The same; where there is no room for the features, the file has only the one without which it cannot be unpacked, or none.
+/// The same; where there is no room for all features, the file has those that matter most.
 fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
     let (end, bare) = (writer.position(), writer.bare_header());
     let mut file = writer.get_mut().try_clone()?;
     let full = no_room(&file, end, features);
-    let mut least = FeatureWriter::new(Endian::NATIVE);
-    if full.is_some() {
-        let packed = features.parts().filter(|(id, _)| *id == FeatureId::COMPRESSED);
-        for (id, bytes) in packed {
-            least.add_bytes(id, bytes.to_vec());
-        }
-    }
-    let length = complete(writer, if full.is_some() { &least } else { features }).inspect_err(|_| {
+    let length = match full {
+        None => complete(writer, features),
+        Some(_) => complete(writer, &most_wanted(&file, end, features)),
+    };
+    let length = length.inspect_err(|_| {
         if cut(&mut file, end).is_ok() {
             // The header's place was written to before.
             let _ = file.write_all_at(&bare, 0);
@@ -266,11 +274,37 @@ fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io
     full.map_or(length, Err)
 }
 
+/// The features that there is room for: the one without which the file cannot be unpacked, what shows which machine it is of,
+/// and the build IDs.
+fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter {
+    const WANTED: [FeatureId; 5] =
+        [FeatureId::COMPRESSED, FeatureId::HOSTNAME, FeatureId::OSRELEASE, FeatureId::ARCH, FeatureId::BUILD_ID];
+    let first = |count: usize| {
+        let mut few = FeatureWriter::new(Endian::NATIVE);
+        let wanted = WANTED.iter().take(count);
+        for (id, bytes) in wanted.filter_map(|wanted| features.parts().find(|(id, _)| id == wanted)) {
+            few.add_bytes(id, bytes.to_vec());
+        }
+        few
+    };
+    let fits = |few: &FeatureWriter| no_room(file, end, few).is_none();
+    (1..=WANTED.len()).rev().map(first).find(fits).unwrap_or_else(|| first(1))
+}
+
 /// Asks for room for the features. Why there is none; a file system that cannot tell is taken to have it.
 fn no_room(file: &File, end: u64, features: &FeatureWriter) -> Option<io::Error> {
     let size = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>();
     let asked = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), end, size.max(1));
     asked.err().filter(|why| [Errno::NOSPC, Errno::DQUOT].contains(why)).map(io::Error::from)
+}
+
+/// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none to be had.
+fn reserve_beside(path: &Path) -> Option<File> {
+    use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open};
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).ok()?;
+    fallocate(&file, FallocateFlags::empty(), 0, RESERVE).ok()?;
+    Some(file.into())
 }
 
 fn cut(file: &mut File, end: u64) -> io::Result<()> {

@@ -1,8 +1,17 @@
-//! Compression (`-z`): what the rings give goes into COMPRESSED records, each with a piece of one zstd stream.
+//! Compression (`-z`): what the rings give goes into COMPRESSED records, which together hold one zstd stream.
 //!
-//! COMPRESSED and not COMPRESSED2, because readers before Linux 6.17 know only the first. The stream is flushed after each
-//! [`BLOCK`] at the latest and at the end of each batch, so that a file that ends early can be unpacked up to there, and so
-//! that no record unpacks to more than the feature COMPRESSED promises (`mmap_len`): perf makes room for so much.
+//! COMPRESSED and not COMPRESSED2, because readers before Linux 6.17 know only the first. Each record holds whole blocks of the
+//! stream: perf gives up at a record that unpacks to nothing, and a file that ends early can be unpacked up to its last record.
+//! zstd's own blocks (128 KiB) do not fit into a record where the data does not compress, so that the stream is flushed after each
+//! [`CHUNK`], and at the end of each batch. No record unpacks to more than [`BLOCK`], for which perf makes room (`mmap_len` of
+//! the feature COMPRESSED).
+//!
+//! ```text
+//!  records   |     chunk     |     chunk     |     chunk     |  rest |
+//!               run, flush      run, flush      run, flush     flush
+//!  stream    |  blocks  |  blocks  |          blocks         | blocks |
+//!  records   | COMPRESSED          |       COMPRESSED                 |
+//! ```
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -12,10 +21,13 @@ use zstd::stream::raw::{Encoder as Zstd, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Error, Result};
 
-/// The stream is flushed after so many bytes of records at most.
-const BLOCK: usize = 512 << 10;
-/// A record's payload: with its header it stays below what 16 bits of `size` hold.
+/// The stream is flushed after so many bytes. What cannot be compressed becomes longer by a few bytes a block; it fits into a
+/// [`PIECE`] all the same.
+const CHUNK: usize = 60 << 10;
+/// A record's payload at most: with its header it stays below what 16 bits of `size` hold.
 const PIECE: usize = 0xff00;
+/// A record unpacks to so many bytes at most.
+const BLOCK: usize = 512 << 10;
 
 /// Packs records.
 pub(super) struct Packer {
@@ -23,9 +35,13 @@ pub(super) struct Packer {
     level: i32,
     /// What zstd gave and no record holds yet.
     packed: Vec<u8>,
+    /// How much of it is whole chunks, and how long these were.
+    whole: usize,
+    in_record: usize,
+    /// Bytes since the stream was flushed.
+    in_chunk: usize,
     /// Records to write.
     out: Encoder,
-    in_block: usize,
     /// Bytes in and bytes out.
     totals: (u64, u64),
 }
@@ -39,24 +55,24 @@ impl std::fmt::Debug for Packer {
 impl Packer {
     /// At the start of a stream.
     pub(super) fn new(level: i32) -> Result<Self> {
-        let zstd = Zstd::new(level).map_err(|e| Error::io("cannot compress (-z)", e))?;
+        let zstd = Zstd::new(level).map_err(failed)?;
         let out = Encoder::new(Endian::NATIVE);
-        Ok(Self { zstd, level, packed: Vec::new(), out, in_block: 0, totals: (0, 0) })
+        Ok(Self { zstd, level, packed: Vec::new(), whole: 0, in_record: 0, in_chunk: 0, out, totals: (0, 0) })
     }
 
     /// Packs bytes of records.
     pub(super) fn add(&mut self, mut plain: &[u8]) -> Result<()> {
         self.totals.0 += plain.len() as u64;
         while !plain.is_empty() {
-            let (now, later) = plain.split_at(plain.len().min(BLOCK - self.in_block));
+            let (now, later) = plain.split_at(plain.len().min(CHUNK - self.in_chunk));
             let mut input = InBuffer::around(now);
             while input.pos() < now.len() {
                 self.step(|zstd, output| zstd.run(&mut input, output))?;
             }
-            self.in_block += now.len();
+            self.in_chunk += now.len();
             plain = later;
-            if self.in_block == BLOCK {
-                self.flush()?;
+            if self.in_chunk == CHUNK {
+                self.end_chunk()?;
             }
         }
         Ok(())
@@ -64,16 +80,33 @@ impl Packer {
 
     /// Ends the batch: all that was added is in [`Packer::records`] then.
     pub(super) fn flush(&mut self) -> Result<()> {
-        if self.in_block > 0 {
-            while self.step(Operation::flush)? > 0 {}
-            self.in_block = 0;
+        self.end_chunk()?;
+        self.end_record()
+    }
+
+    /// Flushes the stream; a chunk that does not fit into the record of those before it is the first of the next.
+    fn end_chunk(&mut self) -> Result<()> {
+        if self.in_chunk == 0 {
+            return Ok(());
         }
-        for piece in self.packed.chunks(PIECE) {
-            // A piece is never too long for a record.
-            let _ = Record::new(0, Body::Compressed(Compressed { data: piece })).encode(&mut self.out);
-            self.totals.1 += piece.len() as u64;
+        while self.step(Operation::flush)? > 0 {}
+        if self.packed.len() > PIECE || self.in_record + self.in_chunk > BLOCK {
+            self.end_record()?;
         }
-        self.packed.clear();
+        self.whole = self.packed.len();
+        self.in_record += std::mem::take(&mut self.in_chunk);
+        Ok(())
+    }
+
+    /// Makes a record of the whole chunks.
+    fn end_record(&mut self) -> Result<()> {
+        if let Some(data) = self.packed.get(..self.whole).filter(|data| !data.is_empty()) {
+            let record = Record::new(0, Body::Compressed(Compressed { data }));
+            record.encode(&mut self.out).map_err(|e| failed(std::io::Error::other(e)))?;
+            self.totals.1 += data.len() as u64;
+        }
+        self.packed.drain(..self.whole);
+        (self.whole, self.in_record) = (0, 0);
         Ok(())
     }
 
@@ -112,44 +145,103 @@ impl Packer {
         let outcome = act(&mut self.zstd, &mut output);
         let written = output.pos();
         self.packed.truncate(start + written);
-        outcome.map_err(|e| Error::io("cannot compress (-z)", e))
+        outcome.map_err(failed)
     }
+}
+
+fn failed(why: std::io::Error) -> Error {
+    Error::io("cannot compress (-z)", why)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use recrep_format::abi::RecordType;
-    use recrep_format::read::{Frames, Unpacker};
+    use recrep_format::read::Frames;
+    use zstd::stream::raw::Decoder;
 
-    #[test]
-    fn what_goes_in_comes_out_and_no_record_unpacks_to_more_than_promised() {
-        let mut packer = Packer::new(1).unwrap();
+    /// Random bytes with these bits; every `regular`th word is a counter, of which there are none if that is 0.
+    fn bytes(len: usize, bits: u64, regular: u64) -> Vec<u8> {
         let mut state = 1u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            state >> 33
+            (state >> 32) ^ state.rotate_left(32)
         };
-        let plain: Vec<u8> =
-            (0..400_000u64).flat_map(|i| if i % 3 == 0 { random() } else { i }.to_ne_bytes()).collect();
-        let mut bytes = Vec::new();
-        for batch in plain.chunks(700_001) {
-            batch.chunks(99_999).for_each(|part| packer.add(part).unwrap());
-            packer.flush().unwrap();
-            bytes.extend(packer.records());
-            packer.clear();
-        }
-        let (mut unpacker, mut out) = (Unpacker::new().unwrap(), Vec::new());
-        let mut most = 0;
-        for raw in Frames::new(&bytes, 0, Endian::NATIVE) {
+        let words =
+            (0..len.div_ceil(8) as u64).map(|i| if regular > 0 && i % regular == 0 { i } else { random() & bits });
+        let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+        bytes.truncate(len);
+        bytes
+    }
+
+    /// Unpacks records as perf does: each gives something, by one call of zstd's (what a second one gives perf puts elsewhere),
+    /// into as much room as the feature promises.
+    fn unpack(zstd: &mut Decoder<'_>, records: &[u8], promised: usize) -> Vec<u8> {
+        let mut all = Vec::new();
+        for raw in Frames::new(records, 0, Endian::NATIVE) {
             let raw = raw.unwrap();
             assert_eq!(raw.header.kind, RecordType::COMPRESSED);
-            let before = out.len();
-            unpacker.unpack(raw.body(), 0, usize::MAX / 2, &mut out).unwrap();
-            most = most.max(out.len() - before);
+            let (mut input, mut room) = (InBuffer::around(raw.body()), vec![0; promised]);
+            let mut output = OutBuffer::around(&mut room[..]);
+            zstd.run(&mut input, &mut output).unwrap();
+            assert_eq!(input.pos(), raw.body().len(), "more than was promised");
+            let length = output.pos();
+            assert!(length > 0, "a record of {} bytes holds no whole block", raw.body().len());
+            all.extend_from_slice(&room[..length]);
         }
-        assert!(out == plain);
-        assert!(most <= BLOCK, "{most}");
+        all
+    }
+
+    /// Packs in batches of parts, and unpacks each batch by itself. Gives the number of packed bytes.
+    fn round_trip(level: i32, plain: &[u8], batch: usize, part: usize) -> usize {
+        let (mut packer, mut zstd) = (Packer::new(level).unwrap(), Decoder::new().unwrap());
+        let mut packed = 0;
+        for batch in plain.chunks(batch) {
+            batch.chunks(part).for_each(|part| packer.add(part).unwrap());
+            packer.flush().unwrap();
+            let promised = usize::try_from(packer.feature().mmap_len).unwrap();
+            assert!(unpack(&mut zstd, packer.records(), promised) == batch, "{} bytes, level {level}", plain.len());
+            packed += packer.records().len();
+            packer.clear();
+            packer.flush().unwrap();
+            assert!(packer.records().is_empty());
+        }
         assert!(packer.feature().ratio >= 1);
+        packed
+    }
+
+    #[test]
+    fn what_does_not_compress_is_in_records_that_unpack_one_by_one() {
+        const ZSTD_BLOCK: usize = 128 << 10;
+        for limit in [0, CHUNK, PIECE, 1 << 16, 2 * CHUNK, ZSTD_BLOCK, 2 * ZSTD_BLOCK, BLOCK, 2 * BLOCK, 3 << 20] {
+            for len in [limit.saturating_sub(1), limit, limit + 1, limit + 8] {
+                // Not at all, and hardly: then zstd makes blocks that can only be unpacked when they are whole.
+                for (level, bits) in [(1, u64::MAX), (1, 0x7f7f_7f7f_7f7f_7f7f), (12, u64::MAX)] {
+                    let packed = round_trip(level, &bytes(len, bits, 0), usize::MAX, usize::MAX);
+                    assert!(packed <= len + len / 500 + 64, "{len} bytes became {packed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn batches_and_parts_of_any_length() {
+        for regular in [1, 2, 3, 16] {
+            let plain = bytes(3_200_000, u64::MAX, regular);
+            for (batch, part) in [(700_001, 99_999), (70_000, 65_528), (CHUNK, 1 << 20), (5_000_000, 1 << 20), (997, 8)]
+            {
+                round_trip(1, &plain, batch, part);
+            }
+        }
+    }
+
+    #[test]
+    fn what_compresses_well_is_in_few_records() {
+        let plain = vec![7; 8 << 20];
+        let mut packer = Packer::new(1).unwrap();
+        packer.add(&plain).unwrap();
+        packer.flush().unwrap();
+        let records = Frames::new(packer.records(), 0, Endian::NATIVE).count();
+        assert!(records <= plain.len() / BLOCK * 10 / 9, "{records}");
     }
 }

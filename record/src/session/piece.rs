@@ -27,6 +27,8 @@ pub(super) struct Piece {
     pub(super) output: Output,
     /// Where the kernel is, if that is known.
     image: Option<KernelImage>,
+    /// The build IDs that a stream has records of by now.
+    written: Vec<Identified>,
 }
 
 impl<K: Kernel> Recording<'_, K> {
@@ -34,7 +36,7 @@ impl<K: Kernel> Recording<'_, K> {
     pub(super) fn begin(&self, live: &mut Live, scope: &Scope) -> Result<Piece> {
         live.drain.tally = live.drain.tally.renewed();
         let output = Output::create(&self.config.output, &self.entries, &self.head)?;
-        let mut piece = Piece { output, image: None };
+        let mut piece = Piece { output, image: None, written: Vec::new() };
         match self.prepare(live, &mut piece, scope) {
             Ok(()) => Ok(piece),
             Err(error) => {
@@ -53,7 +55,7 @@ impl<K: Kernel> Recording<'_, K> {
         if early {
             self.synthesize(live, piece, scope)?;
         }
-        Ok(())
+        self.stream_build_ids(piece, live).map(drop)
     }
 
     /// Writes what was there before.
@@ -161,30 +163,38 @@ impl<K: Kernel> Recording<'_, K> {
         piece.output.write(&records)?;
         let mut counts = live.drain.tally.counts;
         counts.lost_samples += lost;
-        let ids = self.build_ids(piece, live)?;
+        let ids = self.stream_build_ids(piece, live)?;
         live.names.settle(&mut piece.output, &self.config.output.path)?;
         Ok((readings, counts, ids))
     }
 
-    /// The build IDs of what was mapped; where there will be no header at the end, as records.
-    fn build_ids(&self, piece: &mut Piece, live: &Live) -> Result<Vec<Identified>> {
+    /// The build IDs of what was mapped by now.
+    fn build_ids(&self, piece: &Piece, live: &Live) -> Vec<Identified> {
         // A kernel that does not know of them was asked without.
-        let in_mmap = || self.counters.tracker().is_some_and(|event| event.attr.flags.contains(AttrFlags::BUILD_ID));
+        let in_mmap = self.counters.tracker().is_some_and(|event| event.attr.flags.contains(AttrFlags::BUILD_ID));
+        let mut files = live.drain.tally.modules.sorted();
         match self.config.build_ids {
-            BuildIds::None => return Ok(Vec::new()),
-            BuildIds::InMmap if in_mmap() => return Ok(Vec::new()),
+            BuildIds::None => return Vec::new(),
+            // The kernel tells those of files; the vDSO is none.
+            BuildIds::InMmap if in_mmap => files.retain(|(name, _)| *name == b"[vdso]"),
             BuildIds::InMmap | BuildIds::Mapped => {}
         }
-        let ids = buildid::collect(&live.drain.tally.modules, piece.image.as_ref());
+        buildid::collect(&files, piece.image.as_ref())
+    }
+
+    /// The same; a stream, which has no table of them at its end, gets a record of each that it has none of.
+    fn stream_build_ids(&self, piece: &mut Piece, live: &Live) -> Result<Vec<Identified>> {
+        let ids = self.build_ids(piece, live);
         if piece.output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
-            for id in &ids {
+            for id in ids.iter().filter(|id| !piece.written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
                 let record = HeaderBuildId { pid: entry.pid, raw: entry.raw, filename: Text::new(&id.name) };
                 // A path is never too long for a record.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(record)).encode(&mut e);
             }
             piece.output.write(e.as_bytes())?;
+            piece.written.clone_from(&ids);
         }
         Ok(ids)
     }
@@ -193,12 +203,14 @@ impl<K: Kernel> Recording<'_, K> {
     pub(super) fn salvage(&self, mut piece: Piece, live: &mut Live) {
         let mut features: FeatureWriter = self.head.clone();
         live.areas.add_index(&mut features);
+        let ids = self.build_ids(&piece, live);
+        features::add_end(&mut features, &Counts::default(), &ids);
         // What the features will need at most: sizes, places, and when the first and the last sample were.
         let room = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
         let tally = &mut live.drain.tally;
         piece.output.keep(room, |record| tally.walk(record.bytes, &[]));
         let counts = live.drain.tally.counts;
-        features::add_end(&mut features, &counts, &[]);
+        features::add_end(&mut features, &counts, &ids);
         let length = piece.output.salvage(features);
         self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
     }
