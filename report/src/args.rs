@@ -196,6 +196,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
         has_parent = true;
     }
+    let columns = Column::with_companions(columns, format);
     let has = (shown.contains(&Shown::Number(Number::Children)), has_parent);
     let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
     let only = only(&args);

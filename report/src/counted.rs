@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
+use rustc_hash::FxHashMap;
 
 use crate::aggregate::{Count, Field, Key, Layout, Meta};
 use crate::callchain::{Deferred, Most, Placed, Recorded};
@@ -95,6 +96,8 @@ fn count(
         clock,
         timeline,
         mode,
+        // The lines of folded stacks add up to the totals.
+        guests: query.format == Format::Folded,
         layout: &layout,
         sieve: &sieve,
         groups: &groups,
@@ -131,11 +134,12 @@ fn count(
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
     }
     for (index, (place, total)) in places.iter().zip(&totals).enumerate() {
-        let lost = side_band.lost_samples.get(&Some(AttrIndex(index))).copied();
-        profile.add_total(*place, *total, lost.unwrap_or(0));
+        let of = |counts: &FxHashMap<_, u64>| counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0);
+        profile.add_total(*place, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
     }
     if query.has(SortKey::Symbol) {
-        profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
+        let doubts = profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
+        profile.warnings.extend(doubts.warnings("samples"));
         profile.module_uses.guest += scanned.strays.guest;
     }
     if until == Until::ModuleUses {
@@ -148,22 +152,19 @@ fn count(
         rows.iter_mut().for_each(|(row, _)| *Field::Chain.of_mut(row) = 0);
     }
     let rows: Vec<_> = rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
-    let naming = Naming { labeller: &labeller, symbols: &symbols, inlined: false };
-    let firsts = |comms: &_| scan.firsts(&stage.split.pieces, comms, &naming);
-    let comm_widths = labeller.comm_widths(&rows, &scanned.named, firsts);
     if query.format == Format::Folded {
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
-        labeller.fold(&rows, (&comm_widths, &symbols, &stacks), &places, &mut profile.folded);
+        labeller.fold(&rows, (&symbols, &stacks), &places, &mut profile.folded);
         return Ok(scanned.strays);
     }
     if is_shown {
         profile.children |= query.chains.children;
-        let found = Found { comm_widths: &comm_widths, symbols: &symbols, stacks, places: &places };
+        let found = Found { symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
         return Ok(scanned.strays);
     }
-    for (event, columns, gathered) in labeller.label(&rows, &comm_widths, &symbols, &mut profile.labels) {
+    for (event, columns, gathered) in labeller.label(&rows, &symbols, &mut profile.labels) {
         if let Some(place) = places.get(event) {
             profile.add_row(*place, columns, &gathered);
         }

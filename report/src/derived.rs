@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
 
 use crate::filter_args::FilterArgs;
+use crate::inputs::settled;
 use crate::profile::Profile;
 use crate::query::{Column, Format, Query, Source};
 use crate::report;
@@ -105,14 +106,14 @@ pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
 ///
 /// # Errors
 /// As [`report::run`].
-pub fn profile(query: &Query, columns: Vec<Column>) -> anyhow::Result<(Profile, Query)> {
-    profile_with(query, columns, &mut |_| {})
+pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
+    settled(&query.sources, || profile_with(query, columns.to_vec(), &mut |_| {}))
 }
 
 /// The same, and shows `also` each input's stage.
 ///
 /// # Errors
-/// As [`report::run`].
+/// As [`report::run_with`].
 pub fn profile_with(
     query: &Query,
     columns: Vec<Column>,

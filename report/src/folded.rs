@@ -6,8 +6,8 @@
 //!   lines  [ end, event, count ]
 //! ```
 //!
-//! Lines come in any order and a line may come several times; [`Folded::settle`] puts them in the order of their bytes
-//! and joins the equal ones, whatever threads and files they came from.
+//! Lines come in any order and a line may come several times; [`Folded::settle`] puts those of each event in the order of their
+//! bytes and joins the equal ones, whatever threads and files they came from.
 
 use std::cmp::Ordering;
 
@@ -113,6 +113,12 @@ impl Folded {
         let text = |word: &u32| self.order.get(*word as usize).map_or("", |form| self.text(form / 2));
         Some((line.event, words.iter().map(text), line.count))
     }
+}
+
+/// A name before the frames.
+#[must_use]
+pub fn folded_root(text: &str) -> String {
+    text.trim().replace(' ', "_").replace(';', ":")
 }
 
 #[cfg(test)]

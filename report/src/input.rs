@@ -3,16 +3,18 @@
 //! What `perf record --threads` writes is a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream
 //! of records without a header. It is one input. Any other directory stands for the perf.data files in it.
 //!
-//! The one `unsafe` of this package is here: mapping a file. perf.data files are read in place, so that
+//! perf.data files are read in place (`input_map`), so that
 //! memory does not grow with them and all cores can start at once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use memmap2::Mmap;
-use recrep_format::read::Magic;
+use recrep_format::error::Error;
+use recrep_format::read::{self, Magic};
 
+use crate::input_map::Mapped;
 use crate::query::Source;
 
 /// The bytes of an input and its name.
@@ -22,6 +24,7 @@ pub struct Input {
     pub name: String,
     bytes: Bytes,
     streams: Vec<Stream>,
+    written: Option<SystemTime>,
 }
 
 /// Records that lie beside a perf.data file, in a file of their own.
@@ -42,15 +45,22 @@ impl Stream {
 
 #[derive(Debug)]
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(Mapped),
     Read(Vec<u8>),
 }
 
 impl Bytes {
     fn get(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Mapped(map) => map.bytes(),
             Self::Read(bytes) => bytes,
+        }
+    }
+
+    fn lost(&self) -> Option<u64> {
+        match self {
+            Self::Mapped(map) => map.lost(),
+            Self::Read(_) => None,
         }
     }
 }
@@ -76,6 +86,21 @@ pub enum OpenError {
     /// Anything else that the system said.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
+    /// Not a perf.data file, or one whose header or attrs cannot be read.
+    #[error("cannot read {0}: {1}")]
+    Format(String, Error),
+    /// None of several inputs can be read.
+    #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("; "))]
+    All(Vec<Self>),
+}
+
+/// An input that was cut short or rewritten while it was read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name}: another process changed it from byte {from} on while it was read")]
+pub struct Changed {
+    name: String,
+    /// The first byte that may not be what was there at first.
+    from: u64,
 }
 
 fn hint(path: &Path) -> &'static str {
@@ -83,22 +108,24 @@ fn hint(path: &Path) -> &'static str {
 }
 
 impl Input {
-    /// Opens everything that a source stands for: one input, or the perf.data files of a directory in the order of
-    /// their names.
+    /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory in the order of their
+    /// names, with those that cannot be opened.
     ///
     /// # Errors
-    /// It is not there, may not be read or is empty; in a directory there is no perf.data file.
-    pub fn all(source: &Source) -> Result<Vec<Self>, OpenError> {
+    /// In a directory there is no perf.data file, or it cannot be read.
+    pub fn sources(source: &Source) -> Result<Vec<Source>, OpenError> {
         match source {
             Source::Path(path) if path.is_dir() && !is_recording(path) => {
                 let mut files = files_in(path)?;
-                files.retain(|file| is_perf_data(file));
+                files.retain(|file| {
+                    begins_as_perf_data(file).unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof)
+                });
                 if files.is_empty() {
                     return Err(OpenError::NothingIn(path.clone()));
                 }
-                files.iter().map(|file| Self::open_path(file)).collect()
+                Ok(files.into_iter().map(Source::Path).collect())
             }
-            source => Ok(vec![Self::open(source)?]),
+            source => Ok(vec![source.clone()]),
         }
     }
 
@@ -109,8 +136,8 @@ impl Input {
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         match source {
             Source::Stdin => {
-                let bytes = read(&mut io::stdin().lock(), Path::new("-"))?;
-                Ok(Self { name: "-".into(), bytes, streams: Vec::new() })
+                let bytes = read_all(&mut io::stdin().lock(), Path::new("-"))?;
+                Ok(Self { name: "-".into(), bytes, streams: Vec::new(), written: None })
             }
             Source::Path(path) => Self::open_path(path),
         }
@@ -120,6 +147,24 @@ impl Input {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get()
+    }
+
+    /// Acts on the parts of the file.
+    ///
+    /// # Errors
+    /// It is not a perf.data file ([`OpenError::Format`]); what `act` returns; [`Changed`] if the file is not what was
+    /// acted on any more.
+    pub fn read<R>(&self, act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+        let file = read::File::parse(self.bytes()).map_err(|error| OpenError::Format(self.name.clone(), error).into());
+        let outcome = file.and_then(|file| act(&file));
+        self.changed().map_or(outcome, |changed| Err(changed.into()))
+    }
+
+    fn changed(&self) -> Option<Changed> {
+        let beside = |stream: &Stream| Some((format!("{}/{}", self.name, stream.name), stream.bytes.as_ref()?.lost()?));
+        let own = self.bytes.lost().map(|from| (self.name.clone(), from));
+        let (name, from) = own.or_else(|| self.streams.iter().find_map(beside))?;
+        Some(Changed { name, from })
     }
 
     /// How many bytes it has, with the streams beside it.
@@ -135,6 +180,12 @@ impl Input {
         self.len() == 0
     }
 
+    /// The time at which it was last written; `None` for a pipe.
+    #[must_use]
+    pub fn written(&self) -> Option<SystemTime> {
+        self.written
+    }
+
     /// The streams beside it, in the order of their numbers.
     #[must_use]
     pub fn streams(&self) -> &[Stream] {
@@ -144,7 +195,7 @@ impl Input {
     fn open_path(path: &Path) -> Result<Self, OpenError> {
         let name = path.display().to_string();
         if !path.is_dir() {
-            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new() });
+            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new(), written: written(path) });
         }
         if !is_recording(path) {
             return Err(OpenError::Directory(path.into()));
@@ -162,7 +213,8 @@ impl Input {
             }
         };
         let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
-        Ok(Self { name, bytes: open_file(&path.join(DATA))?, streams })
+        let data = path.join(DATA);
+        Ok(Self { name, bytes: open_file(&data)?, streams, written: written(&data) })
     }
 }
 
@@ -185,9 +237,13 @@ fn is_recording(dir: &Path) -> bool {
 
 /// Whether a file begins as perf.data files do.
 fn is_perf_data(path: &Path) -> bool {
+    path.is_file() && begins_as_perf_data(path).unwrap_or(false)
+}
+
+fn begins_as_perf_data(path: &Path) -> io::Result<bool> {
     let mut head = [0; 8];
-    let regular = fs::metadata(path).is_ok_and(|kind| kind.is_file());
-    regular && File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && Magic::read(&head).is_ok()
+    File::open(path)?.read_exact(&mut head)?;
+    Ok(Magic::read(&head).is_ok())
 }
 
 /// What `data.N` says of N.
@@ -204,34 +260,30 @@ fn files_in(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     Ok(files)
 }
 
+/// The time at which a regular file was last written.
+fn written(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok()
+}
+
 fn open_file(path: &Path) -> Result<Bytes, OpenError> {
     let kind = fs::metadata(path).map_err(failed(path))?;
     let mut file = File::open(path).map_err(failed(path))?;
     if !kind.is_file() {
-        return read(&mut file, path);
+        return read_all(&mut file, path);
     }
     if kind.len() == 0 {
         return Err(OpenError::Empty(path.into()));
     }
-    Ok(Bytes::Mapped(map(&file).map_err(failed(path))?))
+    Ok(Bytes::Mapped(Mapped::new(file).map_err(failed(path))?))
 }
 
-fn read(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
+fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes).map_err(|e| OpenError::Io(path.into(), e))?;
     if bytes.is_empty() {
         return Err(OpenError::Empty(path.into()));
     }
     Ok(Bytes::Read(bytes))
-}
-
-#[allow(unsafe_code, reason = "a mapped file is the way to read hundreds of megabytes on all cores at once")]
-fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the mapping is read-only and private to this process, and lives as long as the slice that is taken of it.
-    // What Rust cannot rule out is that someone else changes or shortens the file meanwhile. All parsing is of
-    // bytes, checked at each read and valid for every bit pattern, so changed bytes give a wrong answer, never undefined
-    // behaviour by a broken invariant; a shortened file ends the process with SIGBUS, as it does perf.
-    unsafe { Mmap::map(file) }
 }
 
 #[cfg(test)]

@@ -114,6 +114,7 @@ pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
                 keys.push(column);
             }
         }
+        let keys = Column::with_companions(keys, format);
         let (kinds, separator) = (args.kinds, args.field_separator);
         let listed = args
             .dump_raw_samples
@@ -197,7 +198,7 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     }
     let mut columns = asked.keys.clone();
     columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
-    let (profile, query) = derived::profile(&asked.query, columns)?;
+    let (profile, query) = derived::profile(&asked.query, &columns)?;
     let tables = profile.tables(&query);
     let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
     if asked.query.format == Format::Json {
@@ -239,7 +240,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
         b.weight.cmp(&a.weight).then_with(|| b.samples.cmp(&a.samples)).then_with(|| a.texts.cmp(&b.texts))
     });
     rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
-    let sort = asked.keys.iter().map(|key| key.typed.as_str()).collect();
+    let sort = asked.keys.iter().filter(|key| !key.key.is_companion()).map(|key| key.typed.as_str()).collect();
     Event { name: table.name, samples: total, sort, rows }
 }
 

@@ -40,6 +40,8 @@ pub mod graph;
 pub mod groups;
 pub mod info;
 pub mod input;
+mod input_map;
+pub mod inputs;
 pub mod label;
 pub mod latency;
 pub mod lists;

@@ -9,6 +9,7 @@ use recrep_report::branches;
 use recrep_report::c2c;
 use recrep_report::dump;
 use recrep_report::info;
+use recrep_report::inputs;
 use recrep_report::latency;
 use recrep_report::looks::Colour;
 use recrep_report::modules;
@@ -161,9 +162,11 @@ fn each<Q>(
 ) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
     move |query, out| {
         let mut warnings = Vec::new();
-        for source in &query.sources {
+        let unreadable = inputs::each(&query.sources, |source| {
             warnings.extend(run(&of(source), out)?);
-        }
+            Ok(())
+        })?;
+        warnings.extend(unreadable);
         Ok(warnings)
     }
 }

@@ -9,7 +9,8 @@ use indexmap::{IndexMap, IndexSet};
 use crate::aggregate::{Count, Field, Key, Meta};
 use crate::callchain::{Chained, Stacks};
 use crate::gathered::share;
-use crate::resolve::{Explanation, GUEST, Loaded, Module, UNMAPPED, explain};
+use crate::resolve::{Contradiction, Explanation, GUEST, Loaded, Module, Outcome, UNMAPPED, explain};
+use crate::warning::Warning;
 
 /// What a module is to a profile.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +35,14 @@ pub struct ModuleUses {
 }
 
 impl ModuleUses {
-    /// Counts finished rows of a file, whose modules these are by their numbers.
-    pub fn count(&mut self, rows: &[(Key, Count)], modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) {
+    /// Counts finished rows of a file, whose modules these are by their numbers; returns how far their names are proven.
+    pub fn count(
+        &mut self,
+        rows: &[(Key, Count)],
+        modules: &IndexSet<Module>,
+        symbols: &[Option<Arc<Loaded>>],
+    ) -> Doubts {
+        let mut doubts = Doubts::default();
         let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
         for (row, count) in rows {
             let number = usize::try_from(Field::Module.of(row)).unwrap_or(usize::MAX);
@@ -48,13 +55,16 @@ impl ModuleUses {
         for (number, (all, resolved)) in counts.into_iter().enumerate().filter(|(_, (all, _))| all.samples > 0) {
             let place = number.checked_sub(1);
             let module = place.and_then(|place| modules.get_index(place)).cloned();
+            let loaded = place.and_then(|place| symbols.get(place)?.clone());
+            if let Some(loaded) = &loaded {
+                doubts.add(&loaded.outcome, all.samples, resolved.samples);
+            }
             let uses = self.modules.entry(module).or_default();
             uses.all.add(all);
             uses.resolved.add(resolved);
-            if uses.loaded.is_none() {
-                uses.loaded = place.and_then(|place| symbols.get(place)?.clone());
-            }
+            uses.loaded = uses.loaded.take().or(loaded);
         }
+        doubts
     }
 
     /// Counts callers without a function, once for each sample and module.
@@ -124,6 +134,51 @@ impl ModuleUses {
         }
         let percent = share(lacking, all.samples);
         Some(format!("{percent:.1}% of the samples have no function: {}; `rep modules` tells why", parts.join(", ")))
+    }
+}
+
+/// Samples without a function because nothing proves that a file is the recorded one, and samples whose function comes from a file that the
+/// recording contradicts.
+#[derive(Debug, Default)]
+pub struct Doubts {
+    all: u64,
+    unproven: u64,
+    contradicted: u64,
+    first: Option<Contradiction>,
+}
+
+impl Doubts {
+    /// Adds samples of a module, and those of them with a function.
+    pub fn add(&mut self, outcome: &Outcome, all: u64, resolved: u64) {
+        self.all += all;
+        if outcome.unproven().is_some() {
+            self.unproven += all - resolved.min(all);
+        }
+        if let Some(contradiction) = outcome.contradiction.as_ref().filter(|_| resolved > 0) {
+            self.contradicted += resolved;
+            self.first.get_or_insert_with(|| contradiction.clone());
+        }
+    }
+
+    /// One warning for each of both; `what` was counted.
+    #[must_use]
+    pub fn warnings(&self, what: &str) -> Vec<Warning> {
+        let Self { all, unproven, contradicted, .. } = self;
+        let mut warnings = Vec::new();
+        if *unproven > 0 {
+            let message = format!(
+                "{unproven} of {all} {what} have no function because nothing shows that the files here are the recorded ones: \
+                 `rep modules` says what is missing; --trust-paths uses the files at the recorded paths, --symfs, --kallsyms and \
+                 --vmlinux name others"
+            );
+            warnings.push(Warning::new("unproven-names", message));
+        }
+        if let Some(first) = &self.first {
+            let message =
+                format!("{contradicted} of {all} {what} have functions from another version of their file: {first}");
+            warnings.push(Warning::new("contradicted-names", message));
+        }
+        warnings
     }
 }
 

@@ -54,6 +54,8 @@ pub struct InputSummary {
     pub lost_events: u64,
     /// Samples lost.
     pub lost_samples: u64,
+    /// Samples that BPF filters dropped.
+    pub filtered_samples: u64,
     /// Whether the recording was ended properly and all of it is here.
     pub complete: bool,
     /// How it was recorded.
@@ -99,6 +101,8 @@ pub struct EventTable<'l> {
     pub total: Count,
     /// Its lost samples.
     pub lost_samples: u64,
+    /// Its samples that a BPF filter dropped.
+    pub filtered_samples: u64,
     /// By period, largest first, then by text. With children by theirs, callers before what they call.
     pub rows: Vec<Row<'l>>,
     /// The event's place in the profile.
@@ -110,6 +114,7 @@ struct EventRows {
     name: String,
     total: Count,
     lost_samples: u64,
+    filtered_samples: u64,
     rows: IndexMap<Vec<LabelId>, Gathered, FxBuildHasher>,
 }
 
@@ -158,7 +163,7 @@ impl Profile {
                 |(place, event): (usize, &EventRows)| (event.name == *name && !taken.contains(&place)).then_some(place);
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
                 let (total, rows) = (Count::default(), IndexMap::default());
-                self.events.push(EventRows { name: name.clone(), total, lost_samples: 0, rows });
+                self.events.push(EventRows { name: name.clone(), total, lost_samples: 0, filtered_samples: 0, rows });
                 self.events.len() - 1
             });
             taken.push(place);
@@ -173,10 +178,11 @@ impl Profile {
     }
 
     /// Adds to an event's totals.
-    pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64) {
+    pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64, filtered_samples: u64) {
         if let Some(event) = self.events.get_mut(place) {
             event.total.add(total);
             event.lost_samples = event.lost_samples.saturating_add(lost_samples);
+            event.filtered_samples = event.filtered_samples.saturating_add(filtered_samples);
         }
     }
 
@@ -236,8 +242,9 @@ impl Profile {
             by_weight.then(by_children).then(by_own).then_with(|| a.columns.cmp(&b.columns))
         });
         rows.truncate(query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
-        let EventRows { name, lost_samples, .. } = event;
-        EventTable { name, total, lost_samples: *lost_samples, rows, place: event_place }
+        let EventRows { name, lost_samples, filtered_samples, .. } = event;
+        let (lost_samples, filtered_samples) = (*lost_samples, *filtered_samples);
+        EventTable { name, total, lost_samples, filtered_samples, rows, place: event_place }
     }
 }
 
@@ -267,7 +274,7 @@ mod tests {
             let count = Count { samples: 1, period };
             profile.add_row(0, vec![label], &Gathered { count, ..Gathered::default() });
         }
-        profile.add_total(0, Count { samples: 4, period: 100 }, 0);
+        profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {
             let tables = profile.tables(&query(line));

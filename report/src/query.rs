@@ -55,6 +55,21 @@ impl Column {
         Ok(Self { typed: name.into(), key })
     }
 
+    /// Adds the companions of columns, behind all of them, where the answer is data.
+    #[must_use]
+    pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
+        if matches!(format, Format::Json | Format::Csv) {
+            let mut more: Vec<Self> = Vec::new();
+            for (name, key) in columns.iter().flat_map(|column| column.key.companions()) {
+                if more.iter().all(|have| have.key != *key) {
+                    more.push(Self { typed: (*name).into(), key: *key });
+                }
+            }
+            columns.extend(more);
+        }
+        columns
+    }
+
     /// The heading of the column: of a field, its name.
     #[must_use]
     pub fn heading(&self) -> &str {
@@ -255,7 +270,7 @@ pub struct Query {
     pub sources: Vec<Source>,
     /// What is counted.
     pub mode: Mode,
-    /// The columns.
+    /// The columns, companions last.
     pub columns: Vec<Column>,
     /// Whether nobody named columns, so that they are others where the file has tracepoints only.
     pub is_usual: bool,
@@ -269,7 +284,7 @@ pub struct Query {
     pub limit: Option<usize>,
     /// Only rows with at least this share, in percent.
     pub percent_limit: Option<f64>,
-    /// The columns of a table in their order: numbers, and all of `columns`.
+    /// The columns of a table in their order: numbers, and all of `columns` but companions.
     pub shown: Vec<Shown>,
     /// The steps of the `time` key, in nanoseconds.
     pub quantum: u64,
@@ -315,6 +330,11 @@ impl Query {
             Number::Overhead if self.numbers().any(|number| number == Number::Children) => "Self",
             number => number.heading(),
         }
+    }
+
+    /// The names of the columns that were asked for.
+    pub fn sort(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().filter(|column| !column.key.is_companion()).map(|column| column.typed.as_str())
     }
 
     /// What is asked of tracepoints.

@@ -11,8 +11,9 @@ use recrep_format::attrs::AttrEntry;
 use crate::counted::{has_chains, histogram, samples_have};
 use crate::fetching;
 use crate::input::{Input, OpenError};
+use crate::inputs::{each, settled};
 use crate::profile::{InputSummary, Profile};
-use crate::query::{Column, KeyError, Query};
+use crate::query::{Chains, Column, KeyError, Only, Query};
 use crate::recording::Recording;
 use crate::resolve::Resolver;
 use crate::scan::Strays;
@@ -26,13 +27,13 @@ use crate::warning::Warning;
 /// # Errors
 /// An input cannot be read or is not a perf.data file.
 pub fn run(query: &Query) -> anyhow::Result<Profile> {
-    run_with(query, &mut |_| {})
+    settled(&query.sources, || run_with(query, &mut |_| {}))
 }
 
 /// The same, and shows `also` each input's stage.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; an input changed while it was read ([`Changed`](crate::input::Changed)), which begins nothing again.
 pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
     gather(&mut Query { is_usual: false, ..query.clone() }, also)
 }
@@ -43,24 +44,32 @@ pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Resu
 /// # Errors
 /// As [`run`].
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
-    let mut query = query.clone();
-    Ok((gather(&mut query, &mut |_| {})?, query))
+    settled(&query.sources, || {
+        let mut query = query.clone();
+        if query.only == Some(Only::Stats) {
+            // Records and samples are counted, nothing is told of them.
+            let chains = Chains::default();
+            let mut counted = Query { columns: Vec::new(), chains, is_usual: false, ..query.clone() };
+            return Ok((gather(&mut counted, &mut |_| {})?, query));
+        }
+        Ok((gather(&mut query, &mut |_| {})?, query))
+    })
 }
 
 fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut profile = Profile::default();
-    for source in &query.sources.clone() {
-        for input in Input::all(source).map_err(|error| of_bare_name(error, query))? {
-            let before = profile.warnings.len();
-            add(&mut profile, query, &input, &resolver, also)?;
-            let mut new = profile.warnings.split_off(before);
-            if query.sources.len() > 1 || input.name != source.name() {
-                new.iter_mut().for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
-            }
-            profile.warnings.extend(new);
+    let unreadable = each(&query.sources.clone(), |source| {
+        let input = Input::open(source)?;
+        let before = profile.warnings.len();
+        add(&mut profile, query, &input, &resolver, also)?;
+        if !query.sources.contains(source) || query.sources.len() > 1 {
+            let new = profile.warnings.iter_mut().skip(before);
+            new.for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
         }
-    }
+        Ok(())
+    });
+    profile.warnings.extend(unreadable.map_err(|error| of_bare_name(error, query))?);
     profile.folded.settle();
     let of_traces = query.columns.iter().filter(|column| column.key.is_of_trace());
     if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, is_there)| !**is_there) {
@@ -70,11 +79,11 @@ fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result
 }
 
 /// Why an input cannot be read, or that a name is none that is known without it.
-fn of_bare_name(error: OpenError, query: &Query) -> anyhow::Error {
+fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
     let is_bare = |column: &&Column| matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.');
-    match query.columns.iter().find(is_bare) {
+    match query.columns.iter().find(is_bare).filter(|_| error.is::<OpenError>()) {
         Some(column) => KeyError::NoFile(column.typed.clone(), error.to_string()).into(),
-        None => error.into(),
+        None => error,
     }
 }
 
@@ -111,6 +120,7 @@ fn add(
             records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
             lost_events: side_band.lost_events,
             lost_samples: side_band.all_lost_samples(),
+            filtered_samples: side_band.all_filtered_samples(),
             complete: stage.is_complete(),
             recording: Recording::of(stage),
         });

@@ -1,6 +1,7 @@
 //! The records that are not samples: what they change, which modules they name, what they say was lost.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, RecordType, misc};
@@ -9,11 +10,11 @@ use recrep_format::build_id::BuildId;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, KSymbol, Mmap, Mmap2, RawRecord, Record};
-use rustc_hash::FxHashMap;
+use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, RawRecord, Record};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::clock::Clock;
-use crate::resolve::{Addressing, Module, ModuleKind};
+use crate::resolve::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Reference, kernel_module_name};
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
 /// `PROT_EXEC` of an MMAP2.
@@ -40,73 +41,121 @@ pub struct SideBand {
     pub lost_events: u64,
     /// Samples lost, by event.
     pub lost_samples: FxHashMap<Option<AttrIndex>, u64>,
+    /// Samples that a BPF filter dropped, by event.
+    pub filtered_samples: FxHashMap<Option<AttrIndex>, u64>,
     /// The `jit-PID.dump` that a process mapped.
-    jit_dumps: FxHashMap<i32, Arc<[u8]>>,
+    jit_dumps: FxHashMap<i32, JitDump>,
     /// Records that are too short for what they are: how many, and the first.
     pub malformed: Option<(u64, Error)>,
 }
 
-/// Build IDs of files, from the header's table.
+/// What must be known before the mappings are read.
 #[derive(Debug, Default)]
 struct Known<'a> {
-    by_path: FxHashMap<&'a [u8], BuildId>,
-    kernel: Option<BuildId>,
+    /// Build IDs of files that processes mapped, by path.
+    files: FxHashMap<&'a [u8], BuildId>,
+    /// Build IDs of kernel modules, by their names.
+    kernel_modules: FxHashMap<String, BuildId>,
+    /// The name under which the kernel's build ID was recorded, whatever its image is called.
+    kernel: Option<&'a [u8]>,
+    origin: Origin,
     /// The mount namespace that each process was in at last.
     mounts: FxHashMap<i32, u64>,
 }
 
 impl<'a> Known<'a> {
-    fn of(file: &File<'a>, records: &[RawRecord<'a>]) -> Self {
-        let mut known = Self::default();
+    fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
+        let mut known = Self { origin: Origin { written, ..Origin::of(file) }, ..Self::default() };
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());
             }
         }
-        for raw in records.iter().filter(|raw| raw.header.kind == RecordType::BUILD_ID) {
-            if let Ok(Record { body: Body::HeaderBuildId(entry), .. }) = file.attrs.decode(raw) {
-                known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), raw.header.cpu_mode());
+        for raw in records {
+            let mode = raw.header.cpu_mode();
+            match raw.header.kind {
+                RecordType::BUILD_ID | RecordType::NAMESPACES => {}
+                RecordType::MMAP | RecordType::MMAP2 if mode == CpuMode::Kernel => {}
+                _ => continue,
             }
-        }
-        for raw in records.iter().filter(|raw| raw.header.kind == RecordType::NAMESPACES) {
-            if let Ok(Record { body: Body::Namespaces(namespaces), .. }) = file.attrs.decode(raw)
-                && let Some(mounts) = namespaces.iter().nth(MOUNTS)
-            {
-                known.mounts.insert(signed(namespaces.pid), mounts.inode);
+            match file.attrs.decode(raw).map(|record| record.body) {
+                Ok(Body::HeaderBuildId(entry)) => {
+                    known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), mode);
+                }
+                Ok(Body::Namespaces(namespaces)) => {
+                    if let Some(mounts) = namespaces.iter().nth(MOUNTS) {
+                        known.mounts.insert(signed(namespaces.pid), mounts.inode);
+                    }
+                }
+                Ok(Body::Mmap(map)) => known.add_kernel(&of_mmap(&map, raw.header.misc)),
+                Ok(Body::Mmap2(map)) => known.add_kernel(&map),
+                _ => {}
             }
         }
         known
     }
 
+    /// Takes a build ID for what it is of by its CPU mode: a file that processes mapped, a kernel module, the kernel.
     fn add(&mut self, path: &'a [u8], id: Option<BuildId>, mode: CpuMode) {
         let Some(id) = id else { return };
-        self.by_path.insert(path, id);
-        if mode == CpuMode::Kernel && path == KERNEL {
-            self.kernel = Some(id);
+        match mode {
+            CpuMode::Kernel => match kernel_module_name(path) {
+                Some(name) => {
+                    self.kernel_modules.insert(name, id);
+                }
+                // As perf does, the first one.
+                None if self.kernel.is_none() => {
+                    self.kernel = Some(path);
+                    self.origin.kernel = Some(id);
+                }
+                None => {}
+            },
+            CpuMode::GuestKernel | CpuMode::GuestUser => {}
+            _ => {
+                self.files.insert(path, id);
+            }
+        }
+    }
+
+    /// Takes what the kernel's own mapping says of it.
+    fn add_kernel(&mut self, map: &Mmap2<'a>) {
+        let name = map.filename.as_bytes();
+        if name.starts_with(KERNEL) {
+            let origin = &mut self.origin;
+            origin.reference = Reference::of(name, map.pgoff).or(origin.reference.take());
+            origin.kernel = map.identity.build_id().or(origin.kernel);
         }
     }
 }
 
 impl SideBand {
-    /// Reads the records of `file` that are not samples.
+    /// Reads the records of `file` that are not samples; `written` is when it was written last, if it is a file.
     #[must_use]
-    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
-        let known = Known::of(file, records);
+    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
+        let mut known = Known::of(file, records, written);
+        let origin = Arc::new(std::mem::take(&mut known.origin));
         let mut side_band = Self::default();
         for raw in records {
             match file.attrs.decode(raw) {
-                Ok(record) => side_band.take(file, raw, &record, clock, &known),
+                Ok(record) => side_band.take(file, raw, &record, clock, (&known, &origin)),
                 Err(error) => side_band.malformed.get_or_insert((0, error)).0 += 1,
             }
         }
         side_band.name_jit_dumps();
+        side_band.forget_shared_build_ids();
         side_band
     }
 
     /// Samples lost in all events together.
     #[must_use]
     pub fn all_lost_samples(&self) -> u64 {
-        self.lost_samples.values().sum()
+        total(&self.lost_samples)
+    }
+
+    /// Samples that BPF filters dropped in all events together.
+    #[must_use]
+    pub fn all_filtered_samples(&self) -> u64 {
+        total(&self.filtered_samples)
     }
 
     fn take(
@@ -115,7 +164,7 @@ impl SideBand {
         raw: &RawRecord<'_>,
         record: &Record<'_>,
         clock: &Clock<'_>,
-        known: &Known<'_>,
+        known: (&Known<'_>, &Arc<Origin>),
     ) {
         let change = match &record.body {
             Body::Comm(c) => {
@@ -145,7 +194,9 @@ impl SideBand {
                 return;
             }
             Body::LostSamples(lost) => {
-                let count = self.lost_samples.entry(file.attrs.event_of(raw)).or_default();
+                let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
+                let counts = if is_filtered { &mut self.filtered_samples } else { &mut self.lost_samples };
+                let count = counts.entry(file.attrs.event_of(raw)).or_default();
                 *count = count.saturating_add(lost.lost);
                 return;
             }
@@ -169,34 +220,60 @@ impl SideBand {
         }
     }
 
-    fn map(&mut self, mode: CpuMode, map: &Mmap2<'_>, known: &Known<'_>) -> Option<Change> {
+    /// The files whose build IDs were recorded by path, where several files were mapped from one path: which of them the recorder read is
+    /// not known, so none of them has it.
+    fn forget_shared_build_ids(&mut self) {
+        let mut files: FxHashMap<&[u8], FileId> = FxHashMap::default();
+        let mut shared: FxHashSet<Arc<[u8]>> = FxHashSet::default();
+        for module in self.modules.iter().filter(|module| module.build_id.is_some()) {
+            let Some(file) = module.file else { continue };
+            if *files.entry(&module.path).or_insert(file) != file {
+                shared.insert(module.path.clone());
+            }
+        }
+        if !shared.is_empty() {
+            let is_shared = |module: &Module| module.file.is_some() && shared.contains(&module.path);
+            let forget = |module: Module| if is_shared(&module) { Module { build_id: None, ..module } } else { module };
+            self.modules = std::mem::take(&mut self.modules).into_iter().map(forget).collect();
+        }
+    }
+
+    fn map(&mut self, mode: CpuMode, map: &Mmap2<'_>, (known, origin): (&Known<'_>, &Arc<Origin>)) -> Option<Change> {
         let path = map.filename.as_bytes();
         let end = map.addr.checked_add(map.len)?;
-        let build_id = map.identity.build_id().or_else(|| known.by_path.get(path).copied());
+        let build_id = map.identity.build_id();
         match mode {
             CpuMode::Kernel => {
                 let (module, end) = if path.starts_with(KERNEL) {
                     // Recorders that could not see the kernel's addresses wrote 0 for all of it.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (Module::kernel(path, map.pgoff, build_id.or(known.kernel)), end)
+                    (Module::kernel(known.kernel.unwrap_or(KERNEL), origin.kernel), end)
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
-                    (Module::kernel_module(path, map.addr, build_id).of_kernel(known.kernel), end)
+                    let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
+                    (Module::kernel_module(path, map.addr, build_id.or_else(by_name)), end)
                 } else {
                     return None;
                 };
+                let module = module.on(origin);
                 Some(Change::KernelMap(self.mapping(map, end, module)?))
             }
             CpuMode::GuestKernel => None,
             _ => {
                 let pid = signed(map.pid);
+                let file = match &map.identity {
+                    MmapIdentity::Inode(inode) => FileId::of(inode),
+                    MmapIdentity::BuildId(_) => None,
+                };
                 if is_jit_dump(path) {
-                    self.jit_dumps.insert(pid, path.into());
+                    self.jit_dumps.insert(pid, JitDump { path: path.into(), file });
                 }
                 let (executable, huge) = (map.prot & PROT_EXEC != 0, map.flags & MAP_HUGETLB != 0);
-                let module = Module::of_user_mapping(path, pid, executable, huge, build_id).of_kernel(known.kernel);
+                let build_id = build_id.or_else(|| known.files.get(path).copied());
+                let module = Module::of_user_mapping(path, pid, executable, huge, build_id).on(origin);
                 let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
-                let module = module.in_mounts(mounts);
+                let file = file.filter(|_| module.kind == ModuleKind::File);
+                let module = Module { mounts, file, ..module };
                 Some(Change::Map { pid, tid: signed(map.tid), mapping: self.mapping(map, end, module)? })
             }
         }
@@ -231,9 +308,12 @@ impl SideBand {
     }
 }
 
+fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
+    counts.values().copied().fold(0, u64::saturating_add)
+}
+
 /// Whether an MMAP2 says which file it is of.
 fn is_file(map: &Mmap2<'_>) -> bool {
-    use recrep_format::record::{Inode, MmapIdentity};
     match map.identity {
         MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
         MmapIdentity::BuildId(_) => false,
@@ -254,7 +334,6 @@ fn signed(number: u32) -> i32 {
 
 /// An MMAP as an MMAP2: what it does not say is that it is of code unless it is marked as data.
 fn of_mmap<'a>(map: &Mmap<'a>, bits: u16) -> Mmap2<'a> {
-    use recrep_format::record::{Inode, MmapIdentity};
     Mmap2 {
         pid: map.pid,
         tid: map.tid,

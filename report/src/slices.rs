@@ -92,7 +92,7 @@ struct Slice {
 pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };
-    let (profile, query) = derived::profile(&precise, columns)?;
+    let (profile, query) = derived::profile(&precise, &columns)?;
     let tables = profile.tables(&query);
     let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
     if asked.format == Format::Json {

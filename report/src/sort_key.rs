@@ -123,6 +123,14 @@ pub enum SortKey {
     Trace,
     /// A field of tracepoints: the number of the column among those of fields.
     TraceField(u8),
+    /// The CPU mode of the sample; of branches, of the target. A companion.
+    CpuMode,
+    /// The CPU mode that a branch left. A companion.
+    FromCpuMode,
+    /// The CPU mode that a branch went to. A companion.
+    ToCpuMode,
+    /// How the data address is mapped: `private`, `shared` or `none`. A companion.
+    DataMapping,
 }
 
 /// What is counted, and so which keys there are.
@@ -259,6 +267,24 @@ impl SortKey {
     #[must_use]
     pub fn is_of_trace(self) -> bool {
         matches!(self, Self::Trace | Self::TraceField(_))
+    }
+
+    /// The columns that stand beside this one in data, under these names: in text they are the letter before its name.
+    #[must_use]
+    pub fn companions(self) -> &'static [(&'static str, Self)] {
+        match self {
+            Self::Symbol | Self::SymbolOffset | Self::DataSymbol | Self::PhysAddr => &[("cpumode", Self::CpuMode)],
+            Self::FromSymbol => &[("cpumode_from", Self::FromCpuMode)],
+            Self::ToSymbol => &[("cpumode_to", Self::ToCpuMode)],
+            Self::DataCacheLine => &[("cpumode", Self::CpuMode), ("mapping", Self::DataMapping)],
+            _ => &[],
+        }
+    }
+
+    /// Whether it is one of these.
+    #[must_use]
+    pub fn is_companion(self) -> bool {
+        matches!(self, Self::CpuMode | Self::FromCpuMode | Self::ToCpuMode | Self::DataMapping)
     }
 
     /// Whether it is a number that is shown times the samples of its row.

@@ -4,7 +4,6 @@
 //!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
 //! ```
 
-use anyhow::Context as _;
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::attrs::AttrEntry;
@@ -41,16 +40,17 @@ pub struct Stage<'f> {
 /// Sets the stage for `input` and gives what `act` makes of it.
 ///
 /// # Errors
-/// The input is not a perf.data file; what `act` gives.
+/// As [`Input::read`].
 pub fn on<R>(input: &Input, act: impl FnOnce(&Stage<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
-    let file = File::parse(input.bytes()).with_context(|| format!("cannot read {}", input.name))?;
-    let streams = Streams::of(input, &file);
-    let split = &streams.split(file.endian);
-    let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
-    let mut side_band = SideBand::read(&file, &split.side_band, &clock);
-    let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
-    let events = file.attrs.entries().iter().map(name_of).collect();
-    act(&Stage { file: &file, split, clock, side_band, timeline, events, streams: &streams })
+    input.read(|file| {
+        let streams = Streams::of(input, file);
+        let split = &streams.split(file.endian);
+        let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
+        let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
+        let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
+        let events = file.attrs.entries().iter().map(name_of).collect();
+        act(&Stage { file, split, clock, side_band, timeline, events, streams: &streams })
+    })
 }
 
 /// The name of an event: the file's, else one made of its attr.

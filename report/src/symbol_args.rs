@@ -25,6 +25,10 @@ pub struct SymbolArgs {
     #[arg(long, conflicts_with = "vmlinux")]
     ignore_vmlinux: bool,
 
+    /// Use the files at the recorded paths even if nothing shows that they are the recorded ones
+    #[arg(long)]
+    trust_paths: bool,
+
     /// Show source files with their directories
     #[arg(long)]
     full_source_path: bool,
@@ -72,6 +76,7 @@ impl SymbolArgs {
             debuginfod_cache,
             servers,
             ignore_vmlinux: self.ignore_vmlinux,
+            trust_paths: self.trust_paths,
             source_paths: self.full_source_path,
             demangle_kernel: self.demangle_kernel,
         })

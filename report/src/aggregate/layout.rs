@@ -43,7 +43,12 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::FromSrcline => &[Field::FromModule, Field::FromAddress, Field::FromLine],
         SortKey::Ip => &[Field::Ip],
         SortKey::Parent => &[Field::Parent],
-        SortKey::Cpu | SortKey::Socket | SortKey::Event => &[],
+        SortKey::Cpu
+        | SortKey::Socket
+        | SortKey::Event
+        | SortKey::CpuMode
+        | SortKey::FromCpuMode
+        | SortKey::ToCpuMode => &[],
         SortKey::DataSrc
         | SortKey::Op
         | SortKey::Mem
@@ -74,7 +79,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::CodePageSize => &[Field::CodePage],
         SortKey::DataPageSize => &[Field::DataPage],
         SortKey::DataSymbol => &[Field::DataModule, Field::DataAddr, Field::DataAddress],
-        SortKey::DataCacheLine => &[Field::DataModule, Field::DataLine],
+        SortKey::DataCacheLine | SortKey::DataMapping => &[Field::DataModule, Field::DataLine],
         SortKey::Trace | SortKey::TraceField(_) => &[Field::Payload],
     }
 }
@@ -132,13 +137,6 @@ impl Layout {
             (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
         ];
         asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))
-    }
-
-    /// The same without callchains.
-    #[must_use]
-    pub fn without_chains(&self) -> Self {
-        let fields = self.fields.iter().copied().filter(|field| *field != Field::Chain).collect();
-        Self { fields, ..self.clone() }
     }
 
     /// How many words are in use.

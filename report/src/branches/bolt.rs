@@ -35,9 +35,9 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     let places = [("place_from", SortKey::FromPlace), ("place_to", SortKey::ToPlace)];
     let branches = derived::columns(&[places[0], places[1], ("mispredict", SortKey::Mispredict)]);
     let ranges = derived::columns(&[places[0], places[1], ("external", SortKey::External)]);
-    let (profile, by_branch) = derived::profile(query, branches)?;
+    let (profile, by_branch) = derived::profile(query, &branches)?;
     let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
-    let (run_between, by_range) = derived::profile(&of_ranges, ranges)?;
+    let (run_between, by_range) = derived::profile(&of_ranges, &ranges)?;
 
     let mut edges = BTreeMap::<(Place, Place), (u64, u64)>::new();
     let mut shares = BTreeMap::<String, u64>::new();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::derived;
 use crate::profile::{EventTable, Row};
-use crate::query::Column;
+use crate::query::{Column, Format};
 use crate::sort_key::SortKey;
 
 /// One end of a branch.
@@ -16,12 +16,18 @@ pub(super) struct End {
     address: String,
     dso: String,
     symbol: String,
+    cpumode: String,
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, dso, symbol } = self;
-        write!(f, "{address} {symbol} ({dso})")
+        let Self { address, dso, symbol, cpumode } = self;
+        let level = match cpumode.as_str() {
+            "user" => '.',
+            "kernel" => 'k',
+            _ => 'H',
+        };
+        write!(f, "{address} [{level}] {symbol} ({dso})")
     }
 }
 
@@ -45,7 +51,8 @@ impl Edge {
     /// Whether it leads back to a lower address of the same function, or of the same module where no function is known.
     pub(super) fn is_loop(&self) -> bool {
         let number = |end: &End| u64::from_str_radix(end.address.trim_start_matches("0x"), 16).unwrap_or(0);
-        let is_known = |end: &End| !end.symbol.contains("] 0x");
+        let is_offset = |end: &End| end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"));
+        let is_known = |end: &End| !end.symbol.starts_with("0x") && !is_offset(end);
         let (from, to) = (&self.from, &self.to);
         let together = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
         together && number(to) <= number(from)
@@ -63,7 +70,7 @@ pub(super) struct Range {
 
 /// The columns of both histograms.
 pub(super) fn columns() -> Vec<Column> {
-    derived::columns(&[
+    let columns = derived::columns(&[
         ("addr_from", SortKey::FromAddr),
         ("dso_from", SortKey::FromDso),
         ("symbol_from", SortKey::FromSymbol),
@@ -72,19 +79,23 @@ pub(super) fn columns() -> Vec<Column> {
         ("symbol_to", SortKey::ToSymbol),
         ("mispredict", SortKey::Mispredict),
         ("cycles", SortKey::Cycles),
-    ])
+    ]);
+    Column::with_companions(columns, Format::Json)
 }
 
 /// The ends of a row, whether it was mispredicted, and its cycles.
 fn told(row: &Row<'_>) -> Option<(End, End, String, Option<u64>)> {
-    let [from, from_dso, from_symbol, to, to_dso, to_symbol, mispredict, cycles] = &row.columns[..] else {
+    let [from, from_dso, from_symbol, to, to_dso, to_symbol, mispredict, cycles, from_mode, to_mode] = &row.columns[..]
+    else {
         return None;
     };
-    let end =
-        |[address, dso, symbol]: [&str; 3]| End { address: address.into(), dso: dso.into(), symbol: symbol.into() };
+    let end = |texts: [&str; 4]| {
+        let [address, dso, symbol, cpumode] = texts.map(str::to_owned);
+        End { address, dso, symbol, cpumode }
+    };
     Some((
-        end([from, from_dso, from_symbol]),
-        end([to, to_dso, to_symbol]),
+        end([from, from_dso, from_symbol, from_mode]),
+        end([to, to_dso, to_symbol, to_mode]),
         mispredict.to_string(),
         cycles.parse().ok(),
     ))

@@ -96,11 +96,13 @@ pub fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
         return bolt::run(&asked.query, out);
     }
     let query = &asked.query;
-    let (profile, by_edge) = derived::profile(query, edges::columns())?;
+    // Text, too, is made of what data has.
+    let of_edges = Query { format: Format::Json, ..query.clone() };
+    let (profile, by_edge) = derived::profile(&of_edges, &edges::columns())?;
     let mut edges = edges::edges(&profile.tables(&by_edge));
     let branches = edges.iter().map(|edge| edge.count).sum();
-    let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
-    let (run_between, by_range) = derived::profile(&of_ranges, edges::columns())?;
+    let of_ranges = Query { mode: Mode::FallThroughs, ..of_edges };
+    let (run_between, by_range) = derived::profile(&of_ranges, &edges::columns())?;
     let mut ranges = edges::ranges(&run_between.tables(&by_range));
     let most = query.limit.unwrap_or(usize::MAX);
     let loops: Vec<Edge> = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();

@@ -12,7 +12,7 @@ use super::stats::{Reach, Stats};
 use crate::derived;
 use crate::lists;
 use crate::profile::{EventTable, Row};
-use crate::query::Column;
+use crate::query::{Column, Format};
 use crate::sort_key::SortKey;
 use crate::stage::Stage;
 
@@ -33,6 +33,9 @@ pub(super) struct Counts {
 pub(super) struct Line {
     pub(super) line: String,
     pub(super) dso: String,
+    /// In data, what is a letter before the line in text.
+    #[serde(flatten)]
+    pub(super) companions: Details,
     #[serde(flatten)]
     pub(super) counts: Counts,
     #[serde(skip)]
@@ -117,7 +120,13 @@ pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
     if asked.nodes {
         keys.push(("cpu", SortKey::Cpu));
     }
+    keys.extend(companions(asked));
     derived::columns(&keys)
+}
+
+/// The columns that tell lines of one text apart in data.
+fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
+    if asked.query.format == Format::Json { SortKey::DataCacheLine.companions() } else { &[] }
 }
 
 /// Which node each CPU is in, as a file says.
@@ -137,29 +146,36 @@ struct Told<'r> {
     offset: &'r str,
     thread: &'r str,
     more: &'r [std::borrow::Cow<'r, str>],
+    companions: &'r [std::borrow::Cow<'r, str>],
 }
 
-fn told<'r>(row: &'r Row<'_>) -> Option<Told<'r>> {
+fn told<'r>(row: &'r Row<'_>, companions: usize) -> Option<Told<'r>> {
     let [line, dso, offset, thread, src, reach, more @ ..] = &row.columns[..] else { return None };
+    let (more, companions) = more.split_at_checked(more.len().checked_sub(companions)?)?;
     let word = src.split_whitespace().next().and_then(|word| u64::from_str_radix(word, 16).ok())?;
     let stats = Stats::of(DataSrc(word), Reach::of(reach), row.count.samples);
-    Some(Told { stats, line, dso, offset, thread, more })
+    Some(Told { stats, line, dso, offset, thread, more, companions })
 }
 
 /// All accesses together.
 pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
     let mut total = Stats::default();
-    tables.iter().flat_map(|table| &table.rows).filter_map(told).for_each(|told| total.add(&told.stats));
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    rows.filter_map(|row| told(row, 0)).for_each(|told| total.add(&told.stats));
     total
 }
 
 /// All lines, those with the most of what is asked for first.
 pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
-    let mut lines = IndexMap::<(&str, &str), (Line, IndexMap<(&str, Vec<&str>), Offset>)>::new();
-    for told in tables.iter().flat_map(|table| &table.rows).filter_map(told) {
+    let mut lines = IndexMap::<(&str, &str, &[_]), (Line, IndexMap<(&str, Vec<&str>), Offset>)>::new();
+    let companions = companions(asked);
+    let rows = tables.iter().flat_map(|table| &table.rows);
+    for told in rows.filter_map(|row| told(row, companions.len())) {
         let counts = Counts::from(told.stats);
-        let (line, offsets) = lines.entry((told.line, told.dso)).or_default();
+        let (line, offsets) = lines.entry((told.line, told.dso, told.companions)).or_default();
         (line.line, line.dso) = (told.line.into(), told.dso.into());
+        let beside = companions.iter().zip(told.companions).map(|((name, _), text)| (*name, text.to_string()));
+        line.companions = Details(beside.collect());
         line.counts.add(counts);
         line.stats.add(&told.stats);
         if counts.loads > 0 {
@@ -178,6 +194,10 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         at.offset = told.offset.into();
         let names = asked.detail.iter().map(|detail| detail.key().0);
         at.detail = Details(names.zip(texts.into_iter().map(str::to_owned)).collect());
+        // A function's CPU mode is the line's.
+        if asked.detail.contains(&Detail::Function) {
+            at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
+        }
         at.counts.add(counts);
         if let Some(cpu) = more.next().and_then(|cpu| cpu.trim().parse::<u32>().ok()) {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
@@ -192,7 +212,10 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         line
     };
     let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
-    lines.sort_by(|a, b| order(b.counts).cmp(&order(a.counts)).then_with(|| (&a.line, &a.dso).cmp(&(&b.line, &b.dso))));
+    lines.sort_by(|a, b| {
+        let by_name = || (&a.line, &a.dso, &a.companions.0).cmp(&(&b.line, &b.dso, &b.companions.0));
+        order(b.counts).cmp(&order(a.counts)).then_with(by_name)
+    });
     lines
 }
 

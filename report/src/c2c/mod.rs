@@ -21,8 +21,10 @@ use serde::Serialize;
 pub use args::{C2cQuery, parse};
 
 use crate::derived;
+use crate::inputs::settled;
 use crate::profile::InputSummary;
 use crate::query::Format;
+use crate::stage::Stage;
 use crate::view::{CANNOT_WRITE, escape};
 use crate::warning::Warning;
 use args::Display;
@@ -47,9 +49,12 @@ struct Answer<'p> {
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let mut nodes = BTreeMap::new();
-    let (profile, query) =
-        derived::profile_with(&asked.query, lines::columns(asked), &mut |stage| lines::nodes(stage, &mut nodes))?;
+    let (nodes, (profile, query)) = settled(&asked.query.sources, || {
+        let mut nodes = BTreeMap::new();
+        let also = &mut |stage: &Stage<'_>| lines::nodes(stage, &mut nodes);
+        let answer = derived::profile_with(&asked.query, lines::columns(asked), also)?;
+        Ok((nodes, answer))
+    })?;
     let tables = profile.tables(&query);
     let stats = lines::total(&tables);
     let mut lines = lines::lines(&tables, asked, &nodes);

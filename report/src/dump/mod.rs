@@ -37,7 +37,7 @@ pub use regs::RegisterNames;
 use std::io::Write;
 
 use anyhow::Context as _;
-use recrep_format::read::{File, Frames};
+use recrep_format::read::Frames;
 
 use crate::input::Input;
 use crate::query::Source;
@@ -57,12 +57,13 @@ pub fn whole(source: &Source) -> DumpQuery {
 /// The input cannot be read, or the output cannot be written.
 pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
-    let file = File::parse(input.bytes()).with_context(|| format!("cannot read {}", input.name))?;
-    let mut dump = Dump::new(&file, query, out);
-    dump.stream(file.records(), "").context(CANNOT_WRITE)?;
-    for stream in input.streams() {
-        let records = Frames::new(stream.bytes(), 0, file.endian);
-        dump.stream(records, &format!("{}:", escape(&stream.name))).context(CANNOT_WRITE)?;
-    }
-    Ok(dump.warnings())
+    input.read(|file| {
+        let mut dump = Dump::new(file, query, out);
+        dump.stream(file.records(), "").context(CANNOT_WRITE)?;
+        for stream in input.streams() {
+            let records = Frames::new(stream.bytes(), 0, file.endian);
+            dump.stream(records, &format!("{}:", escape(&stream.name))).context(CANNOT_WRITE)?;
+        }
+        Ok(dump.warnings())
+    })
 }

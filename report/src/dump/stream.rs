@@ -2,20 +2,15 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
-use recrep_format::read::{File, Frames, Unpacker};
-use recrep_format::record::{Body, RawRecord};
+use recrep_format::read::{File, Frames};
+use recrep_format::record::RawRecord;
 
 use super::known::Known;
 use super::query::DumpQuery;
 use super::{hex, record};
+use crate::unpack::{self, Unpacking};
 use crate::warning::Warning;
-
-/// How many times its own size a file may unpack to, beyond what any recording does.
-const MOST: usize = 40;
-/// What even the smallest file may unpack to.
-const LEAST: usize = 16 << 20;
 
 /// The listing.
 pub(super) struct Dump<'f, 'q, W> {
@@ -33,17 +28,6 @@ struct Stream<'n> {
     name: &'n str,
     bytes: usize,
     unpacking: Option<Unpacking>,
-}
-
-/// Where the unpacking of compressed records stands.
-struct Unpacking {
-    unpacker: Unpacker,
-    /// What is unpacked and not yet a whole record.
-    pending: Vec<u8>,
-    /// Where in the unpacked stream `pending` begins.
-    offset: u64,
-    /// How many bytes more may come.
-    left: usize,
 }
 
 /// Whether the listing goes on.
@@ -94,13 +78,10 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         if self.record(raw, stream.name)? == Next::End {
             return Ok(Next::End);
         }
-        if !matches!(raw.header.kind, RecordType::COMPRESSED | RecordType::COMPRESSED2) {
-            return Ok(Next::Record);
-        }
-        match self.known.file.attrs.decode(raw).map(|record| record.body) {
-            Ok(Body::Compressed(piece)) => self.inner(piece.data, raw.offset, stream),
-            Ok(Body::Compressed2(piece)) => self.inner(piece.stream(), raw.offset, stream),
-            _ => Ok(Next::Record),
+        match unpack::piece(raw, &self.known.file.attrs) {
+            Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
+            Some(Err(error)) => Ok(self.end(&error, stream.name)),
+            None => Ok(Next::Record),
         }
     }
 
@@ -108,34 +89,29 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
     fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> io::Result<Next> {
         let unpacking = match stream.unpacking.take() {
             Some(unpacking) => Ok(unpacking),
-            None => Unpacking::new(stream.bytes),
+            None => Unpacking::new(stream.bytes, self.known.file.endian),
         };
         let mut unpacking = match unpacking {
             Ok(unpacking) => unpacking,
             Err(error) => return Ok(self.end(&error, stream.name)),
         };
         let outcome = unpacking.feed(piece, offset);
-        let mut frames = Frames::new(&unpacking.pending, unpacking.offset, self.known.file.endian);
         let name = format!("{}unpacked:", stream.name);
-        let mut next = Next::Record;
-        let mut whole = unpacking.offset;
-        while let Some(Ok(raw)) = frames.next() {
-            whole = frames.offset();
-            next = self.record(&raw, &name)?;
-            if next == Next::End {
-                break;
+        let mut whole = 0;
+        for raw in unpacking.records().map_while(Result::ok) {
+            whole += raw.bytes.len() + raw.payload.len();
+            if self.record(&raw, &name)? == Next::End {
+                return Ok(Next::End);
             }
         }
-        let done = usize::try_from(whole - unpacking.offset).unwrap_or(usize::MAX).min(unpacking.pending.len());
-        unpacking.pending.drain(..done);
-        unpacking.offset = whole;
-        if next == Next::Record {
-            stream.unpacking = Some(unpacking);
-            if let Err(error) = outcome {
-                next = self.end(&error, stream.name);
-            }
-        }
-        Ok(next)
+        drop(unpacking.take(whole));
+        let is_stuck = unpacking.is_stuck();
+        stream.unpacking = Some(unpacking);
+        Ok(match outcome {
+            Err(error) => self.end(&error, stream.name),
+            Ok(()) if is_stuck => Next::End,
+            Ok(()) => Next::Record,
+        })
     }
 
     fn end(&mut self, error: &Error, name: &str) -> Next {
@@ -146,8 +122,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
     /// Tells of what the compressed records leave unfinished.
     fn unfinished(&mut self, stream: &Stream<'_>) {
         let Some(unpacking) = &stream.unpacking else { return };
-        let mut frames = Frames::new(&unpacking.pending, unpacking.offset, self.known.file.endian);
-        if let Some(Err(error)) = frames.next() {
+        if let Some(Err(error)) = unpacking.records().next() {
             self.end(&error, &format!("{}unpacked:", stream.name));
         }
     }
@@ -186,18 +161,4 @@ fn located(error: &Error, name: &str) -> Warning {
     let warning = Warning::from(error);
     let name = if name.is_empty() { String::new() } else { format!("{name} ") };
     Warning { message: format!("{name}{}", warning.message), ..warning }
-}
-
-impl Unpacking {
-    fn new(data: usize) -> Result<Self, Error> {
-        let left = data.saturating_mul(MOST).max(LEAST);
-        Ok(Self { unpacker: Unpacker::new()?, pending: Vec::new(), offset: 0, left })
-    }
-
-    fn feed(&mut self, piece: &[u8], offset: u64) -> Result<(), Error> {
-        let before = self.pending.len();
-        let outcome = self.unpacker.unpack(piece, offset, self.left, &mut self.pending);
-        self.left = self.left.saturating_sub(self.pending.len() - before);
-        outcome
-    }
 }

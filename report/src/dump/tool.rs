@@ -124,6 +124,7 @@ fn auxtrace_name(kind: u32) -> &'static str {
         4 => "ARM_SPE",
         5 => "S390_CPUMSF",
         6 => "HISI_PTT",
+        7 => "VPA_DTL",
         _ => "UNKNOWN",
     }
 }

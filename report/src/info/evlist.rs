@@ -25,19 +25,20 @@ const ANONYMOUS: &[u8] = b"{anon_group}";
 /// The input cannot be read, or the output cannot be written.
 pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
-    let file = File::parse(input.bytes()).with_context(|| format!("cannot read {}", input.name))?;
-    let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
-    if query.detail == EventDetail::Group {
-        warnings.extend(groups(&file, out).context(CANNOT_WRITE)?);
-    } else {
-        for entry in file.attrs.entries() {
-            event(entry, query.detail, out).context(CANNOT_WRITE)?;
+    input.read(|file| {
+        let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
+        if query.detail == EventDetail::Group {
+            warnings.extend(groups(file, out).context(CANNOT_WRITE)?);
+        } else {
+            for entry in file.attrs.entries() {
+                event(entry, query.detail, out).context(CANNOT_WRITE)?;
+            }
         }
-    }
-    if file.attrs.entries().is_empty() {
-        warnings.push(Warning::new("no-events", "the file describes no events"));
-    }
-    Ok(warnings)
+        if file.attrs.entries().is_empty() {
+            warnings.push(Warning::new("no-events", "the file describes no events"));
+        }
+        Ok(warnings)
+    })
 }
 
 fn name(entry: &AttrEntry) -> String {

@@ -44,6 +44,8 @@ pub struct Info {
     pub lost_events: u64,
     /// Samples lost.
     pub lost_samples: u64,
+    /// Samples that BPF filters dropped.
+    pub filtered_samples: u64,
     /// Whether the recording was ended properly and all of it is here.
     pub complete: bool,
     /// What is wrong with it.
@@ -174,6 +176,7 @@ impl Info {
             time: time_range(stage),
             lost_events: stage.side_band.lost_events,
             lost_samples: stage.side_band.all_lost_samples(),
+            filtered_samples: stage.side_band.all_filtered_samples(),
             complete: stage.is_complete(),
             warnings,
         }

@@ -25,6 +25,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 
 use crate::input::Input;
+use crate::inputs::settled;
 use crate::query::{Format, Source};
 use crate::stage::{self, Stage};
 use crate::view::CANNOT_WRITE;
@@ -60,8 +61,10 @@ pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
 /// # Errors
 /// The input cannot be read, or the output cannot be written.
 pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let input = Input::open(&query.source)?;
-    let info = stage::on(&input, |stage| Ok(Info::gather(&input, stage)))?;
+    let info = settled(std::slice::from_ref(&query.source), || {
+        let input = Input::open(&query.source)?;
+        stage::on(&input, |stage| Ok(Info::gather(&input, stage)))
+    })?;
     match query.format {
         Format::Text => text::print(&info, out),
         _ => json(&info, out),

@@ -125,5 +125,8 @@ fn records(info: &Info, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "samples: first at {first}, last at {last}, {} s", seconds(time.last - time.first))?;
     }
     writeln!(out, "lost: {} events, {} samples", info.lost_events, info.lost_samples)?;
+    if info.filtered_samples > 0 {
+        writeln!(out, "filtered: {} samples", info.filtered_samples)?;
+    }
     writeln!(out, "warnings: {}", info.warnings.len())
 }

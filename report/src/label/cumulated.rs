@@ -18,8 +18,6 @@ use crate::resolve::{LineId, SymbolId};
 /// What was found beside rows.
 #[derive(Debug)]
 pub struct Found<'s> {
-    /// How wide the column of comms is for each event.
-    pub comm_widths: &'s [usize],
     /// The symbols of the modules that were hit.
     pub symbols: &'s Symbols,
     /// The callchains.
@@ -31,14 +29,14 @@ pub struct Found<'s> {
 impl Labeller<'_> {
     /// Adds the rows of these samples and of their callers.
     pub fn cumulate(&self, rows: &[(Key, Count)], found: Found<'_>, profile: &mut Profile) {
-        let Found { comm_widths, symbols, stacks, places } = found;
+        let Found { symbols, stacks, places } = found;
         let classified = Classified::new(rows, &stacks, self.shown());
         let mut gathered = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
             self.add_parts(rows, &classified, &mut gathered);
         }
         let keys: Vec<(Key, Count)> = gathered.par_iter().map(|(id, row)| (classified.key(*id), row.count)).collect();
-        let labelled = self.label(&keys, comm_widths, symbols, &mut profile.labels);
+        let labelled = self.label(&keys, symbols, &mut profile.labels);
         let mut places_of_rows = Vec::new();
         for ((event, columns, _), (id, row)) in labelled.into_iter().zip(&gathered) {
             let Some(place) = places.get(event).copied() else { continue };

@@ -1,7 +1,5 @@
 //! Rows of text for the counted keys of one file.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -41,20 +39,14 @@ impl Labeller<'_> {
     /// The symbols of all modules that were hit, where functions are asked for.
     #[must_use]
     pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
-        let has = |keys: &[SortKey]| keys.iter().any(|key| self.query.has(*key));
         let functions = self.query.chains.counted
             || self.query.columns.iter().any(|column| column.key.is_of_symbol())
             || self.needs_lines(Side::At)
             || self.needs_lines(Side::From);
-        let asked: &(dyn Fn(&Module) -> bool + Sync) = if functions || self.query.filters.by_symbol() {
-            &|_| true
-        } else if has(&[SortKey::FromDso, SortKey::ToDso]) {
-            // Whether their names are cut depends on it: see `dso_widths`.
-            &|module| module.name().len() > BRANCH_DSO_HEADING
-        } else {
+        if !functions && !self.query.filters.by_symbol() {
             return Vec::new();
-        };
-        let load = |(module, hit): (&&Module, &bool)| (*hit && asked(module)).then(|| resolver.load(module));
+        }
+        let load = |(module, hit): (&&Module, &bool)| hit.then(|| resolver.load(module));
         self.modules.par_iter().zip(hits).map(load).collect()
     }
 
@@ -125,15 +117,7 @@ impl Labeller<'_> {
 
     /// Makes rows of text, in the order in which they come. Rows whose columns read the same may still come several times.
     #[must_use]
-    pub fn label(
-        &self,
-        rows: &[(Key, Count)],
-        comm_widths: &[usize],
-        symbols: &Symbols,
-        labels: &mut Labels,
-    ) -> Vec<LabelledRow> {
-        let (from_widths, to_widths) =
-            (self.dso_widths(rows, symbols, Side::From), self.dso_widths(rows, symbols, Side::At));
+    pub fn label(&self, rows: &[(Key, Count)], symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
         let texts = Texts {
             timeline: self.timeline,
             modules: &self.modules,
@@ -142,12 +126,9 @@ impl Labeller<'_> {
             groups: self.groups,
             traced: self.traced,
             nanosecs: self.query.nanosecs,
-            // Data is spelt as perf spells it.
-            offsets: self.query.format == Format::Text && self.query.separator.is_none(),
+            levels: self.query.format == Format::Text,
+            as_perf: self.query.separator.is_some(),
             threads: self.threads(rows),
-            comm_widths,
-            from_widths,
-            to_widths,
         };
         let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, rows, labels)).collect();
         let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
@@ -156,27 +137,6 @@ impl Labeller<'_> {
         let labelled =
             |(place, (row, count)): (usize, &(Key, Count))| (event(row), columns_of(place), gathered(row, count));
         rows.iter().enumerate().map(labelled).collect()
-    }
-
-    /// How wide perf's columns of branches' modules are for each event: as wide as their heading and as the names of
-    /// modules that have symbols. Longer names of others are cut to that.
-    fn dso_widths(&self, rows: &[(Key, Count)], symbols: &Symbols, side: Side) -> Vec<usize> {
-        let mut widths = vec![BRANCH_DSO_HEADING; self.events.len()];
-        if !self.query.has(SortKey::FromDso) && !self.query.has(SortKey::ToDso) {
-            return widths;
-        }
-        let named = |(module, loaded): (&&Module, &Option<Arc<Loaded>>)| {
-            loaded.as_ref().filter(|loaded| !loaded.table.is_empty()).map_or(0, |_| module.name().len())
-        };
-        let lens: Vec<usize> = self.modules.iter().zip(symbols).map(named).collect();
-        for (row, _) in rows {
-            let event = usize::from(Meta::unpack(Field::Meta.of(row)).event);
-            let module = usize::try_from(side.module().of(row)).unwrap_or(0).checked_sub(1);
-            if let (Some(width), Some(len)) = (widths.get_mut(event), module.and_then(|m| lens.get(m))) {
-                *width = (*width).max(*len);
-            }
-        }
-        widths
     }
 
     /// A thread number's column is named after its first use that was sampled, as in perf.
@@ -192,6 +152,3 @@ impl Labeller<'_> {
         first
     }
 }
-
-/// How wide perf's columns `dso_from` and `dso_to` are at least: as their headings, which are equally long.
-const BRANCH_DSO_HEADING: usize = "Source Shared Object".len();

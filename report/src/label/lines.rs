@@ -8,7 +8,7 @@ use super::labeller::Labeller;
 use super::side::{INLINED, Symbols, named};
 use crate::aggregate::{Count, Key};
 use crate::callchain::{Frame, Stacks};
-use crate::folded::Folded;
+use crate::folded::{Folded, folded_root};
 use crate::graph::FrameKey;
 use crate::profile::{LabelId, Labels};
 
@@ -28,28 +28,26 @@ impl Labeller<'_> {
     pub fn fold(
         &self,
         rows: &[(Key, Count)],
-        (comm_widths, symbols, stacks): (&[usize], &Symbols, &Stacks),
+        (symbols, stacks): (&Symbols, &Stacks),
         places: &[(usize, CountValue)],
         folded: &mut Folded,
     ) {
         let frames = self.frame_labels(symbols, stacks, folded);
         let (mut labels, mut roots) = (Labels::default(), FxHashMap::<LabelId, u32>::default());
-        let labelled = self.label(rows, comm_widths, symbols, &mut labels);
+        let labelled = self.label(rows, symbols, &mut labels);
         for ((event, columns, _), (key, count)) in labelled.into_iter().zip(rows) {
             let Some((place, value)) = places.get(event) else { continue };
             let numbers = stacks.of(key);
             let is_java = columns.first().is_some_and(|label| labels.text(*label).starts_with("java"));
             let of_frame = if is_java { &frames.java } else { &frames.usual };
             let mut frames = numbers.rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
-            // A sample without frames is no line.
-            if frames.peek().is_none() {
-                continue;
-            }
+            // Each sample is in a line: one without frames with the function that was sampled.
+            let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(key, symbols))) } else { None };
             let root = |label: &LabelId| {
                 *roots.entry(*label).or_insert_with(|| folded.label(folded_root(labels.text(*label))))
             };
             let columns: Vec<u32> = columns.iter().map(root).collect();
-            folded.add(*place, columns.into_iter().chain(frames), value(count));
+            folded.add(*place, columns.into_iter().chain(own).chain(frames), value(count));
         }
     }
 
@@ -59,6 +57,12 @@ impl Labeller<'_> {
             texts.iter().map(|text| Some(folded.label(without_java_mark(text.as_deref()?).to_owned()))).collect();
         let usual = texts.into_iter().map(|text| Some(folded.label(text?))).collect();
         FrameLabels { usual, java }
+    }
+
+    /// The frame of the sampled function.
+    fn own_frame(&self, key: &Key, symbols: &Symbols) -> String {
+        let frame = Frame::of(key);
+        self.frame(frame, symbols).unwrap_or_else(|| self.frame_name(frame, symbols).1.replace(';', ":"))
     }
 
     fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
@@ -77,11 +81,6 @@ impl Labeller<'_> {
             },
         ))
     }
-}
-
-/// A column before the frames.
-fn folded_root(text: &str) -> String {
-    text.trim().replace(' ', "_").replace(';', ":")
 }
 
 /// A function's name as a frame; nothing for what such scripts take for a process.

@@ -2,7 +2,6 @@
 
 mod amounts;
 mod ancestors;
-mod comm_width;
 mod cumulated;
 mod labeller;
 mod lines;

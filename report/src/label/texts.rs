@@ -1,12 +1,14 @@
 //! Texts of rows, each made once.
 
+use std::fmt::Display;
+
 use rayon::prelude::*;
 use recrep_format::abi::{BranchFlags, DataSrc};
 use rustc_hash::FxHashMap;
 
 use super::amounts::{page_size, seconds, transaction};
 use super::side::{Side, Symbols, function, module_of};
-use super::words::{branch, cpu, cut, hex, level, padded_hex, process, reach};
+use super::words::{branch, cpu, cpu_mode, hex, level, padded_hex, process, reach};
 use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
 use crate::callchain::UNMAPPED;
 use crate::groups::Groups;
@@ -25,12 +27,11 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) groups: &'t Groups,
     pub(super) traced: Option<&'t Traced<'t>>,
     pub(super) nanosecs: bool,
-    /// Whether addresses without a function read `module+0xoffset`.
-    pub(super) offsets: bool,
+    /// Whether the letter of the CPU mode stands before names, as in perf; else it is a column of its own.
+    pub(super) levels: bool,
+    /// Whether addresses without a function read as in perf; else with their module and `0x`.
+    pub(super) as_perf: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
-    pub(super) comm_widths: &'t [usize],
-    pub(super) from_widths: Vec<usize>,
-    pub(super) to_widths: Vec<usize>,
 }
 
 impl Texts<'_, '_> {
@@ -55,18 +56,14 @@ impl Texts<'_, '_> {
         let meta = Meta::unpack(word(Field::Meta));
         let timeline = self.timeline;
         match column {
-            SortKey::Comm => {
-                let comm = timeline.comm(CommRef::unpack(word(Field::Comm)));
-                cut(&comm, width(self.comm_widths, meta)).to_owned()
-            }
+            SortKey::Comm => timeline.comm(CommRef::unpack(word(Field::Comm))).into_owned(),
             SortKey::Pid | SortKey::Tid => {
                 let (tid, _) = timeline.thread_label(ThreadRef::unpack(word(Field::Thread)));
                 let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
                 format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
             }
-            SortKey::Dso => self.dso(row, Field::Module),
-            SortKey::ToDso => cut(&self.dso(row, Field::Module), width(&self.to_widths, meta)).to_owned(),
-            SortKey::FromDso => cut(&self.dso(row, Field::FromModule), width(&self.from_widths, meta)).to_owned(),
+            SortKey::Dso | SortKey::ToDso => self.dso(row, Field::Module),
+            SortKey::FromDso => self.dso(row, Field::FromModule),
             SortKey::DataDso => self.dso(row, Field::DataModule),
             SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, Side::At),
             SortKey::FromSymbol => self.symbol(row, Side::From),
@@ -74,7 +71,9 @@ impl Texts<'_, '_> {
             SortKey::FromSrcline => self.line(row, Side::From),
             SortKey::Srcfile => source_file(&self.line(row, Side::At)).to_owned(),
             SortKey::Ip => hex(word(Field::Ip)),
-            SortKey::PhysAddr => format!("[{}] {}", level(meta.at.level), padded_hex(word(Field::PhysAddr))),
+            SortKey::PhysAddr => self.marked(level(meta.at.level), self.address(word(Field::PhysAddr))),
+            SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.level).into(),
+            SortKey::FromCpuMode => cpu_mode(meta.from.level).into(),
             SortKey::FromAddr => hex(word(Field::From)),
             SortKey::ToAddr => hex(word(Field::To)),
             SortKey::Cpu => cpu(meta.cpu),
@@ -93,7 +92,7 @@ impl Texts<'_, '_> {
             }
             SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
             SortKey::SymbolOffset => match function(self.symbols, row, Side::At) {
-                Some(name) => format!("[{}] {name}+{}", level(meta.at.level), hex(word(Field::Offset))),
+                Some(name) => self.marked(level(meta.at.level), format_args!("{name}+{}", hex(word(Field::Offset)))),
                 None => self.symbol(row, Side::At),
             },
             SortKey::DsoSize if word(Field::Module) == 0 => "unknown".into(),
@@ -120,6 +119,12 @@ impl Texts<'_, '_> {
             SortKey::DataPageSize => page_size(word(Field::DataPage)),
             SortKey::DataSymbol => self.data_symbol(row),
             SortKey::DataCacheLine => self.cache_line(row),
+            SortKey::DataMapping => match CacheLine::unpack(word(Field::DataLine)) {
+                CacheLine { is_mapped: false, .. } => "none",
+                CacheLine { is_shared: true, .. } => "shared",
+                CacheLine { .. } => "private",
+            }
+            .into(),
             SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
             SortKey::LineOffset => hex(word(Field::LineOffset)),
             SortKey::Process => process(word(Field::Process)),
@@ -143,13 +148,25 @@ impl Texts<'_, '_> {
     fn symbol(&self, row: &Key, side: Side) -> String {
         let level = level(side.end(row).level);
         match function(self.symbols, row, side) {
-            Some(name) => format!("[{level}] {name}"),
-            None if side.address().of(row) == UNMAPPED => format!("[{level}] [unknown]"),
-            None => match self.module(row, side.module()).filter(|module| self.offsets && has_offsets(module)) {
-                Some(module) => format!("[{level}] {}+{:#x}", module.name(), self.shown_address(row, side)),
-                None => format!("[{level}] {}", padded_hex(self.shown_address(row, side))),
+            Some(name) => self.marked(level, name),
+            None if side.address().of(row) == UNMAPPED => self.marked(level, "[unknown]"),
+            None => match self.module(row, side.module()).filter(|module| !self.as_perf && has_offsets(module)) {
+                Some(module) => {
+                    self.marked(level, format_args!("{}+{:#x}", module.name(), self.shown_address(row, side)))
+                }
+                None => self.marked(level, self.address(self.shown_address(row, side))),
             },
         }
+    }
+
+    /// A name, with the letter of its CPU mode in front where that is no column of its own.
+    fn marked(&self, letter: char, text: impl Display) -> String {
+        if self.levels { format!("[{letter}] {text}") } else { text.to_string() }
+    }
+
+    /// An address that has neither a function nor a module.
+    fn address(&self, address: u64) -> String {
+        if self.as_perf { padded_hex(address) } else { format!("{address:#018x}") }
     }
 
     /// The function that a parent's word stands for.
@@ -179,9 +196,9 @@ impl Texts<'_, '_> {
         match loaded.and_then(|loaded| Some((loaded, loaded.lookup(Field::DataAddress.of(row))?))) {
             Some((loaded, symbol)) => {
                 let offset = Field::DataAddress.of(row) - symbol.start;
-                format!("[{level}] {}+{}", loaded.shown(symbol.name), hex(offset))
+                self.marked(level, format_args!("{}+{}", loaded.shown(symbol.name), hex(offset)))
             }
-            None => format!("[{level}] {}", padded_hex(Field::DataAddr.of(row))),
+            None => self.marked(level, self.address(Field::DataAddr.of(row))),
         }
     }
 
@@ -197,9 +214,10 @@ impl Texts<'_, '_> {
         let loaded = module_of(self.symbols, Field::DataModule.of(row));
         match loaded.and_then(|loaded| Some((loaded, loaded.lookup(line.address)?))) {
             Some((loaded, symbol)) => {
-                format!("[{level}] {}+{}", loaded.shown(symbol.name), hex(line.address - symbol.start))
+                let offset = hex(line.address - symbol.start);
+                self.marked(level, format_args!("{}+{offset}", loaded.shown(symbol.name)))
             }
-            None => format!("[{level}] {}", padded_hex(line.address)),
+            None => self.marked(level, self.address(line.address)),
         }
     }
 
@@ -232,11 +250,10 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
     let end =
         |side: Side| [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()];
     let [first, second, third] = match column {
-        SortKey::Comm => [word(Field::Comm), u64::from(meta.event), 0],
+        SortKey::Comm => [word(Field::Comm), 0, 0],
         SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
-        SortKey::Dso => [word(Field::Module), 0, 0],
-        SortKey::ToDso => [word(Field::Module), u64::from(meta.event), 0],
-        SortKey::FromDso => [word(Field::FromModule), u64::from(meta.event), 0],
+        SortKey::Dso | SortKey::ToDso => [word(Field::Module), 0, 0],
+        SortKey::FromDso => [word(Field::FromModule), 0, 0],
         SortKey::DataDso => [word(Field::DataModule), 0, 0],
         SortKey::Symbol | SortKey::ToSymbol => end(Side::At),
         SortKey::FromSymbol | SortKey::FromPlace => end(Side::From),
@@ -250,6 +267,8 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::Ip => [word(Field::Ip), 0, 0],
         SortKey::Parent => [word(Field::Parent), 0, 0],
         SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
+        SortKey::CpuMode | SortKey::ToCpuMode => [u64::from(meta.at.level), 0, 0],
+        SortKey::FromCpuMode => [u64::from(meta.from.level), 0, 0],
         SortKey::FromAddr => [word(Field::From), 0, 0],
         SortKey::ToAddr => [word(Field::To), 0, 0],
         SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
@@ -277,6 +296,7 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
         SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
+        SortKey::DataMapping => [word(Field::DataLine), 0, 0],
     };
     // The fourth word, of the two columns that depend on so many.
     let fourth = match column {
@@ -296,9 +316,4 @@ fn source_file(line: &str) -> &str {
 /// Whether addresses in a module are told from its beginning.
 fn has_offsets(module: &Module) -> bool {
     module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
-}
-
-/// The width of a column in the table of an event.
-fn width(widths: &[usize], meta: Meta) -> usize {
-    widths.get(usize::from(meta.event)).copied().unwrap_or(usize::MAX)
 }

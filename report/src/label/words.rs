@@ -46,12 +46,6 @@ pub(super) fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-/// The first `width` bytes of a text, or fewer where a character would be split.
-pub(super) fn cut(text: &str, width: usize) -> &str {
-    let fits = (0..=width.min(text.len())).rev().find_map(|len| text.get(..len));
-    fits.unwrap_or_default()
-}
-
 /// As C's `%#.16llx`, which gives zero no prefix.
 pub(super) fn padded_hex(address: u64) -> String {
     if address == 0 { format!("{address:016x}") } else { format!("{address:#018x}") }
@@ -66,6 +60,18 @@ pub(super) fn level(bits: u8) -> char {
     }
 }
 
+/// The name of a CPU mode, as data has it.
+pub(super) fn cpu_mode(bits: u8) -> &'static str {
+    match CpuMode::of(u16::from(bits)) {
+        CpuMode::Kernel => "kernel",
+        CpuMode::User => "user",
+        CpuMode::Hypervisor => "hypervisor",
+        CpuMode::GuestKernel => "guest_kernel",
+        CpuMode::GuestUser => "guest_user",
+        CpuMode::Unknown | CpuMode::Reserved => "unknown",
+    }
+}
+
 /// A CPU as the column has it: three digits; where none was sampled, perf's -1.
 pub(super) fn cpu(number: u32) -> String {
     if number == u32::MAX { "-001".into() } else { format!("{number:03}") }
@@ -76,17 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters() {
-        assert_eq!(cut("perf-exec", 7), "perf-ex");
-        assert_eq!(cut("ls", 7), "ls");
-        assert_eq!(cut("fähre", 2), "f");
-    }
-
-    #[test]
     fn numbers_read_as_in_perfs_columns() {
         assert_eq!(padded_hex(0x903d), "0x000000000000903d");
         assert_eq!(padded_hex(0), "0000000000000000");
         assert_eq!([cpu(1), cpu(1234), cpu(u32::MAX)], ["001", "1234", "-001"]);
         assert_eq!([1, 2, 3, 0].map(level), ['k', '.', 'H', 'H']);
+        let modes = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(cpu_mode), modes);
     }
 }

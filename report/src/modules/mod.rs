@@ -20,6 +20,7 @@ pub use args::parse;
 pub use query::ModulesQuery;
 pub use stacks::Stacks;
 
+use crate::inputs::settled;
 use crate::query::Format;
 use crate::report;
 use crate::view::CANNOT_WRITE;
@@ -31,8 +32,11 @@ use listing::Listing;
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let mut stacks = Stacks::default();
-    let profile = report::run_with(&query.report, &mut |stage| stacks = stacks.and(Stacks::of(stage)))?;
+    let (stacks, profile) = settled(&query.report.sources, || {
+        let mut stacks = Stacks::default();
+        let profile = report::run_with(&query.report, &mut |stage| stacks = stacks.and(Stacks::of(stage)))?;
+        Ok((stacks, profile))
+    })?;
     let listing = Listing::of(&profile, stacks, query.unresolved);
     match query.report.format {
         Format::Json => {

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
 
 use super::elf::build_id_in_notes;
 use super::file;
-use super::{Module, Resolver, SymbolOptions};
+use super::{Module, Origin, Resolver, SymbolOptions};
 
 /// A program whose hot functions have names of every kind.
 const PROGRAM: &str = r#"
@@ -86,9 +87,10 @@ fn frames(data: &Path) -> Vec<(u64, String, String)> {
 fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str) -> Option<String> {
     let module = match module {
         "[unknown]" => return None,
-        "[kernel.kallsyms]" => Module::kernel(b"[kernel.kallsyms]", 0, kernel),
-        _ => Module::of_user_mapping(module.as_bytes(), 0, true, false, None).of_kernel(kernel),
+        "[kernel.kallsyms]" => Module::kernel(b"[kernel.kallsyms]", kernel),
+        _ => Module::of_user_mapping(module.as_bytes(), 0, true, false, None),
     };
+    let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));
     let loaded = resolver.load(&module);
     let symbol = loaded.lookup(address);
     Some(
@@ -135,7 +137,8 @@ fn the_same_symbols_as_perf() {
 }
 
 fn compare(name: &str, frames: &[(u64, String, String)], kernel: Option<BuildId>) {
-    let resolver = Resolver::new(SymbolOptions::default());
+    // perf takes the file at the path too: none has changed since.
+    let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
     let mut differing = BTreeMap::new();
     let mut compared = 0;
     for (address, theirs, module) in frames {

@@ -43,6 +43,7 @@ pub fn explain(module: &Module, outcome: &Outcome) -> Explanation {
             "the map that the JIT wrote does not have this code",
             "have the JIT write its map until it ends, and read it before another process gets the same number",
         ),
+        ModuleKind::PerfMap { .. } if outcome.unproven().is_some() => UNPROVEN_JIT,
         ModuleKind::PerfMap { .. } => because(
             "jit-without-map",
             "the code is in anonymous memory (a JIT made it), and there is neither a /tmp/perf-PID.map nor a jitdump",
@@ -54,10 +55,10 @@ pub fn explain(module: &Module, outcome: &Outcome) -> Explanation {
             "this memory holds data: heap, stack or shared memory",
             "nothing: an address here is of no function, or comes from a stack that could not be followed",
         ),
-        ModuleKind::Kernel { .. } | ModuleKind::KernelModule { .. } | ModuleKind::KernelSymbol { .. } => {
+        ModuleKind::Kernel | ModuleKind::KernelModule { .. } | ModuleKind::KernelSymbol { .. } => {
             kernel(outcome, found)
         }
-        ModuleKind::Vdso { .. } | ModuleKind::File => file(module, outcome, found),
+        ModuleKind::Vdso | ModuleKind::File => file(module, outcome, found),
     }
 }
 
@@ -71,17 +72,17 @@ fn kernel(outcome: &Outcome, found: bool) -> Explanation {
             "the kernel hides its addresses from this user (/proc/kallsyms has zeros)",
             "read as root, or set kernel.kptr_restrict=0; or give --kallsyms FILE or --vmlinux FILE of that kernel",
         )
-    } else if has(|refusal| matches!(refusal, Refusal::OtherKernel { .. } | Refusal::UnknownKernel { .. })) {
-        because(
-            "other-kernel",
-            "the kernel that runs here is not known to be the recorded one",
-            "give --kallsyms FILE (a copy of the recorded machine's /proc/kallsyms) or --vmlinux FILE",
-        )
     } else if has(|refusal| matches!(refusal, Refusal::MovedKernelModule { .. })) {
         because(
             "module-moved",
             "this kernel module was loaded anew since, elsewhere",
             "keep its file: with the recorded build ID it names its functions wherever it was",
+        )
+    } else if has(Refusal::is_unproven) {
+        because(
+            "other-kernel",
+            "the kernel that runs here is not shown to be the recorded one",
+            "give --kallsyms FILE (a copy of the recorded machine's /proc/kallsyms) or --vmlinux FILE",
         )
     } else {
         because(
@@ -91,6 +92,21 @@ fn kernel(outcome: &Outcome, found: bool) -> Explanation {
         )
     }
 }
+
+/// There is a file, but nothing shows that it is the recorded one.
+const UNPROVEN: Explanation = because(
+    "unproven",
+    "no build ID was recorded, and nothing else shows that the file at the recorded path is the recorded one",
+    "record with build IDs (rec and perf record do so unless told otherwise); --trust-paths takes the file all the same, --symfs DIR \
+     one below DIR",
+);
+
+/// There is a JIT's map or dump, but nothing shows that it is of the recorded process.
+const UNPROVEN_JIT: Explanation = because(
+    "unproven",
+    "there is a map or dump of a JIT, but nothing shows that it is of the recorded process",
+    "put it below --symfs DIR, or take what lies at the recorded path with --trust-paths",
+);
 
 /// There are symbols, but none for these addresses.
 const BETWEEN: Explanation = because(
@@ -105,7 +121,7 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
     });
     let recorded_is_other = outcome.attempts.iter().any(|attempt| {
         let mismatch = matches!(attempt.result, Err(Refusal::BuildIdMismatch { .. } | Refusal::NoBuildId { .. }));
-        attempt.source == Source::Path && mismatch
+        attempt.source == Source::Path && mismatch && outcome.contradiction.is_none()
     });
     let stripped = outcome.dynamic_only || refusals(outcome).any(|refusal| matches!(refusal, Refusal::NoSymbols));
     if recorded_is_other || (other_version && !found && !stripped) {
@@ -114,6 +130,8 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
             "the file that is there now is not the recorded one, so its symbols would be wrong",
             "put the recorded version below --symfs DIR, or in the build ID cache (perf buildid-cache --add FILE)",
         )
+    } else if outcome.unproven().is_some() {
+        UNPROVEN
     } else if outcome.dynamic_only || (stripped && !found) {
         because(
             "stripped",

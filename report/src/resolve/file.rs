@@ -9,9 +9,11 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::time::SystemTime;
 
+use super::origin::FileId;
 use super::outcome::Refusal;
 
 /// A file, or bytes that stand for one.
@@ -27,6 +29,21 @@ impl Contents {
         let file = open_regular(path)?;
         let len = file.metadata()?.len();
         Ok(Self::File { file, len })
+    }
+
+    /// Checks that this is the recorded file and has not been written to since the recording.
+    pub(super) fn is_recorded(&self, file: Option<FileId>, written: Option<SystemTime>) -> Result<(), Refusal> {
+        let (Self::File { file: found, .. }, Some(recorded)) = (self, file) else { return Err(Refusal::NoInode) };
+        let found = found.metadata()?;
+        let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+        if (FileId { major, minor, inode: found.ino() }) != recorded {
+            return Err(Refusal::OtherInode);
+        }
+        // Inodes are used again: a file that was made anew may have the number of the one that it replaced.
+        match (found.modified(), written) {
+            (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -94,6 +111,25 @@ mod tests {
         assert!(matches!(Contents::open(Path::new("/")), Err(Refusal::NotRegular)));
         assert!(matches!(Contents::open(Path::new("/no/such/file")), Err(Refusal::Missing)));
         assert!(!read_all(Path::new("/proc/self/status")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_is_known_by_device_inode_and_when_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        fs::write(&path, b"abcdef").unwrap();
+        let about = fs::metadata(&path).unwrap();
+        let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
+        let id = FileId { major, minor, inode: about.ino() };
+        let (contents, modified) = (Contents::open(&path).unwrap(), about.modified().unwrap());
+        assert!(contents.is_recorded(Some(id), Some(modified)).is_ok() && contents.is_recorded(Some(id), None).is_ok());
+        let before = modified - std::time::Duration::from_secs(1);
+        assert!(matches!(contents.is_recorded(Some(id), Some(before)), Err(Refusal::Changed)));
+        for other in [FileId { major: major + 1, ..id }, FileId { minor: minor + 1, ..id }, FileId { inode: 1, ..id }] {
+            assert!(matches!(contents.is_recorded(Some(other), None), Err(Refusal::OtherInode)));
+        }
+        assert!(matches!(contents.is_recorded(None, None), Err(Refusal::NoInode)));
+        assert!(matches!(Contents::Memory(Vec::new()).is_recorded(Some(id), None), Err(Refusal::NoInode)));
     }
 
     #[test]

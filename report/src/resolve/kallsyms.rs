@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::module::Reference;
+use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 
@@ -135,13 +135,17 @@ impl Kallsyms {
     }
 
     fn moved_by(&self, reference: &Reference) -> Result<u64, Refusal> {
-        let builder = self.builder();
         let now = self
-            .symbols
-            .iter()
-            .find(|symbol| symbol.module == 0 && builder.0.name(symbol.name(builder.1)) == reference.symbol.as_bytes())
+            .address_of(&reference.symbol)
             .ok_or(Refusal::Other("it lacks the symbol by which the recorded kernel's address is known"))?;
-        Ok(now.start.wrapping_sub(reference.address))
+        Ok(now.wrapping_sub(reference.address))
+    }
+
+    /// The address of a symbol of the kernel itself.
+    pub(super) fn address_of(&self, name: &str) -> Option<u64> {
+        let (table, source) = self.builder();
+        let is_named = |symbol: &&Entry| symbol.module == 0 && table.name(symbol.name(source)) == name.as_bytes();
+        self.symbols.iter().find(is_named).map(|symbol| symbol.start)
     }
 
     fn builder(&self) -> (TableBuilder, u16) {

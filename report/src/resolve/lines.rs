@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::demangle;
 use super::search::DebugFile;
+use crate::input_map;
 
 /// A function at an address: inlined ones first, the one that is called last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +86,8 @@ impl Lines {
         let linked = segment.to_address(address);
         let spare = lock(&self.spare).pop();
         let Some(loader) = spare.or_else(|| open(file)) else { return Vec::new() };
-        let frames = self.read(&loader, linked);
+        // The reader maps the file, which may be written anew meanwhile: then nothing that it says is true.
+        let Some(frames) = input_map::tolerating(|| self.read(&loader, linked)) else { return Vec::new() };
         lock(&self.spare).push(loader);
         frames
     }
@@ -140,7 +142,7 @@ impl Lines {
 
 fn open(file: &DebugFile) -> Option<Loader> {
     let shared = file.shared.as_ref().filter(|path| path.is_file());
-    match Loader::new_with_sup(&file.path, shared) {
+    match input_map::tolerating(|| Loader::new_with_sup(&file.path, shared))? {
         Ok(loader) => Some(loader),
         Err(error) => {
             log::debug!("{}: no debug information can be read: {error}", file.path.display());

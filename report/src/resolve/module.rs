@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
 
+use super::origin::{FileId, Origin};
+
 /// The identity of something that was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Module {
@@ -23,6 +25,10 @@ pub struct Module {
     pub kind: ModuleKind,
     /// The mount namespace (its inode) in which the path means something, if the recording tells.
     pub mounts: Option<u64>,
+    /// The file's device and inode as recorded; `None` where the record has a build ID in their place, or neither.
+    pub file: Option<FileId>,
+    /// The machine that it was mapped on.
+    pub origin: Arc<Origin>,
 }
 
 /// What a module is.
@@ -31,28 +37,20 @@ pub enum ModuleKind {
     /// A file that was mapped by a process.
     File,
     /// The kernel's own library, mapped into every process.
-    Vdso {
-        /// The build ID of the kernel that it belongs to.
-        kernel: Option<BuildId>,
-    },
-    /// The kernel image. `reference` tells by how much it has moved since it was recorded.
-    Kernel {
-        /// The symbol whose address the recorder wrote down.
-        reference: Option<Reference>,
-    },
+    Vdso,
+    /// The kernel image; [`Origin::reference`] tells by how much it has moved since it was recorded.
+    Kernel,
     /// A loadable kernel module; `path` is its file's path or its name in brackets.
     KernelModule {
         /// Where it was loaded.
         start: u64,
-        /// The build ID of the kernel that it was loaded into.
-        kernel: Option<BuildId>,
     },
     /// Code in anonymous memory of this process: a JIT's.
     PerfMap {
         /// The process, in the recorder's pid namespace.
         pid: i32,
         /// The `jit-PID.dump` that it mapped, if it did.
-        dump: Option<Arc<[u8]>>,
+        dump: Option<JitDump>,
     },
     /// Code that the kernel made, named by the record that says so (BPF programs, trampolines); `path` is its name.
     KernelSymbol {
@@ -65,14 +63,13 @@ pub enum ModuleKind {
     Opaque,
 }
 
-/// A symbol of the kernel and the address it had when the file was recorded: `_text` or `_stext`, from the name and
-/// the page offset of the kernel's `MMAP` record.
+/// A file in which a JIT leaves its code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Reference {
-    /// The symbol's name.
-    pub symbol: String,
-    /// Its address in the recorded kernel.
-    pub address: u64,
+pub struct JitDump {
+    /// Its path as recorded.
+    pub path: Arc<[u8]>,
+    /// Its device and inode as recorded.
+    pub file: Option<FileId>,
 }
 
 /// The space in which a module's symbols are looked up.
@@ -87,39 +84,38 @@ pub enum Addressing {
 }
 
 impl Module {
+    fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
+        Self { path: path.into(), build_id, kind, mounts: None, file: None, origin: Arc::default() }
+    }
+
     /// A mapped file.
     #[must_use]
     pub fn file(path: &[u8], build_id: Option<BuildId>) -> Self {
-        Self { path: path.into(), build_id, kind: ModuleKind::File, mounts: None }
+        Self::new(path, build_id, ModuleKind::File)
     }
 
-    /// The kernel image. `name` is what its `MMAP` record says: `[kernel.kallsyms]_text`, `pgoff` that record's page
-    /// offset, which is the address of the symbol that the name ends with.
+    /// The kernel image, by the name that its `MMAP` record or its entry among the build IDs has.
     #[must_use]
-    pub fn kernel(name: &[u8], pgoff: u64, build_id: Option<BuildId>) -> Self {
-        let end = name.iter().position(|&byte| byte == b']').map_or(name.len(), |at| at + 1);
-        let (path, symbol) = name.split_at_checked(end).unwrap_or((name, &[]));
-        let reference = (!symbol.is_empty() && pgoff != 0)
-            .then(|| Reference { symbol: String::from_utf8_lossy(symbol).into_owned(), address: pgoff });
-        Self { path: path.into(), build_id, kind: ModuleKind::Kernel { reference }, mounts: None }
+    pub fn kernel(path: &[u8], build_id: Option<BuildId>) -> Self {
+        Self::new(path, build_id, ModuleKind::Kernel)
     }
 
     /// A kernel module that was loaded at `start`; `path` is its file, or its name in brackets.
     #[must_use]
     pub fn kernel_module(path: &[u8], start: u64, build_id: Option<BuildId>) -> Self {
-        Self { path: path.into(), build_id, kind: ModuleKind::KernelModule { start, kernel: None }, mounts: None }
+        Self::new(path, build_id, ModuleKind::KernelModule { start })
     }
 
     /// Code of the kernel with a name of its own, at `start..end`.
     #[must_use]
     pub fn kernel_symbol(name: &[u8], start: u64, end: u64) -> Self {
-        Self { path: name.into(), build_id: None, kind: ModuleKind::KernelSymbol { start, end }, mounts: None }
+        Self::new(name, None, ModuleKind::KernelSymbol { start, end })
     }
 
-    /// The same, in this mount namespace.
+    /// The same, mapped on this machine.
     #[must_use]
-    pub fn in_mounts(self, mounts: Option<u64>) -> Self {
-        Self { mounts, ..self }
+    pub fn on(self, origin: &Arc<Origin>) -> Self {
+        Self { origin: origin.clone(), ..self }
     }
 
     /// What a user mapping of process `pid` is, from the text, the protection (`PROT_EXEC`) and the `MAP_HUGETLB` flag
@@ -127,27 +123,17 @@ impl Module {
     #[must_use]
     pub fn of_user_mapping(path: &[u8], pid: i32, executable: bool, huge: bool, build_id: Option<BuildId>) -> Self {
         let kind = match path {
-            b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => ModuleKind::Vdso { kernel: None },
+            b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => ModuleKind::Vdso,
             _ if huge || is_anonymous(path) || is_no_file(path) => {
                 if executable {
-                    let path = format!("/tmp/perf-{pid}.map").into_bytes().into();
-                    let kind = ModuleKind::PerfMap { pid, dump: None };
-                    return Self { path, build_id: None, kind, mounts: None };
+                    let path = format!("/tmp/perf-{pid}.map");
+                    return Self::new(path.as_bytes(), None, ModuleKind::PerfMap { pid, dump: None });
                 }
                 ModuleKind::Opaque
             }
             _ => ModuleKind::File,
         };
-        Self { path: path.into(), build_id, kind, mounts: None }
-    }
-
-    /// The same, of the kernel with this build ID: what tells whether the running kernel can speak for it.
-    #[must_use]
-    pub fn of_kernel(mut self, build_id: Option<BuildId>) -> Self {
-        if let ModuleKind::Vdso { kernel } | ModuleKind::KernelModule { kernel, .. } = &mut self.kind {
-            *kernel = build_id;
-        }
-        self
+        Self::new(path, build_id, kind)
     }
 
     /// The name that reports show: the base name of a path; what is no file has a name of its own.
@@ -159,10 +145,10 @@ impl Module {
                 let name = self.kernel_module_name();
                 if name.is_empty() { self.base_name() } else { format!("[{name}]").into() }
             }
-            ModuleKind::Kernel { .. } | ModuleKind::Vdso { .. } | ModuleKind::KernelSymbol { .. } => {
-                String::from_utf8_lossy(&self.path)
-            }
-            ModuleKind::File | ModuleKind::Opaque => self.base_name(),
+            // As perf names a kernel whose build ID stands beside the path of its image.
+            ModuleKind::Kernel if memchr::memmem::find(&self.path, b"vmlinux").is_some() => "[kernel.vmlinux]".into(),
+            ModuleKind::Vdso | ModuleKind::KernelSymbol { .. } => String::from_utf8_lossy(&self.path),
+            ModuleKind::Kernel | ModuleKind::File | ModuleKind::Opaque => self.base_name(),
         }
     }
 
@@ -174,9 +160,9 @@ impl Module {
             // perf knows the path of those that the table of build IDs names.
             ModuleKind::KernelModule { .. } if self.build_id.is_none() => self.name(),
             ModuleKind::KernelModule { .. }
-            | ModuleKind::Kernel { .. }
+            | ModuleKind::Kernel
             | ModuleKind::KernelSymbol { .. }
-            | ModuleKind::Vdso { .. }
+            | ModuleKind::Vdso
             | ModuleKind::File
             | ModuleKind::Opaque => String::from_utf8_lossy(&self.path),
         }
@@ -187,8 +173,8 @@ impl Module {
     pub fn addressing(&self) -> Addressing {
         match self.kind {
             ModuleKind::File => Addressing::FileOffset,
-            ModuleKind::Vdso { .. } => Addressing::ImageOffset,
-            ModuleKind::Kernel { .. }
+            ModuleKind::Vdso => Addressing::ImageOffset,
+            ModuleKind::Kernel
             | ModuleKind::KernelModule { .. }
             | ModuleKind::KernelSymbol { .. }
             | ModuleKind::PerfMap { .. }
@@ -216,18 +202,31 @@ impl Module {
     pub(super) fn kernel_module_name(&self) -> String {
         let base = self.base_name();
         let inner = base.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&base);
-        let stem = match inner.find(".ko") {
-            Some(at) if matches!(inner.get(at + 3..), Some("" | ".gz" | ".xz" | ".zst")) => inner.get(..at),
-            _ => Some(inner),
-        };
-        stem.unwrap_or(inner).replace('-', "_")
+        without_ko(inner).unwrap_or(inner).replace('-', "_")
     }
 
     fn base_name(&self) -> Cow<'_, str> {
-        let path = &*self.path;
-        let base = memchr::memrchr(b'/', path).and_then(|at| path.get(at + 1..)).filter(|base| !base.is_empty());
-        String::from_utf8_lossy(base.unwrap_or(path))
+        String::from_utf8_lossy(base_name(&self.path))
     }
+}
+
+/// The name of a kernel module by its path or its name in brackets; `None` for the kernel itself, whatever its file is called.
+#[must_use]
+pub fn kernel_module_name(path: &[u8]) -> Option<String> {
+    let base = String::from_utf8_lossy(base_name(path));
+    let is_module = if base.starts_with('[') { !base.starts_with("[kernel.") } else { without_ko(&base).is_some() };
+    is_module.then(|| Module::kernel_module(path, 0, None).kernel_module_name())
+}
+
+fn base_name(path: &[u8]) -> &[u8] {
+    let base = memchr::memrchr(b'/', path).and_then(|at| path.get(at + 1..)).filter(|base| !base.is_empty());
+    base.unwrap_or(path)
+}
+
+/// The name of a kernel module's file without `.ko` and the suffix of a compression; `None` if it has none.
+fn without_ko(name: &str) -> Option<&str> {
+    let at = name.find(".ko")?;
+    matches!(name.get(at + 3..), Some("" | ".gz" | ".xz" | ".zst")).then(|| name.get(..at))?
 }
 
 /// Whether two build IDs are the same. perf.data has room for 20 bytes and not every recorder tells how many count, so
@@ -254,13 +253,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_has_a_reference_symbol() {
-        let kernel = Module::kernel(b"[kernel.kallsyms]_text", 0xffff_ffff_8100_0000, None);
-        assert_eq!(kernel.name(), "[kernel.kallsyms]");
-        let reference = Reference { symbol: "_text".into(), address: 0xffff_ffff_8100_0000 };
-        assert_eq!(kernel.kind, ModuleKind::Kernel { reference: Some(reference) });
-        let plain = Module::kernel(b"[kernel.kallsyms]", 0, None);
-        assert_eq!(plain.kind, ModuleKind::Kernel { reference: None });
+    fn the_kernel_is_named_after_its_image() {
+        let name = |path: &[u8]| Module::kernel(path, None).name().into_owned();
+        assert_eq!(name(b"[kernel.kallsyms]"), "[kernel.kallsyms]");
+        assert_eq!(name(b"/lib/modules/4.16/build/vmlinux"), "[kernel.vmlinux]");
+        assert_eq!(name(b"/boot/kernel-5"), "kernel-5");
+    }
+
+    #[test]
+    fn the_kernel_is_no_module_of_its_own() {
+        for kernel in [&b"[kernel.kallsyms]"[..], b"/lib/modules/4.16/build/vmlinux", b"/boot/kernel-5"] {
+            assert_eq!(kernel_module_name(kernel), None);
+        }
+        assert_eq!(kernel_module_name(b"/lib/modules/6.1/snd-pcm.ko.xz").as_deref(), Some("snd_pcm"));
+        assert_eq!(kernel_module_name(b"[ext4]").as_deref(), Some("ext4"));
     }
 
     #[test]
@@ -268,7 +274,7 @@ mod tests {
         let of = |path: &[u8], executable| Module::of_user_mapping(path, 7, executable, false, None);
         assert_eq!(of(b"/bin/ls", true).kind, ModuleKind::File);
         assert_eq!(of(b"/bin/ls", true).name(), "ls");
-        assert_eq!(of(b"[vdso]", true).kind, ModuleKind::Vdso { kernel: None });
+        assert_eq!(of(b"[vdso]", true).kind, ModuleKind::Vdso);
         assert_eq!(of(b"//anon", true).kind, ModuleKind::PerfMap { pid: 7, dump: None });
         assert_eq!(of(b"//anon", true).name(), "[JIT] tid 7");
         assert_eq!(&*of(b"//anon", true).path, b"/tmp/perf-7.map");
@@ -293,6 +299,6 @@ mod tests {
         let at = |module: &Module| module.lookup_address(0x7f00_1234, 0x7f00_1000, 0x5000);
         assert_eq!(at(&Module::file(b"/l", None)), 0x5234);
         assert_eq!(at(&Module::of_user_mapping(b"[vdso]", 1, true, false, None)), 0x234);
-        assert_eq!(at(&Module::kernel(b"[kernel.kallsyms]", 0, None)), 0x7f00_1234);
+        assert_eq!(at(&Module::kernel(b"[kernel.kallsyms]", None)), 0x7f00_1234);
     }
 }

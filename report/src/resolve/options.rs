@@ -25,6 +25,8 @@ pub struct SymbolOptions {
     pub servers: Option<Servers>,
     /// Whether kernel images are left alone that nobody named.
     pub ignore_vmlinux: bool,
+    /// Whether files at the recorded paths are used without proof that they are the recorded ones.
+    pub trust_paths: bool,
     /// Whether source files are shown with their directories.
     pub source_paths: bool,
 }
@@ -40,6 +42,7 @@ impl Default for SymbolOptions {
             debuginfod_cache: None,
             servers: None,
             ignore_vmlinux: false,
+            trust_paths: false,
             source_paths: false,
             demangle_kernel: false,
         }
@@ -47,6 +50,11 @@ impl Default for SymbolOptions {
 }
 
 impl SymbolOptions {
+    /// Whether the user says that the files at the recorded paths (below `--symfs`) are the recorded ones.
+    pub(super) fn trusts_paths(&self) -> bool {
+        self.trust_paths || self.symfs.is_some()
+    }
+
     /// The defaults, with the build ID directory of the user whose home this is.
     #[must_use]
     pub fn of_home(home: Option<&Path>) -> Self {

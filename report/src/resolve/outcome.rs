@@ -19,6 +19,20 @@ pub struct Outcome {
     /// Whether the symbols are only those that other modules may link to: the file is stripped, and what would have
     /// the others was not found.
     pub dynamic_only: bool,
+    /// A file that is used on the user's word although its build ID is not the recorded one.
+    pub contradiction: Option<Contradiction>,
+}
+
+/// A file that the user trusts and the recording contradicts.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{path} has build ID {found}, recorded was {recorded}", path = .path.display())]
+pub struct Contradiction {
+    /// The file.
+    pub path: PathBuf,
+    /// Build ID as recorded.
+    pub recorded: BuildId,
+    /// Build ID as found.
+    pub found: BuildId,
 }
 
 /// One place where symbols may have been.
@@ -122,6 +136,49 @@ pub enum Refusal {
         /// As recorded.
         recorded: BuildId,
     },
+    /// The recording has no build ID of it and was made on another machine.
+    #[error("no build ID was recorded, and the recorded {what} is {recorded}, here it is {found}")]
+    OtherMachine {
+        /// What differs.
+        what: &'static str,
+        /// As recorded.
+        recorded: String,
+        /// Of this machine.
+        found: String,
+    },
+    /// The recording has no build ID of it and does not describe its machine.
+    #[error("no build ID was recorded, and the recording does not say that it was made on this machine")]
+    UnknownMachine,
+    /// The recording has neither its build ID nor its inode.
+    #[error("neither its build ID nor its device and inode were recorded")]
+    NoInode,
+    /// It is another file than the one that was mapped.
+    #[error("no build ID was recorded, and device and inode are not the recorded ones: the file was replaced")]
+    OtherInode,
+    /// It was written to after the recording.
+    #[error("no build ID was recorded, and the file was written to after the recording")]
+    Changed,
+    /// Neither build ID nor checksum shows that it belongs to the mapped file.
+    #[error("neither a build ID nor a checksum shows that it belongs to the recorded file")]
+    NoChecksum,
+    /// Nothing shows that the running kernel is the recorded one.
+    #[error(
+        "no build ID of the kernel was recorded, and {symbol} of the running one is at {found:#x}, recorded was {recorded}"
+    )]
+    MovedKernel {
+        /// The reference symbol.
+        symbol: String,
+        /// Its address as recorded.
+        recorded: String,
+        /// Its address now.
+        found: u64,
+    },
+    /// It is of another architecture than the recording.
+    #[error("is for another architecture than the recorded {recorded}")]
+    OtherArchitecture {
+        /// As recorded.
+        recorded: String,
+    },
     /// The kernel's module is not where it was.
     #[error("not loaded at the recorded address {recorded:#x}")]
     MovedKernelModule {
@@ -139,7 +196,38 @@ pub enum Refusal {
     Other(&'static str),
 }
 
+impl Refusal {
+    /// Whether what is there was refused because nothing proves it to be the recorded file.
+    #[must_use]
+    pub fn is_unproven(&self) -> bool {
+        matches!(
+            self,
+            Self::BuildIdMismatch { .. }
+                | Self::NoBuildId { .. }
+                | Self::OtherKernel { .. }
+                | Self::UnknownKernel { .. }
+                | Self::OtherMachine { .. }
+                | Self::UnknownMachine
+                | Self::NoInode
+                | Self::OtherInode
+                | Self::Changed
+                | Self::NoChecksum
+                | Self::MovedKernel { .. }
+                | Self::OtherArchitecture { .. }
+                | Self::MovedKernelModule { .. }
+        )
+    }
+}
+
 impl Outcome {
+    /// Why what is there was refused, if nothing was found and something was refused for lack of proof.
+    #[must_use]
+    pub fn unproven(&self) -> Option<&Refusal> {
+        let refusals = self.attempts.iter().map(|attempt| attempt.result.as_ref().err());
+        let first = refusals.flatten().find(|refusal| refusal.is_unproven());
+        first.filter(|_| self.found().next().is_none())
+    }
+
     /// How many symbols there are in all.
     #[must_use]
     pub fn symbols(&self) -> usize {

@@ -10,15 +10,17 @@ use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::call_frames::CallFrames;
+use super::elf::Image;
 use super::fetch::{self, Wanted};
-use super::file;
+use super::file::{self, Contents};
 use super::kernel::Kernel;
 use super::lines::Lines;
-use super::module::{Module, ModuleKind};
+use super::module::{JitDump, Module, ModuleKind};
 use super::options::SymbolOptions;
+use super::origin::Host;
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
-use super::search::{Search, build, checked_image, open_image};
+use super::search::{Proof, Search, build, checked_image, open_image};
 use super::table::{Binding, RawSymbol, Symbol, SymbolId, SymbolTable, TableBuilder};
 use super::{demangle, jitdump, locate, perf_map, vdso};
 
@@ -37,6 +39,7 @@ pub struct Resolver {
 struct Sources {
     options: SymbolOptions,
     roots: Roots,
+    host: Host,
 }
 
 /// Filled by the first that asks; the others wait.
@@ -57,7 +60,7 @@ pub struct Loaded {
 
 impl Sources {
     fn search(&self) -> Search<'_> {
-        Search { options: &self.options, roots: &self.roots }
+        Search { options: &self.options, roots: &self.roots, host: &self.host }
     }
 }
 
@@ -101,11 +104,9 @@ impl Resolver {
     /// A resolver that has loaded nothing.
     #[must_use]
     pub fn new(options: SymbolOptions) -> Self {
-        Self::on(options, Kernel::new("/"))
-    }
-
-    fn on(options: SymbolOptions, kernel: Kernel) -> Self {
-        let sources = Arc::new(Sources { options, roots: Roots::new(Path::new("/")) });
+        let host = Host::this();
+        let kernel = Kernel::new("/", host.clone());
+        let sources = Arc::new(Sources { options, roots: Roots::new(Path::new("/")), host });
         Self { sources, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 
@@ -137,7 +138,7 @@ impl Resolver {
                 None => return Vec::new(),
             },
             // Their debug files are all that is of use.
-            ModuleKind::Kernel { .. } | ModuleKind::KernelModule { .. } => match module.build_id {
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => match module.build_id {
                 Some(build_id) => (build_id, true),
                 None => return Vec::new(),
             },
@@ -189,11 +190,7 @@ impl Resolver {
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         match &module.kind {
             ModuleKind::File => self.sources.search().first(module, CallFrames::of),
-            ModuleKind::Vdso { kernel } => {
-                self.running_vdso_may_speak(module, kernel.as_ref()).ok()?;
-                let image = checked_image(vdso::running().ok()?, module.build_id.as_ref()).ok()?;
-                CallFrames::of(&image)
-            }
+            ModuleKind::Vdso => CallFrames::of(&self.running_vdso(module).ok()?),
             _ => None,
         }
     }
@@ -203,12 +200,12 @@ impl Resolver {
         let mut demangle = self.sources.options.demangle;
         let table = match &module.kind {
             ModuleKind::File => self.sources.search().symbols(module, &mut outcome),
-            ModuleKind::Vdso { kernel } => self.load_vdso(module, kernel.as_ref(), &mut outcome),
-            ModuleKind::Kernel { .. } | ModuleKind::KernelModule { .. } => {
+            ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
                 demangle &= self.sources.options.demangle_kernel;
                 self.kernel.load(module, &self.sources.options, &mut outcome)
             }
-            ModuleKind::PerfMap { pid, dump } => self.load_jit(module, *pid, dump.as_deref(), &mut outcome),
+            ModuleKind::PerfMap { pid, dump } => self.load_jit(module, *pid, dump.as_ref(), &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
                 demangle &= self.sources.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
@@ -231,74 +228,79 @@ impl Resolver {
         }
     }
 
-    /// A JIT's code: its map where it wrote it, the map in its container, its dump.
-    fn load_jit(&self, module: &Module, pid: i32, dump: Option<&[u8]>, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let demangle = self.sources.options.demangle;
-        let inner = module.mounts.filter(|_| self.sources.options.symfs.is_none());
-        let inner = inner.and_then(|mounts| self.sources.roots.perf_map(pid, mounts));
-        let maps = inner.into_iter().chain([locate::below(&self.sources.options, module.as_path())]);
+    /// A JIT's code: its map where it wrote it, the map in its container, its dump. They have no build ID: what shows that they are the
+    /// recorded process's is that the recording was made on this machine.
+    fn load_jit(
+        &self,
+        module: &Module,
+        pid: i32,
+        dump: Option<&JitDump>,
+        outcome: &mut Outcome,
+    ) -> Option<SymbolTable> {
+        let Sources { options, roots, host } = &*self.sources;
+        let made = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
+        let mounts = module.mounts.filter(|_| options.symfs.is_none() && made.is_ok());
+        let inner = mounts.and_then(|mounts| roots.perf_map(pid, mounts));
+        let maps = inner.into_iter().chain([locate::below(options, module.as_path())]);
         for path in maps {
-            let found = file::read_all(&path).map(|text| perf_map::parse(&text, demangle));
+            let found = file::read_all(&path).and_then(|text| {
+                made.clone()?;
+                Ok(perf_map::parse(&text, options.demangle))
+            });
             if let Some(table) = outcome.keep(Source::PerfMap, &path, found) {
                 return Some(table);
             }
         }
-        let dump = Path::new(OsStr::from_bytes(dump?));
-        let root = module
-            .mounts
-            .filter(|_| self.sources.options.symfs.is_none())
-            .and_then(|mounts| self.sources.roots.of(mounts));
-        let path = match root {
-            Some(root) => root.join(dump.strip_prefix("/").unwrap_or(dump)),
-            None => locate::below(&self.sources.options, dump),
+        let dump = dump?;
+        let recorded = Path::new(OsStr::from_bytes(&dump.path));
+        let path = match mounts.and_then(|mounts| roots.of(mounts)) {
+            Some(root) => root.join(recorded.strip_prefix("/").unwrap_or(recorded)),
+            None => locate::below(options, recorded),
         };
-        let found = file::read_all(&path).and_then(|bytes| jitdump::parse(&bytes, demangle));
+        let found = Contents::open(&path).and_then(|contents| {
+            made?;
+            if !options.trusts_paths() {
+                // The JIT may go on writing after the recording.
+                contents.is_recorded(dump.file, None)?;
+            }
+            jitdump::parse(&contents.read(0, contents.len())?, options.demangle)
+        });
         outcome.keep(Source::JitDump, &path, found)
     }
 
-    fn load_vdso(&self, module: &Module, kernel: Option<&BuildId>, outcome: &mut Outcome) -> Option<SymbolTable> {
-        if let Some(entry) = module.build_id.as_ref().and_then(|id| locate::cache_entry(id, &self.sources.options)) {
-            let path = entry.join("vdso");
-            match open_image(&path, module.build_id.as_ref()) {
-                Ok(image) => {
-                    return build(
-                        Some(&(Source::BuildIdCache, path, image)),
-                        None,
-                        self.sources.options.demangle,
-                        outcome,
-                    );
-                }
-                Err(refusal) => outcome.add(Source::BuildIdCache, path, Err(refusal)),
+    fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
+        let Sources { options, .. } = &*self.sources;
+        let copy = module.build_id.and_then(|id| {
+            let path = locate::cache_entry(&id, options)?.join("vdso");
+            Some((Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
+        });
+        let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
+        for (source, image, path) in copy.into_iter().chain(std::iter::once_with(running)) {
+            match image {
+                Ok(image) => return build(Some(&(source, path, image)), None, options.demangle, outcome),
+                Err(refusal) => outcome.add(source, path, Err(refusal)),
             }
         }
-        let image = self
-            .running_vdso_may_speak(module, kernel)
-            .and_then(|()| vdso::running())
-            .and_then(|contents| checked_image(contents, module.build_id.as_ref()));
-        match image {
-            Ok(image) => {
-                let place = (Source::RunningVdso, module.as_path().into(), image);
-                build(Some(&place), None, self.sources.options.demangle, outcome)
-            }
-            Err(refusal) => {
-                outcome.add(Source::RunningVdso, module.as_path(), Err(refusal));
-                None
-            }
-        }
+        None
     }
 
-    /// Whether this process's image may be the recorded one. Its own build ID tells, if it was recorded; otherwise the
-    /// kernel's does.
-    fn running_vdso_may_speak(&self, module: &Module, kernel: Option<&BuildId>) -> Result<(), Refusal> {
+    /// This process's image, if it is shown to be the recorded one: by its own build ID; without one by the kernel's, or by the machine
+    /// where that of the kernel was not recorded either.
+    fn running_vdso(&self, module: &Module) -> Result<Image, Refusal> {
         if &*module.path != b"[vdso]" {
             return Err(Refusal::Other("it is the image for processes of another kind than this one"));
         }
         if self.sources.options.symfs.is_some() {
             return Err(Refusal::Symfs);
         }
-        match module.build_id {
-            Some(_) => Ok(()),
-            None => self.kernel.is_running(kernel),
-        }
+        let proof = match (module.build_id, module.origin.kernel) {
+            (Some(build_id), _) => Proof::BuildId(build_id),
+            (None, Some(_)) => self.kernel.is_running(&module.origin).map(|()| Proof::Trust)?,
+            (None, None) => {
+                let made = self.sources.host.made(&module.origin);
+                made.or_else(|_| self.kernel.is_running(&module.origin)).map(|()| Proof::Trust)?
+            }
+        };
+        checked_image(vdso::running()?, proof, &module.origin)
     }
 }

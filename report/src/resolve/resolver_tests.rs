@@ -1,11 +1,13 @@
 //! The search from place to place, on files made for it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::origin::Host;
 use super::test_elf::{TestElf, function};
-use super::{BuildId, Loaded, Module, ModuleKind, Refusal, Resolver, Source, SymbolOptions};
+use super::{BuildId, FileId, Loaded, Module, Origin, Refusal, Resolver, Source, SymbolOptions};
 
 const ID: [u8; 20] = [0xab; 20];
 
@@ -30,8 +32,26 @@ fn debug() -> TestElf {
     TestElf { debug_only: true, ..full() }
 }
 
+/// A recording that was made on this machine.
+fn here() -> Arc<Origin> {
+    let Host { hostname, release, arch } = Host::this();
+    Origin { hostname: Some(hostname), release: Some(release), arch: Some(arch), ..Origin::default() }.into()
+}
+
+/// A file that was mapped on this machine, as the kernel records it: by build ID, or by device and inode.
+fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
+    let module = Module::file(path, id.and_then(BuildId::new)).on(&here());
+    let about = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
+    let file = about.map(|about| FileId {
+        major: rustix::fs::major(about.dev()),
+        minor: rustix::fs::minor(about.dev()),
+        inode: about.ino(),
+    });
+    Module { file, ..module }
+}
+
 fn load(path: &[u8], id: Option<&[u8]>, options: SymbolOptions) -> Arc<Loaded> {
-    Resolver::new(options).load(&Module::file(path, id.and_then(BuildId::new)))
+    Resolver::new(options).load(&mapped(path, id))
 }
 
 fn name_at(loaded: &Loaded, address: u64) -> Option<String> {
@@ -97,8 +117,71 @@ fn symfs_stands_for_the_recorded_machine() {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "usr/bin/recorded-elsewhere", &full());
     let options = SymbolOptions { symfs: Some(root.path().into()), ..SymbolOptions::default() };
-    let loaded = load(b"/usr/bin/recorded-elsewhere", None, options);
+    let loaded = load(b"/usr/bin/recorded-elsewhere", None, options.clone());
     assert_eq!(name_at(&loaded, 0x1100).as_deref(), Some("inner"));
+    assert!(loaded.outcome.contradiction.is_none());
+    let contradicted = load(b"/usr/bin/recorded-elsewhere", Some(&[1; 20]), options);
+    assert_eq!(name_at(&contradicted, 0x1100).as_deref(), Some("inner"));
+    assert!(contradicted.outcome.contradiction.is_some());
+}
+
+/// What is found at the recorded path, and why not.
+#[track_caller]
+fn refused(module: &Module, trust_paths: bool) -> Option<String> {
+    let loaded = Resolver::new(SymbolOptions { trust_paths, ..SymbolOptions::default() }).load(module);
+    assert_eq!(loaded.table.is_empty(), loaded.outcome.unproven().is_some());
+    loaded.outcome.unproven().map(ToString::to_string)
+}
+
+#[test]
+fn a_file_without_build_id_is_known_by_machine_and_inode() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &TestElf { build_id: None, ..full() });
+    let known = mapped(&path, None);
+    assert_eq!(refused(&known, false), None);
+    let on = |origin: Origin| known.clone().on(&Arc::new(origin));
+    let here = || Origin::clone(&here());
+    let text = |text: &str| Some(text.to_owned());
+    for (module, why) in [
+        (on(Origin { hostname: text("elsewhere"), ..here() }), "recorded host name is elsewhere"),
+        (on(Origin { release: text("2.6.0"), ..here() }), "recorded kernel release is 2.6.0"),
+        (on(Origin { arch: text("vax"), ..here() }), "recorded architecture is vax"),
+        (on(Origin { hostname: None, ..here() }), "does not say that it was made on this machine"),
+        (on(Origin::default()), "does not say that it was made on this machine"),
+        (on(Origin { written: Some(std::time::UNIX_EPOCH), ..here() }), "written to after the recording"),
+        (Module { file: None, ..known.clone() }, "neither its build ID nor its device and inode"),
+        (Module { file: known.file.map(|file| FileId { inode: 1, ..file }), ..known.clone() }, "the file was replaced"),
+    ] {
+        let refusal = refused(&module, false).unwrap();
+        assert!(refusal.contains(why), "{refusal}: {why}");
+        assert_eq!(refused(&module, true), None, "--trust-paths: {why}");
+    }
+}
+
+#[test]
+fn a_file_of_another_architecture_is_refused_in_any_case() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &full());
+    for id in [None, Some(&ID[..])] {
+        let module = mapped(&path, id).on(&Arc::new(Origin { arch: Some("armv7l".into()), ..Origin::default() }));
+        let options = SymbolOptions { trust_paths: true, ..SymbolOptions::default() };
+        let loaded = Resolver::new(options).load(&module);
+        let is_other = |refusal: Option<&Refusal>| matches!(refusal, Some(Refusal::OtherArchitecture { .. }));
+        assert!(loaded.outcome.attempts.iter().any(|attempt| is_other(attempt.result.as_ref().err())));
+        assert!(loaded.table.is_empty());
+    }
+}
+
+#[test]
+fn a_trusted_file_goes_behind_a_proven_one() {
+    let root = tempfile::tempdir().unwrap();
+    let other = TestElf { symtab: vec![function("other", 0x1100, 8)], build_id: Some([2; 20]), ..TestElf::default() };
+    let path = write(root.path(), "p", &other);
+    let cache = root.path().join("cache");
+    let options = SymbolOptions { build_id_dir: Some(cache), trust_paths: true, ..SymbolOptions::default() };
+    assert_eq!(name_at(&load(&path, Some(&ID), options.clone()), 0x1100).as_deref(), Some("other"));
+    write(root.path(), &format!("cache/.build-id/ab/{}/elf", "ab".repeat(19)), &full());
+    assert_eq!(name_at(&load(&path, Some(&ID), options), 0x1100).as_deref(), Some("inner"));
 }
 
 #[test]
@@ -117,7 +200,7 @@ fn a_module_is_loaded_once_by_any_number_of_threads() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &full());
     let resolver = Resolver::new(SymbolOptions::default());
-    let module = Module::file(&path, None);
+    let module = mapped(&path, None);
     let first = resolver.load(&module);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -133,20 +216,29 @@ fn a_jit_map_names_anonymous_code() {
     let map = root.path().join("perf-7.map");
     fs::write(&map, "7f0000001000 40 Interpreter\n").unwrap();
     let path = map.to_str().unwrap().as_bytes().into();
-    let module = Module { path, build_id: None, kind: ModuleKind::PerfMap { pid: 7, dump: None }, mounts: None };
+    let jit = Module::of_user_mapping(b"//anon", 7, true, false, None);
+    let module = Module { path, ..jit.on(&here()) };
     let loaded = Resolver::new(SymbolOptions::default()).load(&module);
     assert_eq!(name_at(&loaded, 0x7f00_0000_103f).as_deref(), Some("Interpreter"));
+    let elsewhere = module.on(&Arc::default());
+    assert!(refused(&elsewhere, false).unwrap().contains("does not say that it was made on this machine"));
+    assert_eq!(refused(&elsewhere, true), None);
 }
 
 #[test]
 fn the_vdso_of_this_process_speaks_for_its_own_kernel_only() {
     let resolver = Resolver::new(SymbolOptions::default());
     let vdso = Module::of_user_mapping(b"[vdso]", 1, true, false, None);
-    assert!(!resolver.load(&vdso).table.is_empty());
+    assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());
     let other = BuildId::new(&[1; 20]);
-    for module in [Module { build_id: other, ..vdso.clone() }, vdso.of_kernel(other)] {
+    let of_other_kernel = Origin { kernel: other, ..Origin::clone(&here()) };
+    for module in [
+        Module { build_id: other, ..vdso.clone() },
+        vdso.clone().on(&Arc::new(of_other_kernel)),
+        vdso.on(&Arc::default()),
+    ] {
         let loaded = resolver.load(&module);
         assert!(loaded.table.is_empty(), "{module:?}");
-        assert!(loaded.outcome.attempts.iter().all(|attempt| attempt.result.is_err()));
+        assert!(loaded.outcome.unproven().is_some() && loaded.outcome.found().next().is_none());
     }
 }

@@ -13,29 +13,32 @@ use object::elf::SHT_SYMTAB;
 use super::elf::Image;
 use super::elf_symbols::{Placing, add_symbols};
 use super::file::{self, Contents};
-use super::module::{Module, Reference};
+use super::module::Module;
 use super::options::SymbolOptions;
+use super::origin::{Host, Reference};
 use super::outcome::{Outcome, Refusal, Source};
-use super::search::{checked_image, open_image};
+use super::search::{Proof, checked_image, contradiction, open_image};
 use super::table::{SymbolTable, TableBuilder};
 use super::{locate, unpack};
 
-/// The kernel's symbols from the file that the user names; unchecked, as their word.
-pub(super) fn given(path: &Path, module: &Module, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
-    table_of(&open_image(path, module.build_id.as_ref())?, reference)
+/// The kernel's symbols from the file that the user names; its build ID is not asked for, as their word.
+pub(super) fn given(path: &Path, module: &Module, outcome: &mut Outcome) -> Result<SymbolTable, Refusal> {
+    let image = open_image(path, Proof::Trust, &module.origin)?;
+    outcome.contradiction = contradiction(path, module, &image);
+    table_of(&image, module.origin.reference.as_ref())
 }
 
-/// The same from where such files are kept, if the recorded build ID vouches for one.
+/// The same from where such files are kept, if the recorded build ID is that of one.
 pub(super) fn found(
     module: &Module,
-    reference: Option<&Reference>,
     root: &Path,
     options: &SymbolOptions,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
-    module.build_id.filter(|_| !options.ignore_vmlinux)?;
+    let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
     for (source, path) in places(module, root, options) {
-        let table = open_image(&path, module.build_id.as_ref()).and_then(|image| table_of(&image, reference));
+        let image = open_image(&path, Proof::BuildId(build_id), &module.origin);
+        let table = image.and_then(|image| table_of(&image, module.origin.reference.as_ref()));
         if let Some(table) = outcome.keep(source, &path, table) {
             return Some(table);
         }
@@ -78,29 +81,44 @@ fn collect(image: &Image, placing: Placing<'_>) -> Result<SymbolTable, Refusal> 
     Ok(table.finish())
 }
 
-/// The symbols of a kernel module that was loaded at `start`, from its file.
+/// The symbols of a kernel module that was loaded at `start`, from its file: one with the recorded build ID, or the one at the recorded
+/// path if the recording was made on this machine, or if the user trusts it.
 pub(super) fn of_module(
     module: &Module,
     start: u64,
+    host: &Host,
     options: &SymbolOptions,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
-    let mut places = Vec::new();
-    if module.path.first() == Some(&b'/') {
-        places.extend(locate::recorded(module, options).into_iter().map(|path| (Source::Path, path)));
+    let recorded = || locate::recorded(module, options).into_iter().filter(|_| module.path.first() == Some(&b'/'));
+    let by_path = |proof: Result<Proof, Refusal>| recorded().map(move |path| (Source::Path, path, proof.clone()));
+    let proof = match module.build_id {
+        Some(build_id) => Ok(Proof::BuildId(build_id)),
+        None => host.made(&module.origin).map(|()| Proof::Trust),
+    };
+    let mut places: Vec<_> = by_path(proof.clone()).collect();
+    places.extend(locate::by_build_id(module, options).into_iter().map(|(source, path)| (source, path, proof.clone())));
+    if options.trusts_paths() {
+        places.extend(by_path(Ok(Proof::Trust)));
     }
-    places.extend(locate::by_build_id(module, options));
-    for (source, path) in places {
-        if let Some(table) = outcome.keep(source, &path, from_file(&path, module, start)) {
+    for (source, path, proof) in places {
+        let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
+        if let Some(table) = outcome.keep(source, &path, found) {
             return Some(table);
         }
     }
     None
 }
 
-fn from_file(path: &Path, module: &Module, start: u64) -> Result<SymbolTable, Refusal> {
-    let contents = unpack::unpacked(file::read_all(path)?)?;
-    let image = checked_image(Contents::Memory(contents), module.build_id.as_ref())?;
+fn from_file(
+    bytes: Vec<u8>,
+    path: &Path,
+    (module, proof): (&Module, Proof),
+    start: u64,
+    outcome: &mut Outcome,
+) -> Result<SymbolTable, Refusal> {
+    let image = checked_image(Contents::Memory(unpack::unpacked(bytes)?), proof, &module.origin)?;
+    outcome.contradiction = contradiction(path, module, &image);
     let sections = layout(&image, start);
     collect(&image, Placing::Sections(&sections))
 }

@@ -7,7 +7,6 @@
 
 mod chains;
 mod extras;
-mod firsts;
 mod naming;
 mod run;
 mod sieve;
@@ -18,4 +17,4 @@ pub use chains::Chaining;
 pub use naming::Naming;
 pub use run::Scanned;
 pub use sieve::{Compiled, Sieve};
-pub use task::{Named, Scan, Strays};
+pub use task::{Scan, Strays};

@@ -3,13 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::firsts::{self, First, Firsts};
 use super::naming::Naming;
-use super::task::{Named, Scan, Strays};
+use super::task::{Scan, Strays};
 use super::worker::Worker;
-use crate::aggregate::{Count, Field, Histogram, Key, Layout, Meta, PieceReads, Reads};
+use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
 use crate::progress;
 use crate::split::Piece;
@@ -23,8 +21,6 @@ pub struct Scanned {
     pub totals: Vec<Count>,
     /// What made no row.
     pub strays: Strays,
-    /// Which threads were sampled under which names.
-    pub named: Named,
     /// The callchains that [`Field::Chain`] numbers.
     pub stacks: Stacks,
 }
@@ -66,10 +62,8 @@ impl Scan<'_> {
             worker
         });
         let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
-        let mut named = Named::default();
         let mut parts = Vec::new();
         for worker in workers {
-            named.extend(worker.named);
             strays.add(Strays { ends: worker.chains.ends(), ..worker.strays });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
             parts.push(Part { histogram: worker.histogram, reads: worker.reads, chains: worker.chains.interner });
@@ -98,7 +92,7 @@ impl Scan<'_> {
                 stacks.number(Frame::of(key));
             }
         }
-        Scanned { rows, totals: all.totals, strays, named, stacks }
+        Scanned { rows, totals: all.totals, strays, stacks }
     }
 
     /// Finds the modules of all frames and remembers which were hit; the recorded chains are gone then.
@@ -129,31 +123,6 @@ impl Scan<'_> {
         let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
         *word = Chained { callers, own }.pack();
         self.layout.pack(&key)
-    }
-}
-
-impl Scan<'_> {
-    /// The events and threads (packed) of the first samples under each row, among the samples of `comms`. Callers are in no row.
-    pub fn firsts(&self, pieces: &[Piece<'_>], comms: &FxHashSet<u64>, naming: &impl Naming) -> Vec<(usize, u64)> {
-        const N: usize = Layout::MOST;
-        let layout = self.layout.without_chains();
-        let scan = Scan { layout: &layout, ..*self };
-        let next = AtomicUsize::new(0);
-        let workers = rayon::broadcast(|_| {
-            let mut worker = Worker::<N>::new(&scan);
-            worker.firsts = Some(Firsts { comms, keys: FxHashMap::default() });
-            while let Some((index, piece)) = take(&next, pieces) {
-                worker.piece(index, piece);
-            }
-            worker.firsts.map(|firsts| firsts.keys).unwrap_or_default()
-        });
-        let mut rows = FxHashMap::<Key, First>::default();
-        for (key, first) in workers.into_iter().flatten() {
-            firsts::note(&mut rows, naming.key(layout.unpack(&key)), first);
-        }
-        let of_event =
-            |(row, (_, thread)): (Key, First)| (usize::from(Meta::unpack(Field::Meta.of(&row)).event), thread);
-        rows.into_iter().map(of_event).collect()
     }
 }
 

@@ -1,7 +1,5 @@
 //! What every worker reads, and what it finds beside the histogram.
 
-use rustc_hash::FxHashSet;
-
 use recrep_format::attrs::AttrTable;
 
 use super::chains::Chaining;
@@ -25,6 +23,8 @@ pub struct Scan<'f> {
     pub timeline: &'f Timeline,
     /// What is counted.
     pub mode: Mode,
+    /// Whether samples of guests make rows.
+    pub guests: bool,
     /// What a key holds.
     pub layout: &'f Layout,
     /// Which samples make rows.
@@ -46,7 +46,7 @@ pub struct Scan<'f> {
 pub struct Strays {
     /// Samples whose id no event has.
     pub unknown_id: u64,
-    /// Samples of guests: they count in the totals only.
+    /// Samples of guests that count in the totals only.
     pub guest: u64,
     /// Samples that are shorter than their event's fields say; the rest of the record was needed.
     pub malformed: u64,
@@ -66,6 +66,3 @@ impl Strays {
         self.ends.add(other.ends);
     }
 }
-
-/// Pairs of a comm and a thread, both packed.
-pub type Named = FxHashSet<(u64, u64)>;

@@ -7,8 +7,7 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::Chains;
-use super::firsts::{self, Firsts};
-use super::task::{Named, Scan, Strays};
+use super::task::{Scan, Strays};
 use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, Row};
 use crate::callchain::Chained;
 use crate::sort_key::Mode;
@@ -28,12 +27,8 @@ pub(super) struct Worker<'s, const N: usize> {
     pub(super) strays: Strays,
     /// Which modules were hit.
     pub(super) hits: Vec<bool>,
-    /// Which threads were sampled under which names.
-    pub(super) named: Named,
     /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
     span: Option<(Span, bool)>,
-    /// Whose samples came first, where that is what is looked for; nothing is counted then.
-    pub(super) firsts: Option<Firsts<'s, N>>,
     /// What it has seen of tracepoints.
     pub(super) seen: Seen,
     /// The callchains of its samples.
@@ -82,11 +77,9 @@ impl<'s, const N: usize> Worker<'s, N> {
             reads: Reads { pieces: Vec::new() },
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
-            named: Named::default(),
             chains: Chains::new(&scan.chaining),
             seen: Seen::default(),
             span: None,
-            firsts: None,
             events,
             last: UpTo::field(last),
             rows: Vec::new(),
@@ -121,9 +114,6 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
         let mut key = NO_KEY;
         let found = self.key(event, sample, &mut key);
-        if self.firsts.is_some() {
-            return self.note(&key, found);
-        }
         let key = found.map(|_| self.scan.layout.pack(&key));
         let period = sample.period().unwrap_or(event.period);
         self.histogram.count(index.0, key, Count { samples: 1, period });
@@ -146,9 +136,6 @@ impl<'s, const N: usize> Worker<'s, N> {
             let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
             let key = found.map(|_| self.scan.layout.pack(&key));
             self.rows.push(Row { key, period });
-        }
-        if self.firsts.is_some() {
-            return self.note_rows(event, found, sample, &fields);
         }
         match &fields.read {
             Some(read) => {
@@ -259,7 +246,7 @@ impl<'s, const N: usize> Worker<'s, N> {
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<Found> {
         let (layout, sieve) = (self.scan.layout, self.scan.sieve);
         let mode = sample.cpu_mode();
-        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+        if !self.scan.guests && matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.strays.guest += 1;
             return None;
         }
@@ -336,38 +323,9 @@ impl<'s, const N: usize> Worker<'s, N> {
             Some((span, is_taken)) if span.covers(pid, tid, at) => (span.task, *is_taken),
             _ => {
                 let span = self.scan.timeline.span(pid, tid, at);
-                let comm = span.task.comm.pack();
-                let is_sought = self.firsts.as_ref().is_none_or(|firsts| firsts.comms.contains(&comm));
-                let (task, is_taken) = (span.task, is_sought && self.scan.sieve.takes_task(&span.task, tid));
+                let (task, is_taken) = (span.task, self.scan.sieve.takes_task(&span.task, tid));
                 self.span = Some((span, is_taken));
-                self.named.insert((comm, task.thread.pack()));
                 (task, is_taken)
-            }
-        }
-    }
-
-    /// Takes note of a sample that has this key.
-    fn note(&mut self, key: &Key, found: Option<Found>) {
-        let packed = self.scan.layout.pack(key);
-        if let (Some(firsts), Some((task, at))) = (&mut self.firsts, found) {
-            firsts::note(&mut firsts.keys, packed, (at, task.thread.pack()));
-        }
-    }
-
-    /// Takes note of a sample that has rows, for each event that it counts for.
-    fn note_rows(&mut self, event: Event, found: Option<Found>, sample: &Sample<'_, '_>, fields: &SampleFields<'_>) {
-        let mut events = vec![event.number];
-        if let Some(read) = &fields.read {
-            let ids = read.counters().map(|counter| self.counter_of(event, sample, counter.id));
-            events = ids.flatten().map(|(_, target)| target.number).collect();
-        }
-        for row in std::mem::take(&mut self.rows) {
-            let Some(packed) = row.key else { continue };
-            let mut key = self.scan.layout.unpack(&packed);
-            for event in &events {
-                let meta = Meta { event: *event, ..Meta::unpack(Field::Meta.of(&key)) };
-                *Field::Meta.of_mut(&mut key) = meta.pack();
-                self.note(&key, found);
             }
         }
     }

@@ -15,6 +15,7 @@ use super::sieve::{Asked, Sieve};
 use super::values;
 use crate::fetching;
 use crate::input::Input;
+use crate::inputs::each;
 use crate::query::{Column, Query, Source};
 use crate::resolve::{Resolver, SymbolOptions};
 use crate::sort_key::SortKey;
@@ -102,19 +103,21 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut warnings = Vec::new();
     heading(query, out).map_err(ScriptError::Write)?;
-    for source in &query.sources {
+    let unreadable = each(&query.sources, |source| {
         let input = Input::open(source)?;
         warnings.extend(stage::on(&input, |stage| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =
                 fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, stage, &resolver)?;
-            list(query, stage, &resolver, out)?;
+            let doubts = list(query, stage, &resolver, out)?;
             let mut warnings = stage.warnings();
-            warnings.extend(not_fetched);
+            warnings.extend(not_fetched.into_iter().chain(doubts));
             Ok(warnings)
         })?);
-    }
+        Ok(())
+    })?;
+    warnings.extend(unreadable);
     Ok(warnings)
 }
 
@@ -124,7 +127,13 @@ fn heading(query: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# PID, TID, IP, ADDR, {physical}{page_size}LOCAL WEIGHT, DSRC, SYMBOL")
 }
 
-fn list(query: &AccessQuery, stage: &Stage<'_>, resolver: &Resolver, out: &mut impl Write) -> anyhow::Result<()> {
+/// Lists the accesses of one input; returns what is not proven of names.
+fn list(
+    query: &AccessQuery,
+    stage: &Stage<'_>,
+    resolver: &Resolver,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
     let mut finder = Finder::new(stage, resolver, false);
     let sieve = Sieve::new(&query.filters, stage)?;
     let mut listed = 0;
@@ -135,7 +144,7 @@ fn list(query: &AccessQuery, stage: &Stage<'_>, resolver: &Resolver, out: &mut i
             writeln!(out, "{line}").map_err(ScriptError::Write)?;
         }
     }
-    Ok(())
+    Ok(finder.warnings())
 }
 
 /// The line of a sample; nothing where it is left out.

@@ -8,10 +8,12 @@ use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
+use crate::module_use::Doubts;
 use crate::resolve::{Inlined, Loaded, Module, ModuleKind, Resolver, Source, SymbolId};
 use crate::stage::Stage;
 use crate::timeline::{Moment, Place, Task};
 use crate::view::escape;
+use crate::warning::Warning;
 
 /// A function at an address.
 pub(super) struct Function {
@@ -28,12 +30,13 @@ pub(super) struct Finder<'s, 'f> {
     loaded: Vec<Option<Arc<Loaded>>>,
     kernel_path: bool,
     inlined: FxHashMap<(u32, u64), Arc<[Inlined]>>,
+    doubts: Doubts,
 }
 
 impl<'s, 'f> Finder<'s, 'f> {
     pub(super) fn new(stage: &'s Stage<'f>, resolver: &'s Resolver, kernel_path: bool) -> Self {
         let loaded = vec![None; stage.side_band.modules.len()];
-        Self { stage, resolver, loaded, kernel_path, inlined: FxHashMap::default() }
+        Self { stage, resolver, loaded, kernel_path, inlined: FxHashMap::default(), doubts: Doubts::default() }
     }
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
@@ -60,11 +63,11 @@ impl<'s, 'f> Finder<'s, 'f> {
     /// The module as `perf script` prints it: its whole path, in brackets; with the offset in it where it is a file's.
     pub(super) fn dso(&mut self, place: Place, with_offset: bool) -> Cow<'static, str> {
         let Some(module) = self.module(place) else { return " ([unknown])".into() };
-        let kernel = matches!(module.kind, ModuleKind::Kernel { .. });
+        let kernel = matches!(module.kind, ModuleKind::Kernel);
         let file = if kernel && (self.kernel_path || with_offset) { self.kernel_file(place) } else { None };
         let is_file = match module.kind {
             ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
-            ModuleKind::Kernel { .. } => !self.is_listed(place),
+            ModuleKind::Kernel => !self.is_listed(place),
             _ => true,
         };
         let whole_path = file.or_else(|| {
@@ -102,11 +105,18 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// The function.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
-        let loaded = self.loaded(place)?;
-        let symbol = loaded.lookup(place.address)?;
+        let loaded = self.loaded(place)?.clone();
+        let symbol = loaded.lookup(place.address);
+        self.doubts.add(&loaded.outcome, 1, symbol.is_some().into());
+        let symbol = symbol?;
         let (id, start): (SymbolId, u64) = (symbol.id, symbol.start);
         let name = escape(&loaded.name(id)?).into_owned();
         Some(Function { name, offset: place.address.wrapping_sub(start) })
+    }
+
+    /// What is not proven of the names of all addresses so far.
+    pub(super) fn warnings(&self) -> Vec<Warning> {
+        self.doubts.warnings("addresses")
     }
 
     /// The functions that debug information tells of at an address of a module, innermost first.

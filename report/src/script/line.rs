@@ -124,8 +124,9 @@ impl<'s, 'f> Printer<'s, 'f> {
         self.fields.iter().any(|fields| fields.has(field))
     }
 
-    /// What was asked for and is not sampled.
-    pub(super) fn missing(self) -> Vec<Warning> {
+    /// What was asked for and is not sampled, and what is not proven of names.
+    pub(super) fn warnings(mut self) -> Vec<Warning> {
+        self.missing.extend(self.finder.warnings());
         self.missing
     }
 

@@ -129,7 +129,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let mut warnings = stage.warnings();
         warnings.extend(not_fetched);
         let shows_traces = printer.has(Field::Trace);
-        warnings.extend(printer.missing());
+        warnings.extend(printer.warnings());
         if shows_traces {
             warnings.extend(formats.warnings.iter().cloned());
         }

@@ -20,6 +20,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, MmapIdentity};
 
 use crate::input::Input;
+use crate::inputs::{each, settled};
 use crate::query::{Format, Only, Query};
 use crate::stage::{self, Stage};
 use crate::timeline::Shown;
@@ -38,17 +39,19 @@ const MAP_SHARED: u32 = 1;
 pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let with_mappings = query.only == Some(Only::Mmaps);
     let mut lists = Vec::new();
-    for source in &query.sources {
-        for input in Input::all(source)? {
-            lists.push(stage::on(&input, |stage| Ok(list(&input.name, stage, with_mappings)))?);
-        }
-    }
+    let unreadable = each(&query.sources, |source| {
+        lists.push(settled(std::slice::from_ref(source), || {
+            let input = Input::open(source)?;
+            stage::on(&input, |stage| Ok(list(&input.name, stage, with_mappings)))
+        })?);
+        Ok(())
+    })?;
     match query.format {
         Format::Text => view::print_tasks(&lists, with_mappings, out),
-        _ => view::print_tasks_json(&lists, out),
+        _ => view::print_tasks_json(&lists, &unreadable, out),
     }
     .context(CANNOT_WRITE)?;
-    Ok(lists.into_iter().flat_map(|list| list.warnings).collect())
+    Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
 }
 
 fn list(path: &str, stage: &Stage<'_>, with_mappings: bool) -> TaskList {

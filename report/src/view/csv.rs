@@ -1,11 +1,11 @@
 //! Comma-separated values: a line for each row of each event, whole.
 //!
 //! ```text
-//!   event,comm,symbol,samples,period,percent
-//!   cycles:u,ls,[.] strlen,2,123,14.29
+//!   event,comm,symbol,cpumode,samples,period,percent
+//!   cycles:u,ls,strlen,user,2,123,14.29
 //! ```
 //!
-//! The columns are the sort keys as they were typed, then the numbers that were asked for.
+//! The columns are the sort keys as they were typed, the CPU modes of functions, then the numbers that were asked for.
 
 use std::io::{self, Write};
 

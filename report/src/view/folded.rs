@@ -1,26 +1,32 @@
-//! Folded stacks: `comm;outermost;…;innermost count`, what flame graphs are made of.
+//! Folded stacks: `comm;outermost;…;innermost count`, what flame graphs are made of. Where several events have samples, the
+//! event's name is the first frame of each line.
 
 use std::io::{self, Write};
 
 use rayon::prelude::*;
 
 use crate::escape::escape;
-use crate::profile::Profile;
+use crate::folded::folded_root;
+use crate::profile::{EventTable, Profile};
+use crate::query::Query;
 
 /// How many lines a core makes at a time.
 const PART: usize = 4096;
 /// How many parts are made before they are written.
 const PARTS: usize = 64;
 
-/// Prints the lines of the first event that has any.
-pub(super) fn print(profile: &Profile, out: &mut impl Write) -> io::Result<()> {
+/// Prints the lines of all events.
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let folded = &profile.folded;
-    let Some((event, ..)) = folded.line(0) else { return Ok(()) };
+    let tables = profile.tables(query);
+    let is_alone = tables.iter().filter(|table| table.total.samples > 0).count() < 2;
+    let root = |table: &EventTable<'_>| if is_alone { String::new() } else { folded_root(table.name) + ";" };
+    let roots: Vec<String> = tables.iter().map(root).collect();
     let part = |start: usize| {
         let mut text = String::new();
         for index in start..(start + PART).min(folded.len()) {
-            let Some((own, labels, count)) = folded.line(index).filter(|(own, ..)| *own == event) else { break };
-            debug_assert!(own == event, "only one event is printed");
+            let Some((event, labels, count)) = folded.line(index) else { break };
+            text.push_str(&escape(roots.get(event).map_or("", String::as_str)));
             for (place, label) in labels.enumerate() {
                 text.push_str(if place > 0 { ";" } else { "" });
                 text.push_str(&escape(label));

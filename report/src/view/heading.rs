@@ -23,9 +23,13 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         }
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
     }
-    let lost_samples: u64 = profile.inputs.iter().map(|i| i.lost_samples).sum();
-    let lost_events: u64 = profile.inputs.iter().map(|i| i.lost_events).sum();
+    let sum = |of: fn(&InputSummary) -> u64| profile.inputs.iter().map(of).fold(0, u64::saturating_add);
+    let (lost_samples, lost_events) = (sum(|input| input.lost_samples), sum(|input| input.lost_events));
+    let filtered_samples = sum(|input| input.filtered_samples);
     writeln!(out, "# Total Lost Samples: {lost_samples}")?;
+    if filtered_samples > 0 {
+        writeln!(out, "# Total Filtered Samples: {filtered_samples}")?;
+    }
     if lost_events > 0 {
         writeln!(out, "# Total Lost Events: {lost_events}")?;
     }
@@ -54,6 +58,9 @@ pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
     writeln!(out, "# Event count (approx.): {}", table.total.period)?;
     if table.lost_samples > 0 {
         writeln!(out, "# Lost samples: {}", table.lost_samples)?;
+    }
+    if table.filtered_samples > 0 {
+        writeln!(out, "# Filtered samples: {}", table.filtered_samples)?;
     }
     writeln!(out, "#")
 }

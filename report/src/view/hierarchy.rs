@@ -1,6 +1,7 @@
 //! `--hierarchy`: rows below rows, a level for each sort key.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use indexmap::IndexMap;
@@ -9,7 +10,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::gathered::{Gathered, share};
 use crate::profile::{EventTable, Profile, Row};
-use crate::query::Query;
+use crate::query::{Column, Query};
+use crate::sort_key::SortKey;
 
 use super::trees::Trees;
 use crate::escape::escape;
@@ -19,6 +21,8 @@ use crate::escape::escape;
 pub(super) struct Level<'p> {
     key: &'p str,
     value: Cow<'p, str>,
+    #[serde(flatten)]
+    companions: BTreeMap<&'p str, Cow<'p, str>>,
     samples: u64,
     period: u64,
     percent: f64,
@@ -41,26 +45,39 @@ pub(super) fn levels<'p>(table: &EventTable<'p>, query: &'p Query) -> Vec<Level<
 
 /// The rows below those that have these rows together; one level for each key, so it is never deep.
 fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
-    let Some(column) = query.columns.get(depth) else { return Vec::new() };
-    let mut parts = IndexMap::<&str, (Gathered, Vec<&Row<'p>>)>::new();
+    let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
+    let Some(column) = own(depth) else { return Vec::new() };
+    let is_of_column = |key: SortKey| column.key.companions().iter().any(|(_, companion)| *companion == key);
+    let all = || query.columns.iter().enumerate();
+    let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
+    let text = |row: &&Row<'p>, place: usize| row.columns.get(place).cloned().unwrap_or_default();
+    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Gathered, Vec<&Row<'p>>)>::new();
     for row in rows {
-        let (gathered, part) = parts.entry(row.columns.get(depth).map_or("", |text| text)).or_default();
+        let places = [depth].into_iter().chain(companions.iter().map(|(place, _)| *place));
+        let (gathered, part) = parts.entry(places.map(|place| text(row, place)).collect()).or_default();
         gathered.add(&row.gathered);
         part.push(row);
     }
-    let level = |(_, (gathered, part)): (&str, (Gathered, Vec<&Row<'p>>))| Level {
+    let level = |(texts, (gathered, part)): (Vec<Cow<'p, str>>, (Gathered, Vec<&Row<'p>>))| Level {
         key: &column.typed,
-        value: part.first().and_then(|row| row.columns.get(depth).cloned()).unwrap_or_default(),
+        companions: companions
+            .iter()
+            .map(|(_, column)| column.typed.as_str())
+            .zip(texts.iter().skip(1).cloned())
+            .collect(),
+        value: texts.into_iter().next().unwrap_or_default(),
         samples: gathered.count.samples,
         period: gathered.count.period,
         percent: (share(gathered.count.period, total) * 100.0).round() / 100.0,
         rows: below(&part, depth + 1, total, query),
         gathered,
-        place: part.first().filter(|_| depth + 1 == query.columns.len()).map(|row| row.place),
+        place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),
     };
     let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
     levels.retain(|level| query.percent_limit.is_none_or(|limit| share(level.period, total) >= limit));
-    levels.sort_by(|a, b| b.period.cmp(&a.period).then_with(|| a.value.cmp(&b.value)));
+    levels.sort_by(|a, b| {
+        b.period.cmp(&a.period).then_with(|| (&a.value, &a.companions).cmp(&(&b.value, &b.companions)))
+    });
     levels
 }
 

@@ -33,6 +33,7 @@ struct Event<'p> {
     samples: u64,
     period: u64,
     lost_samples: u64,
+    filtered_samples: u64,
     sort: Vec<&'p str>,
     rows: Vec<RowOut<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +126,8 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
         samples: table.total.samples,
         period: table.total.period,
         lost_samples: table.lost_samples,
-        sort: query.columns.iter().map(|c| c.typed.as_str()).collect(),
+        filtered_samples: table.filtered_samples,
+        sort: query.sort().collect(),
         hierarchy,
         rows: if query.only.is_some() || query.hierarchy || query.group {
             Vec::new()

@@ -37,7 +37,7 @@ pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Wr
     let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {
         Format::Json => json::print(profile, query, out),
-        Format::Folded => folded::print(profile, out),
+        Format::Folded => folded::print(profile, query, out),
         Format::Csv => csv::print(profile, query, out),
         Format::Text if query.only == Some(Only::Stats) => stats::print(profile, query, out),
         Format::Text => text::print(profile, query, screen, out),

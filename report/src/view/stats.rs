@@ -25,6 +25,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         if table.lost_samples > 0 {
             writeln!(out, "{:>16} events: {:>10}", "LOST_SAMPLES", table.lost_samples)?;
         }
+        if table.filtered_samples > 0 {
+            writeln!(out, "{:>16} events: {:>10}", "LOST_SAMPLES (BPF)", table.filtered_samples)?;
+        }
     }
     Ok(())
 }

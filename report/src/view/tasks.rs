@@ -67,13 +67,14 @@ pub fn print(lists: &[TaskList], with_mappings: bool, out: &mut impl Write) -> i
 struct Lists<'l> {
     schema: &'static str,
     inputs: &'l [TaskList],
+    warnings: &'l [Warning],
 }
 
-/// Prints them as JSON, schema `recrep-tasks/1`.
+/// Prints them as JSON, schema `recrep-tasks/1`, with what is wrong with inputs that are left out.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn json(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Lists { schema: "recrep-tasks/1", inputs: lists })?;
+pub fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Lists { schema: "recrep-tasks/1", inputs: lists, warnings })?;
     out.write_all(b"\n")
 }

@@ -52,11 +52,15 @@ impl Place {
         text.split("\n\n").map(functions).filter(|names| !names.is_empty()).collect()
     }
 
-    /// Samples of each row, with callees and its own.
+    /// Samples of each row by function, with callees and its own; the letter of the CPU mode is before its name, as in text.
     pub(crate) fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
         let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();
         let count = |row: &Value| row["samples"].as_u64().unwrap();
-        let row = |row: &Value| (row["key"][key].as_str().unwrap().to_owned(), count(&row["children"]), count(row));
+        let name = |key_of: &Value| {
+            let level = if key_of["cpumode"] == "kernel" { 'k' } else { '.' };
+            format!("[{level}] {}", key_of[key].as_str().unwrap())
+        };
+        let row = |row: &Value| (name(&row["key"]), count(&row["children"]), count(row));
         let mut rows: Vec<_> = report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect();
         rows.sort_unstable();
         rows

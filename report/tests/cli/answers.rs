@@ -2,9 +2,9 @@
 
 use crate::common::{Place, json, rep, row, rows, run, two_events};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{ReadFormat, SampleType};
+use recrep_format::abi::{ReadFormat, SampleType, misc};
 use recrep_format::endian::Endian;
-use recrep_format::record::Counter;
+use recrep_format::record::{Body, Counter, LostSamples};
 
 #[test]
 fn samples_see_the_names_and_mappings_of_their_own_moment() {
@@ -31,8 +31,10 @@ fn every_key_reads_as_in_perf() {
     let one = |key: &str, event| rows(&json(&["--sort", key], &file), event)[0].0.clone();
     assert_eq!(one("pid", 0), "7:second", "the thread's last name");
     assert_eq!(one("tid", 1), "9::9");
-    assert_eq!(one("sym", 0), "[.] 0x0000000000005010", "in the module's own terms");
-    assert_eq!(one("symbol", 1), "[.] 0x00000000dead0000");
+    let named = |key: &str, event: usize| json(&["--sort", key], &file)["events"][event]["rows"][0]["key"].clone();
+    let in_module = serde_json::json!({ "sym": "lib.so+0x5010", "cpumode": "user" });
+    assert_eq!(named("sym", 0), in_module, "in the module's own terms");
+    assert_eq!(named("symbol", 1), serde_json::json!({ "symbol": "0x00000000dead0000", "cpumode": "user" }));
     assert_eq!(one("ip", 1), "0xdead0000");
     assert_eq!(one("cpu", 1), "000");
     assert_eq!(one("event", 0), "cycles:u");
@@ -196,4 +198,24 @@ fn help_names_every_command() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn samples_that_a_filter_dropped_are_not_lost() {
+    let place = Place::new();
+    let dropped = Body::LostSamples(LostSamples { lost: 1000 });
+    let stream = two_events(Endian::Little, 4).of(0).lost_samples(5).record(misc::LOST_SAMPLES_BPF, dropped);
+    let file = place.put("x.data", &stream.file());
+    let report = json(&["--sort", "comm"], &file);
+    let info: serde_json::Value = serde_json::from_slice(&run(&["info", "--json"], &file).stdout).unwrap();
+    for all in [&report["inputs"][0], &report["events"][0], &info] {
+        assert_eq!((&all["lost_samples"], &all["filtered_samples"]), (&5.into(), &1000.into()), "{all}");
+    }
+    assert_eq!(report["events"][1]["filtered_samples"], 0);
+    let text = |words: &[&str]| String::from_utf8(run(words, &file).stdout).unwrap();
+    let said = text(&["--sort", "comm"]);
+    assert!(said.contains("# Total Lost Samples: 5\n# Total Filtered Samples: 1000\n"), "{said}");
+    assert!(said.contains("# Lost samples: 5\n# Filtered samples: 1000\n"), "{said}");
+    assert!(text(&["--stats"]).contains("LOST_SAMPLES (BPF) events:       1000\n"));
+    assert!(text(&["info"]).contains("lost: 0 events, 5 samples\nfiltered: 1000 samples\n"));
 }

@@ -5,6 +5,10 @@
 
 mod answers;
 mod common;
+mod compressed;
 mod corpus;
 mod inputs;
 mod looks;
+mod names;
+mod several;
+mod stats;

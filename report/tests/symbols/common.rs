@@ -1,15 +1,17 @@
 //! Programs compiled for a test, and `rep` run on streams that say they were sampled.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
+use recrep_format::feature::{Arch, Hostname, OsRelease};
 use recrep_format::wire::Text;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use recrep_format::record::{Body, Mmap2, MmapBuildId, MmapIdentity};
+use recrep_format::record::{Body, Inode, Mmap2, MmapBuildId, MmapIdentity};
 
 /// Where the programs of these tests are mapped.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -112,31 +114,63 @@ pub(crate) fn loads(program: &Path) -> Vec<Load> {
     text.lines().filter_map(load).collect()
 }
 
-/// A stream of process 7 with one event.
+/// A stream of process 7 with one event, recorded on this machine.
 pub(crate) fn stream() -> Stream {
-    Stream::new(Endian::NATIVE).event(Event::new("cycles:u")).task(7, 7).at(1).comm("test")
+    stream_with(Event::new("cycles:u"))
+}
+
+/// The same with this event.
+pub(crate) fn stream_with(event: Event) -> Stream {
+    let name = rustix::system::uname();
+    let [host, release, arch] = [name.nodename(), name.release(), name.machine()].map(|name| name.to_str().unwrap());
+    stream_of(event, [host, release, arch])
+}
+
+/// The same of a machine with this host name, kernel release and architecture.
+pub(crate) fn stream_of(event: Event, [host, release, arch]: [&str; 3]) -> Stream {
+    let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
+    stream.feature(&Hostname::new(host)).feature(&OsRelease::new(release)).feature(&Arch::new(arch))
 }
 
 /// The stream with `path` mapped whole at [`BASE`] and sampled at this offset.
 pub(crate) fn sampled(stream: Stream, path: &Path, offset: u64) -> Stream {
-    stream.map(path.to_str().unwrap(), BASE, 1 << 20, 0).at(2).sample(SampleSpec::at(BASE + offset))
+    mapped(stream, path).at(2).sample(SampleSpec::at(BASE + offset))
+}
+
+/// The stream with `path` mapped whole at [`BASE`], by its device and inode as the kernel records them.
+pub(crate) fn mapped(stream: Stream, path: &Path) -> Stream {
+    mapped_at(stream, path, BASE)
+}
+
+/// The same at another address.
+pub(crate) fn mapped_at(stream: Stream, path: &Path, addr: u64) -> Stream {
+    let Ok(about) = std::fs::metadata(path) else { return stream.map(path.to_str().unwrap(), addr, 1 << 20, 0) };
+    let (maj, min) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
+    let identity = MmapIdentity::Inode(Inode { maj, min, ino: about.ino(), ino_generation: 0 });
+    map_by(stream, path, addr, 2, identity)
+}
+
+fn map_by(stream: Stream, path: &Path, addr: u64, misc: u16, identity: MmapIdentity) -> Stream {
+    let filename = Text::new(path.to_str().unwrap().as_bytes());
+    let (pid, tid, len) = (7, 7, 1 << 20);
+    stream.record(misc, Body::Mmap2(Mmap2 { pid, tid, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }))
 }
 
 /// The same, with the mapping's build ID recorded.
 pub(crate) fn map_with_id(stream: Stream, path: &Path, id: &[u8; 20]) -> Stream {
     let identity = MmapIdentity::BuildId(MmapBuildId { size: 20, reserved: [0; 3], bytes: *id });
-    let filename = Text::new(path.to_str().unwrap().as_bytes());
-    let (addr, len) = (BASE, 1 << 20);
     // Bit 14: the mapping has a build ID.
-    stream.record(
-        1 << 14 | 2,
-        Body::Mmap2(Mmap2 { pid: 7, tid: 7, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }),
-    )
+    map_by(stream, path, BASE, 1 << 14 | 2, identity)
 }
 
 /// What `rep` prints about a stream.
 pub(crate) fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
-    let file = place.put("t.data", stream.file());
+    rep_of(place, words, &stream.file())
+}
+
+/// What `rep` prints about these bytes.
+pub(crate) fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
+    let file = place.put("t.data", bytes);
     let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
     // No copies but those that a test makes.
     let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];

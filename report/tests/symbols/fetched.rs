@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{SampleType, context};
-use recrep_format::endian::Endian;
 use serde_json::Value;
 
-use crate::common::{BASE, Place, function, has, map_with_id, run, sampled, stream};
+use crate::common::{BASE, Place, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
 use crate::server::{Answer, Server};
 
 /// A stripped program, its debug file as a server has it, and where it was sampled.
@@ -80,7 +79,7 @@ impl Stripped {
     #[track_caller]
     fn refused(&self, urls: &[&str], limits: &[(&str, &str)], why: &str) {
         let (symbols, said) = self.symbols(&["--debuginfod"], urls, limits);
-        assert_ne!(symbols, ["[.] inner"]);
+        assert_ne!(symbols, ["inner"]);
         let warned = said.lines().any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
         assert!(warned, "{why} in {said}");
         assert!(!self.cached("debuginfo").exists());
@@ -108,7 +107,7 @@ fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
     let (empty, full) = (none(), it.server());
     let urls = [empty.url.as_str(), &format!("{}/", full.url)];
     let (symbols, said) = it.symbols(&["--debuginfod"], &urls, &[]);
-    assert_eq!(symbols, ["[.] inner"]);
+    assert_eq!(symbols, ["inner"]);
     assert!(
         said.contains(&format!("rep: fetching debuginfo of program: {}{}", full.url, it.path("debuginfo"))),
         "{said}"
@@ -116,8 +115,8 @@ fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
     assert!(!said.contains("warning"), "{said}");
     assert_eq!((empty.asked(), full.asked()), (vec![it.path("debuginfo")], vec![it.path("debuginfo")]));
     assert_eq!(std::fs::read(it.cached("debuginfo")).unwrap(), it.debug);
-    assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["[.] inner"]);
-    assert_eq!(it.symbols(&[], &[], &[]).0, ["[.] inner"], "what is in the cache needs no asking");
+    assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["inner"]);
+    assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "what is in the cache needs no asking");
     assert_eq!((empty.asked().len(), full.asked().len()), (1, 1));
 }
 
@@ -137,7 +136,7 @@ fn a_file_that_is_there_twice_is_asked_for_once() {
 fn nobody_is_asked_unless_that_is_asked_for_and_worth_it() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();
-    assert_ne!(it.symbols(&[], &[&server.url], &[]).0, ["[.] inner"]);
+    assert_ne!(it.symbols(&[], &[&server.url], &[]).0, ["inner"]);
     // One sample of two.
     let half = sampled(it.stream(), &it.program, it.outer);
     let with = |words: &[&str]| it.rep(words, &[&server.url], &[], &half);
@@ -181,8 +180,7 @@ fn callers_are_worth_it_too() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();
     let chain = [context::USER, BASE + it.outer, BASE + it.inner];
-    let stream = Stream::new(Endian::NATIVE).event(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)).task(7, 7);
-    let stream = stream.at(1).comm("test").map(it.program.to_str().unwrap(), BASE, 1 << 20, 0).at(2);
+    let stream = mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &it.program).at(2);
     let stream = stream.sample(SampleSpec::at(BASE + it.outer).callchain(&chain));
     let output = it.rep(&["--format", "folded", "--debuginfod"], &[&server.url], &[], &stream);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "test;inner;outer 1\n");
@@ -233,7 +231,7 @@ fn a_server_that_says_no_more_is_given_up() {
     it.refused(&[&silent.url], &[("DEBUGINFOD_TIMEOUT", "1")], "nothing came for 1 s");
     it.refused(&[&silent.url], &[("DEBUGINFOD_MAXTIME", "1")], "it took longer than 1 s");
     let both = [silent.url.as_str(), &full.url];
-    assert_eq!(it.symbols(&["--debuginfod"], &both, &[("DEBUGINFOD_TIMEOUT", "1")]).0, ["[.] inner"]);
+    assert_eq!(it.symbols(&["--debuginfod"], &both, &[("DEBUGINFOD_TIMEOUT", "1")]).0, ["inner"]);
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 

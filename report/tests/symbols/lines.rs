@@ -7,11 +7,10 @@ use recrep_report::resolve::{Inlined, Module, Resolver, SymbolOptions};
 
 use std::collections::HashMap;
 
-use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_fixtures::build::{Event, SampleSpec};
 use recrep_format::abi::{SampleType, context};
-use recrep_format::endian::Endian;
 
-use crate::common::{BASE, Place, function, has, loads, rep, run, sampled, stream};
+use crate::common::{BASE, Place, function, has, loads, mapped, rep, run, sampled, stream, stream_with};
 
 const C: &str = r"
 #include <stdlib.h>
@@ -96,7 +95,7 @@ fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
 fn compare(program: &Path, most: usize) -> usize {
     let (addresses, bias) = addresses(program, most);
     let path = program.to_str().unwrap().as_bytes();
-    let resolver = Resolver::new(SymbolOptions { demangle: false, ..SymbolOptions::default() });
+    let resolver = Resolver::new(SymbolOptions { demangle: false, trust_paths: true, ..SymbolOptions::default() });
     let loaded = resolver.load(&Module::file(path, None));
     assert!(loaded.lines().is_known());
     let mut known = 0;
@@ -167,8 +166,7 @@ fn inlined_functions_are_frames_of_callchains() {
     let (addresses, bias) = addresses(&program, 1300);
     let (main, _) = function(&program, "main");
     let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
-    let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
-    let mut stream = stream.map(program.to_str().unwrap(), BASE, 1 << 20, 0).at(2);
+    let mut stream = mapped(stream_with(event), &program).at(2);
     for (turn, address) in addresses.iter().enumerate() {
         let at = BASE + (address - bias);
         let chain = if turn % 2 == 0 { vec![context::USER, at] } else { vec![context::USER, BASE + main, at + 1] };
@@ -206,7 +204,7 @@ fn lines_of_a_stripped_program_are_in_its_debug_file() {
     run(Command::new("strip").arg(&program));
     run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
     let module = Module::file(program.to_str().unwrap().as_bytes(), None);
-    let loaded = Resolver::new(SymbolOptions::default()).load(&module);
+    let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
     let line = loaded.lines().line(offset, || "none".into());
     assert_eq!(loaded.lines().text(line), "p.c:1");
 }

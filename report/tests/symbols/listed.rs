@@ -6,7 +6,7 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{SampleType, context};
 use recrep_format::endian::Endian;
 
-use crate::common::{BASE, Place, function, has, rep, run, sampled, stream};
+use crate::common::{BASE, Place, function, has, mapped, rep, run, sampled, stream, stream_with};
 
 const NESTED: &str = "int x;
 static inline __attribute__((always_inline)) int innermost(int a) { return a / x; }
@@ -49,11 +49,10 @@ fn inlined_functions_are_frames_of_their_own() {
     let address = u64::from_str_radix(division.trim().split(':').next().unwrap(), 16).unwrap();
     let at = BASE + offset + (address - linked);
     let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
-    let begun = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
-    let mapped = begun.map(program.to_str().unwrap(), BASE, 1 << 20, 0).at(2);
+    let stream = mapped(stream_with(event), &program).at(2);
     // Once as the sampled instruction; once as what stands before the address to return to.
     let chain = [context::USER, at, at + 1];
-    let stream = mapped.sample(SampleSpec::at(at).callchain(&chain));
+    let stream = stream.sample(SampleSpec::at(at).callchain(&chain));
     let listed = |words: &[&str]| rep(&place, &[&["script", "-F", "ip,sym,srcline"], words].concat(), &stream);
     let frames = |ip: u64| {
         format!(

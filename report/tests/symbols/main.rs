@@ -7,5 +7,6 @@ mod explained;
 mod fetched;
 mod lines;
 mod listed;
+mod proven;
 mod server;
 mod sources;

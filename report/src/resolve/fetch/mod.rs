@@ -29,8 +29,9 @@ use std::time::{Duration, Instant};
 use recrep_format::build_id::BuildId;
 
 use super::locate::{DEBUG_INFO, EXECUTABLE};
+use super::origin::Origin;
 use super::outcome::{Attempt, Refusal, Source};
-use super::search::open_image;
+use super::search::{Proof, open_image};
 use super::servers::Servers;
 use crate::progress;
 use http::Client;
@@ -124,7 +125,7 @@ fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, dead
         .tempfile_in(&entry.directory)
         .map_err(|error| cannot_keep(&entry.directory, &error))?;
     answer.read_into(temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
-    open_image(temporary.path(), Some(&file.build_id))?;
+    open_image(temporary.path(), Proof::BuildId(file.build_id), &Origin::default())?;
     // As debuginfod's own clients leave them.
     let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
     let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(file.kind()))?));
