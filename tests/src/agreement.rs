@@ -1,8 +1,8 @@
 //! All that rep says of a file, held against perf: the records, and the samples and periods under every key.
 //!
-//! In a recording of the whole machine there are samples of programs that no test knows. In some of these perf finds no
-//! symbol where there is one (it searches a tree of ranges, which symbols that overlap lead astray: the compiler's own libraries are
-//! full of them). There the functions are compared for the threads of the command that was run, all else for everybody.
+//! In a recording of the whole machine there are samples of programs that no test knows, and perf reads some of their symbols wrongly
+//! (see [`Form::Strangers`](crate::listing::Form::Strangers)). A table has no addresses by which the modules could tell who is right, so
+//! there the functions are compared for the threads of the command that was run, all else for everybody.
 
 use std::path::Path;
 
@@ -18,6 +18,8 @@ pub enum Extent<'a> {
     Command,
     /// Those of everybody, among them the threads of a command by these names.
     System(&'a [&'a str]),
+    /// Those of another machine, or of none.
+    Foreign,
 }
 
 /// The sort keys of which each is compared; perf's own recordings have the `cpu` only where it was asked for.
@@ -72,7 +74,7 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
     // Without samples there is no table: perf calls that an error.
     if samples > 0 {
         let known = |table: &Table| match extent {
-            Extent::Command => table.clone(),
+            Extent::Command | Extent::Foreign => table.clone(),
             Extent::System(comms) => table.rows_where(|key| comms.contains(&key[0].as_str())),
         };
         let [ours, perfs] = [ours.tables(), perf::tables_of(file, &["--no-group"], sort)];

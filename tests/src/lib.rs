@@ -16,8 +16,10 @@
 //! | [`variants`] | numbered damaged variants of any perf.data file |
 //! | [`measured`] | runs a program with a short limit, and measures its time and memory |
 //! | [`campaign`] | `rep --json` on very many variants, and which rules it broke |
+//! | [`cutting`] | files that are cut short while `rep` reads them, and which rules it broke |
 //! | [`agreement`] | `rep` and perf, held against each other on one file |
 //! | [`listing`] | `rep script` and `perf script`, held against each other line by line |
+//! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
 //! A test that keeps the CPUs busy takes [`needs::cpus`] first: tests within one binary run in parallel, and with
@@ -33,6 +35,7 @@
 
 pub mod agreement;
 pub mod campaign;
+pub mod cutting;
 pub mod damage;
 pub mod listing;
 pub mod measured;
@@ -46,3 +49,4 @@ pub mod sources;
 pub mod table;
 pub mod tracing;
 pub mod variants;
+pub mod witness;

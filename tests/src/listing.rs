@@ -7,12 +7,14 @@
 //! counted under its [`Form`] and held equal in everything else.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::agreement::Extent;
 use crate::perf::perf;
 use crate::programs::rep;
 use crate::run::{Outcome, run};
+use crate::witness::Witness;
 
 /// The fields that are compared.
 pub const FIELDS: [&str; 15] = [
@@ -50,13 +52,32 @@ pub enum Form {
     NewTypes,
     /// perf before 6.3: an entry of a procedure linkage table has another one's name, or none.
     Linkage,
-    /// In a recording of the whole machine, a function in a program that no test knows: perf's tree of symbols is led astray by
-    /// those that overlap, and finds none or another one.
+    /// In a recording of the whole machine, a function in a program that no test knows: perf finds none or another one, but the
+    /// module's own tables (see [`Witness`]) show that rep is right. They have a symbol there that is called as rep calls it undemangled;
+    /// or a linkage table, where rep names an entry; or no function, where rep says `[unknown]`.
+    ///
+    /// Of the compiler's library, where these were found, perf 6.1 and 6.12 give up reading `.dynsym` at a symbol whose section is not in
+    /// the file. Then the first sample of the module has no function, the linkage table no names, and of several names for one
+    /// address the best one is not chosen.
+    ///
+    /// A file without `.symtab` may have symbols elsewhere, by its build ID: what `.dynsym` does not confirm is right only if perf
+    /// says `[unknown]`. Of a file that is gone, no ELF file or changed since the recording began, nobody knows: one of both says
+    /// `[unknown]`.
     Strangers,
     /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has the comm `:TID`.
     Exited,
-    /// A vdso of another kernel: perf takes the symbols of the vdso that it runs with.
-    Vdso,
+    /// A function in a recording of another machine: perf takes the symbols of the running kernel, of its vdso and of the file at
+    /// the recorded path; rep does not where nothing proves that they are the recorded ones.
+    Unproven,
+}
+
+/// The threads in a recording of the whole machine that no test knows.
+struct Strangers<'a> {
+    /// The comms that are known.
+    known: &'a [&'a str],
+    /// rep's lines with undemangled names, offsets in functions, and offsets in modules.
+    spelt: Vec<String>,
+    witness: Witness,
 }
 
 /// What came of one file.
@@ -70,8 +91,8 @@ pub struct Listing {
     pub forms: BTreeMap<Form, usize>,
 }
 
-/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole machine only these
-/// comms' functions are held against perf's.
+/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole machine these
+/// comms' functions must be perf's, and the others' either perf's or confirmed.
 ///
 /// # Errors
 /// perf cannot read the file.
@@ -94,9 +115,19 @@ pub fn compare_with(file: &Path, options: &[&str], extent: Extent<'_>) -> Listin
 fn held(file: &Path, (ours, perfs): (&Outcome, &Outcome), fields: Vec<&'static str>, extent: Extent<'_>) -> Listing {
     let (ours, perfs): (Vec<_>, Vec<_>) = (lines(ours), lines(perfs));
     let mut listing = Listing { fields, lines: perfs.len(), forms: BTreeMap::new() };
+    let mut strangers = match extent {
+        Extent::Command | Extent::Foreign => None,
+        Extent::System(known) => Some(Strangers::new(file, &listing.fields, known)),
+    };
     let mut wrong = Vec::new();
     for (number, (our, their)) in ours.iter().zip(&perfs).enumerate() {
-        match forms(our, their, &listing.fields, extent) {
+        let right = |theirs: &str| strangers.as_mut().is_some_and(|strangers| strangers.right(number, our, theirs));
+        let nameless = without_name(our, their).filter(|_| matches!(extent, Extent::Foreign));
+        if nameless.is_some() {
+            *listing.forms.entry(Form::Unproven).or_insert(0) += 1;
+        }
+        let their = nameless.as_ref().unwrap_or(their);
+        match forms(our, their, &listing.fields, right) {
             Some(forms) => forms.iter().for_each(|form| *listing.forms.entry(*form).or_insert(0) += 1),
             None => wrong.push(format!("line {}\n  perf {their}\n  rep  {our}", number + 1)),
         }
@@ -106,6 +137,33 @@ fn held(file: &Path, (ours, perfs): (&Outcome, &Outcome), fields: Vec<&'static s
     assert!(wrong.is_empty(), "{}: {differ} lines differ:\n{}", file.display(), wrong.join("\n"));
     assert_eq!(ours.len(), perfs.len(), "lines of {}", file.display());
     listing
+}
+
+impl<'a> Strangers<'a> {
+    #[track_caller]
+    fn new(file: &Path, fields: &[&str], known: &'a [&'a str]) -> Self {
+        let fields = format!("{},symoff,dsoff", fields.join(","));
+        let spelt = run(rep().args(["script", "--no-demangle", "-F", &fields]).arg(file)).expect(0);
+        Self { known, spelt: lines(&spelt), witness: Witness::new(file) }
+    }
+
+    /// Whether the function in this line is rightly called otherwise than by perf.
+    fn right(&mut self, number: usize, our: &str, theirs: &str) -> bool {
+        let Some(line) = self.spelt.get(number) else { return false };
+        let (our, spelt) = (squeezed(our), squeezed(line));
+        let Some((name, path, offset)) = spelt_function(&spelt) else { return false };
+        let is_stranger = our.first().is_some_and(|comm| !self.known.contains(&comm.as_str()));
+        is_stranger && self.witness.confirms(path, offset, &name, theirs)
+    }
+}
+
+/// The function, module, and offset in the module that a line with offsets names.
+fn spelt_function(words: &[String]) -> Option<(String, &str, u64)> {
+    let (module, before) = words.split_last()?;
+    let (path, offset) = module.strip_prefix('(')?.strip_suffix(')')?.rsplit_once("+0x")?;
+    let name = before.get(function_place(words)..)?.join(" ");
+    let name = name.rsplit_once("+0x").map_or(name.as_str(), |(name, _)| name).to_owned();
+    Some((name, path, u64::from_str_radix(offset, 16).ok()?))
 }
 
 /// All fields that perf prints of the file, and how.
@@ -130,12 +188,16 @@ fn lines(outcome: &Outcome) -> Vec<String> {
     String::from_utf8_lossy(&outcome.stdout).lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
+fn squeezed(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 /// The forms in which two lines differ; `None` where they differ in more.
-fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<Vec<Form>> {
+/// `right` tells whether rep is right where perf gives another function.
+fn forms(our: &str, their: &str, fields: &[&str], right: impl FnOnce(&str) -> bool) -> Option<Vec<Form>> {
     if our == their {
         return Some(Vec::new());
     }
-    let squeezed = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (mut ours, mut theirs) = (squeezed(our), squeezed(their));
     let mut forms = Vec::new();
     if our.starts_with('\t') && their.starts_with('\t') {
@@ -160,10 +222,11 @@ fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<
                 forms.push(Form::NewTypes);
             }
         }
-        if let (Extent::System(known), Some(comm)) = (extent, ours.first())
-            && !known.contains(&comm.as_str())
-            && with_strange_function(&mut ours, &mut theirs).is_some()
+        if let Some(function) = strange_function(&ours, &theirs)
+            && right(&theirs[function.clone()].join(" "))
         {
+            let end = ours.len() - 1;
+            ours.splice(function.start..end, theirs[function].iter().cloned());
             forms.push(Form::Strangers);
         }
         if let (Some(comm), Some(theirs)) = (ours.first_mut(), theirs.first()) {
@@ -189,19 +252,30 @@ fn forms(our: &str, their: &str, fields: &[&str], extent: Extent<'_>) -> Option<
     (ours == theirs).then_some(forms)
 }
 
-/// Takes the names of the functions off two lines that are of one program's file and call a function differently.
-fn with_strange_function(ours: &mut Vec<String>, theirs: &mut Vec<String>) -> Option<()> {
-    // The address stands behind the event, which has a colon, as has the time. Names of functions may have spaces.
-    let name = ours.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2);
-    let module = ours.last().filter(|module| module.starts_with("(/") && theirs.last() == Some(module))?.clone();
-    if ours.get(name..)? == theirs.get(name..)? {
-        return None;
-    }
-    for words in [ours, theirs] {
-        words.truncate(name);
-        words.push(module.clone());
-    }
-    Some(())
+/// perf's line without the name that it gives to an address for which rep has none.
+fn without_name(our: &str, their: &str) -> Option<String> {
+    let (ours, theirs) = (squeezed(our), squeezed(their));
+    let [before @ .., unknown, module] = &ours[..] else { return None };
+    // The function is behind the address; a frame has nothing else in front.
+    let tab = if their.starts_with('\t') { "\t" } else { "" };
+    let place = if tab.is_empty() { theirs.iter().rposition(|word| Some(word) == before.last())? } else { 0 };
+    let is_named = theirs.get(place + 1).is_some_and(|word| word != unknown && word != module);
+    let nameless = unknown == "[unknown]" && theirs.last() == Some(module) && is_named;
+    nameless.then(|| format!("{tab}{} {unknown} {module}", theirs[..=place].join(" ")))
+}
+
+/// Where perf's line names another function of the same program's file.
+fn strange_function(ours: &[String], theirs: &[String]) -> Option<Range<usize>> {
+    let start = function_place(ours);
+    let module = ours.last().filter(|module| module.starts_with("(/"))?;
+    let differs = theirs.last() == Some(module) && ours.get(start..)? != theirs.get(start..)?;
+    (differs && start < theirs.len()).then(|| start..theirs.len() - 1)
+}
+
+/// Where the function stands in a line: behind the address, which is behind the event, which has a colon, as has the time.
+/// Names of functions may have spaces.
+fn function_place(words: &[String]) -> usize {
+    words.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2)
 }
 
 /// A line whose memory level is told twice, `|LVL L1 or L1 hit|`, with the second telling alone.
@@ -216,21 +290,12 @@ fn levels_once(line: &str) -> Option<String> {
 /// A line of a callchain: address, function, module.
 fn frame_forms(ours: &mut [String], theirs: &mut [String]) -> Vec<Form> {
     let mut forms = Vec::new();
-    let ([our, our_names @ ..], [their, their_names @ ..]) = (ours, theirs) else { return forms };
+    let ([our, names @ ..], [their, ..]) = (ours, theirs) else { return forms };
     let page = |address: &String| u64::from_str_radix(address, 16).map(|address| address & 0xfff);
-    let module = our_names.last().is_some_and(|module| module.starts_with("(/") || module == "([vdso])");
+    let module = names.last().is_some_and(|module| module.starts_with("(/") || module == "([vdso])");
     if our != their && module && page(our).is_ok() && page(our) == page(their) {
         their.clone_from(our);
         forms.push(Form::Offsets);
-    }
-    if let ([our, vdso], [their, same]) = (our_names, their_names)
-        && vdso == "([vdso])"
-        && vdso == same
-        && our == "[unknown]"
-        && their.starts_with("__vdso")
-    {
-        their.clone_from(our);
-        forms.push(Form::Vdso);
     }
     forms
 }
@@ -264,7 +329,7 @@ mod tests {
     #[test]
     fn only_the_forms_may_differ() {
         let fields = ["brstack", "data_src"];
-        let of = |our: &str, their: &str| forms(our, their, &fields, Extent::System(&["a"]));
+        let of = |our: &str, their: &str| forms(our, their, &fields, |theirs| our.starts_with('b') && theirs != "h");
         assert_eq!(of("a    7/7  f", "a    7/7  f"), Some(vec![]));
         assert_eq!(of("a    7/7  f", "a  7/7  f"), Some(vec![Form::Widths]));
         assert_eq!(of("a    7/7  f", "a  7/8  f"), None);
@@ -283,14 +348,25 @@ mod tests {
         assert_eq!(of("b 7/7 1 <x as y> (/l)", "b 7/7 1 [unknown] (/k)"), None);
         let named = |name: &str, ip: &str| format!("b 7/8 [000] 5.1: 100 cpu-clock:u: {ip} {name} (/l)");
         assert_eq!(of(&named("f<(a, b)>", "7f"), &named("g", "7f")), Some(vec![Form::Strangers]));
+        assert_eq!(of(&named("f", "7f"), &named("h", "7f")), None);
         assert_eq!(of(&named("f", "7f"), &named("f", "7e")), None);
         assert_eq!(of(&named("f", "7f"), &named("g", "7e")), None);
+        assert_eq!(
+            spelt_function(&squeezed(&named("_Zf+0x1b", "7f").replace("(/l)", "(/l+0x2c)"))),
+            Some(("_Zf".to_owned(), "/l", 0x2c))
+        );
         assert_eq!(of("ls 7/8  f", ":8 7/8  f"), Some(vec![Form::Exited]));
         assert_eq!(of("ls 7/8  f", ":7 7/8  f"), None);
         assert_eq!(of("\t7f001234 f (/lib/x)", "\t1234 f (/lib/x)"), Some(vec![Form::Offsets]));
         assert_eq!(of("\t7f001234 f (/lib/x)", "\t1235 f (/lib/x)"), None);
         assert_eq!(of("\tff001234 f ([kernel.kallsyms])", "\t1234 f ([kernel.kallsyms])"), None);
-        assert_eq!(of("\t7f001234 [unknown] ([vdso])", "\t7f001234 __vdso_time ([vdso])"), Some(vec![Form::Vdso]));
-        assert_eq!(of("\t7f001234 [unknown] (/lib/x)", "\t7f001234 __vdso_time (/lib/x)"), None);
+        let named = |name: &str| format!("\tff001234 {name} ([kernel.kallsyms])");
+        assert_eq!(of(&named("[unknown]"), &named("f")), None);
+        assert_eq!(without_name(&named("[unknown]"), &named("f")), Some(named("[unknown]")));
+        assert_eq!(without_name(&named("g"), &named("f")), None);
+        assert_eq!(without_name(&named("[unknown]"), &named("[unknown]")), None);
+        assert_eq!(without_name("\t1 [unknown] (/lib/x)", "\t1 f (/lib/y)"), None);
+        let spaced = without_name("a 7/7 1 [unknown] (/lib/x)", "a  7/7 1 f(int, int) const (/lib/x)");
+        assert_eq!(spaced.as_deref(), Some("a 7/7 1 [unknown] (/lib/x)"));
     }
 }

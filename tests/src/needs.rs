@@ -5,11 +5,14 @@
 //! perf, not `rec`: a broken `rec` must not skip its own tests.
 
 use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::campaign::originals;
 use crate::perf::perf;
 use crate::programs::programs;
 use crate::run::run;
@@ -48,6 +51,19 @@ pub fn tracefs() -> bool {
     met(&(found.code() == 0).then_some(()).ok_or(why))
 }
 
+/// The folder of real recordings, which are not part of the project: where `RECREP_CORPUS` names none, the test says that it
+/// did not run, in CI too; where it names one, that must have recordings.
+#[track_caller]
+pub fn corpus() -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("RECREP_CORPUS").map(PathBuf::from) else {
+        skipped("RECREP_CORPUS names no folder of recordings");
+        return None;
+    };
+    let files = originals(&folder).unwrap_or_else(|error| panic!("RECREP_CORPUS={}: {error}", folder.display()));
+    assert!(!files.is_empty(), "RECREP_CORPUS={}: there is no perf.data file in it", folder.display());
+    Some(folder)
+}
+
 /// The lock of the CPUs, held until it is dropped, by one test of one process at a time.
 #[track_caller]
 pub fn cpus() -> impl Drop {
@@ -71,8 +87,15 @@ impl Drop for Cpus {
 fn met(found: &Result<(), String>) -> bool {
     let Err(why) = found else { return true };
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested on this machine: {why}");
-    eprintln!("skipped: {why}");
+    skipped(why);
     false
+}
+
+/// Says that the test does not run, past the harness, which keeps what is printed by tests that pass.
+fn skipped(why: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    // Where nobody listens there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
 }
 
 fn probe_perf_events() -> Result<(), String> {

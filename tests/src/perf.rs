@@ -8,6 +8,7 @@
 //! rows; cells lose their padding. What is compared as one although perf tells it apart is said in [`crate::table`].
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
@@ -21,7 +22,17 @@ const SEPARATOR: char = '\u{1}';
 
 /// perf, about to be given arguments.
 pub fn perf() -> Command {
-    let mut command = Command::new(std::env::var_os("PERF").unwrap_or_else(|| "perf".into()));
+    version(&std::env::var_os("PERF").unwrap_or_else(|| "perf".into()))
+}
+
+/// That perf, and perf 6.12 where `RECREP_PERF612` names one: for what each version must read.
+pub fn versions() -> Vec<OsString> {
+    std::iter::once(perf().get_program().to_owned()).chain(std::env::var_os("RECREP_PERF612")).collect()
+}
+
+/// One of these, about to be given arguments.
+pub fn version(program: &OsStr) -> Command {
+    let mut command = Command::new(program);
     let home = programs().dir.join("perf-home");
     std::fs::create_dir_all(&home).expect("the target directory can be written");
     command.env("PERF_CONFIG", "/dev/null").env("HOME", home).env("LC_ALL", "C");
@@ -92,7 +103,7 @@ pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
 pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     let mut perf = perf();
     perf.arg("report").args(flags);
-    perf.args(["--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string()]);
+    perf.args(["--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string(), "-w", &widths(2, sort)]);
     perf.arg("-F").arg(format!("sample,period,{sort}")).arg("-i").arg(file);
     let outcome = run(&mut perf).expect(0);
     // It says 0 of what it cannot do, too.
@@ -105,7 +116,7 @@ pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
 pub fn traced_tables(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     let mut perf = perf();
     perf.arg("report").args(flags).args(["--stdio", "--no-children", "-g", "none", "-n", "--show-total-period"]);
-    perf.args(["-t", &SEPARATOR.to_string(), "-s", sort, "-i"]).arg(file);
+    perf.args(["-t", &SEPARATOR.to_string(), "-w", &widths(3, sort), "-s", sort, "-i"]).arg(file);
     let outcome = run(&mut without_plugins(&perf)).expect(0);
     assert!(!outcome.stderr.contains("Error"), "{}: {}", outcome.command, outcome.stderr);
     let without_share = |line: &str| match line.split_once(SEPARATOR) {
@@ -113,6 +124,12 @@ pub fn traced_tables(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
         _ => format!("{line}\n"),
     };
     parse_tables(&outcome.text().lines().map(without_share).collect::<String>(), sort.split(',').count())
+}
+
+/// The widths of perf's columns, these numbers first, in which all names are whole; 0 where perf cuts none.
+fn widths(numbers: usize, sort: &str) -> String {
+    let width = |key: &str| if ["comm", "dso_from", "dso_to"].contains(&key) { "255" } else { "0" };
+    std::iter::repeat_n("0", numbers).chain(sort.split(',').map(width)).collect::<Vec<_>>().join(",")
 }
 
 fn parse_tables(text: &str, keys: usize) -> Vec<Table> {

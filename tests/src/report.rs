@@ -144,11 +144,39 @@ impl Event {
     pub fn table(&self) -> Table {
         let mut table = Table::new(&self.name);
         for row in &self.rows {
-            let value = |key: &String| {
-                row.key.get(key).unwrap_or_else(|| panic!("a row without the key {key}: {row:?}")).trim().to_owned()
-            };
-            table.add(self.sort.iter().map(value).collect(), row.samples, row.period);
+            table.add(self.sort.iter().map(|key| row.as_perf(key)).collect(), row.samples, row.period);
         }
         table
+    }
+}
+
+impl Row {
+    /// The value of a key as perf spells it: the letter of the CPU mode before a name, and addresses alone.
+    #[track_caller]
+    pub fn as_perf(&self, key: &str) -> String {
+        let get =
+            |key: &str| self.key.get(key).unwrap_or_else(|| panic!("a row without the key {key}: {self:?}")).trim();
+        let text = get(key);
+        let (mode, is_function) = match key {
+            "symbol" | "sym" => ("cpumode", true),
+            "symbol_from" | "sym_from" => ("cpumode_from", true),
+            "symbol_to" | "sym_to" => ("cpumode_to", true),
+            "symoff" | "symbol_daddr" | "phys_daddr" | "dcacheline" => ("cpumode", false),
+            _ => return text.to_owned(),
+        };
+        let letter = match (get(mode), self.key.get("mapping").map(String::as_str).filter(|_| key == "dcacheline")) {
+            (_, Some("none")) => 'X',
+            ("kernel", _) => 'k',
+            (_, Some("shared")) => 's',
+            ("user", _) => '.',
+            _ => 'H',
+        };
+        let offset = text.rsplit_once("+0x").map(|(_, offset)| offset).filter(|_| is_function);
+        let address = offset.or_else(|| text.strip_prefix("0x")).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        match address {
+            Some(0) => format!("[{letter}] {:016x}", 0),
+            Some(address) => format!("[{letter}] {address:#018x}"),
+            None => format!("[{letter}] {text}"),
+        }
     }
 }

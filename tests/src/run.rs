@@ -3,9 +3,10 @@
 //! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep a
 //! test waiting. Each program leads a process group of its own, so that the limit ends all of it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +15,29 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Nothing here takes half as long on the slowest machine that is thought of; it is there to end what hangs.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Waits, half a minute at most.
+#[track_caller]
+pub fn until(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{}", otherwise());
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until the file has so many bytes.
+#[track_caller]
+pub fn until_it_has(bytes: u64, file: &Path, recorder: &Running) {
+    let is_written = || fs::metadata(file).map_or(0, |found| found.len()) >= bytes;
+    until(is_written, || format!("{} does not grow to {bytes} bytes: {}", file.display(), recorder.said()));
+}
+
+/// Whether a process has a thread of this name.
+pub fn has_thread(pid: &str, name: &str) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks.into_iter().any(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
+}
 
 /// How a program ended and what it said.
 #[derive(Debug)]
@@ -89,6 +113,18 @@ impl Running {
     /// Its process id.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// The CPU time of its only child and of that one's threads so far; zero as long as there is none.
+    pub fn childs_cpu_time(&self) -> Duration {
+        let pid = self.pid().as_raw_nonzero();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let tasks = fs::read_dir(format!("/proc/{}/task", children.trim())).into_iter().flatten().flatten();
+        let nanoseconds = tasks.filter_map(|task| {
+            let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            schedstat.split(' ').next()?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(nanoseconds.sum())
     }
 
     /// Sends a signal to it alone.

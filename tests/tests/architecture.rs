@@ -12,7 +12,7 @@ const UNSAFE: [&str; 5] = [
     "record/src/sys",
     "record/src/ring",
     "record/src/workload",
-    "report/src/input.rs",
+    "report/src/input_map.rs",
     "fixtures/examples/workload/process.rs",
 ];
 

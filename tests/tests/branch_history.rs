@@ -121,7 +121,7 @@ fn assert_agrees(file: &Path, graph: &str) -> usize {
     let mut perf = unbreakable(&perf::perf());
     perf.arg("report").args(flags).arg("-i").arg(file);
     let theirs = trees(run(&mut perf).expect(0).text());
-    let ours = trees(run(rep().args(flags).arg(file)).expect(0).text());
+    let ours = trees(run(rep().arg("--trust-paths").args(flags).arg(file)).expect(0).text());
     assert!(theirs.len() == usize::try_from(FUNCTIONS).unwrap(), "{} rows", theirs.len());
     for (row, tree) in &theirs {
         assert_eq!(ours.get(row), Some(tree), "{row} of {} with {graph}", file.display());
@@ -171,7 +171,7 @@ fn rows_with_children_are_perfs() {
         let mut perf = unbreakable(&perf::perf());
         perf.arg("report").args(flags).arg("-i").arg(&file);
         let theirs = rows(run(&mut perf).expect(0).text());
-        assert_eq!(rows(run(rep().args(flags).arg(&file)).expect(0).text()), theirs, "{order}");
+        assert_eq!(rows(run(rep().arg("--trust-paths").args(flags).arg(&file)).expect(0).text()), theirs, "{order}");
         assert!(theirs.len() > 20, "{theirs:?}");
     }
 }

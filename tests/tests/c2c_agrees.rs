@@ -132,8 +132,9 @@ fn pairs_of_lines_are_one_where_that_is_asked() {
         let answer: serde_json::Value = serde_json::from_slice(&outcome.stdout).unwrap();
         let lines = answer["lines"].as_array().unwrap().iter();
         lines
+            .filter(|line| line["mapping"] == "private")
             .map(|line| line["line"].as_str().unwrap().to_owned())
-            .filter(|line| line.starts_with("[.] 0x00000000000"))
+            .filter(|line| line.starts_with("0x00000000000"))
             .collect()
     };
     let (single, double) = (lines(&[]), lines(&["--double-cl"]));

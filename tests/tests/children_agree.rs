@@ -13,6 +13,7 @@ use std::path::Path;
 
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
+use recrep_tests::report::Row;
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
@@ -58,7 +59,8 @@ fn ours(file: &Path, sort: &str) -> (Rows, u64) {
     let event = &report["events"][0];
     let mut rows = Rows::new();
     for row in event["rows"].as_array().unwrap() {
-        let key = sort.split(',').map(|key| row["key"][key].as_str().unwrap().to_owned()).collect();
+        let named: Row = serde_json::from_value(row.clone()).unwrap();
+        let key = sort.split(',').map(|key| named.as_perf(key)).collect();
         let counts = [&row["children"]["samples"], &row["samples"]];
         add(&mut rows, key, counts.map(|count| count.as_u64().unwrap()));
     }

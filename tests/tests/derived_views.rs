@@ -61,6 +61,10 @@ fn latencies_are_exact() {
         assert_eq!(rows[0]["latency"], json!({ "min": 1, "p50": 100, "p90": 180, "p99": 198, "max": 200 }));
         assert_eq!([&rows[0]["samples"], &rows[0]["weight"]], [200, 20_100]);
         assert_eq!(rows[1]["latency"], json!({ "min": 7, "p50": 7, "p90": 9, "p99": 9, "max": 9 }));
+        let by_function = json_of(&["mem", "-s", "symbol"], &path);
+        assert_eq!(by_function["events"][0]["sort"], json!(["symbol"]));
+        let key = &by_function["events"][0]["rows"][0]["key"];
+        assert_eq!(*key, json!({ "symbol": "known+0x0", "cpumode": "user" }));
         let by_thread = json_of(&["mem", "-s", "comm"], &path);
         assert_eq!(by_thread["events"][0]["rows"][0]["samples"], 202);
         assert!(
@@ -139,12 +143,15 @@ fn cache_lines_are_exact() {
         "local_peer": 0, "remote_peer": 0 });
     assert_eq!(answer["total"], total);
     let line = &answer["lines"][0];
-    assert_eq!(line["line"], "[.] 0x0000000000000040");
+    assert_eq!(line["line"], "0x0000000000000040");
+    assert_eq!([&line["cpumode"], &line["mapping"]], ["user", "private"]);
     assert_eq!([&line["local_hitm"], &line["remote_hitm"], &line["loads"], &line["stores"]], [2, 1, 3, 1]);
     assert_eq!(line["readers"], json!(["10:known"]));
     assert_eq!(line["writers"], json!(["11:writer"]));
     let offsets = line["offsets"].as_array().unwrap();
     let touched = |at: usize| (offsets[at]["offset"].as_str().unwrap(), offsets[at]["samples"].as_u64().unwrap());
+    assert_eq!([&offsets[0]["symbol"], &offsets[0]["cpumode"]], ["known+0x10", "user"]);
+    assert!(text_of(&["c2c"], &path).contains("      0x8 [.] known+0x10\n"), "{}", text_of(&["c2c"], &path));
     assert_eq!((offsets.len(), touched(0), touched(1)), (2, ("0x8", 3), ("0x10", 1)));
     assert_eq!(answer["lines"][1]["samples"], 1);
     assert_eq!(answer["lines"].as_array().unwrap().len(), 2);
@@ -171,6 +178,8 @@ fn edges_and_loops_are_exact() {
         assert_eq!(answer["branches"], 3);
         let edge = &answer["edges"][0];
         assert_eq!([&edge["from"]["address"], &edge["to"]["address"]], ["0x400040", "0x400010"]);
+        let from = json!({ "address": "0x400040", "dso": "loops", "symbol": "loops+0x40", "cpumode": "user" });
+        assert_eq!(edge["from"], from);
         assert_eq!([&edge["count"], &edge["mispredicted"], &edge["predicted"]], [2, 1, 1]);
         assert_eq!([&edge["mispredict_percent"], &edge["mean_cycles"]], [50.0, 6.5]);
         assert_eq!(answer["edges"][1]["mispredict_percent"], Value::Null);

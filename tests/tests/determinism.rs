@@ -142,9 +142,7 @@ fn every_view_is_the_same_with_any_number_of_threads() {
 /// them may be more than rep can bear.
 #[test]
 fn the_corpus_is_borne_and_the_same_with_any_number_of_threads() {
-    let Some(corpus) = std::env::var_os("RECREP_CORPUS") else {
-        return;
-    };
+    let Some(corpus) = needs::corpus() else { return };
     let mut files = 0;
     for entry in std::fs::read_dir(&corpus).unwrap() {
         let file = entry.unwrap().path();
@@ -159,5 +157,5 @@ fn the_corpus_is_borne_and_the_same_with_any_number_of_threads() {
         assert!(matches!(outcome.code(), 0 | 1), "{name}: status {}: {}", outcome.code(), outcome.stderr);
         assert!(!outcome.stderr.contains("panicked"), "{name}: {}", outcome.stderr);
     }
-    assert!(files > 0, "no perf.data file in {}", Path::new(&corpus).display());
+    assert!(files > 0, "no perf.data file in {}", corpus.display());
 }

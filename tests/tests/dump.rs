@@ -135,7 +135,7 @@ fn perf_dumps_the_same_records() {
         std::fs::write(&path, file.bytes).unwrap();
         paths.push(path);
     }
-    if let Some(folder) = std::env::var_os("RECREP_CORPUS") {
+    if let Some(folder) = needs::corpus() {
         let found = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         paths.extend(found.filter(|path| path.is_file()));
     }

@@ -152,10 +152,7 @@ fn fixtures_are_listed_alike() {
 
 #[test]
 fn a_corpus_is_listed_alike() {
-    let Some(folder) = std::env::var_os("RECREP_CORPUS") else {
-        println!("did not run: RECREP_CORPUS is not set");
-        return;
-    };
+    let Some(folder) = needs::corpus() else { return };
     if !needs::perf_events() {
         return;
     }

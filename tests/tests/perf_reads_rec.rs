@@ -81,10 +81,10 @@ fn system_wide() {
     assert_self_describing(&evlist(&file), &["CPU"]);
 }
 
-/// perf cuts the names of commands where the last name of some row's thread ends: that of the row's first sample. Here it is
+/// perf's own column of commands would end where the last name of some row's thread ends, that of the row's first sample: here
 /// one that ends as `true`, though a later one stays the shell.
 #[test]
-fn long_names_of_threads_that_end_under_a_short_one() {
+fn names_of_threads_that_end_under_a_short_one_are_whole() {
     if !needs::perf_events() {
         return;
     }
@@ -98,7 +98,7 @@ fn long_names_of_threads_that_end_under_a_short_one() {
         let summary = record(&file, "-e page-faults -c 1", &command).summary(&file);
         assert_read_alike(&file, Extent::Command, summary.samples);
         let comms = &report(&file, "comm").events[0].table();
-        assert!(comms.rows.contains_key(&["a-long-".to_owned()][..]), "{comms:?}");
+        assert!(comms.rows.contains_key(&["a-long-command".to_owned()][..]), "{comms:?}");
     }
 }
 
@@ -139,10 +139,12 @@ fn context_switches_are_all_in() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("switches.data");
-    let summary = record(&file, "-e context-switches -c 1", &workload("switches --count 1000")).summary(&file);
+    let outcome = record(&file, "-e context-switches -c 1", &workload("switches --count 1000"));
+    let summary = outcome.summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is one more.
-    assert!(summary.samples >= 950, "{} switches for 1000 sleeps", summary.samples);
+    let sleeps: u64 = outcome.text().trim().parse().unwrap();
+    assert!(sleeps > 0 && summary.samples >= sleeps, "{} switches, {sleeps} of them sleeps", summary.samples);
 }
 
 #[test]

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
 use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
@@ -13,7 +12,7 @@ use recrep_tests::perf::perf;
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
-use recrep_tests::run::{Outcome, Running, run, start};
+use recrep_tests::run::{Outcome, Running, run, start, until};
 use recrep_tests::tracing::with_tracefs;
 use rustix::process::Signal;
 
@@ -176,15 +175,25 @@ fn pieces_by_size_and_time() {
     }
 }
 
-/// Signals a running recording some times.
+/// Signals a running recording some times, each time when there is something new to write, and waits until it is written.
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
     let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 800 --threads 2")));
     for _ in 0..2 {
-        sleep(Duration::from_millis(250));
+        let before = rec.childs_cpu_time();
+        let has_run = || rec.childs_cpu_time() > before + Duration::from_millis(200);
+        until(has_run, || format!("{args}: nothing runs: {}", rec.said()));
+        let written = || -> (usize, u64) { (files(dir).len(), files(dir).iter().map(|file| length(file)).sum()) };
+        let before = written();
         rec.signal(Signal::USR2);
+        until(|| written() != before, || format!("{args}: nothing is written: {}", rec.said()));
     }
     rec.finish().expect(0)
+}
+
+/// How long a file is; nothing where it has got another name by now.
+fn length(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |found| found.len())
 }
 
 #[test]
@@ -217,12 +226,16 @@ fn a_flight_recorder_has_the_end() {
         let command = ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 900"));
         let outcome = record(&file, &args, &command.collect::<Vec<_>>());
         assert_pieces(dir.path(), &outcome);
-        let script = run(perf().args(["script", "-F", "comm,time", "-i"]).arg(&file)).expect(0);
+        let show = ["script", "--show-task-events", "-F", "comm,time", "-i"];
+        let script = run(perf().args(show).arg(&file)).expect(0);
+        let time = |line: &str| line.trim().split(':').next()?.trim().parse::<f64>().ok();
         // taskset itself may have begun on another CPU, whose ring it did not fill.
-        let lines = script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
-        let times: Vec<f64> = lines.map(|time| time.trim().trim_end_matches(':').parse().unwrap()).collect();
-        let (first, last) = (times[0], times[times.len() - 1]);
-        assert!(last - first < 0.5, "{args}: {first} to {last}");
+        let lines = || script.text().lines().filter_map(|line| line.trim().strip_prefix("workload"));
+        let of = |event: &str| lines().find(|line| line.contains(event)).and_then(time).unwrap();
+        let (exec, exit) = (of("PERF_RECORD_COMM exec: workload"), of("PERF_RECORD_EXIT"));
+        let times: Vec<f64> = lines().filter(|line| !line.contains("PERF_RECORD")).filter_map(time).collect();
+        let (first, last, middle) = (times[0], times[times.len() - 1], (exec + exit) / 2.0);
+        assert!(first > middle && last > middle, "{args}: {first} to {last} of {exec} to {exit}");
         let table = report(&file, "dso").events[0].table();
         assert!(table.samples_where(|key| key[0] == "workload") * 2 > table.samples(), "{table:?}");
     }

@@ -19,7 +19,7 @@ use recrep_tests::perf::perf;
 use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
-use recrep_tests::run::{Running, run, start};
+use recrep_tests::run::{Running, has_thread, run, start, until};
 use rustix::process::Signal;
 
 /// The times of all samples, in seconds, in order.
@@ -212,7 +212,8 @@ fn all_of_a_user_and_nobody_else() {
     theirs.args(["--reuid=54321", "--regid=54321", "--clear-groups"]).arg(&copy);
     let theirs = start(theirs.args(["hot", "--ms", "60000", "--threads", "2"]));
     let ours = Busy::start("hot --ms 60000");
-    sleep(Duration::from_millis(200));
+    let pid = theirs.pid().as_raw_nonzero().to_string();
+    until(|| has_thread(&pid, "hot-1"), || format!("no second thread: {}", theirs.said()));
     record(&file, "-e cpu-clock -F 2000 -u 54321", &["sleep", "0.5"].map(str::to_owned));
     let table = report(&file, "comm").events[0].table();
     assert_eq!(table.rows.keys().map(|key| key[0].as_str()).collect::<Vec<_>>(), ["hot-1", "theirs"]);

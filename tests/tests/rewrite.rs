@@ -129,14 +129,10 @@ fn of_recordings() {
 
 #[test]
 fn of_a_corpus() {
-    let Some(folder) = std::env::var_os("RECREP_CORPUS") else {
-        println!("did not run: RECREP_CORPUS is not set");
-        return;
-    };
+    let Some(folder) = needs::corpus() else { return };
     if !needs::perf_events() {
         return;
     }
-    let files: Vec<_> =
-        originals(Path::new(&folder)).unwrap().into_iter().map(|(name, file)| (name, file.bytes)).collect();
+    let files: Vec<_> = originals(&folder).unwrap().into_iter().map(|(name, file)| (name, file.bytes)).collect();
     assert_same(&files);
 }

@@ -128,7 +128,7 @@ fn fixtures() {
             }
             let file = dir.path().join(format!("{}.{form}.data", case.name));
             std::fs::write(&file, case.bytes(form)).unwrap();
-            let listing = agreed(&file, Extent::Command);
+            let listing = agreed(&file, Extent::Foreign);
             files += 1;
             lines += listing.lines;
             add(&mut forms, &listing);
@@ -137,7 +137,7 @@ fn fixtures() {
     for recorded in recorded::ALL.iter().filter(|recorded| !recorded.is_pipe) {
         let file = dir.path().join(recorded.name);
         std::fs::write(&file, recorded.bytes).unwrap();
-        lines += agreed(&file, Extent::Command).lines;
+        lines += agreed(&file, Extent::Foreign).lines;
         files += 1;
     }
     println!("{lines} lines of {files} files, of which in form {forms:?}");
@@ -150,17 +150,13 @@ fn add(forms: &mut BTreeMap<Form, usize>, listing: &Listing) {
 
 #[test]
 fn a_corpus() {
-    let Some(folder) = std::env::var_os("RECREP_CORPUS") else {
-        println!("did not run: RECREP_CORPUS is not set");
-        return;
-    };
+    let Some(dir) = needs::corpus() else { return };
     if !needs::perf_events() {
         return;
     }
-    let dir = Path::new(&folder);
     let (mut lines, mut forms, mut refused, mut read) = (0, BTreeMap::new(), Vec::new(), 0);
-    for (name, _) in originals(dir).unwrap() {
-        match compare(&dir.join(&name), Extent::Command) {
+    for (name, _) in originals(&dir).unwrap() {
+        match compare(&dir.join(&name), Extent::Foreign) {
             Ok(listing) => {
                 println!("{name}: {} lines, {:?} in form", listing.lines, listing.forms);
                 read += 1;
