@@ -17,6 +17,12 @@ use crate::kernel::Place;
 /// How long a thread that waits lets others run.
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// Held from the timestamp of a record until its reader can see it.
+///
+/// The kernel is not preempted in between. A thread is, for longer than perf waits for late records
+/// (`PERF_RECORD_FINISHED_ROUND`), unless no other thread can write meanwhile.
+static WRITING: Mutex<()> = Mutex::new(());
+
 /// Whose records these are.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
@@ -164,7 +170,9 @@ impl Hardware {
             }
             let mut buffer = lock(&self.shared.buffer);
             if self.shared.enabled.load(Ordering::SeqCst) && ready(&buffer) {
+                let uninterrupted = lock(&WRITING);
                 act(&mut buffer);
+                drop(uninterrupted);
                 drop(buffer);
                 self.wake();
                 return;
