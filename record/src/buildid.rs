@@ -18,7 +18,7 @@ use crate::synthesize::KernelImage;
 use crate::tally::FileId;
 
 /// A file and its build ID.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identified {
     /// Kernel or user.
     pub mode: CpuMode,

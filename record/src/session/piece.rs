@@ -1,5 +1,7 @@
 //! One file of a recording, from its header to its last line; most recordings have only one.
 
+use std::collections::HashSet;
+
 use recrep_format::abi::AttrFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -187,7 +189,8 @@ impl<K: Kernel> Recording<'_, K> {
         let ids = self.build_ids(piece, live);
         if piece.output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
-            for id in ids.iter().filter(|id| !piece.written.contains(id)) {
+            let written: HashSet<&Identified> = piece.written.iter().collect();
+            for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
                 let record = HeaderBuildId { pid: entry.pid, raw: entry.raw, filename: Text::new(&id.name) };
                 // A path is never too long for a record.
