@@ -1,6 +1,7 @@
 //! The options of `rep script` against those of `perf script`: the same lines, on files that rec records in the test.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test says what it did, and fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use recrep_tests::agreement::Extent;
@@ -56,11 +57,13 @@ fn which_samples() {
     let dir = tempfile::tempdir().unwrap();
     let file = recorded(dir.path(), "");
     let all = same(&file, "");
-    for options in
-        ["-c md5sum", "-c ls,seq", "-C 0", "--dsos libc.so.6", "-S _start,main", "--time 10%/2", "--time 0%-30%"]
-    {
+    for options in ["-c md5sum", "-c ls,seq", "--dsos libc.so.6", "-S _start,main", "--time 10%/2", "--time 0%-30%"] {
         assert!(same(&file, options) < all, "{options}");
     }
+    // All may have run on one CPU.
+    let listing = run(rep().args(["script", "-F", "cpu"]).arg(&file)).expect(0);
+    let cpus: BTreeSet<&str> = listing.text().lines().map(|line| line.trim_matches([' ', '[', ']'])).collect();
+    assert_eq!(cpus.iter().map(|cpu| same(&file, &format!("-C {cpu}"))).sum::<usize>(), all);
     let listing = run(rep().args(["script", "-F", "pid,tid,ip,sym"]).arg(&file)).expect(0);
     let line = listing.text().lines().nth(all / 2).unwrap().to_owned();
     let (pid, rest) = line.trim().split_once('/').unwrap();
