@@ -1,0 +1,117 @@
+//! Running `rec` and reading what it wrote.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use recrep_format::abi::RecordType;
+use recrep_format::read::File;
+use recrep_format::record::{Body, Record};
+
+/// The program under test.
+pub(crate) fn rec() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_rec"))
+}
+
+/// A directory for a test's files, and a file in it.
+pub(crate) fn place() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.data");
+    (dir, path)
+}
+
+/// Runs `rec -o PATH` with these words after it.
+pub(crate) fn run(path: &Path, words: &[&str]) -> Output {
+    rec().arg("-o").arg(path).args(words).output().unwrap()
+}
+
+/// What rec said.
+pub(crate) fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Whether the kernel lets this user count anything at all. Where not, the test is skipped; with `CI=true` it fails.
+pub(crate) fn can_record() -> bool {
+    let (_dir, path) = place();
+    let output = run(&path, &["-e", "cpu-clock", "--", "true"]);
+    if output.status.success() {
+        return true;
+    }
+    skipped(&said(&output));
+    false
+}
+
+/// Whether this user may record everything; as above where not.
+pub(crate) fn can_record_system() -> bool {
+    if !can_record() {
+        return false;
+    }
+    let (_dir, path) = place();
+    let output = run(&path, &["-a", "-e", "cpu-clock", "--", "true"]);
+    if output.status.success() {
+        return true;
+    }
+    skipped(&said(&output));
+    false
+}
+
+/// Says why a test is skipped, or fails where `CI=true`.
+pub(crate) fn skipped(why: &str) {
+    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested here: {why}");
+    eprintln!("SKIPPED: {why}");
+}
+
+/// A recording, decoded.
+pub(crate) struct Recording {
+    bytes: Vec<u8>,
+}
+
+impl Recording {
+    /// Reads the file.
+    pub(crate) fn read(path: &Path) -> Self {
+        Self { bytes: std::fs::read(path).unwrap() }
+    }
+
+    /// The file, which must be whole.
+    pub(crate) fn file(&self) -> File<'_> {
+        let file = File::parse(&self.bytes).unwrap();
+        assert_eq!(file.warnings, [], "a whole file");
+        file
+    }
+
+    /// All its records.
+    pub(crate) fn records(&self) -> Vec<Record<'_>> {
+        let file = self.file();
+        let raw: Vec<_> = file.records().map(Result::unwrap).collect();
+        raw.iter().map(|raw| file.attrs.decode(raw).unwrap()).collect()
+    }
+
+    /// How many records there are of a type.
+    pub(crate) fn count(&self, kind: RecordType) -> usize {
+        self.file().records().filter(|r| r.as_ref().unwrap().header.kind == kind).count()
+    }
+
+    /// The pids and tids of the samples.
+    pub(crate) fn sampled(&self) -> Vec<(u32, u32)> {
+        let file = self.file();
+        let raw: Vec<_> = file.records().map(Result::unwrap).collect();
+        let samples = raw.iter().filter_map(|raw| file.attrs.sample(*raw));
+        samples.map(|(_, sample)| (sample.pid().unwrap(), sample.tid().unwrap())).collect()
+    }
+
+    /// What LOST and LOST_SAMPLES records say.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        self.records().iter().fold((0, 0), |(events, samples), record| match &record.body {
+            Body::Lost(lost) => (events + lost.lost, samples),
+            Body::LostSamples(lost) => (events, samples + lost.lost),
+            _ => (events, samples),
+        })
+    }
+}
+
+/// The numbers of rec's last line: samples, bytes, lost events, lost samples.
+pub(crate) fn last_line(output: &Output) -> [u64; 4] {
+    let all = said(output);
+    let line = all.lines().last().unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    numbers.get(..4).unwrap_or_else(|| panic!("no numbers in: {line}")).try_into().unwrap()
+}

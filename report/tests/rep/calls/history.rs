@@ -1,0 +1,183 @@
+//! Branches in front of callers: every answer is known.
+
+use std::process::Command;
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
+use recrep_format::endian::Endian;
+
+use super::common::{CODE, MAIN, PARSE, Place, WORK, rows, stream};
+
+const GOOD: u64 = 2;
+const BAD: u64 = 1;
+
+fn branch(from: u64, to: u64, flags: u64) -> BranchEntry {
+    BranchEntry { from, to, flags: BranchFlags(flags) }
+}
+
+fn cycles(cycles: u64) -> u64 {
+    cycles << 4
+}
+
+fn any() -> BranchSampleType {
+    BranchSampleType::USER | BranchSampleType::ANY
+}
+
+/// An event with branch stacks and without callchains.
+fn bare() -> Stream {
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles").branches(any()));
+    stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
+}
+
+/// `main` called `work`, which called `parse`, where both samples are; one of them came from elsewhere in `main`.
+fn two_ways() -> Stream {
+    let call = |from, flags| branch(from, WORK, flags);
+    let last = |flags| branch(WORK + 4, PARSE, flags);
+    bare()
+        .sample(
+            SampleSpec::at(PARSE + 8).period(3).branches(&[last(GOOD | cycles(5)), call(MAIN + 2, GOOD | cycles(9))]),
+        )
+        .sample(
+            SampleSpec::at(PARSE + 8).period(1).branches(&[last(BAD | cycles(8)), call(MAIN + 6, GOOD | cycles(7))]),
+        )
+}
+
+/// The lines of the first tree.
+fn tree(text: &str) -> Vec<&str> {
+    let lines = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).skip(1);
+    lines.take_while(|line| !line.is_empty()).map(str::trim_end).collect()
+}
+
+#[test]
+fn trees_tell_of_the_branches_that_led_to_samples() {
+    let place = Place::new(&two_ways());
+    assert_eq!(
+        tree(&place.rep("--branch-history --no-children -s comm,sym")),
+        [
+            "            |",
+            "            ---parse +0 (predicted:50.0%)",
+            "               work +4 (cycles:6)",
+            "               work +0",
+            "               |",
+            "               |--75.00%--main +2 (cycles:9)",
+            "               |",
+            "                --25.00%--main +6 (cycles:7)",
+        ]
+    );
+    // From the caller on the branches are in the order in which they were taken.
+    assert_eq!(
+        tree(&place.rep("--branch-history -G --no-children -s comm,sym --limit 1")),
+        [
+            "            |",
+            "            |--75.00%--main +2 (cycles:9)",
+            "            |          work +0",
+            "            |          work +4 (cycles:5)",
+            "            |          parse +0",
+            "            |",
+            "             --25.00%--main +6 (cycles:7)",
+            "                       work +0",
+            "                       work +4 (cycles:8)",
+            "                       parse +0 (predicted:0.0%)",
+        ]
+    );
+}
+
+#[test]
+fn turns_of_a_loop_are_counted_and_told_once() {
+    let turn = |took| branch(PARSE + 8, PARSE, GOOD | cycles(took));
+    let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
+    let stack = [turn(2), turn(40), enter];
+    let place = Place::new(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
+    assert_eq!(
+        tree(&place.rep("--branch-history --no-children -s comm,sym")),
+        [
+            "            |",
+            "            ---parse +0",
+            "               parse +8 (cycles:2)",
+            "               parse +0",
+            "               main +2 (cycles:1 iter:1 avg_cycles:40)",
+        ]
+    );
+}
+
+#[test]
+fn branches_stand_before_callers_in_every_form() {
+    let chain = [context::USER, PARSE + 8, WORK + 6, MAIN + 8, MAIN + 4];
+    let stack = [branch(WORK + 4, PARSE, GOOD)];
+    let place = Place::new(
+        &stream(Event::new("cycles").branches(any()))
+            .sample(SampleSpec::at(PARSE + 8).callchain(&chain).branches(&stack)),
+    );
+    // The last caller makes room for the branch.
+    let with_calls = "app;main +8;work +6;parse +8;work +4;parse +0 1\n";
+    assert_eq!(place.rep("--branch-history --format folded"), with_calls);
+    let told = tree(&place.rep("--branch-history --no-children -g callee -s comm,sym")).join("\n");
+    assert!(told.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{told}");
+    // By function: what -g branch makes of it, without what is known of branches.
+    assert_eq!(
+        tree(&place.rep("-g branch,callee --no-children -s comm,sym")),
+        [
+            "            |",
+            "            ---parse",
+            "               work",
+            "               parse",
+            "               work",
+            "               main"
+        ]
+    );
+    assert_eq!(
+        tree(&place.rep("-g address,callee --no-children -s comm,sym")),
+        [
+            "            |",
+            "            ---parse +8",
+            "               work +6",
+            "               main +8",
+            "               main +4"
+        ]
+    );
+    assert_eq!(
+        tree(&place.rep("-g srcline,callee --no-children -s comm,sym")),
+        ["            |", "            ---parse", "               work", "               main", "               main"]
+    );
+    let want = [("[.] main", 1, 0), ("[.] parse", 1, 1), ("[.] work", 1, 0)];
+    assert_eq!(place.children("--branch-history", "sym"), rows(&want));
+    assert_eq!(place.children("--branch-history --max-stack 1", "sym"), rows(&want[..]));
+    assert_eq!(place.children("--branch-history -S nothing", "sym"), []);
+}
+
+#[test]
+fn children_are_counted_in_branches_where_that_is_asked_for() {
+    let place = Place::new(&two_ways());
+    let want = [("[.] main", 2, 0), ("[.] parse", 2, 2), ("[.] work", 2, 0)];
+    assert_eq!(place.children("--branch-history", "sym"), rows(&want));
+    assert_eq!(
+        place.children("--branch-history --max-stack 1", "sym"),
+        rows(&[("[.] main", 2, 0), ("[.] parse", 2, 2), want[2]][..])
+    );
+    assert_eq!(
+        place.children("--branch-history --ignore-callees ^work$", "sym"),
+        rows(&[("[.] main", 2, 0), ("[.] work", 2, 2)])
+    );
+    // A text has them only where callchains were recorded.
+    assert!(!place.rep("--branch-history").contains("Children"));
+    assert!(place.rep("--branch-history --children").contains("Children"));
+}
+
+#[test]
+fn filters_take_samples_not_frames() {
+    let place = Place::new(&two_ways());
+    let folded = "app;main +2;work +0;work +4;parse +0 3\napp;main +6;work +0;work +4;parse +0 1\n";
+    assert_eq!(place.rep("--branch-history --format folded --comm app"), folded);
+    assert_eq!(place.rep("--branch-history --format folded --max-stack 1"), "app;work +4;parse +0 4\n");
+    assert_eq!(place.rep("--branch-history --format folded --comm other"), "");
+}
+
+#[test]
+fn a_file_without_branches_and_callchains_is_refused() {
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles")).sample(SampleSpec::at(1));
+    let place = Place::new(&stream);
+    let mut rep = Command::new(env!("CARGO_BIN_EXE_rep"));
+    let output = rep.arg("--branch-history").arg(place.0.path().join("x.data")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && said.contains("record with -b"), "{said}");
+}

@@ -1,0 +1,5 @@
+//! Callchains and the branches before samples, of a program whose functions are known.
+
+mod common;
+mod history;
+mod recorded;

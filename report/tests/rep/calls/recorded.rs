@@ -1,0 +1,133 @@
+//! Callchains whose every frame is known: where they come from, how they are cut, and what is made of them.
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
+use serde_json::Value;
+
+use super::common::{CODE, KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
+
+/// `main` calls `work` calls `parse`, in which one is, and in `work` three are, one of them in the kernel.
+fn plain() -> Stream {
+    stream(Event::new("cycles"))
+        .sample(SampleSpec::at(PARSE).callchain(&[context::USER, PARSE, WORK + 4, MAIN + 4]))
+        .sample(SampleSpec::at(WORK + 1).callchain(&[context::USER, WORK + 1, MAIN + 4]))
+        .sample(SampleSpec::at(WORK + 2).callchain(&[context::USER, WORK + 2, MAIN + 4]))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&[context::KERNEL, KERNEL, context::USER, WORK + 4, MAIN + 4]))
+}
+
+#[test]
+fn callers_have_what_they_call() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("", "sym"), rows(&want));
+    let text = place.rep("-s sym -g caller");
+    let main = text.split("[.] main").nth(1).unwrap();
+    let tree: Vec<&str> = main.lines().skip(1).take_while(|line| !line.is_empty()).map(str::trim_end).collect();
+    assert_eq!(
+        tree,
+        [
+            "            |",
+            "            ---work",
+            "               |",
+            "               |--25.00%--entry",
+            "               |",
+            "                --25.00%--parse",
+        ],
+        "{text}"
+    );
+}
+
+#[test]
+fn a_chain_is_cut_at_its_far_end() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");
+    // With children, chains go from the outermost frame on.
+    let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 2, 2), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("--max-stack 1", "sym"), rows(&want));
+}
+
+#[test]
+fn rows_are_grouped_by_a_caller() {
+    let place = Place::new(&plain());
+    let parents = |words: &str| -> Vec<(String, String, u64)> {
+        let report: Value = serde_json::from_str(&place.rep(&format!("--json -s sym {words}"))).unwrap();
+        let text = |row: &Value, key: &str| row["key"][key].as_str().unwrap().to_owned();
+        let row = |row: &Value| (text(row, "sym"), text(row, "parent"), row["samples"].as_u64().unwrap());
+        report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect()
+    };
+    let all = |list: &[(&str, &str, u64)]| -> Vec<_> {
+        list.iter().map(|(sym, parent, n)| ((*sym).to_owned(), (*parent).to_owned(), *n)).collect()
+    };
+    // The sampled function is its own parent where its name is such a one.
+    let want = all(&[("work", "work", 2), ("entry", "work", 1), ("parse", "parse", 1)]);
+    assert_eq!(parents("-p ^(work|parse)$"), want);
+    assert_eq!(parents("-p par -x"), all(&[("parse", "parse", 1)]));
+    let outermost = parents("-p . --children").into_iter().filter(|(.., samples)| *samples > 0);
+    assert!(outermost.clone().count() == 3 && outermost.into_iter().all(|(_, parent, _)| parent == "main"));
+}
+
+#[test]
+fn a_function_stands_for_what_it_calls() {
+    let place = Place::new(&plain());
+    assert_eq!(place.rep("--format folded --ignore-callees work"), "app;main;work 4\n");
+    assert_eq!(place.children("--ignore-callees ^work$", "sym"), rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)]));
+}
+
+#[test]
+fn what_has_no_function_is_no_frame_where_it_is_left_out() {
+    let chain = [context::USER, PARSE, CODE + 0x900, MAIN + 4];
+    let place = Place::new(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
+    assert_eq!(place.children("", "sym").len(), 3);
+    assert_eq!(place.children("-U", "sym"), rows(&[("[.] main", 1, 0), ("[.] parse", 1, 1)]));
+}
+
+#[test]
+fn trees_are_below_the_last_rows_of_a_hierarchy() {
+    let place = Place::new(&plain());
+    let text = place.rep("--hierarchy -s comm,sym -g caller");
+    let after = text.split("[.] work").nth(1).unwrap();
+    let tree: Vec<&str> = after.lines().skip(1).take(3).map(str::trim_end).collect();
+    assert_eq!(tree, ["            |", "            ---main", "               work"], "{text}");
+}
+
+#[test]
+fn recorded_calls_take_the_place_of_the_user_part() {
+    let kind = BranchSampleType::USER | BranchSampleType::CALL_STACK;
+    let call = |from, to| BranchEntry { from, to, flags: BranchFlags(0) };
+    let calls = [call(WORK + 8, PARSE), call(MAIN + 4, WORK)];
+    let lost = CODE + 0x800;
+    let stream = stream(Event::new("cycles").branches(kind))
+        .sample(SampleSpec::at(PARSE + 2).callchain(&[context::USER, PARSE + 2, lost]).branches(&calls))
+        .sample(
+            SampleSpec::at(KERNEL)
+                .misc(1)
+                .callchain(&[context::KERNEL, KERNEL, context::USER, lost])
+                .branches(&calls[1..]),
+        )
+        .sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN]));
+    let place = Place::new(&stream);
+    assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
+    assert_eq!(place.listed(""), ["main|work|parse|", "main|work|entry|", "main|"]);
+    // As in perf, none of the calls is cut off, unless the mark of the user's level is.
+    assert_eq!(place.listed("--max-stack 1"), ["main|work|parse|", "entry|", "main|"]);
+    let want = [("[.] main", 3, 1), ("[.] parse", 1, 1), ("[.] work", 2, 0), ("[k] entry", 1, 1)];
+    assert_eq!(place.children("", "sym"), rows(&want));
+}
+
+#[test]
+fn parts_that_come_later_are_joined() {
+    let deferred = |cookie| [context::KERNEL, KERNEL, context::USER_DEFERRED, cookie];
+    let stream = stream(Event::new("cycles"))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
+        .callchain_deferred(1, &[context::USER, WORK + 4, MAIN + 4])
+        .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(2)))
+        // Nothing comes for the third; another thread's is not its own.
+        .task(7, 8)
+        .callchain_deferred(2, &[context::USER, PARSE]);
+    let place = Place::new(&stream);
+    assert_eq!(place.rep("--format folded"), "app;entry 1\napp;main;work;entry 2\n");
+    assert_eq!(place.listed(""), ["main|work|entry|", "main|work|entry|", "entry|"]);
+    assert_eq!(place.listed("--max-stack 2"), ["work|entry|", "work|entry|", "entry|"]);
+}

@@ -1,0 +1,221 @@
+//! Answers to streams of which everything is known.
+
+use super::common::{Place, json, rep, row, rows, run, two_events};
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{ReadFormat, SampleType, misc};
+use recrep_format::endian::Endian;
+use recrep_format::record::{Body, Counter, LostSamples};
+
+#[test]
+fn samples_see_the_names_and_mappings_of_their_own_moment() {
+    let place = Place::new();
+    for endian in [Endian::Little, Endian::Big] {
+        let file = place.put("x.data", &two_events(endian, 20).file());
+        let answer = json(&["--sort", "comm,dso"], &file);
+        // The sample at 90 came before the mapping at 100; names count for the time before them too.
+        let first = [row("second|lib.so", 20, 20), row("first|lib.so", 1, 10), row("first|[unknown]", 1, 5)];
+        assert_eq!(rows(&answer, 0), first);
+        assert_eq!(rows(&answer, 1), [row(":9|[unknown]", 20, 60)]);
+        let head: Vec<_> = answer["events"].as_array().unwrap().iter().map(|e| &e["name"]).collect();
+        assert_eq!(head, ["cycles:u", "faults"]);
+        assert_eq!(answer["inputs"][0]["records"]["FINISHED_ROUND"], 3);
+        assert_eq!(answer["inputs"][0]["complete"], true);
+        assert_eq!(answer["warnings"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn every_key_reads_as_in_perf() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 1).file());
+    let one = |key: &str, event| rows(&json(&["--sort", key], &file), event)[0].0.clone();
+    assert_eq!(one("pid", 0), "7:second", "the thread's last name");
+    assert_eq!(one("tid", 1), "9::9");
+    let named = |key: &str, event: usize| json(&["--sort", key], &file)["events"][event]["rows"][0]["key"].clone();
+    let in_module = serde_json::json!({ "sym": "lib.so+0x5010", "cpumode": "user" });
+    assert_eq!(named("sym", 0), in_module, "in the module's own terms");
+    assert_eq!(named("symbol", 1), serde_json::json!({ "symbol": "0x00000000dead0000", "cpumode": "user" }));
+    assert_eq!(one("ip", 1), "0xdead0000");
+    assert_eq!(one("cpu", 1), "000");
+    assert_eq!(one("event", 0), "cycles:u");
+    let answer = json(&["--sort", "sym,COMM"], &file);
+    assert_eq!(answer["events"][0]["sort"], serde_json::json!(["sym", "COMM"]));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let place = Place::new();
+    // Enough for several pieces of work.
+    let file = place.put("x.data", &two_events(Endian::Little, 40_000).file());
+    assert!(file.metadata().unwrap().len() > 4 << 20);
+    for words in [vec!["--json", "--sort", "comm,dso,sym,ip,cpu,pid,event"], vec!["-n"], vec!["--stats"]] {
+        let with = |threads: &str| {
+            let output = rep().args(&words).arg(&file).env("RAYON_NUM_THREADS", threads).output().unwrap();
+            assert!(output.status.success());
+            output.stdout
+        };
+        let one = with("1");
+        assert!(!one.is_empty());
+        for threads in ["2", "7"] {
+            assert!(with(threads) == one, "{words:?} with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn the_samples_of_an_only_event_are_counted_too() {
+    let place = Place::new();
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(100);
+    let stream = stream.sample(SampleSpec::at(0x10)).sample(SampleSpec::at(0x20)).round();
+    let file = place.put("x.data", &stream.file());
+    let said = rep().arg("--stats").arg(&file).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.ends_with("cycles:u stats:\n          SAMPLE events:          2\n"), "{said}");
+}
+
+#[test]
+fn several_files_are_one_profile() {
+    let place = Place::new();
+    let a = place.put("a.data", &two_events(Endian::Little, 4).file());
+    let b = place.put("b.data", &two_events(Endian::Big, 6).file());
+    let output = rep().args(["--json", "--sort", "comm"]).args([&a, &b]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["inputs"].as_array().unwrap().len(), 2);
+    assert_eq!(answer["events"].as_array().unwrap().len(), 2);
+    assert_eq!(rows(&answer, 0), [row("first", 4, 30), row("second", 10, 10)]);
+    assert_eq!(answer["events"][0]["samples"], 14);
+}
+
+#[test]
+fn filters_leave_rows_out_and_totals_as_they_are() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 10).file());
+    let first = |words: &[&str]| {
+        let answer = json(&[&["--sort", "comm,dso"], words].concat(), &file);
+        (rows(&answer, 0), answer["events"][0]["samples"].as_u64().unwrap())
+    };
+    assert_eq!(first(&["--comm", "first,other"]), (vec![row("first|lib.so", 1, 10), row("first|[unknown]", 1, 5)], 12));
+    assert_eq!(first(&["--dso", "lib.so"]).0, [row("first|lib.so", 1, 10), row("second|lib.so", 10, 10)]);
+    assert_eq!(first(&["--dso", "/no/such/lib.so"]).0.len(), 2);
+    assert_eq!(first(&["--tid", "9"]), (vec![], 12));
+    assert_eq!(first(&["--pid", "7", "--limit", "1"]).0.len(), 1);
+    assert_eq!(first(&["--cpu", "1"]), (vec![row("second|lib.so", 10, 10)], 10), "as in perf, other CPUs do not count");
+    assert_eq!(first(&["--symbol", "main"]), (vec![], 12));
+    assert_eq!(first(&["--percent-limit", "30"]).0.len(), 2);
+}
+
+#[test]
+fn a_group_counts_for_each_of_its_members() {
+    let group = ReadFormat::GROUP | ReadFormat::ID;
+    let member = |name: &str, id| Event::new(name).sampling(SampleType::READ).reading(group).ids(&[id]);
+    let mut stream = Stream::new(Endian::Little).event(member("leader", 1)).event(member("member", 2));
+    stream = stream.task(7, 7).at(1).comm("app");
+    // The member gains nothing between the second and the third sample.
+    for (leader, follower) in [(100, 10), (250, 30), (300, 30)] {
+        let read = |value, id| Counter { value, id: Some(id), lost: None };
+        stream = stream.sample(SampleSpec::at(0x1000).reads(&[read(leader, 1), read(follower, 2)], [0, 0]));
+    }
+    let place = Place::new();
+    let file = place.put("x.data", &stream.file());
+    let answer = json(&["--sort", "comm"], &file);
+    assert_eq!(rows(&answer, 0), [row("app", 3, 300)]);
+    assert_eq!(rows(&answer, 1), [row("app", 2, 30)]);
+}
+
+#[test]
+fn pipe_mode_says_the_same() {
+    let place = Place::new();
+    let stream = two_events(Endian::Little, 30);
+    let file = place.put("file.data", &stream.file());
+    let pipe = place.put("pipe.data", &stream.pipe());
+    let events = |path| json(&["--sort", "comm,dso,cpu"], path)["events"].clone();
+    assert_eq!(events(&file), events(&pipe));
+}
+
+#[test]
+fn text_reads_like_perfs() {
+    let place = Place::new();
+    let stream = two_events(Endian::Little, 4).of(0).lost(3).lost_samples(5);
+    let file = place.put("x.data", &stream.file());
+    let text = |words: &[&str]| String::from_utf8(run(words, &file).stdout).unwrap();
+    let table = text(&["-n", "--sort", "comm,dso"]);
+    let expected = "\
+#
+# On: fixture, Linux 6.1.0, 4 CPUs
+# Total Lost Samples: 5
+# Total Lost Events: 3
+#
+# Samples: 6 of event 'cycles:u'
+# Event count (approx.): 19
+# Lost samples: 5
+#
+# Overhead       Samples  Command  Shared Object
+# ........  ............  .......  .............
+#
+    52.63%             1  first    lib.so
+    26.32%             1  first    [unknown]
+    21.05%             4  second   lib.so
+";
+    assert!(table.starts_with(expected), "{table}");
+    let separated = text(&["-t", ".", "--sort", "comm,dso"]);
+    assert!(
+        separated.contains("\n52.63%.first.lib.so\n") || separated.contains("\n52.63%.first.lib.so"),
+        "{separated}"
+    );
+    let separated = text(&["-t", "i", "--sort", "comm,dso"]);
+    assert!(separated.contains("\n52.63%if.rstil.b.so\n"), "a separator inside a field becomes a dot: {separated}");
+}
+
+#[test]
+fn what_a_file_says_does_not_move_the_cursor() {
+    let place = Place::new();
+    let stream = Stream::new(Endian::Little)
+        .event(Event::new("evil\x1b]0;title\x07"))
+        .task(7, 7)
+        .at(1)
+        .comm("a\x1b[2Jb\n")
+        .sample(SampleSpec::at(1));
+    let file = place.put("x.data", &stream.file());
+    let output = run(&["--sort", "comm,event"], &file);
+    assert!(!output.stdout.iter().any(|b| *b < 0x20 && *b != b'\n'), "{:?}", String::from_utf8_lossy(&output.stdout));
+    let answer = json(&["--sort", "comm"], &file);
+    assert_eq!(rows(&answer, 0)[0].0, "a\x1b[2Jb\n", "JSON has its own escapes");
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = String::from_utf8(rep().arg("--help").output().unwrap().stdout).unwrap();
+    let (_, rest) = help.split_once("rep [report|").unwrap();
+    let named: Vec<&str> = rest.split_once(']').unwrap().0.split('|').collect();
+    let source = include_str!("../../../src/main.rs");
+    let known: Vec<&str> =
+        source.split("Some(\"").skip(1).filter_map(|rest| rest.split_once("\") =>")).map(|(name, _)| name).collect();
+    assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
+    for name in named {
+        let output = rep().args([name, "--help"]).output().unwrap();
+        assert!(
+            output.status.success() && String::from_utf8_lossy(&output.stdout).contains(&format!("rep {name}")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn samples_that_a_filter_dropped_are_not_lost() {
+    let place = Place::new();
+    let dropped = Body::LostSamples(LostSamples { lost: 1000 });
+    let stream = two_events(Endian::Little, 4).of(0).lost_samples(5).record(misc::LOST_SAMPLES_BPF, dropped);
+    let file = place.put("x.data", &stream.file());
+    let report = json(&["--sort", "comm"], &file);
+    let info: serde_json::Value = serde_json::from_slice(&run(&["info", "--json"], &file).stdout).unwrap();
+    for all in [&report["inputs"][0], &report["events"][0], &info] {
+        assert_eq!((&all["lost_samples"], &all["filtered_samples"]), (&5.into(), &1000.into()), "{all}");
+    }
+    assert_eq!(report["events"][1]["filtered_samples"], 0);
+    let text = |words: &[&str]| String::from_utf8(run(words, &file).stdout).unwrap();
+    let said = text(&["--sort", "comm"]);
+    assert!(said.contains("# Total Lost Samples: 5\n# Total Filtered Samples: 1000\n"), "{said}");
+    assert!(said.contains("# Lost samples: 5\n# Filtered samples: 1000\n"), "{said}");
+    assert!(text(&["--stats"]).contains("LOST_SAMPLES (BPF) events:       1000\n"));
+    assert!(text(&["info"]).contains("lost: 0 events, 5 samples\nfiltered: 1000 samples\n"));
+}

@@ -1,0 +1,87 @@
+//! Real recordings against what perf says of them: runs where `RECREP_CORPUS` names a directory with such files and their
+//! goldens (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use super::common::{json, run};
+use serde_json::Value;
+
+type Rows = BTreeMap<String, (u64, u64)>;
+
+#[test]
+fn histograms_agree_with_perf() {
+    let Some(corpus) = std::env::var_os("RECREP_CORPUS") else {
+        // Past the harness, which keeps what is printed by tests that pass.
+        let _ = writeln!(std::io::stderr(), "skipped: RECREP_CORPUS names no folder of recordings");
+        return;
+    };
+    let corpus = Path::new(&corpus);
+    let (mut files, mut compared) = (0, 0);
+    for entry in fs::read_dir(corpus.join("golden")).unwrap() {
+        let golden: Value = serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let name = golden["file"].as_str().unwrap();
+        files += 1;
+        compared += agrees(&golden, &corpus.join(name));
+    }
+    eprintln!("{compared} histograms of {files} files were compared");
+    assert!(compared > 0);
+}
+
+/// The histograms that goldens have: their names, the flags and the sort keys.
+const VIEWS: [(&str, &[&str], &str); 3] = [
+    ("comm,dso", &[], "comm,dso"),
+    ("mem,tlb,snoop,locked,local_weight", &["--mem-mode"], "mem,tlb,snoop,locked,local_weight"),
+    ("branch:dso_from,dso_to,mispredict", &["-b"], "dso_from,dso_to,mispredict"),
+];
+
+/// How many histograms there were to compare; panics where one differs.
+fn agrees(golden: &Value, file: &Path) -> usize {
+    if golden["perf_ok"] != true {
+        assert!(matches!(run(&["--json"], file).status.code(), Some(0 | 1)));
+        return 0;
+    }
+    let answer = json(&["--sort", "comm,dso"], file);
+    let counts = |events: &Value, count: fn(&Value) -> &Value| {
+        let all = events.as_array().unwrap().iter().map(|e| count(e).as_u64().unwrap_or(0));
+        let mut all: Vec<u64> = all.filter(|n| *n > 0).collect();
+        all.sort_unstable();
+        all
+    };
+    let samples = counts(&golden["events"], |e| &e["counts"]["SAMPLE"]);
+    assert_eq!(counts(&answer["events"], |e| &e["samples"]), samples, "{}", file.display());
+    let mut compared = 0;
+    for (view, flags, keys) in VIEWS {
+        let Some(tables) = golden["views"][view].as_array() else { continue };
+        let want = tables.iter().map(|table| golden_rows(&table["rows"])).filter(|t| !t.is_empty());
+        let want: Vec<Rows> = want.collect();
+        let total: u64 = want.iter().flat_map(BTreeMap::values).map(|(samples, _)| samples).sum();
+        if total == 0 || (view == "comm,dso" && total != samples.iter().sum::<u64>()) {
+            continue; // perf made samples of AUX data
+        }
+        let answer = json(&[flags, &["--sort", keys]].concat(), file);
+        let events = answer["events"].as_array().unwrap().iter();
+        let got: Vec<Rows> = events.map(|event| rows(event, keys)).filter(|t| !t.is_empty()).collect();
+        assert_eq!(got, want, "{view} of {}", file.display());
+        compared += 1;
+    }
+    compared
+}
+
+fn golden_rows(rows: &Value) -> Rows {
+    let pair = |v: &Value| (v[0].as_u64().unwrap(), v[1].as_u64().unwrap());
+    rows.as_object().unwrap().iter().map(|(key, counts)| (key.clone(), pair(counts))).collect()
+}
+
+fn rows(event: &Value, keys: &str) -> Rows {
+    let mut rows = Rows::new();
+    for row in event["rows"].as_array().unwrap() {
+        let key: Vec<&str> = keys.split(',').map(|key| row["key"][key].as_str().unwrap().trim()).collect();
+        let (samples, period) = rows.entry(key.join("|")).or_default();
+        *samples += row["samples"].as_u64().unwrap();
+        *period += row["period"].as_u64().unwrap();
+    }
+    rows
+}

@@ -1,0 +1,155 @@
+//! Bad input and odd surroundings: a clear sentence, the right exit status, never a panic.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::common::{Place, json, rep, run, two_events};
+use recrep_fixtures::build::{Event, Stream};
+use recrep_format::endian::Endian;
+
+/// What `rep` says when it cannot answer.
+fn refusal(file: &Path) -> String {
+    let output = run(&["--json"], file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_is_not_perf_data_is_refused_with_a_sentence() {
+    let place = Place::new();
+    assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
+    assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
+    assert!(refusal(place.dir.path()).contains("no file in this directory"));
+    assert!(refusal(&place.dir.path().join("none")).contains("no such file"));
+    assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the name of the file is told");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_said_so() {
+    // The superuser may read everything: the command runs as nobody.
+    if !is_superuser() {
+        eprintln!("skipped: only the superuser can become nobody");
+        return;
+    }
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 1).file());
+    fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing, and
+    // such a file cannot be executed.
+    let program = place.dir.path().join("rep");
+    assert!(
+        std::process::Command::new("cp")
+            .args([env!("CARGO_BIN_EXE_rep").as_ref(), program.as_path()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = std::process::Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("permission denied"), "{said}");
+}
+
+fn is_superuser() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+#[test]
+fn usage_errors_name_the_flag() {
+    for (words, name) in [(["--total-cycles"], "--total-cycles"), (["--tui"], "--tui"), (["--sort=dso_to"], "-b")] {
+        let output = rep().args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(name));
+    }
+    let output = rep().arg("--help").output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("--sort"));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
+    let place = Place::new();
+    let whole = two_events(Endian::Little, 6).file();
+    let (mut answered, mut last) = (0, 0);
+    for cut in (0..whole.len()).step_by(7) {
+        let file = place.put("cut.data", &whole[..cut]);
+        let output = run(&["--json", "--sort", "comm,dso,sym"], &file);
+        match output.status.code() {
+            Some(1) => assert!(!output.stderr.is_empty()),
+            Some(0) => {
+                let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                assert_eq!(answer["inputs"][0]["complete"], false);
+                assert!(!answer["warnings"].as_array().unwrap().is_empty());
+                assert!(!output.stderr.is_empty(), "the warning is on standard error too");
+                let samples = answer["inputs"][0]["records"]["SAMPLE"].as_u64().unwrap_or(0);
+                assert!(samples >= last, "a longer piece has no fewer samples");
+                (answered, last) = (answered + 1, samples);
+            }
+            status => panic!("cut at {cut}: {status:?}"),
+        }
+    }
+    assert!(answered > 20 && last == 14, "{answered} answered, {last} samples in the longest");
+}
+
+#[test]
+fn a_recording_of_nothing_is_complete_and_one_that_was_killed_is_not() {
+    let place = Place::new();
+    let nothing = Stream::new(Endian::Little).event(Event::new("cycles"));
+    let complete = |bytes: &[u8]| json(&[], &place.put("x.data", bytes))["inputs"][0]["complete"].clone();
+    assert_eq!(complete(&nothing.file()), true);
+    let mut killed = two_events(Endian::Little, 2).file();
+    // The size of the data, in the header.
+    killed[48..56].fill(0);
+    assert_eq!(complete(&killed), false);
+}
+
+#[test]
+fn a_record_of_size_0_ends_the_walk_with_its_place() {
+    let place = Place::new();
+    let good = two_events(Endian::Little, 3);
+    let end = good.file().len();
+    let file = place.put("x.data", &good.bytes(&[9, 0, 0, 0, 0, 0, 0, 0]).file());
+    let answer = json(&["--sort", "comm"], &file);
+    assert_eq!(answer["inputs"][0]["records"]["SAMPLE"], 8);
+    let warning = &answer["warnings"][0];
+    assert_eq!(warning["code"], "bad-record-size");
+    let offset = warning["offset"].as_u64().unwrap();
+    assert!(offset > 0 && offset <= end as u64, "{offset} of {end}");
+}
+
+#[test]
+fn standard_input_is_read_and_a_closed_output_is_no_failure() {
+    let place = Place::new();
+    let bytes = two_events(Endian::Little, 20_000).file();
+    let file = place.put("x.data", &bytes);
+    let mut child =
+        rep().args(["--json", "--sort", "ip", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&bytes).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["events"], json(&["--sort", "ip"], &file)["events"]);
+    assert_eq!(answer["inputs"][0]["path"], "-");
+
+    let mut child = rep().arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn without_a_file_out_data_comes_first() {
+    let place = Place::new();
+    let run = || rep().args(["--json", "--sort", "comm"]).current_dir(place.dir.path()).output().unwrap();
+    assert_eq!(run().status.code(), Some(1));
+    place.put("perf.data", &two_events(Endian::Little, 1).file());
+    assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"perf.data""#));
+    place.put("out.data", &two_events(Endian::Little, 1).file());
+    assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"out.data""#));
+}

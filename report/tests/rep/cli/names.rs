@@ -1,0 +1,124 @@
+//! Names are data: whole, and the same in every form of the answer.
+
+use super::common::{Place, json, run};
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
+use recrep_format::endian::Endian;
+use serde_json::{Value, json};
+
+const TEXT: u64 = 0x1000;
+
+fn text(words: &[&str], file: &std::path::Path) -> String {
+    let output = run(words, file);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A thread that had a long name, and has a short one at its end.
+fn renamed() -> Stream {
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(10).comm("a-long-command");
+    let stream = stream.map("/no/such/app", TEXT, 0x1000, 0).at(20).sample(SampleSpec::at(TEXT));
+    stream.at(30).exec("true").map("/no/such/app", TEXT, 0x1000, 0).at(40).sample(SampleSpec::at(TEXT))
+}
+
+#[test]
+fn a_command_is_whole_in_every_form() {
+    let place = Place::new();
+    let file = place.put("x.data", &renamed().file());
+    let answer = json(&["-s", "comm"], &file);
+    let rows = answer["events"][0]["rows"].as_array().unwrap();
+    let keys: Vec<&Value> = rows.iter().map(|row| &row["key"]["comm"]).collect();
+    assert_eq!(keys, ["a-long-command", "true"]);
+    for words in [&["-s", "comm"][..], &["-s", "comm", "-t", "|"], &["--format", "csv"], &["--format", "folded"]] {
+        assert!(text(words, &file).contains("a-long-command"), "{words:?}: {}", text(words, &file));
+    }
+}
+
+#[test]
+fn modules_of_branches_are_whole() {
+    let place = Place::new();
+    let branch = BranchEntry { from: TEXT, to: TEXT + 0x10, flags: BranchFlags(0) };
+    let event = Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY);
+    let stream = Stream::new(Endian::Little).event(event).task(7, 7).at(10).comm("app");
+    let stream = stream.map("/no/such/a-library-with-a-long-name.so", TEXT, 0x1000, 0);
+    let file = place.put("x.data", &stream.at(20).sample(SampleSpec::at(TEXT).branches(&[branch])).file());
+    let name = "a-library-with-a-long-name.so";
+    let answer = json(&["-b", "-s", "dso_from,symbol_from,symbol_to"], &file);
+    assert_eq!(answer["events"][0]["sort"], json!(["dso_from", "symbol_from", "symbol_to"]));
+    let key = json!({
+        "dso_from": name, "symbol_from": format!("{name}+0x0"), "symbol_to": format!("{name}+0x10"),
+        "cpumode_from": "user", "cpumode_to": "user",
+    });
+    assert_eq!(answer["events"][0]["rows"][0]["key"], key);
+    let table = text(&["-b", "-s", "dso_from,dso_to"], &file);
+    assert!(table.contains(&format!("{name}  {name}")), "{table}");
+}
+
+/// One function's name in two CPU modes: an address that is mapped nowhere.
+#[test]
+fn cpu_modes_tell_functions_of_one_name_apart() {
+    let place = Place::new();
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles")).task(7, 7).at(10).comm("app");
+    let sample = |misc: u16| SampleSpec::at(0x42).misc(misc);
+    let stream = stream.sample(sample(1)).sample(sample(2)).sample(sample(3)).sample(sample(0));
+    let file = place.put("x.data", &stream.file());
+    let key = |mode: &str| json!({ "symbol": "0x0000000000000042", "cpumode": mode });
+    let answer = json(&["-s", "symbol"], &file);
+    let rows = answer["events"][0]["rows"].as_array().unwrap();
+    let keys: Vec<&Value> = rows.iter().map(|row| &row["key"]).collect();
+    assert_eq!(keys, [&key("hypervisor"), &key("kernel"), &key("unknown"), &key("user")]);
+    let csv = text(&["--format", "csv", "-s", "symbol,comm"], &file);
+    let lines: Vec<&str> = csv.lines().take(3).collect();
+    assert_eq!(
+        lines,
+        [
+            "event,symbol,comm,cpumode,samples,period,percent",
+            "cycles,0x0000000000000042,app,hypervisor,1,1,25.00",
+            "cycles,0x0000000000000042,app,kernel,1,1,25.00",
+        ]
+    );
+    let tree = json(&["--hierarchy", "-s", "symbol,comm"], &file);
+    let levels = tree["events"][0]["hierarchy"].as_array().unwrap();
+    assert_eq!(levels.len(), 4);
+    let level = json!({
+        "key": "symbol", "value": "0x0000000000000042", "cpumode": "kernel",
+        "samples": 1, "period": 1, "percent": 25.0,
+        "rows": [{ "key": "comm", "value": "app", "samples": 1, "period": 1, "percent": 25.0 }],
+    });
+    assert_eq!(levels[1], level);
+    let table = text(&["-s", "symbol"], &file);
+    for level in ["[k] 0x0000000000000042", "[.] 0x0000000000000042", "[H] 0x0000000000000042"] {
+        assert!(table.contains(level), "{table}");
+    }
+}
+
+#[test]
+fn folded_stacks_are_of_all_events() {
+    let place = Place::new();
+    let chain = [context::USER, TEXT, TEXT + 8];
+    let stream = Stream::new(Endian::Little);
+    let stream = stream.event(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)).event(Event::new("page faults"));
+    let stream = stream.event(Event::new("unused")).task(7, 7).at(10).comm("app").map("/no/such/app", TEXT, 0x1000, 0);
+    let stream = stream.of(0).sample(SampleSpec::at(TEXT).period(5).callchain(&chain));
+    let file = place.put("x.data", &stream.of(1).sample(SampleSpec::at(TEXT).period(7)).file());
+    let folded = |words: &[&str]| text(&[&["--format", "folded"], words].concat(), &file);
+    assert_eq!(folded(&[]), "cycles:u;app;[app];[app] 5\npage_faults;app;[app] 7\n");
+    assert_eq!(folded(&["-n"]), "cycles:u;app;[app];[app] 1\npage_faults;app;[app] 1\n");
+    assert_eq!(folded(&["--event", "cycles"]), "app;[app];[app] 5\n", "the only event needs no name");
+    // Of which events there are lines is a matter of the filter, whose names are there is not.
+    assert_eq!(folded(&["--comm", "other"]), "");
+}
+
+/// Samples whose chain is empty, is cut off, has a mark that no kernel writes, or is of a guest.
+#[test]
+fn a_sample_without_frames_is_a_line_of_its_function() {
+    let place = Place::new();
+    let sample = |chain: &[u64]| SampleSpec::at(TEXT).callchain(chain);
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles").sampling(SampleType::CALLCHAIN));
+    let stream = stream.task(7, 7).at(10).comm("app").map("/no/such/app", TEXT, 0x1000, 0);
+    let stream = stream.sample(sample(&[])).sample(sample(&[u64::MAX - 1, TEXT]).period(10));
+    let stream = stream.sample(sample(&[context::USER, TEXT, TEXT]).period(100));
+    let file = place.put("x.data", &stream.sample(sample(&[]).misc(4).period(1000)).file());
+    assert_eq!(text(&["--format", "folded"], &file), "app;[app] 11\napp;[app];[app] 100\napp;[unknown] 1000\n");
+    assert_eq!(text(&["--format", "folded", "--max-stack", "0"], &file), "app;[app] 111\napp;[unknown] 1000\n");
+}

@@ -1,0 +1,93 @@
+//! Several inputs of which some cannot be read: these are left out, with a warning.
+
+use std::fs;
+
+use super::common::{Place, rep, two_events};
+use recrep_format::endian::Endian;
+use serde_json::Value;
+
+/// Every command that takes several inputs.
+const COMMANDS: [&[&str]; 13] = [
+    &["--json"],
+    &[],
+    &["--format", "csv"],
+    &["--format", "folded"],
+    &["--stats"],
+    &["--tasks"],
+    &["--mmaps"],
+    &["-D"],
+    &["--header-only"],
+    &["modules"],
+    &["timeline"],
+    &["mem", "-D"],
+    &["--header", "--sort", "comm"],
+];
+
+/// Two good files, and three that cannot be read.
+fn place() -> Place {
+    let place = Place::new();
+    place.put("good", &two_events(Endian::Little, 3).file());
+    place.put("fine", &two_events(Endian::Big, 3).pipe());
+    place.put("text", b"hello, I am not what you think I am");
+    place.put("torn", &two_events(Endian::Little, 3).file()[..110]);
+    place
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_everywhere() {
+    let place = place();
+    let path = |name: &str| place.dir.path().join(name);
+    for command in COMMANDS {
+        let answer = |names: &[&str]| rep().args(command).args(names.iter().map(|name| path(name))).output().unwrap();
+        let (alone, with) = (answer(&["good", "fine"]), answer(&["text", "good", "none", "fine", "torn"]));
+        let said = String::from_utf8(with.stderr).unwrap();
+        assert_eq!(with.status.code(), Some(0), "{command:?}: {said}");
+        for name in ["text", "none", "torn"] {
+            let told =
+                said.lines().filter(|line| line.contains(path(name).to_str().unwrap()) && line.contains("warning"));
+            assert_eq!(told.count(), 1, "{command:?}: {said}");
+        }
+        assert!(!alone.stdout.is_empty() || command == ["--format", "folded"]);
+        if command != ["--json"] {
+            assert!(with.stdout == alone.stdout, "{command:?}");
+        }
+        let none = answer(&["text", "none"]);
+        let said = String::from_utf8(none.stderr).unwrap();
+        assert_eq!(none.status.code(), Some(1), "{command:?}: {said}");
+        assert!(said.contains("not a perf.data file") && said.contains("there is no such file"), "{said}");
+    }
+}
+
+#[test]
+fn json_tells_what_is_left_out() {
+    let place = place();
+    for (command, inputs) in [("--json", "path"), ("--tasks", "path")] {
+        let paths = ["good", "text", "none"].map(|name| place.dir.path().join(name));
+        let output = rep().args([command, "--json"]).args(&paths).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["inputs"].as_array().unwrap().len(), 1);
+        assert_eq!(answer["inputs"][0][inputs], paths[0].to_str().unwrap());
+        let warnings = answer["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        for (warning, path) in warnings.iter().zip(&paths[1..]) {
+            assert_eq!(warning["code"], "unreadable");
+            assert!(warning["message"].as_str().unwrap().contains(path.to_str().unwrap()), "{warning}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_is_answered_without_what_cannot_be_read_in_it() {
+    let place = place();
+    // What is no perf.data file at all is not meant.
+    let output = rep().arg("--json").arg(place.dir.path()).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["inputs"].as_array().unwrap().len(), 2);
+    let warnings = answer["warnings"].as_array().unwrap();
+    assert_eq!((warnings.len(), &warnings[0]["code"]), (1, &Value::from("unreadable")));
+    assert!(warnings[0]["message"].as_str().unwrap().contains("torn"));
+    for name in ["good", "fine"] {
+        fs::remove_file(place.dir.path().join(name)).unwrap();
+    }
+    assert_eq!(rep().arg("--json").arg(place.dir.path()).output().unwrap().status.code(), Some(1));
+}

@@ -1,0 +1,88 @@
+//! `rep modules` explains each reason for samples without a function.
+
+use std::process::Command;
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::SampleType;
+use recrep_format::endian::Endian;
+use serde_json::Value;
+
+use super::common::{BASE, Place, function, has, map_with_id, module, rep, run, sampled, stream};
+
+#[track_caller]
+fn reason(module: &Value, code: &str) {
+    assert_eq!(module["reason"]["code"], code, "{module:#}");
+    assert!(module["reason"]["help"].as_str().is_some_and(|help| !help.is_empty()));
+    assert_eq!(module["resolved"], 0);
+}
+
+#[test]
+fn a_file_that_is_stripped_missing_or_another_version() {
+    if !has(&["gcc", "strip", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let (offset, _) = function(&program, "inner");
+    let whole = sampled(stream(), &program, offset);
+    let known = module(&place, &[], &whole, "program");
+    assert_eq!((&known["resolved"], &known["reason"]), (&1.into(), &Value::Null), "{known:#}");
+    let other = map_with_id(stream(), &program, &[9; 20]).at(2).sample(SampleSpec::at(BASE + offset));
+    reason(&module(&place, &[], &other, "program"), "build-id-mismatch");
+    run(Command::new("strip").arg(&program));
+    let stripped = module(&place, &[], &whole, "program");
+    reason(&stripped, "stripped");
+    assert!(stripped["symbols"].as_u64().unwrap() > 0, "the dynamic ones are there");
+    std::fs::remove_file(&program).unwrap();
+    let missing = module(&place, &[], &whole, "program");
+    reason(&missing, "missing");
+    assert_eq!(missing["attempts"][0]["path"], program.to_str().unwrap());
+}
+
+#[test]
+fn a_jit_without_a_map_and_memory_that_was_never_mapped() {
+    let place = Place::new();
+    let jit = stream().map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE));
+    // No process has so high a number.
+    let jit = jit.task(1 << 30, 1 << 30).map("//anon", BASE, 0x1000, 0).at(3).sample(SampleSpec::at(BASE));
+    reason(&module(&place, &[], &jit, "[JIT] tid 1073741824"), "jit-without-map");
+    let nowhere = stream().at(2).sample(SampleSpec::at(BASE));
+    reason(&module(&place, &[], &nowhere, "[unknown]"), "unmapped");
+}
+
+#[test]
+fn a_kernel_that_hides_its_addresses() {
+    let place = Place::new();
+    let hidden = place.put("kallsyms", "0000000000000000 T _text\n0000000000000000 t schedule\n");
+    let start = 0xffff_ffff_8100_0000;
+    let kernel = stream().kernel_map(start, 0x100_0000).at(2).sample(SampleSpec::at(start + 0x10).misc(1));
+    let words = ["--kallsyms", hidden.to_str().unwrap()];
+    reason(&module(&place, &words, &kernel, "[kernel.kallsyms]"), "kernel-restricted");
+    let shown = place.put("kallsyms", "ffffffff81000000 T _text\nffffffff81000008 t schedule\n");
+    let known = module(&place, &["--kallsyms", shown.to_str().unwrap()], &kernel, "[kernel.kallsyms]");
+    assert_eq!(known["resolved"], 1, "{known:#}");
+}
+
+#[test]
+fn stacks_that_were_cut_off() {
+    let place = Place::new();
+    let event = Event::new("cycles:u").sampling(SampleType::STACK_USER | SampleType::CALLCHAIN);
+    let spec = |used| SampleSpec::at(BASE).callchain(&[BASE]).stack(&[0; 64], used);
+    let stream = Stream::new(Endian::NATIVE).event(event.with(|attr| attr.sample_stack_user = 64)).task(7, 7).at(1);
+    let stream = stream.sample(spec(64)).sample(spec(40));
+    let answer: Value = serde_json::from_str(&rep(&place, &["modules", "--json"], &stream)).unwrap();
+    assert_eq!(answer["stacks"]["copies"], 2);
+    assert_eq!(answer["stacks"]["copies_truncated"], 1);
+    assert_eq!(answer["truncated_stacks"]["code"], "truncated-stack");
+    assert!(rep(&place, &["modules"], &stream).contains("1 of 2 copied stacks (50.00%) are truncated at 64 bytes"));
+}
+
+#[test]
+fn the_report_ends_with_what_has_no_function() {
+    let place = Place::new();
+    let missing = stream().map("/no/such/lib.so", BASE, 0x1000, 0x5000).at(2).sample(SampleSpec::at(BASE + 0x10));
+    let text = rep(&place, &["-s", "sym"], &missing);
+    assert!(text.contains("[.] lib.so+0x5010"), "{text}");
+    let footer = "# 100.0% of the samples have no function: lib.so 100.0% (missing); `rep modules` tells why";
+    assert!(text.contains(footer), "{text}");
+}

@@ -1,0 +1,252 @@
+//! What is fetched from debuginfod servers, and what is told where it is not.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{SampleType, context};
+use serde_json::Value;
+
+use super::common::{BASE, Place, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
+use super::server::{Answer, Server};
+
+/// A stripped program, its debug file as a server has it, and where it was sampled.
+struct Stripped {
+    place: Place,
+    program: PathBuf,
+    whole: Vec<u8>,
+    debug: Vec<u8>,
+    id: String,
+    inner: u64,
+    outer: u64,
+}
+
+impl Stripped {
+    fn new() -> Option<Self> {
+        if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
+            return None;
+        }
+        let place = Place::new();
+        let program = place.program("program", &[]);
+        let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
+        let debug = place.at("debug");
+        run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
+        run(Command::new("strip").arg(&program));
+        let notes = run(Command::new("readelf").arg("-n").arg(&program));
+        let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap().to_owned();
+        let (whole, debug) = (std::fs::read(&program).unwrap(), std::fs::read(debug).unwrap());
+        Some(Self { place, program, whole, debug, id, inner, outer })
+    }
+
+    /// A stream with one sample in the function that only the debug file names.
+    fn stream(&self) -> Stream {
+        sampled(stream(), &self.program, self.inner)
+    }
+
+    fn path(&self, kind: &str) -> String {
+        format!("/buildid/{}/{kind}", self.id)
+    }
+
+    /// Where the cache has a file.
+    fn cached(&self, kind: &str) -> PathBuf {
+        self.place.at("cache").join(&self.id).join(kind)
+    }
+
+    fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
+        let file = self.place.put("t.data", stream.file());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
+        for name in ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(name);
+        }
+        command.env("HOME", self.place.at("home")).env("DEBUGINFOD_CACHE_PATH", self.place.at("cache"));
+        command.env("DEBUGINFOD_URLS", urls.join(" ")).envs(limits.iter().copied());
+        command.args(words).arg(file).output().unwrap()
+    }
+
+    /// The functions that are named with these servers, and what is said on the side.
+    fn symbols(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)]) -> (Vec<String>, String) {
+        let output = self.rep(&[&["--json", "-s", "sym"], words].concat(), urls, limits, &self.stream());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = answer["events"][0]["rows"].as_array().unwrap();
+        (rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect(), said)
+    }
+
+    /// Asserts that nothing comes of these servers, that it is told why, and that nothing is kept.
+    #[track_caller]
+    fn refused(&self, urls: &[&str], limits: &[(&str, &str)], why: &str) {
+        let (symbols, said) = self.symbols(&["--debuginfod"], urls, limits);
+        assert_ne!(symbols, ["inner"]);
+        let warned = said.lines().any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
+        assert!(warned, "{why} in {said}");
+        assert!(!self.cached("debuginfo").exists());
+        assert!(std::fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "no leavings");
+    }
+
+    fn server(&self) -> Server {
+        let (executable, debug) = (self.path("executable"), self.path("debuginfo"));
+        let (whole, bytes) = (self.whole.clone(), self.debug.clone());
+        Server::new(move |path| match path {
+            _ if path == debug => Answer::File(bytes.clone(), true),
+            _ if path == executable => Answer::File(whole.clone(), false),
+            _ => Answer::Status("404 Not Found"),
+        })
+    }
+}
+
+fn none() -> Server {
+    Server::new(|_| Answer::Status("404 Not Found"))
+}
+
+#[test]
+fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
+    let Some(it) = Stripped::new() else { return };
+    let (empty, full) = (none(), it.server());
+    let urls = [empty.url.as_str(), &format!("{}/", full.url)];
+    let (symbols, said) = it.symbols(&["--debuginfod"], &urls, &[]);
+    assert_eq!(symbols, ["inner"]);
+    assert!(
+        said.contains(&format!("rep: fetching debuginfo of program: {}{}", full.url, it.path("debuginfo"))),
+        "{said}"
+    );
+    assert!(!said.contains("warning"), "{said}");
+    assert_eq!((empty.asked(), full.asked()), (vec![it.path("debuginfo")], vec![it.path("debuginfo")]));
+    assert_eq!(std::fs::read(it.cached("debuginfo")).unwrap(), it.debug);
+    assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["inner"]);
+    assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "what is in the cache needs no asking");
+    assert_eq!((empty.asked().len(), full.asked().len()), (1, 1));
+}
+
+#[test]
+fn a_file_that_is_there_twice_is_asked_for_once() {
+    let Some(it) = Stripped::new() else { return };
+    let copy = it.place.at("copy");
+    std::fs::copy(&it.program, &copy).unwrap();
+    let empty = none();
+    let both = sampled(it.stream(), &copy, it.outer);
+    let output = it.rep(&["--debuginfod", "-s", "sym"], &[&empty.url], &[], &both);
+    assert!(output.status.success());
+    assert_eq!(empty.asked(), [it.path("debuginfo")]);
+}
+
+#[test]
+fn nobody_is_asked_unless_that_is_asked_for_and_worth_it() {
+    let Some(it) = Stripped::new() else { return };
+    let server = it.server();
+    assert_ne!(it.symbols(&[], &[&server.url], &[]).0, ["inner"]);
+    // One sample of two.
+    let half = sampled(it.stream(), &it.program, it.outer);
+    let with = |words: &[&str]| it.rep(words, &[&server.url], &[], &half);
+    for words in [&["--debuginfod=50.1", "-s", "sym"][..], &["--debuginfod", "-s", "dso"]] {
+        assert!(with(words).status.success());
+        assert_eq!(server.asked(), [""; 0]);
+    }
+    assert!(with(&["--debuginfod=50", "-s", "sym"]).status.success());
+    assert_eq!(server.asked(), [it.path("debuginfo")]);
+}
+
+#[test]
+fn asking_needs_servers() {
+    let Some(it) = Stripped::new() else { return };
+    for view in [&["report"][..], &["script"], &["modules"], &["mem"]] {
+        let output = it.rep(&[view, &["--debuginfod"]].concat(), &[], &[], &it.stream());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("DEBUGINFOD_URLS names no server"), "{said}");
+    }
+    let output = it.rep(&["--debuginfod=http://x"], &["http://x"], &[], &it.stream());
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn the_mapped_file_is_fetched_where_it_is_gone() {
+    let Some(it) = Stripped::new() else { return };
+    let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&it.id[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let stream = map_with_id(stream(), &it.program, id.as_slice().try_into().unwrap());
+    let stream = stream.at(2).sample(SampleSpec::at(BASE + it.inner));
+    std::fs::remove_file(&it.program).unwrap();
+    let server = it.server();
+    let output = it.rep(&["script", "-F", "ip,sym", "--debuginfod"], &[&server.url], &[], &stream);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{:>17x} inner\n", BASE + it.inner));
+    assert_eq!(server.asked(), [it.path("debuginfo"), it.path("executable")]);
+    assert_eq!(std::fs::read(it.cached("executable")).unwrap(), it.whole);
+}
+
+#[test]
+fn callers_are_worth_it_too() {
+    let Some(it) = Stripped::new() else { return };
+    let server = it.server();
+    let chain = [context::USER, BASE + it.outer, BASE + it.inner];
+    let stream = mapped(stream_with(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)), &it.program).at(2);
+    let stream = stream.sample(SampleSpec::at(BASE + it.outer).callchain(&chain));
+    let output = it.rep(&["--format", "folded", "--debuginfod"], &[&server.url], &[], &stream);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "test;inner;outer 1\n");
+}
+
+#[test]
+fn what_a_server_refuses_is_told() {
+    let Some(it) = Stripped::new() else { return };
+    let empty = none();
+    it.refused(&[&empty.url], &[], "not fetched: 404 Not Found");
+    let modules = it.rep(&["modules", "--debuginfod"], &[&empty.url], &[], &it.stream());
+    let modules = String::from_utf8_lossy(&modules.stdout).into_owned();
+    let tried = format!("tried {}{} (debuginfod server): not fetched: 404 Not Found", empty.url, it.path("debuginfo"));
+    assert!(modules.contains(&tried), "{modules}");
+    let report = it.rep(&["-s", "sym", "--debuginfod"], &[&empty.url], &[], &it.stream());
+    let report = String::from_utf8_lossy(&report.stdout).into_owned();
+    assert!(report.contains("program 100.0% (stripped; not fetched: 404 Not Found)"), "{report}");
+    // Nobody listens there any more.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    it.refused(&[&format!("http://{closed}")], &[], "refused");
+}
+
+#[test]
+fn what_is_another_file_or_too_large_is_not_kept() {
+    let Some(it) = Stripped::new() else { return };
+    let other = it.place.program("other", &["-DOTHER", "-O2"]);
+    let other = std::fs::read(other).unwrap();
+    let wrong = Server::new(move |_| Answer::File(other.clone(), true));
+    it.refused(&[&wrong.url], &[], "another version of the file");
+    let page = Server::new(|_| Answer::File(b"<html>sign in</html>".to_vec(), true));
+    it.refused(&[&page.url], &[], "no ELF file");
+    let size = (it.debug.len() - 1).to_string();
+    let too_large = format!("larger than DEBUGINFOD_MAXSIZE allows ({size} bytes)");
+    for is_size_said in [true, false] {
+        let bytes = it.debug.clone();
+        let server = Server::new(move |_| Answer::File(bytes.clone(), is_size_said));
+        it.refused(&[&server.url], &[("DEBUGINFOD_MAXSIZE", &size)], &too_large);
+    }
+}
+
+#[test]
+fn a_server_that_says_no_more_is_given_up() {
+    let Some(it) = Stripped::new() else { return };
+    let bytes = it.debug.clone();
+    let silent = Server::new(move |_| Answer::Stall(bytes.clone(), Duration::from_secs(60)));
+    let full = it.server();
+    let begin = Instant::now();
+    it.refused(&[&silent.url], &[("DEBUGINFOD_TIMEOUT", "1")], "nothing came for 1 s");
+    it.refused(&[&silent.url], &[("DEBUGINFOD_MAXTIME", "1")], "it took longer than 1 s");
+    let both = [silent.url.as_str(), &full.url];
+    assert_eq!(it.symbols(&["--debuginfod"], &both, &[("DEBUGINFOD_TIMEOUT", "1")]).0, ["inner"]);
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn debug_information_is_fetched_for_lines() {
+    let Some(it) = Stripped::new() else { return };
+    // All names are there, and no lines.
+    let named = |path: &Path| run(Command::new("objcopy").args(["--strip-debug"]).arg(path).arg(&it.program));
+    let again = it.place.program("again", &[]);
+    named(&again);
+    let server = it.server();
+    let with = |words: &[&str]| it.rep(&[words, &["--debuginfod"]].concat(), &[&server.url], &[], &it.stream());
+    assert!(with(&["-s", "sym"]).status.success());
+    assert_eq!(server.asked(), [""; 0]);
+    let lines = with(&["-s", "srcline"]);
+    assert!(String::from_utf8_lossy(&lines.stdout).contains("p.c:1"), "{lines:?}");
+    assert_eq!(server.asked(), [it.path("debuginfo")]);
+}

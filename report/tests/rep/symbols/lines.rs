@@ -1,0 +1,236 @@
+//! Inlined functions and source lines, held against `addr2line -i`.
+
+use std::path::Path;
+use std::process::Command;
+
+use recrep_report::resolve::{Inlined, Module, Resolver, SymbolOptions};
+
+use std::collections::HashMap;
+
+use recrep_fixtures::build::{Event, SampleSpec};
+use recrep_format::abi::{SampleType, context};
+
+use super::common::{BASE, Place, function, has, loads, mapped, rep, run, sampled, stream, stream_with};
+
+const C: &str = r"
+#include <stdlib.h>
+static inline __attribute__((always_inline)) int add(int a, int b) { return a * 3 + b; }
+static inline __attribute__((always_inline)) int twice(int a) { return add(a, a) + add(a + 1, rand()); }
+__attribute__((noinline)) int work(int n) { int s = 0; for (int i = 0; i < n; i++) s += twice(i) ^ twice(s); return s; }
+int main(int argc, char **argv) { return work(argc * 100); }
+";
+
+const CPP: &str = r"
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+int main(int argc, char **argv) {
+    std::map<std::string, std::vector<int>> all;
+    for (int i = 0; i < argc * 100; i++) { auto &v = all[std::to_string(i % 10)]; v.push_back(i); std::sort(v.begin(), v.end()); }
+    long sum = 0;
+    for (auto &[name, v] : all) sum += name.size() + std::accumulate(v.begin(), v.end(), 0);
+    return sum % 100;
+}
+";
+
+const RUST: &str = r#"
+use std::collections::BTreeMap;
+fn main() {
+    let mut all: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for i in 0..std::env::args().count() * 100 { all.entry(format!("{}", i % 7)).or_default().push(i * 3); }
+    let sum: usize = all.values().flat_map(|v| v.iter().map(|x| x ^ 5)).sum();
+    println!("{sum}");
+}
+"#;
+
+/// What `addr2line` says of each address: functions and `file:line`, innermost first.
+fn theirs(program: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
+    let words = addresses.iter().map(|address| format!("{address:#x}"));
+    let text = run(Command::new("addr2line").args(["-a", "-i", "-f", "-e"]).arg(program).args(words));
+    let mut all: Vec<Vec<(String, String)>> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("0x") {
+            all.push(Vec::new());
+            continue;
+        }
+        let place = lines.next().unwrap().split(" (discriminator").next().unwrap();
+        all.last_mut().unwrap().push((line.to_owned(), base(place)));
+    }
+    all
+}
+
+fn base(place: &str) -> String {
+    let name = place.rsplit('/').next().unwrap_or(place);
+    name.replace(":?", ":0")
+}
+
+fn ours(frames: &[Inlined]) -> Vec<(String, String)> {
+    let text = |frame: &Inlined| {
+        let file = frame.file.as_deref().unwrap_or("??");
+        (frame.function.clone().unwrap_or("??".into()), base(&format!("{file}:{}", frame.line)))
+    };
+    frames.iter().map(text).collect()
+}
+
+/// Addresses all over the code of a program that `addr2line` knows lines of.
+fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
+    let code = loads(program).into_iter().find(|load| load.code).unwrap();
+    let lines = run(Command::new("nm").args(["--defined-only", "-S"]).arg(program));
+    let mut all = Vec::new();
+    for line in lines.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [start, size, kind, _name] = words[..] else { continue };
+        if kind.eq_ignore_ascii_case("t") || kind.eq_ignore_ascii_case("w") {
+            let hex = |word| u64::from_str_radix(word, 16).unwrap();
+            all.extend((hex(start)..hex(start) + hex(size)).step_by(3));
+        }
+    }
+    let step = (all.len() / most).max(1);
+    (all.into_iter().step_by(step).take(most).collect(), code.address - code.offset)
+}
+
+fn compare(program: &Path, most: usize) -> usize {
+    let (addresses, bias) = addresses(program, most);
+    let path = program.to_str().unwrap().as_bytes();
+    let resolver = Resolver::new(SymbolOptions { demangle: false, trust_paths: true, ..SymbolOptions::default() });
+    let loaded = resolver.load(&Module::file(path, None));
+    assert!(loaded.lines().is_known());
+    let mut known = 0;
+    let mut differing = Vec::new();
+    for (address, theirs) in addresses.iter().zip(theirs(program, &addresses)) {
+        let ours = ours(&loaded.lines().frames(address - bias));
+        // Where debug information has nothing, addr2line falls back on the symbol table.
+        let is_fallback = ours.is_empty() && theirs.len() == 1 && theirs[0].1.ends_with(":0");
+        if is_fallback || theirs.iter().all(|(_, place)| place.starts_with("??")) {
+            continue;
+        }
+        known += 1;
+        let same = ours.len() == theirs.len()
+            && ours.iter().zip(&theirs).all(|(a, b)| same_place(&a.1, &b.1) && same_name(&a.0, &b.0));
+        if !same {
+            differing.push((format!("{address:#x}"), ours, theirs));
+        }
+    }
+    assert!(differing.is_empty(), "{} of {known}, the first: {:#?}", differing.len(), &differing[..1]);
+    known
+}
+
+/// addr2line takes a header for the source file now and then, which then has a line far beyond its end.
+fn same_place(ours: &str, theirs: &str) -> bool {
+    let line = |place: &str| place.rsplit(':').next().and_then(|line| line.parse::<usize>().ok());
+    let misled = theirs.starts_with("cc.cc:") && line(theirs) > Some(CPP.lines().count());
+    ours == theirs || (misled && line(ours) == line(theirs))
+}
+
+/// addr2line shows a name as its debug information has it, mangled where it is, or without what its language adds.
+fn same_name(ours: &str, theirs: &str) -> bool {
+    ours == theirs || ours.contains(theirs)
+}
+
+#[test]
+fn inlined_functions_are_those_of_addr2line() {
+    if !has(&["gcc", "g++", "addr2line", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut known = 0;
+    for (compiler, name, source, flags) in [
+        ("gcc", "c.c", C, &["-O2", "-g"][..]),
+        ("gcc", "c.c", C, &["-O2", "-g", "-no-pie", "-gz"]),
+        ("g++", "cc.cc", CPP, &["-O2", "-g"]),
+    ] {
+        let (source, program) = (place.put(name, source), place.at("program"));
+        run(Command::new(compiler).args(flags).arg(source).arg("-o").arg(&program));
+        known += compare(&program, 800);
+    }
+    if has(&["rustc"]) {
+        let (source, program) = (place.put("r.rs", RUST), place.at("rust"));
+        run(Command::new("rustc").args(["-O", "-g", "-o"]).arg(&program).arg(source));
+        known += compare(&program, 600);
+    }
+    assert!(known >= 1000, "only {known} addresses have lines");
+}
+
+/// As the sampled instruction, and as what control returns to the byte after.
+#[test]
+fn inlined_functions_are_frames_of_callchains() {
+    if !has(&["g++", "addr2line", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let (source, program) = (place.put("cc.cc", CPP), place.at("program"));
+    run(Command::new("g++").args(["-O2", "-g"]).arg(source).arg("-o").arg(&program));
+    let (addresses, bias) = addresses(&program, 1300);
+    let (main, _) = function(&program, "main");
+    let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
+    let mut stream = mapped(stream_with(event), &program).at(2);
+    for (turn, address) in addresses.iter().enumerate() {
+        let at = BASE + (address - bias);
+        let chain = if turn % 2 == 0 { vec![context::USER, at] } else { vec![context::USER, BASE + main, at + 1] };
+        stream = stream.sample(SampleSpec::at(at).callchain(&chain));
+    }
+    let folded = rep(&place, &["--format", "folded", "--inline", "--no-demangle", "-s", "ip"], &stream);
+    let lines: HashMap<&str, &str> = folded.lines().map(|line| line.split_once(';').unwrap()).collect();
+    let mut known = 0;
+    for (address, theirs) in addresses.iter().zip(theirs(&program, &addresses)) {
+        if theirs.iter().any(|(name, at)| at.starts_with("??") || at.ends_with(":0") || name == "??") {
+            continue;
+        }
+        let line = lines[format!("{:#x}", BASE + (address - bias)).as_str()].rsplit_once(' ').unwrap().0;
+        let ours: Vec<&str> = line.split(';').collect();
+        let same = ours.len() >= theirs.len()
+            && ours.iter().zip(theirs.iter().rev()).all(|(ours, (theirs, _))| same_name(ours, theirs));
+        assert!(same, "{address:#x}: {line}, addr2line {theirs:?}");
+        known += 1;
+    }
+    assert!(known >= 1000, "only {known} addresses have lines");
+    let plain = rep(&place, &["--format", "folded", "--no-inline", "--no-demangle", "-s", "ip"], &stream);
+    assert!(plain.lines().all(|line| line.split(';').count() <= 3) && folded.len() > plain.len() * 3 / 2);
+}
+
+#[test]
+fn lines_of_a_stripped_program_are_in_its_debug_file() {
+    if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let (offset, _) = function(&program, "inner");
+    let debug = place.at("program.debug");
+    run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
+    run(Command::new("strip").arg(&program));
+    run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+    let module = Module::file(program.to_str().unwrap().as_bytes(), None);
+    let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
+    let line = loaded.lines().line(offset, || "none".into());
+    assert_eq!(loaded.lines().text(line), "p.c:1");
+}
+
+#[test]
+fn rows_by_source_line_and_file() {
+    if !has(&["gcc", "strip", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let (offset, _) = function(&program, "main");
+    let elsewhere = SampleSpec::at(1).period(2);
+    let sampled = sampled(stream(), &program, offset).sample(elsewhere);
+    let rows = |keys: &str| {
+        let text = rep(&place, &["-t", "|", "-s", keys], &sampled);
+        text.lines()
+            .filter(|line| line.contains("%|"))
+            .map(|line| line.split_once('|').unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(rows("srcline"), ["??:0", "p.c:3"]);
+    assert_eq!(rows("srcfile"), [".", "p.c"]);
+    let whole = rep(&place, &["-t", "|", "-s", "srcfile", "--full-source-path"], &sampled);
+    assert!(whole.contains(&format!("%|{}\n", place.at("p.c").display())), "{whole}");
+    assert_eq!(rows("sym,srcline")[1], "[.] main|p.c:3");
+    run(Command::new("strip").arg("-g").arg(&program));
+    assert_eq!(rows("srcline,srcfile")[1], "main+0|.");
+}

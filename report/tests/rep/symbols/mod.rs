@@ -1,0 +1,10 @@
+//! Symbols, lines and their explanations, with programs that are compiled here.
+
+mod common;
+mod explained;
+mod fetched;
+mod lines;
+mod listed;
+mod proven;
+mod server;
+mod sources;

@@ -1,0 +1,175 @@
+//! Each source of symbols, on real files.
+
+use std::fs;
+use std::process::Command;
+
+use recrep_fixtures::build::SampleSpec;
+
+use super::common::{BASE, Place, function, has, map_with_id, mapped_at, run, sampled, stream, symbols};
+
+#[test]
+fn a_debuglink_is_followed_if_its_checksum_is_right() {
+    if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    for kind in ["-pie", "-no-pie"] {
+        // No build ID: only the checksum can vouch.
+        let program = place.program("program", &[kind, "-Wl,--build-id=none"]);
+        let (offset, _) = function(&program, "inner");
+        let debug = place.at("program.debug");
+        run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
+        run(Command::new("strip").arg(&program));
+        let was_sampled = sampled(stream(), &program, offset);
+        assert_ne!(symbols(&place, &[], &was_sampled), ["inner"]);
+        run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+        assert_eq!(symbols(&place, &[], &was_sampled), ["inner"], "{kind}");
+        let mut bytes = fs::read(&debug).unwrap();
+        bytes.push(0);
+        fs::write(&debug, bytes).unwrap();
+        assert_ne!(symbols(&place, &[], &was_sampled), ["inner"]);
+    }
+}
+
+#[test]
+fn mini_debug_information_names_what_the_dynamic_symbols_do_not() {
+    if !has(&["gcc", "objcopy", "strip", "nm", "readelf", "xz"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
+    let mini = place.at("mini");
+    run(Command::new("objcopy")
+        .args(["-S", "--remove-section", ".comment", "--keep-symbol=inner"])
+        .arg(&program)
+        .arg(&mini));
+    run(Command::new("xz").arg("-k").arg(&mini));
+    run(Command::new("strip").arg(&program));
+    let both = |stream| sampled(sampled(stream, &program, inner), &program, outer);
+    assert_ne!(symbols(&place, &[], &sampled(stream(), &program, inner)), ["inner"]);
+    let section = format!(".gnu_debugdata={}", place.at("mini.xz").display());
+    run(Command::new("objcopy").arg("--add-section").arg(section).arg(&program));
+    assert_eq!(symbols(&place, &[], &both(stream())), ["inner", "outer"]);
+}
+
+#[test]
+fn copies_by_build_id_and_the_recorded_machines_root() {
+    if !has(&["gcc", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let program = place.program("program", &[]);
+    let (offset, _) = function(&program, "inner");
+    let recorded = sampled(stream(), "/nowhere/program".as_ref(), offset);
+    assert_ne!(symbols(&place, &[], &recorded), ["inner"]);
+    place.put("root/nowhere/program", fs::read(&program).unwrap());
+    let root = place.at("root");
+    assert_eq!(symbols(&place, &["--symfs", root.to_str().unwrap()], &recorded), ["inner"]);
+
+    // As `perf archive` unpacks: below the directory of the user who asks, and below one that is named.
+    let notes = run(Command::new("readelf").arg("-n").arg(&program));
+    let id = notes.split("Build ID: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let mut bytes = [0; 20];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap();
+    }
+    let known = map_with_id(stream(), "/nowhere/program".as_ref(), &bytes).at(2).sample(SampleSpec::at(BASE + offset));
+    assert_ne!(symbols(&place, &[], &known), ["inner"]);
+    let entry = format!(".build-id/{}/{}/elf", &id[..2], &id[2..]);
+    place.put(&format!("named/{entry}"), fs::read(&program).unwrap());
+    assert_eq!(symbols(&place, &["--buildid-dir", place.at("named").to_str().unwrap()], &known), ["inner"]);
+    let fetched = format!("home/.cache/debuginfod_client/{id}/debuginfo");
+    place.put(&fetched, fs::read(&program).unwrap());
+    assert_eq!(symbols(&place, &[], &known), ["inner"]);
+    fs::remove_file(place.at(&fetched)).unwrap();
+    place.put(&format!("home/.debug/{entry}"), fs::read(&program).unwrap());
+    assert_eq!(symbols(&place, &[], &known), ["inner"]);
+}
+
+#[test]
+fn a_kernel_image_and_a_packed_kernel_module() {
+    if !has(&["gcc", "nm", "readelf", "xz"]) {
+        return;
+    }
+    let place = Place::new();
+    let source = place.put("k.c", "int _text(void) { return 1; } int schedule(void) { return 2; }\n");
+    let image = place.at("vmlinux");
+    let flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,-e,_text"];
+    run(Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&image));
+    let ((_, text), (_, schedule)) = (function(&image, "_text"), function(&image, "schedule"));
+    // The kernel was moved when it was started.
+    let start = 0xffff_ffff_9200_0000;
+    let spec = SampleSpec::at(start + (schedule - text)).misc(1);
+    let kernel = stream().kernel_map(start, 0x100_0000).at(2).sample(spec);
+    assert_eq!(symbols(&place, &["--vmlinux", image.to_str().unwrap()], &kernel), ["schedule"]);
+
+    let module = place.at("some-driver.ko");
+    run(Command::new("gcc").args(["-c", "-ffunction-sections"]).arg(&source).arg("-o").arg(&module));
+    run(Command::new("xz").arg(&module));
+    let path = place.at("some-driver.ko.xz");
+    let loaded = 0xffff_ffff_c010_0000;
+    let map = |stream: recrep_fixtures::build::Stream| {
+        use recrep_format::record::{Body, Mmap};
+        use recrep_format::wire::Text;
+        let filename = Text::new(path.to_str().unwrap().as_bytes());
+        stream.record(1, Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr: loaded, len: 0x1000, pgoff: 0, filename }))
+    };
+    let driver = map(stream()).at(2).sample(SampleSpec::at(loaded).misc(1));
+    assert_eq!(symbols(&place, &["--symfs", "/"], &driver), ["_text"]);
+}
+
+#[test]
+fn code_that_the_kernel_made_is_named_by_its_record() {
+    let place = Place::new();
+    let start = 0xffff_ffff_c000_1000;
+    let bpf =
+        stream().ksymbol(start, 0x80, 1, 0, "bpf_prog_abcd_count").at(2).sample(SampleSpec::at(start + 8).misc(1));
+    assert_eq!(symbols(&place, &[], &bpf), ["bpf_prog_abcd_count"]);
+    let mangled = stream().ksymbol(start, 0x80, 1, 0, "_ZN3net4poll17h0123456789abcdefE");
+    let mangled = mangled.at(2).sample(SampleSpec::at(start + 8).misc(1));
+    assert_eq!(symbols(&place, &[], &mangled), ["_ZN3net4poll17h0123456789abcdefE"], "it may be no mangled name");
+    assert_eq!(symbols(&place, &["--demangle-kernel"], &mangled), ["net::poll"]);
+}
+
+#[test]
+fn a_jit_names_its_code_in_a_map_or_in_a_dump() {
+    let place = Place::new();
+    let anon = |stream: recrep_fixtures::build::Stream| {
+        stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20))
+    };
+    place.put("root/tmp/perf-7.map", format!("{BASE:x} 40 Interpreter\n"));
+    let words = ["--symfs", &place.at("root").display().to_string()];
+    assert_eq!(symbols(&place, &words, &anon(stream())), ["Interpreter"]);
+
+    let mut dump: Vec<u8> =
+        [0x4a69_5444_u32, 1, 40, 62, 0, 7, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = b"LazyCompile:f\0";
+    let size = 16 + 16 + 24 + u32::try_from(name.len()).unwrap();
+    dump.extend([0, size, 0, 0, 7, 7, 0, 0].iter().flat_map(|word| word.to_ne_bytes()));
+    dump.extend([BASE, 0x40, 0].iter().flat_map(|word| word.to_ne_bytes()));
+    dump.extend(name);
+    let path = place.put("jit-7.dump", dump);
+    // The code may come before the page of the dump that tells where it is.
+    let jit = mapped_at(anon(stream()), &path, 0x50_0000);
+    let names = symbols(&place, &[], &jit);
+    assert!(names == ["LazyCompile:f"] || fs::exists("/tmp/perf-7.map").unwrap(), "{names:?}");
+}
+
+#[test]
+fn names_are_spelt_as_in_the_file_where_asked() {
+    if !has(&["g++", "nm", "readelf"]) {
+        return;
+    }
+    let place = Place::new();
+    let source = place.put(
+        "p.cc",
+        "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }",
+    );
+    let program = place.at("cc");
+    run(Command::new("g++").arg("-O1").arg(source).arg("-o").arg(&program));
+    let (offset, _) = function(&program, "_ZN1a1fEi");
+    let recorded = sampled(stream(), &program, offset);
+    assert_eq!(symbols(&place, &["--no-demangle"], &recorded), ["_ZN1a1fEi"]);
+    assert_eq!(symbols(&place, &[], &recorded), ["a::f"]);
+}

@@ -1,0 +1,132 @@
+//! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how large a file may grow.
+
+use recrep_tests::programs::workspace;
+use recrep_tests::sources::{Source, cycle, imports, sources};
+
+/// The packages of the workspace.
+const PACKAGES: [&str; 5] = ["format", "record", "report", "fixtures", "tests"];
+
+/// Where `unsafe` is allowed: files, or folders of them, that face the kernel.
+const UNSAFE: [&str; 5] = [
+    "record/src/sys",
+    "record/src/ring",
+    "record/src/workload",
+    "report/src/input_map.rs",
+    "fixtures/examples/workload/process.rs",
+];
+
+/// The code of all files in `folder`, or of the one file, with its path.
+#[track_caller]
+fn code_of(crate_src: &str, module: &str) -> Vec<(String, String)> {
+    let below = |source: &&Source| source.module.first().is_some_and(|first| first == module);
+    let found: Vec<_> =
+        sources(crate_src).iter().filter(below).map(|source| (source.path.clone(), source.code())).collect();
+    assert!(!found.is_empty(), "there is no module {module} in {crate_src}: this test must follow");
+    found
+}
+
+#[track_caller]
+fn assert_without(files: &[(String, String)], words: &[&str]) {
+    for (path, code) in files {
+        for word in words {
+            let line = code.lines().find(|line| line.contains(word));
+            assert!(line.is_none(), "{path} may not use {word}: {}", line.unwrap_or_default().trim());
+        }
+    }
+}
+
+/// Each of the modules named imports the next, the last the first.
+#[test]
+fn no_cycle_among_the_modules_imports() {
+    let cycles = PACKAGES.iter().filter_map(|package| {
+        let files = sources(&format!("{package}/src"));
+        assert!(!files.is_empty(), "{package} has no sources");
+        cycle(&imports(&files)).map(|modules| format!("{package}: {}", modules.join(" -> ")))
+    });
+    assert_eq!(cycles.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn packages_depend_on_those_below_them_only() {
+    let allowed: [(&str, &[&str]); 5] = [
+        ("format", &[]),
+        ("record", &["recrep-format"]),
+        ("report", &["recrep-format"]),
+        ("fixtures", &["recrep-format"]),
+        ("tests", &["recrep-format", "recrep-fixtures"]),
+    ];
+    for (package, allowed) in allowed {
+        let manifest = std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        let (_, sections) = manifest.split_once("[dependencies]").unwrap();
+        let (dependencies, _) = sections.split_once("\n[").unwrap_or((sections, ""));
+        for line in dependencies.lines().filter(|line| line.starts_with("recrep-")) {
+            let name = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(allowed.contains(&name), "{package} may not depend on {name}");
+        }
+    }
+}
+
+#[test]
+fn the_format_knows_no_machine() {
+    let files: Vec<_> = sources("format/src").iter().map(|source| (source.path.clone(), source.code())).collect();
+    let machine = [
+        "std::fs",
+        "std::thread",
+        "std::process",
+        "std::env",
+        "std::net",
+        "std::os",
+        "libc",
+        "rayon",
+        "clap",
+        "println!",
+    ];
+    assert_without(&files, &machine);
+}
+
+#[test]
+fn what_is_called_pure_is() {
+    let machine =
+        ["std::fs", "std::process", "std::thread", "libc::", "rustix", "crate::sys", "crate::kernel", "crate::ring"];
+    assert_without(&code_of("record/src", "plan"), &machine);
+    assert_without(&code_of("record/src", "event"), &machine);
+    let io = ["std::fs", "std::io", "std::process", "memmap2", "crate::input"];
+    assert_without(&code_of("report/src", "aggregate"), &io);
+    assert_without(&code_of("report/src", "timeline"), &["crate::resolve", "object::", "std::fs"]);
+    assert_without(&code_of("report/src", "view"), &["crate::resolve", "crate::timeline", "crate::input", "std::fs"]);
+}
+
+#[test]
+fn unsafe_code_is_where_the_kernel_is() {
+    let mut blocks = 0;
+    for package in PACKAGES {
+        for source in sources(package) {
+            let code = source.code();
+            // In two parts each, so that these lines are none of them.
+            let signs = [["allow(", "unsafe_code"], ["unsafe", " {"]].map(|parts| parts.concat());
+            let used = signs.iter().any(|sign| code.contains(sign));
+            let allowed = UNSAFE.iter().any(|place| source.path.starts_with(place));
+            assert!(allowed || !used, "{} may not be unsafe", source.path);
+            blocks += usize::from(used);
+        }
+    }
+    assert!(blocks > 0, "nothing is unsafe: the list is out of date");
+}
+
+#[test]
+fn no_file_is_over_500_lines() {
+    for source in PACKAGES.iter().flat_map(|package| sources(package)) {
+        let lines = source.text.lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", source.path);
+    }
+}
+
+#[test]
+fn each_package_keeps_the_workspaces_lints() {
+    for package in PACKAGES {
+        let manifest = std::fs::read_to_string(workspace().join(package).join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{package}");
+        assert!(manifest.contains("license.workspace = true"), "{package}");
+        assert!(!manifest.contains("TODO"), "{package} has no description");
+    }
+}

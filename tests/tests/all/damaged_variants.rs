@@ -1,0 +1,38 @@
+//! Two thousand of the damaged variants that the program `damage` makes by the ten thousands.
+
+use recrep_fixtures::manifest::cases;
+use recrep_fixtures::recorded;
+use recrep_tests::campaign::{Campaign, originals};
+use recrep_tests::needs;
+use recrep_tests::programs::programs;
+use recrep_tests::variants::Original;
+
+#[track_caller]
+fn assert_stood(originals: Vec<(String, Original)>, variants: u64) {
+    let _cpus = needs::cpus();
+    let files = originals.len();
+    let outcome =
+        Campaign { rep: programs().rep.clone(), originals, numbers: 0..variants, jobs: 2, keep: None }.run(|_| {});
+    println!("{files} files\n{outcome}");
+    assert!(outcome.broken.is_empty(), "{outcome}");
+    assert!(outcome.ended.values().all(|[answered, _]| *answered > 0), "{outcome}");
+}
+
+#[test]
+fn of_fixtures() {
+    let made = cases().into_iter().flat_map(|case| {
+        // Each case in some form, so that all forms are there.
+        let forms: Vec<_> = case.forms().collect();
+        let form = forms[case.name.len() % forms.len()];
+        [(format!("{}.{form}", case.name), case.bytes(form))]
+    });
+    let found = recorded::ALL.iter().map(|file| (file.name.to_owned(), file.bytes.to_vec()));
+    let originals: Vec<_> = made.chain(found).map(|(name, bytes)| (name, Original::new(bytes))).collect();
+    assert_stood(originals, 2000);
+}
+
+#[test]
+fn of_a_corpus() {
+    let Some(folder) = needs::corpus() else { return };
+    assert_stood(originals(&folder).unwrap(), 364);
+}

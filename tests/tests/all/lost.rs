@@ -1,0 +1,62 @@
+//! What the kernel could not write is told: as LOST records where it happened, as LOST_SAMPLES of each event at the end, on
+//! `rec`'s last line, and by `rep`, as perf counts it.
+//!
+//! Losing is made certain by stopping `rec` while the workload runs on: two pages of ring are full in milliseconds.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use recrep_tests::programs::workload;
+use recrep_tests::record::recording;
+use recrep_tests::report::report;
+use recrep_tests::run::start;
+use recrep_tests::{needs, perf};
+use rustix::process::Signal;
+
+#[test]
+fn lost_records_and_lost_samples_are_accounted_for() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("lost.data");
+    let rec = start(&mut recording(&file, "-e cpu-clock -m 2 -F 50000 -g", &workload("hot --ms 1500 --threads 2")));
+    sleep(Duration::from_millis(500));
+    rec.signal(Signal::STOP);
+    sleep(Duration::from_millis(300));
+    rec.signal(Signal::CONT);
+    let outcome = rec.finish().expect(0);
+    let summary = outcome.summary(&file);
+    assert!(summary.samples > 0 && summary.lost_events > 0 && summary.lost_samples > 0, "{summary:?}");
+
+    let stats = perf::stats(&file);
+    assert!(stats.records["LOST"] > 0 && stats.records["LOST_SAMPLES"] > 0, "{stats:?}");
+    assert_eq!(stats.records["SAMPLE"], summary.samples);
+    let lost_samples: u64 = stats.events.iter().filter_map(|(_, counts)| counts.get("LOST_SAMPLES")).sum();
+    assert_eq!(lost_samples, summary.lost_samples, "lost samples by perf");
+    assert_eq!(perf::lost_events(&file), summary.lost_events, "lost events by perf");
+
+    let report = report(&file, "comm,dso");
+    assert_eq!(report.records(), stats.records);
+    assert_eq!((report.input().lost_events, report.input().lost_samples), (summary.lost_events, summary.lost_samples));
+    assert_eq!(report.events[0].lost_samples, summary.lost_samples);
+    assert!(report.input().complete);
+}
+
+#[test]
+fn nothing_is_lost_at_the_default_ring_size() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("whole.data");
+    let outcome =
+        start(&mut recording(&file, "-e cpu-clock -F 10000 -g", &workload("hot --ms 1000 --threads 2"))).finish();
+    let summary = outcome.expect(0).summary(&file);
+    assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
+    let stats = perf::stats(&file);
+    assert_eq!(stats.warnings, "");
+    assert!(!stats.records.contains_key("LOST"), "{:?}", stats.records);
+}

@@ -1,0 +1,56 @@
+//! The tests that need more than one package, as one program: linking forty took longer than running them.
+//!
+//! `cargo test -p recrep-tests perf_reads_rec` runs those of one file.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and says what it did and what it skips"
+)]
+
+mod architecture;
+mod aux_areas;
+mod branch_history;
+mod c2c_agrees;
+mod children_agree;
+mod cut_meanwhile;
+mod damage;
+mod damaged_variants;
+mod derived_views;
+mod determinism;
+mod directory;
+mod dump;
+mod evlist;
+mod fixtures;
+mod folded_agrees;
+mod hot_shares;
+mod info;
+mod keys_agree;
+mod lost;
+mod modes_agree;
+mod names_agree;
+mod oracle;
+mod perf_reads_rec;
+mod perf_reads_sessions;
+mod readme;
+mod rec_disk_full;
+mod rec_events;
+mod rec_exit;
+mod rec_identity;
+mod rec_incompressible;
+mod rec_killed;
+mod rec_links;
+mod rec_output;
+mod rec_processes;
+mod rec_steering;
+mod rep_agrees;
+mod rep_input;
+mod rewrite;
+mod script_agrees;
+mod script_options_agree;
+mod system_wide;
+mod traces_agree;
+mod unprivileged;
+mod unwinding;
