@@ -6,9 +6,10 @@ use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use crate::aggregate::{Count, Field, Key, Layout, Meta};
+use crate::aggregate::{Count, Field, Layout, Meta, Rows};
 use crate::callchain::{Deferred, Most, Placed, Recorded};
 use crate::fields::Number;
+use crate::gathered::Gathered;
 use crate::graph::FrameKey;
 use crate::groups::Groups;
 use crate::label::{CountValue, EarlyNaming, Found, Labeller, Naming};
@@ -148,10 +149,14 @@ fn count(
     }
     let mut stacks = scanned.stacks;
     let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks, &symbols);
-    if !is_shown {
-        rows.iter_mut().for_each(|(row, _)| *Field::Chain.of_mut(row) = 0);
+    if counted && !is_shown || query.filters.by_symbol() {
+        rows = rows.changed(|row| {
+            if !is_shown {
+                *Field::Chain.of_mut(row) = 0;
+            }
+            labeller.takes(row, &symbols)
+        });
     }
-    let rows: Vec<_> = rows.into_iter().filter(|(row, _)| labeller.takes(row, &symbols)).collect();
     if query.format == Format::Folded {
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
@@ -164,18 +169,17 @@ fn count(
         labeller.cumulate(&rows, found, profile);
         return Ok(scanned.strays);
     }
-    for (event, columns, gathered) in labeller.label(&rows, &symbols, &mut profile.labels) {
-        if let Some(place) = places.get(event) {
-            profile.add_row(*place, columns, &gathered);
-        }
-    }
+    let with_parts = query.has_parts();
+    let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
+    let gathered: Vec<Gathered> = rows.iter().map(|(key, count)| Gathered::of(count, &key, with_parts)).collect();
+    profile.add_rows(&places, labelled, &gathered);
     Ok(scanned.strays)
 }
 
 /// Takes what has no function off the totals.
-fn leave_out_unresolved(totals: &mut [Count], rows: &[(Key, Count)], mode: Mode) {
-    for (row, count) in rows {
-        let meta = Meta::unpack(Field::Meta.of(row));
+fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
+    for (row, count) in rows.iter() {
+        let meta = Meta::unpack(Field::Meta.of(&row));
         let total = totals.get_mut(usize::from(meta.event));
         if let Some(total) = total.filter(|_| !meta.is_resolved(mode.is_of_branches())) {
             total.samples = total.samples.saturating_sub(count.samples);

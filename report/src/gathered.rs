@@ -5,11 +5,11 @@
 
 use recrep_format::abi::CpuMode;
 
-use crate::aggregate::{Count, Field, Key, Meta};
+use crate::aggregate::{Count, Field, Key, Meta, Sum};
 use crate::fields::Number;
 
-/// What a row has gathered, with the parts of it that only some questions ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a row has gathered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// Its own samples and their periods.
     pub count: Count,
@@ -17,6 +17,13 @@ pub struct Gathered {
     pub all: Count,
     /// How long the callchains are that are shown below it.
     pub depth: usize,
+    /// What only some questions ask for.
+    pub parts: Option<Box<Parts>>,
+}
+
+/// The parts of what is a row's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
     /// The periods by level: kernel, user, the guests' kernels, the guests' users.
     pub levels: [u64; 4],
     /// The sums of the three parts of the samples' weights.
@@ -27,39 +34,49 @@ impl Gathered {
     /// What a key has gathered; the parts only where they are asked for, since then its words are in the key.
     #[must_use]
     pub fn of(count: Count, key: &Key, with_parts: bool) -> Self {
-        let mut all = Self { count, all: count, ..Self::default() };
-        if with_parts {
-            let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
-                CpuMode::Kernel => Some(0),
-                CpuMode::User => Some(1),
-                CpuMode::GuestKernel => Some(2),
-                CpuMode::GuestUser => Some(3),
-                _ => None,
-            };
-            if let Some(part) = level.and_then(|level: usize| all.levels.get_mut(level)) {
-                *part = count.period;
-            }
-            let latency = Field::Latency.of(key);
-            let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
-            all.weights = each.map(|weight| weight.wrapping_mul(count.samples));
-        }
-        all
+        Self { count, all: count, depth: 0, parts: with_parts.then(|| Box::new(Parts::of(count, key))) }
     }
+}
 
-    /// Adds what another has gathered.
-    pub fn add(&mut self, other: &Self) {
+impl Parts {
+    fn of(count: Count, key: &Key) -> Self {
+        let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
+            CpuMode::Kernel => Some(0),
+            CpuMode::User => Some(1),
+            CpuMode::GuestKernel => Some(2),
+            CpuMode::GuestUser => Some(3),
+            _ => None,
+        };
+        let mut levels = [0; 4];
+        if let Some(part) = level.and_then(|level: usize| levels.get_mut(level)) {
+            *part = count.period;
+        }
+        let latency = Field::Latency.of(key);
+        let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
+        Self { levels, weights: each.map(|weight| weight.wrapping_mul(count.samples)) }
+    }
+}
+
+impl Sum for Gathered {
+    fn add(&mut self, other: &Self) {
         self.count.add(other.count);
         self.all.add(other.all);
         self.depth = self.depth.max(other.depth);
-        let parts = self.levels.iter_mut().zip(&other.levels).chain(self.weights.iter_mut().zip(&other.weights));
-        parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
+        if let Some(other) = &other.parts {
+            let own = self.parts.get_or_insert_default();
+            let parts = own.levels.iter_mut().zip(&other.levels).chain(own.weights.iter_mut().zip(&other.weights));
+            parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
+        }
     }
+}
 
+impl Gathered {
     /// A number of it: percents of `total`, the event's period; means and sums otherwise.
     #[must_use]
     pub fn value(&self, number: Number, total: u64) -> Value {
-        let [sys, us, guest_sys, guest_us] = self.levels;
-        let [weight1, weight2, weight3] = self.weights;
+        let Parts { levels, weights } = self.parts.as_deref().copied().unwrap_or_default();
+        let [sys, us, guest_sys, guest_us] = levels;
+        let [weight1, weight2, weight3] = weights;
         let percent = |part: u64| Value::Percent(share(part, total));
         let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
         match number {
@@ -120,7 +137,8 @@ mod tests {
     fn weights_are_means_and_levels_are_shares() {
         let count = Count { samples: 4, period: 50 };
         let all = Count { samples: 5, period: 100 };
-        let gathered = Gathered { count, all, depth: 0, levels: [10, 40, 0, 0], weights: [10, 8, 0] };
+        let parts = Parts { levels: [10, 40, 0, 0], weights: [10, 8, 0] };
+        let gathered = Gathered { count, all, depth: 0, parts: Some(Box::new(parts)) };
         let text = |number: Number| gathered.value(number, 200).to_string();
         assert_eq!(text(Number::OverheadSys), "5.00%");
         assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);

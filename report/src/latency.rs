@@ -4,6 +4,7 @@
 //! Percentiles are exact: the histogram has a row for each distinct weight, so memory grows with these and not with
 //! the samples. The p-th percentile is the least weight that at least p percent of the samples do not exceed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -213,14 +214,15 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
 fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
     let mut samples = 0;
-    for row in &table.rows {
-        let [texts @ .., op, weight] = &row.columns[..] else { continue };
-        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == op) {
+    // The operation and the weight are behind the keys.
+    let keys = asked.keys.len();
+    for row in table.rows() {
+        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys)) {
             continue;
         }
-        samples += row.count.samples;
-        let texts = texts.iter().map(ToString::to_string).collect();
-        costs.entry(texts).or_default().push((weight.parse().unwrap_or(0), row.count.samples));
+        samples += row.count().samples;
+        let texts = row.texts().take(keys).map(Cow::into_owned).collect();
+        costs.entry(texts).or_default().push((row.cell(keys + 1), row.count().samples));
     }
     let total = samples;
     let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {

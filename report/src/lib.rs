@@ -25,6 +25,7 @@ pub mod c2c;
 pub mod call_args;
 pub mod callchain;
 pub mod calls;
+pub mod cells;
 pub mod clock;
 pub mod counted;
 pub mod derived;

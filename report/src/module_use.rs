@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::aggregate::{Count, Field, Key, Meta};
+use crate::aggregate::{Count, Field, Meta, Rows};
 use crate::callchain::{Chained, Stacks};
 use crate::gathered::share;
 use crate::resolve::{Contradiction, Explanation, GUEST, Loaded, Module, Outcome, UNMAPPED, explain};
@@ -36,20 +36,15 @@ pub struct ModuleUses {
 
 impl ModuleUses {
     /// Counts finished rows of a file, whose modules these are by their numbers; returns how far their names are proven.
-    pub fn count(
-        &mut self,
-        rows: &[(Key, Count)],
-        modules: &IndexSet<Module>,
-        symbols: &[Option<Arc<Loaded>>],
-    ) -> Doubts {
+    pub fn count(&mut self, rows: &Rows, modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
         let mut doubts = Doubts::default();
         let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
-        for (row, count) in rows {
-            let number = usize::try_from(Field::Module.of(row)).unwrap_or(usize::MAX);
+        for (row, count) in rows.iter() {
+            let number = usize::try_from(Field::Module.of(&row)).unwrap_or(usize::MAX);
             let Some((all, resolved)) = counts.get_mut(number) else { continue };
-            all.add(*count);
-            if Meta::unpack(Field::Meta.of(row)).at.is_symbol {
-                resolved.add(*count);
+            all.add(count);
+            if Meta::unpack(Field::Meta.of(&row)).at.is_symbol {
+                resolved.add(count);
             }
         }
         for (number, (all, resolved)) in counts.into_iter().enumerate().filter(|(_, (all, _))| all.samples > 0) {
@@ -68,12 +63,12 @@ impl ModuleUses {
     }
 
     /// Counts callers without a function, once for each sample and module.
-    pub fn count_callers(&mut self, rows: &[(Key, Count)], stacks: &Stacks, modules: &IndexSet<Module>) {
+    pub fn count_callers(&mut self, rows: &Rows, stacks: &Stacks, modules: &IndexSet<Module>) {
         let mut lacking: Vec<u32> = Vec::new();
         let mut counts = vec![0_u64; modules.len() + 1];
-        for (row, count) in rows {
+        for (row, count) in rows.iter() {
             lacking.clear();
-            let callers = stacks.chain(Chained::unpack(Field::Chain.of(row)).callers).iter();
+            let callers = stacks.chain(Chained::unpack(Field::Chain.of(&row)).callers).iter();
             let frames = callers.filter_map(|number| stacks.frames.get(*number as usize));
             lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
             lacking.sort_unstable();

@@ -1,14 +1,17 @@
-//! The answer: rows of text with counts, of one file or of several together. This is what the views see.
+//! The answer: rows with counts, of one file or of several together. This is what the views see.
+//!
+//! A row is a key of words: its event, then a cell for each column ([`crate::cells`]). Rows are kept in partitions, as counts are, and
+//! become text where they are printed.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use indexmap::{IndexMap, IndexSet};
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
 
-use crate::aggregate::Count;
+use crate::aggregate::{Count, PARTITIONS, Partition, partition_of};
 use crate::calls::Calls;
+use crate::cells::{Cells, Labelled, Labels};
 use crate::fields::{Number, Shown};
 use crate::folded::Folded;
 use crate::gathered::{Gathered, share};
@@ -17,29 +20,6 @@ use crate::query::Query;
 use crate::recording::Recording;
 use crate::unwind::Ends;
 use crate::warning::Warning;
-
-/// The number of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct LabelId(u32);
-
-/// Texts, each once.
-#[derive(Debug, Default)]
-pub struct Labels {
-    texts: IndexSet<String>,
-}
-
-impl Labels {
-    /// The number of this text.
-    pub fn intern(&mut self, text: String) -> LabelId {
-        LabelId(u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX))
-    }
-
-    /// The text of a number.
-    #[must_use]
-    pub fn text(&self, id: LabelId) -> &str {
-        self.texts.get_index(id.0 as usize).map_or("", String::as_str)
-    }
-}
 
 /// What an input is, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -63,32 +43,57 @@ pub struct InputSummary {
     pub recording: Recording,
 }
 
-/// A row.
-#[derive(Clone, Debug, PartialEq)]
+/// A row, as it is shown.
+#[derive(Clone, Copy, Debug)]
 pub struct Row<'l> {
-    /// The text of each column.
-    pub columns: Vec<Cow<'l, str>>,
+    table: &'l EventTable<'l>,
+    cells: &'l [u64],
     /// What it has gathered.
-    pub count: Count,
-    /// The same with its parts.
-    pub gathered: Gathered,
-    /// Its share of the event's period.
-    pub percent: f64,
-    /// The same of what it has gathered in callchains, where that was counted.
-    pub children: Option<(Count, f64)>,
+    pub gathered: &'l Gathered,
     /// Its place among the event's rows, for [`Profile::calls`].
     pub place: usize,
 }
 
-impl Row<'_> {
-    /// What it is sorted by.
-    fn weight(&self) -> u64 {
-        self.children.map_or(self.count.period, |(count, _)| count.period)
+impl<'l> Row<'l> {
+    /// Its own samples.
+    #[must_use]
+    pub fn count(self) -> Count {
+        self.gathered.count
     }
 
-    /// Its share in what it is sorted by.
-    fn share(&self) -> f64 {
-        self.children.map_or(self.percent, |(_, percent)| percent)
+    /// Its share of the event's period.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        self.table.percent(self.count())
+    }
+
+    /// What it has gathered in callchains, and its share, where that was counted.
+    #[must_use]
+    pub fn children(self) -> Option<(Count, f64)> {
+        self.table.children.then(|| (self.gathered.all, self.table.percent(self.gathered.all)))
+    }
+
+    /// The period by which it is sorted.
+    #[must_use]
+    pub fn weight(self) -> u64 {
+        self.table.weight(self.gathered)
+    }
+
+    /// The number in a column, of those that have numbers; of others, the number of the text.
+    #[must_use]
+    pub fn cell(self, column: usize) -> u64 {
+        self.cells.get(column).copied().unwrap_or(0)
+    }
+
+    /// The text in a column.
+    #[must_use]
+    pub fn text(self, column: usize) -> Cow<'l, str> {
+        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.gathered.count))
+    }
+
+    /// The texts of all columns.
+    pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
+        (0..self.cells.len()).map(move |column| self.text(column))
     }
 }
 
@@ -103,28 +108,94 @@ pub struct EventTable<'l> {
     pub lost_samples: u64,
     /// Its samples that a BPF filter dropped.
     pub filtered_samples: u64,
-    /// By period, largest first, then by text. With children by theirs, callers before what they call.
-    pub rows: Vec<Row<'l>>,
-    /// The event's place in the profile.
-    pub place: usize,
+    /// The places of the rows that are shown, in their order.
+    order: Vec<usize>,
+    rows: &'l [Partition<Gathered>],
+    cells: Cells<'l>,
+    children: bool,
+}
+
+impl<'l> EventTable<'l> {
+    /// How many rows are shown.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether none are.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The row that stands at `index`: by period, largest first, then by text. With children by theirs, callers before what they call.
+    #[must_use]
+    pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
+        let place = *self.order.get(index)?;
+        let (cells, gathered) = at(self.rows, place)?;
+        Some(Row { table: self, cells, gathered, place })
+    }
+
+    /// All rows that are shown.
+    pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
+        (0..self.len()).filter_map(|index| self.row(index))
+    }
+
+    fn percent(&self, count: Count) -> f64 {
+        share(count.period, self.total.period)
+    }
+
+    fn weight(&self, gathered: &Gathered) -> u64 {
+        if self.children { gathered.all.period } else { gathered.count.period }
+    }
+
+    /// Sorts the rows at these places; those that a limit leaves out are not shown.
+    fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
+        let key = |place: &usize| {
+            let (cells, gathered) = at(self.rows, *place)?;
+            let weight = self.weight(gathered);
+            let share = self.percent(Count { samples: 0, period: weight });
+            let is_shown = least.is_none_or(|least| share >= least);
+            is_shown.then(|| (weight, self.cells.prefix(cells, &gathered.count), *place))
+        };
+        let mut keys: Vec<(u64, u64, usize)> = places.par_iter().filter_map(key).collect();
+        let compare = |a: &(u64, u64, usize), b: &(u64, u64, usize)| {
+            let by_prefix = if self.children { Ordering::Equal } else { a.1.cmp(&b.1) };
+            b.0.cmp(&a.0).then(by_prefix).then_with(|| self.compare(a.2, b.2))
+        };
+        if most < keys.len() {
+            if most > 0 {
+                keys.select_nth_unstable_by(most - 1, compare);
+            }
+            keys.truncate(most);
+        }
+        keys.par_sort_unstable_by(compare);
+        self.order = keys.into_iter().map(|(.., place)| place).collect();
+    }
+
+    /// How two rows of one weight compare.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
+            return Ordering::Equal;
+        };
+        let by_depth = if self.children { b.depth.cmp(&a.depth) } else { Ordering::Equal };
+        let by_own = b.count.period.cmp(&a.count.period);
+        by_depth.then(by_own).then_with(|| self.cells.compare((a_cells, &a.count), (b_cells, &b.count)))
+    }
+}
+
+/// The cells of the row at a place, and what it has gathered.
+fn at(rows: &[Partition<Gathered>], place: usize) -> Option<(&[u64], &Gathered)> {
+    let (partition, index) = (rows.get(place % PARTITIONS)?, place / PARTITIONS);
+    Some((partition.key(index).get(1..)?, partition.value(index)?))
 }
 
 #[derive(Debug)]
-struct EventRows {
+struct Event {
     name: String,
     total: Count,
     lost_samples: u64,
     filtered_samples: u64,
-    rows: IndexMap<Vec<LabelId>, Gathered, FxBuildHasher>,
-}
-
-impl EventRows {
-    /// What the rows have together: what filters left.
-    fn in_rows(&self) -> Count {
-        let mut total = Count::default();
-        self.rows.values().for_each(|gathered| total.add(gathered.count));
-        total
-    }
 }
 
 /// Everything that was found.
@@ -150,7 +221,8 @@ pub struct Profile {
     pub children: bool,
     /// Which columns of tracepoints any input has.
     pub traced: Vec<bool>,
-    events: Vec<EventRows>,
+    events: Vec<Event>,
+    rows: Vec<Partition<Gathered>>,
 }
 
 impl Profile {
@@ -160,10 +232,10 @@ impl Profile {
         let mut taken = Vec::new();
         for name in names {
             let free =
-                |(place, event): (usize, &EventRows)| (event.name == *name && !taken.contains(&place)).then_some(place);
+                |(place, event): (usize, &Event)| (event.name == *name && !taken.contains(&place)).then_some(place);
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
-                let (total, rows) = (Count::default(), IndexMap::default());
-                self.events.push(EventRows { name: name.clone(), total, lost_samples: 0, filtered_samples: 0, rows });
+                let name = name.clone();
+                self.events.push(Event { name, total: Count::default(), lost_samples: 0, filtered_samples: 0 });
                 self.events.len() - 1
             });
             taken.push(place);
@@ -186,12 +258,36 @@ impl Profile {
         }
     }
 
-    /// Adds to a row; its place among the event's rows.
-    pub fn add_row(&mut self, place: usize, columns: Vec<LabelId>, gathered: &Gathered) -> Option<usize> {
-        let entry = self.events.get_mut(place)?.rows.entry(columns);
-        let row = entry.index();
-        entry.or_default().add(gathered);
-        Some(row)
+    /// Adds the rows of a file, whose events have these places; the result is the place of each.
+    pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, gathered: &[Gathered]) -> Vec<usize> {
+        labelled.renumber_events(places);
+        if self.rows.is_empty() {
+            self.rows = Partition::table(labelled.width());
+        }
+        // Equal rows are in one partition, and each is filled by one core.
+        let of_rows: Vec<usize> =
+            (0..gathered.len()).into_par_iter().map(|row| partition_of(labelled.row(row))).collect();
+        let mut of_partition = vec![Vec::new(); PARTITIONS];
+        for (row, partition) in of_rows.into_iter().enumerate() {
+            if let Some(rows) = of_partition.get_mut(partition) {
+                rows.push(row);
+            }
+        }
+        let fill = |(number, (partition, rows)): (usize, (&mut Partition<Gathered>, &Vec<usize>))| {
+            let add = |row: &usize| {
+                let gathered = gathered.get(*row).cloned().unwrap_or_default();
+                partition.add(labelled.row(*row), gathered) * PARTITIONS + number
+            };
+            rows.iter().map(add).collect()
+        };
+        let filled: Vec<Vec<usize>> = self.rows.par_iter_mut().zip(&of_partition).enumerate().map(fill).collect();
+        let mut found = vec![0; gathered.len()];
+        for (row, place) in of_partition.iter().zip(filled).flat_map(|(rows, places)| rows.iter().zip(places)) {
+            if let Some(slot) = found.get_mut(*row) {
+                *slot = place;
+            }
+        }
+        found
     }
 
     /// The columns of tables: before the share of what is a row's own, that with its callees, where those were counted.
@@ -208,49 +304,43 @@ impl Profile {
     /// The tables to show: sorted, and cut as the query says.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        self.events.iter().enumerate().map(|(place, event)| self.table(place, event, query)).collect()
+        let mut places = vec![Vec::new(); self.events.len()];
+        for (number, partition) in self.rows.iter().enumerate() {
+            for index in 0..partition.len() {
+                let event = partition.key(index).first().and_then(|event| usize::try_from(*event).ok());
+                if let Some(places) = event.and_then(|event| places.get_mut(event)) {
+                    places.push(index * PARTITIONS + number);
+                }
+            }
+        }
+        self.events.iter().zip(places).map(|(event, places)| self.table(event, &places, query)).collect()
     }
 
-    fn table<'l>(&'l self, event_place: usize, event: &'l EventRows, query: &Query) -> EventTable<'l> {
-        let text = |columns: &[LabelId], count: &Count| {
-            let texts = columns.iter().map(|id| self.labels.text(*id)).zip(&query.columns);
-            texts
-                .map(|(text, column)| if column.key.is_times_samples() { times(text, count) } else { text.into() })
-                .collect()
-        };
+    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
         // These are cut when they are put together.
         let is_nested = query.hierarchy || query.group;
-        let total = if query.looks.relative { event.in_rows() } else { event.total };
-        let percent = |count: Count| share(count.period, total.period);
-        let row = |place: usize| {
-            let (columns, gathered) = event.rows.get_index(place)?;
-            let Gathered { count, all, .. } = *gathered;
-            let children = self.children.then(|| (all, percent(all)));
-            let percent = percent(count);
-            Some(Row { columns: text(columns, &count), count, gathered: *gathered, percent, children, place })
+        let in_rows = || {
+            let counts = places.iter().filter_map(|place| Some(at(&self.rows, *place)?.1.count));
+            counts.fold(Count::default(), |mut all, count| {
+                all.add(count);
+                all
+            })
         };
-        let mut rows: Vec<Row<'l>> = (0..event.rows.len())
-            .into_par_iter()
-            .filter_map(row)
-            .filter(|row| is_nested || query.percent_limit.is_none_or(|limit| row.share() >= limit))
-            .collect();
-        rows.par_sort_unstable_by(|a, b| {
-            let by_weight = b.weight().cmp(&a.weight());
-            let depth = |row: &Row<'_>| row.children.map(|_| row.gathered.depth);
-            let by_children = depth(b).cmp(&depth(a));
-            let by_own = b.count.period.cmp(&a.count.period);
-            by_weight.then(by_children).then(by_own).then_with(|| a.columns.cmp(&b.columns))
-        });
-        rows.truncate(query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
-        let EventRows { name, lost_samples, filtered_samples, .. } = event;
-        let (lost_samples, filtered_samples) = (*lost_samples, *filtered_samples);
-        EventTable { name, total, lost_samples, filtered_samples, rows, place: event_place }
+        let mut table = EventTable {
+            name: &event.name,
+            // What filters left.
+            total: if query.looks.relative { in_rows() } else { event.total },
+            lost_samples: event.lost_samples,
+            filtered_samples: event.filtered_samples,
+            order: Vec::new(),
+            rows: &self.rows,
+            cells: Cells::new(query, &self.labels),
+            children: self.children,
+        };
+        let least = query.percent_limit.filter(|_| !is_nested);
+        table.sort(places, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
+        table
     }
-}
-
-/// What each sample has of something, as what all have together.
-fn times<'l>(text: &'l str, count: &Count) -> Cow<'l, str> {
-    text.parse().map_or(text.into(), |each: u64| each.saturating_mul(count.samples).to_string().into())
 }
 
 #[cfg(test)]
@@ -272,17 +362,18 @@ mod tests {
         for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
             let label = profile.labels.intern(text.into());
             let count = Count { samples: 1, period };
-            profile.add_row(0, vec![label], &Gathered { count, ..Gathered::default() });
+            let row = Labelled::new(2, vec![0, label]);
+            profile.add_rows(&[0], row, &[Gathered { count, ..Gathered::default() }]);
         }
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {
             let tables = profile.tables(&query(line));
-            tables[0].rows.iter().map(|r| (r.columns[0].to_string(), r.percent)).collect::<Vec<_>>()
+            tables[0].rows().map(|r| (r.text(0).to_string(), r.percent())).collect::<Vec<_>>()
         };
         let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
-        assert_eq!(shown("rep x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
-        assert_eq!(shown("rep --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
-        assert_eq!(shown("rep --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
+        assert_eq!(shown("rep -s comm x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
+        assert_eq!(shown("rep -s comm --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
+        assert_eq!(shown("rep -s comm --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
     }
 }

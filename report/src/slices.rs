@@ -12,6 +12,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::aggregate::Count;
 use crate::derived::{self, FormArgs, ViewArgs};
 use crate::profile::{EventTable, InputSummary};
 use crate::query::{Format, Query};
@@ -107,12 +108,10 @@ pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> 
 
 fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
     let mut threads = IndexMap::<String, Vec<Slice>>::new();
-    for row in &table.rows {
-        let [thread, time] = &row.columns[..] else { continue };
-        let nanoseconds = time.replace('.', "").parse().unwrap_or(0);
-        let (samples, period) = (row.count.samples, row.count.period);
-        let slice = Slice { time: time.to_string(), samples, period, nanoseconds };
-        threads.entry(thread.to_string()).or_default().push(slice);
+    for row in table.rows() {
+        let Count { samples, period } = row.count();
+        let slice = Slice { time: row.text(1).into_owned(), samples, period, nanoseconds: row.cell(1) };
+        threads.entry(row.text(0).into_owned()).or_default().push(slice);
     }
     let thread = |(thread, mut slices): (String, Vec<Slice>)| {
         slices.sort_by_key(|slice| slice.nanoseconds);

@@ -1,6 +1,6 @@
-//! Counted keys, and the totals of each event.
+//! What one worker has counted: keys, and the totals of each event.
 
-use rustc_hash::FxHashMap;
+use super::partition::{PARTITIONS, PLACES, Partition, Sum, hash, of_place, place};
 
 /// What a key has gathered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,126 +20,149 @@ impl Count {
     }
 }
 
-/// What a sample adds to a histogram: one of these, or one for each of its branches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<const N: usize> {
-    /// Its key; `None` where it counts in the totals only.
-    pub key: Option<[u64; N]>,
-    /// Its period, where that is not the sample's own.
+impl Sum for Count {
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        Self::add(self, *other);
+    }
+}
+
+/// What a sample adds to a histogram: one row, or one for each of its branches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampleRows {
+    /// How many.
+    pub count: u64,
+    /// Their keys, one behind the other; nothing where they count in the totals only.
+    pub keys: Vec<u64>,
+    /// The period of each, where that is not the sample's own.
     pub period: Option<u64>,
 }
 
-/// A histogram over keys of `N` words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Histogram<const N: usize> {
-    /// The rows.
-    pub rows: FxHashMap<[u64; N], Count>,
-    /// All samples of each event, in rows or not.
-    pub totals: Vec<Count>,
-    /// Counts that wait for [`Histogram::settle`].
-    batch: Vec<([u64; N], Count)>,
+/// A histogram over keys of some words.
+///
+/// The keys that were met last are kept apart: few programs have many hot places, and what is counted there is not even
+/// hashed into a table.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    width: usize,
+    /// A key for each place of [`place`], and what it has gathered since it was put there; no samples where there is none.
+    recent: (Vec<u64>, Vec<Count>),
+    partitions: Vec<Partition<Count>>,
+    totals: Vec<Count>,
 }
 
-/// How many counts wait before they are looked up.
-const BATCH: usize = 128;
-
-impl<const N: usize> Histogram<N> {
-    /// Nothing counted, for this many events.
+impl Histogram {
+    /// Nothing counted, for keys of so many words and for so many events.
     #[must_use]
-    pub fn new(events: usize) -> Self {
-        Self { rows: FxHashMap::default(), totals: vec![Count::default(); events], batch: Vec::with_capacity(BATCH) }
+    pub fn new(width: usize, events: usize) -> Self {
+        Self {
+            width,
+            recent: (vec![0; PLACES * width], vec![Count::default(); PLACES]),
+            partitions: Partition::table(width),
+            totals: vec![Count::default(); events],
+        }
     }
 
-    /// Counts samples of an event; where `row` is `None` only in the totals. The row may wait until
-    /// [`Histogram::settle`].
+    /// Counts samples of an event in its totals.
     #[inline]
-    pub fn count(&mut self, event: usize, row: Option<[u64; N]>, count: Count) {
+    pub fn count_total(&mut self, event: usize, count: Count) {
         if let Some(total) = self.totals.get_mut(event) {
             total.add(count);
-        }
-        if let Some(row) = row {
-            self.add(row, count);
         }
     }
 
     /// Counts the rows of a sample with this period.
+    pub fn count_rows(&mut self, event: usize, rows: &SampleRows, period: u64) {
+        let period = rows.period.unwrap_or(period);
+        self.count_total(event, Count { samples: rows.count, period: period.wrapping_mul(rows.count) });
+        for key in rows.keys.chunks_exact(self.width.max(1)) {
+            self.add(key, Count { samples: 1, period });
+        }
+    }
+
+    /// Adds to a key.
     #[inline]
-    pub fn count_rows(&mut self, event: usize, rows: &[Row<N>], period: u64) {
-        for row in rows {
-            self.count(event, row.key, Count { samples: 1, period: row.period.unwrap_or(period) });
+    pub fn add(&mut self, key: &[u64], count: Count) {
+        let place = place(hash(key));
+        let (keys, counts) = &mut self.recent;
+        let (Some(have), Some(sum)) =
+            (keys.get_mut(place * self.width..(place + 1) * self.width), counts.get_mut(place))
+        else {
+            return;
+        };
+        if sum.samples > 0 {
+            if have == key {
+                return sum.add(count);
+            }
+            if let Some(partition) = self.partitions.get_mut(of_place(place)) {
+                partition.push(have, *sum);
+            }
         }
+        have.copy_from_slice(key);
+        *sum = count;
     }
 
-    #[inline]
-    fn add(&mut self, row: [u64; N], count: Count) {
-        self.batch.push((row, count));
-        if self.batch.len() >= BATCH {
-            self.settle();
-        }
-    }
-
-    /// Counts what waits. The rows are more than a core's caches hold; lookups that follow each other closely let it
-    /// wait for several of them at a time, which is twice as fast as one lookup after each sample is decoded.
-    #[inline(never)]
-    pub fn settle(&mut self) {
-        for (row, count) in self.batch.drain(..) {
-            self.rows.entry(row).or_default().add(count);
-        }
-    }
-
-    /// The same with other rows; those that become equal are counted together.
+    /// What was counted: the table of its keys, and the totals of each event.
     #[must_use]
-    pub fn map(mut self, row: impl Fn([u64; N]) -> [u64; N]) -> Self {
-        self.settle();
-        let mut mapped = Self { totals: self.totals, ..Self::new(0) };
-        for (old, count) in self.rows {
-            mapped.add(row(old), count);
+    pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
+        let keys = self.recent.0.chunks_exact(self.width.max(1));
+        for (place, (key, count)) in keys.zip(self.recent.1).enumerate().filter(|(_, (_, count))| count.samples > 0) {
+            if let Some(partition) = self.partitions.get_mut(of_place(place)) {
+                partition.push(key, count);
+            }
         }
-        mapped.settle();
-        mapped
+        debug_assert_eq!(self.partitions.len(), PARTITIONS);
+        (self.partitions, self.totals)
     }
+}
 
-    /// What two have counted together. Sums do not depend on their order, so neither does the result.
-    #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        let (mut into, mut from) = if self.rows.len() < other.rows.len() { (other, self) } else { (self, other) };
-        from.settle();
-        for (row, count) in from.rows {
-            into.add(row, count);
-        }
-        into.settle();
-        for (total, count) in into.totals.iter_mut().zip(from.totals) {
-            total.add(count);
-        }
-        into
-    }
+/// Adds the totals of another worker.
+pub fn add_totals(all: &mut Vec<Count>, totals: &[Count]) {
+    all.resize(all.len().max(totals.len()), Count::default());
+    all.iter_mut().zip(totals).for_each(|(all, one)| all.add(*one));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
+
+    use super::super::partition::merged;
+    use super::*;
 
     proptest! {
         #[test]
         fn merged_parts_are_the_whole(
-            samples in prop::collection::vec((0u64..5, 0usize..2, any::<u64>()), 0..200),
-            cut in 0usize..200,
+            samples in prop::collection::vec((0u64..9000, 0usize..2, any::<u64>()), 0..400),
+            cut in 0usize..400,
         ) {
-            let fill = |part: &[(u64, usize, u64)]| {
-                let mut h = Histogram::<1>::new(2);
-                for &(key, event, period) in part {
-                    h.count(event, (key > 0).then_some([key]), Count { samples: 1, period });
+            let (mut expected, mut totals) = (BTreeMap::<u64, Count>::new(), vec![Count::default(); 2]);
+            for &(key, event, period) in &samples {
+                let count = Count { samples: 1, period };
+                totals[event].add(count);
+                if key > 0 {
+                    expected.entry(key).or_default().add(count);
                 }
-                h.settle();
-                h
-            };
-            let whole = fill(&samples);
+            }
             let (a, b) = samples.split_at(cut.min(samples.len()));
-            prop_assert_eq!(&fill(a).merge(fill(b)), &whole);
-            prop_assert_eq!(&fill(b).merge(fill(a)), &whole);
-            let halved = whole.clone().map(|[key]| [key / 2]).rows.values().map(|c| c.samples).sum::<u64>();
-            prop_assert_eq!(halved, whole.rows.values().map(|c| c.samples).sum::<u64>());
+            let (mut tables, mut all) = (Vec::new(), Vec::new());
+            for part in [a, b] {
+                let mut histogram = Histogram::new(1, 2);
+                for &(key, event, period) in part {
+                    let keys = if key > 0 { vec![key] } else { Vec::new() };
+                    histogram.count_rows(event, &SampleRows { count: 1, keys, period: None }, period);
+                }
+                let (table, own) = histogram.finish();
+                tables.push(table);
+                add_totals(&mut all, &own);
+            }
+            let merged = merged(1, tables);
+            let found: Vec<(u64, Count)> =
+                merged.iter().flat_map(|one| one.iter().map(|(key, count)| (key[0], *count))).collect();
+            prop_assert_eq!(found.len(), expected.len());
+            prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
+            prop_assert_eq!(all, totals);
         }
     }
 }

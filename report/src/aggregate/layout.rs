@@ -4,6 +4,7 @@ use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
 
 use super::key::{CacheLine, Field, Key, NO_KEY};
 use crate::fields::Number;
+use crate::graph::FrameKey;
 use crate::query::Query;
 use crate::sort_key::{Mode, SortKey};
 
@@ -85,15 +86,13 @@ fn needs(key: SortKey) -> &'static [Field] {
 }
 
 impl Layout {
-    /// How many words a key has at most.
-    pub const MOST: usize = Field::COUNT;
-
     /// What this question needs.
     #[must_use]
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key);
         let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
         let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
+        let of_callees = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
         let needed = |field: &Field| match field {
             Field::Meta => true,
             Field::Module if by_module || by_symbol => true,
@@ -102,6 +101,8 @@ impl Layout {
             Field::Weight | Field::Latency if weights => true,
             Field::Module | Field::Address if query.chains.counted => true,
             Field::Chain => query.chains.counted,
+            // What takes the place of its callees is told apart as frames are.
+            Field::Line | Field::Offset if of_callees => true,
             field => keys().any(|key| needs(key).contains(field)),
         };
         let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
@@ -157,20 +158,18 @@ impl Layout {
         self.fields.contains(&field)
     }
 
-    /// The words in use of a whole key.
-    #[must_use]
+    /// Puts the words in use of a whole key into as many.
     #[inline]
-    pub fn pack<const N: usize>(&self, key: &Key) -> [u64; N] {
-        let mut packed = [0; N];
+    pub fn pack(&self, key: &Key, packed: &mut [u64]) {
         for (word, field) in packed.iter_mut().zip(&self.fields) {
             *word = field.of(key);
         }
-        packed
     }
 
     /// The whole key of the words in use.
     #[must_use]
-    pub fn unpack<const N: usize>(&self, packed: &[u64; N]) -> Key {
+    #[inline]
+    pub fn unpack(&self, packed: &[u64]) -> Key {
         let mut key = NO_KEY;
         for (word, field) in packed.iter().zip(&self.fields) {
             *field.of_mut(&mut key) = *word;
@@ -242,7 +241,9 @@ mod tests {
         let layout = Layout { fields: vec![Field::Meta, Field::Address], ..Layout::default() };
         let mut key = NO_KEY;
         (*Field::Meta.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 4);
-        assert_eq!(layout.pack::<2>(&key), [1, 4]);
+        let mut packed = [0; 2];
+        layout.pack(&key, &mut packed);
+        assert_eq!(packed, [1, 4]);
         assert_eq!(layout.unpack(&[1, 4]), key);
     }
 }

@@ -12,42 +12,41 @@
 
 use rustc_hash::FxHashMap;
 
-use super::histogram::{Histogram, Row};
+use super::histogram::{Histogram, SampleRows};
 
 /// Readings in one piece.
 #[derive(Clone, Debug)]
-pub struct PieceReads<const N: usize> {
+pub struct PieceReads {
     /// The piece's place.
     pub piece: usize,
-    counters: FxHashMap<u64, Readings<N>>,
+    counters: FxHashMap<u64, Readings>,
 }
 
 #[derive(Clone, Debug)]
-struct Readings<const N: usize> {
+struct Readings {
     first: u64,
     event: usize,
-    rows: Box<[Row<N>]>,
+    rows: SampleRows,
     last: u64,
 }
 
-impl<const N: usize> PieceReads<N> {
+impl PieceReads {
     /// No readings yet.
     #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, counters: FxHashMap::default() }
     }
 
-    /// The same with other keys.
+    /// The same with other keys of so many words.
     #[must_use]
-    pub fn map(mut self, key: impl Fn([u64; N]) -> [u64; N]) -> Self {
-        for row in self.counters.values_mut().flat_map(|readings| readings.rows.iter_mut()) {
-            row.key = row.key.map(&key);
-        }
+    pub fn map(mut self, width: usize, mut change: impl FnMut(&mut [u64])) -> Self {
+        let all = self.counters.values_mut().map(|readings| &mut readings.rows.keys);
+        all.for_each(|keys| keys.chunks_exact_mut(width).for_each(&mut change));
         self
     }
 
     /// Takes a reading of counter `id`; the period if it is known, which is when it is not the first.
-    pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> Box<[Row<N>]>) -> Option<u64> {
+    pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> SampleRows) -> Option<u64> {
         match self.counters.get_mut(&id) {
             Some(readings) => {
                 let period = value.wrapping_sub(readings.last);
@@ -64,14 +63,14 @@ impl<const N: usize> PieceReads<N> {
 
 /// The readings of all pieces.
 #[derive(Clone, Debug, Default)]
-pub struct Reads<const N: usize> {
+pub struct Reads {
     /// In any order.
-    pub pieces: Vec<PieceReads<N>>,
+    pub pieces: Vec<PieceReads>,
 }
 
-impl<const N: usize> Reads<N> {
+impl Reads {
     /// Counts the readings that waited.
-    pub fn settle(mut self, histogram: &mut Histogram<N>) {
+    pub fn settle(mut self, histogram: &mut Histogram) {
         self.pieces.sort_by_key(|p| p.piece);
         let mut last = FxHashMap::<u64, u64>::default();
         for piece in self.pieces {
@@ -83,36 +82,42 @@ impl<const N: usize> Reads<N> {
                 }
             }
         }
-        histogram.settle();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Count;
+    use crate::aggregate::{Count, Partition};
 
     #[test]
     fn differences_do_not_depend_on_where_the_pieces_are_cut() {
         let values = [100, 130, 130, 150, 200];
         for cut in 0..=values.len() {
-            let mut histogram = Histogram::<1>::new(1);
+            let mut histogram = Histogram::new(1, 1);
             let mut reads = Reads::default();
             let (a, b) = values.split_at(cut);
+            let row = || SampleRows { count: 1, keys: vec![5], period: None };
             for (piece, part) in [(1, b), (0, a)] {
                 let mut piece = PieceReads::new(piece);
                 for value in part {
-                    let row = Row { key: Some([5]), period: None };
-                    if let Some(period) = piece.read(7, *value, 0, || [row].into())
+                    if let Some(period) = piece.read(7, *value, 0, row)
                         && period != 0
                     {
-                        histogram.count(0, Some([5]), Count { samples: 1, period });
+                        histogram.count_rows(0, &row(), period);
                     }
                 }
                 reads.pieces.push(piece);
             }
             reads.settle(&mut histogram);
-            assert_eq!(histogram.rows[&[5]], Count { samples: 4, period: 200 }, "cut at {cut}");
+            let all = Count { samples: 4, period: 200 };
+            let (table, totals) = histogram.finish();
+            assert_eq!(totals, [all], "cut at {cut}");
+            let sum = table.iter().flat_map(Partition::values).fold(Count::default(), |mut sum, count| {
+                sum.add(*count);
+                sum
+            });
+            assert_eq!(sum, all, "cut at {cut}");
         }
     }
 }

@@ -19,6 +19,7 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
 use crate::derived;
+use crate::profile::EventTable;
 use crate::query::Query;
 use crate::sort_key::{Mode, SortKey};
 use crate::view::CANNOT_WRITE;
@@ -41,15 +42,14 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
 
     let mut edges = BTreeMap::<(Place, Place), (u64, u64)>::new();
     let mut shares = BTreeMap::<String, u64>::new();
-    for row in profile.tables(&by_branch).iter().flat_map(|table| &table.rows) {
-        let [from, to, mispredict] = &row.columns[..] else { continue };
-        let (Some(from), Some(to)) = (place(from), place(to)) else { continue };
+    for row in profile.tables(&by_branch).iter().flat_map(EventTable::rows) {
+        let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
         for (module, _) in [&from, &to].into_iter().filter(|(module, _)| module.starts_with('/')) {
-            *shares.entry(module.clone()).or_default() += row.count.samples;
+            *shares.entry(module.clone()).or_default() += row.count().samples;
         }
         let (count, missed) = edges.entry((from, to)).or_default();
-        *count += row.count.samples;
-        *missed += if mispredict == "Y" { row.count.samples } else { 0 };
+        *count += row.count().samples;
+        *missed += if row.text(2) == "Y" { row.count().samples } else { 0 };
     }
     let most = shares.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
     let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is nothing for BOLT") };
@@ -69,12 +69,11 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
     }
     let mut counts = BTreeMap::<(bool, Place, Place), u64>::new();
-    for row in run_between.tables(&by_range).iter().flat_map(|table| &table.rows) {
-        let [start, end, external] = &row.columns[..] else { continue };
-        let (Some(start), Some(end)) = (place(start), place(end)) else { continue };
+    for row in run_between.tables(&by_range).iter().flat_map(EventTable::rows) {
+        let (Some(start), Some(end)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
         // What begins in one place and ends in another was not recorded whole.
         if is_of(&start) && is_of(&end) && start.1 <= end.1 {
-            *counts.entry((external == "Y", start, end)).or_default() += row.count.samples;
+            *counts.entry((row.text(2) == "Y", start, end)).or_default() += row.count().samples;
         }
     }
     for ((is_external, start, end), count) in counts {

@@ -17,11 +17,13 @@ pub(super) struct End {
     dso: String,
     symbol: String,
     cpumode: String,
+    #[serde(skip)]
+    number: u64,
 }
 
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, dso, symbol, cpumode } = self;
+        let Self { address, dso, symbol, cpumode, .. } = self;
         let level = match cpumode.as_str() {
             "user" => '.',
             "kernel" => 'k',
@@ -50,12 +52,11 @@ pub(super) struct Edge {
 impl Edge {
     /// Whether it leads back to a lower address of the same function, or of the same module where no function is known.
     pub(super) fn is_loop(&self) -> bool {
-        let number = |end: &End| u64::from_str_radix(end.address.trim_start_matches("0x"), 16).unwrap_or(0);
         let is_offset = |end: &End| end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"));
         let is_known = |end: &End| !end.symbol.starts_with("0x") && !is_offset(end);
         let (from, to) = (&self.from, &self.to);
         let together = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
-        together && number(to) <= number(from)
+        together && to.number <= from.number
     }
 }
 
@@ -83,38 +84,35 @@ pub(super) fn columns() -> Vec<Column> {
     Column::with_companions(columns, Format::Json)
 }
 
-/// The ends of a row, whether it was mispredicted, and its cycles.
-fn told(row: &Row<'_>) -> Option<(End, End, String, Option<u64>)> {
-    let [from, from_dso, from_symbol, to, to_dso, to_symbol, mispredict, cycles, from_mode, to_mode] = &row.columns[..]
-    else {
-        return None;
+/// The ends of a row.
+fn ends(row: Row<'_>) -> (End, End) {
+    let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
+        let text = |column: usize| row.text(column).into_owned();
+        let number = row.cell(address);
+        End { address: text(address), dso: text(dso), symbol: text(symbol), cpumode: text(cpumode), number }
     };
-    let end = |texts: [&str; 4]| {
-        let [address, dso, symbol, cpumode] = texts.map(str::to_owned);
-        End { address, dso, symbol, cpumode }
-    };
-    Some((
-        end([from, from_dso, from_symbol, from_mode]),
-        end([to, to_dso, to_symbol, to_mode]),
-        mispredict.to_string(),
-        cycles.parse().ok(),
-    ))
+    (end([0, 1, 2, 8]), end([3, 4, 5, 9]))
 }
+
+/// The column that says whether a branch was mispredicted.
+const MISPREDICT: usize = 6;
+/// The column of its cycles.
+const CYCLES: usize = 7;
 
 /// All edges, those with the highest counts first.
 pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
     let mut edges = IndexMap::<(End, End), Edge>::new();
-    for row in tables.iter().flat_map(|table| &table.rows) {
-        let Some((from, to, mispredict, cycles)) = told(row) else { continue };
-        let edge = edges.entry((from, to)).or_default();
-        let count = row.count.samples;
+    for row in tables.iter().flat_map(EventTable::rows) {
+        let edge = edges.entry(ends(row)).or_default();
+        let count = row.count().samples;
         edge.count += count;
-        match mispredict.as_str() {
+        match &*row.text(MISPREDICT) {
             "Y" => edge.mispredicted += count,
             "N" => edge.predicted += count,
             _ => {}
         }
-        if let Some(cycles) = cycles {
+        let cycles = row.cell(CYCLES);
+        if cycles > 0 {
             edge.cycles = (edge.cycles.0.saturating_add(cycles.saturating_mul(count)), edge.cycles.1 + count);
         }
     }
@@ -134,10 +132,8 @@ pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
 /// All fall-throughs, those with the highest counts first.
 pub(super) fn ranges(tables: &[EventTable<'_>]) -> Vec<Range> {
     let mut counts = IndexMap::<(End, End), u64>::new();
-    for row in tables.iter().flat_map(|table| &table.rows) {
-        if let Some((start, end, ..)) = told(row) {
-            *counts.entry((start, end)).or_default() += row.count.samples;
-        }
+    for row in tables.iter().flat_map(EventTable::rows) {
+        *counts.entry(ends(row)).or_default() += row.count().samples;
     }
     let mut ranges: Vec<Range> = counts.into_iter().map(|((start, end), count)| Range { start, end, count }).collect();
     ranges.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.start, &a.end).cmp(&(&b.start, &b.end))));

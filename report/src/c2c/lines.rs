@@ -1,5 +1,6 @@
 //! Cache lines and the offsets in them, from the rows of a histogram.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
@@ -141,71 +142,82 @@ pub(super) fn nodes(stage: &Stage<'_>, of: &mut BTreeMap<u32, u32>) {
 /// A row with its texts told apart.
 struct Told<'r> {
     stats: Stats,
-    line: &'r str,
-    dso: &'r str,
-    offset: &'r str,
-    thread: &'r str,
-    more: &'r [std::borrow::Cow<'r, str>],
-    companions: &'r [std::borrow::Cow<'r, str>],
+    line: Cow<'r, str>,
+    dso: Cow<'r, str>,
+    offset: Cow<'r, str>,
+    thread: Cow<'r, str>,
+    more: Vec<Cow<'r, str>>,
+    companions: Vec<Cow<'r, str>>,
 }
 
-fn told<'r>(row: &'r Row<'_>, companions: usize) -> Option<Told<'r>> {
-    let [line, dso, offset, thread, src, reach, more @ ..] = &row.columns[..] else { return None };
-    let (more, companions) = more.split_at_checked(more.len().checked_sub(companions)?)?;
-    let word = src.split_whitespace().next().and_then(|word| u64::from_str_radix(word, 16).ok())?;
-    let stats = Stats::of(DataSrc(word), Reach::of(reach), row.count.samples);
-    Some(Told { stats, line, dso, offset, thread, more, companions })
+/// Where the first of what tells accesses of an offset apart is among the columns.
+const DETAILS: usize = 6;
+
+/// What a row's accesses were: its data source, and what is known of its addresses.
+fn stats(row: Row<'_>) -> Stats {
+    Stats::of(DataSrc(row.cell(4)), Reach::of(row.cell(5)), row.count().samples)
+}
+
+fn told<'r>(row: Row<'r>, companions: usize) -> Told<'r> {
+    let [line, dso, offset, thread] = [0, 1, 2, 3].map(|column| row.text(column));
+    let mut more: Vec<Cow<'r, str>> = row.texts().skip(DETAILS).collect();
+    let companions = more.split_off(more.len().saturating_sub(companions));
+    Told { stats: stats(row), line, dso, offset, thread, more, companions }
 }
 
 /// All accesses together.
 pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
     let mut total = Stats::default();
-    let rows = tables.iter().flat_map(|table| &table.rows);
-    rows.filter_map(|row| told(row, 0)).for_each(|told| total.add(&told.stats));
+    let rows = tables.iter().flat_map(EventTable::rows);
+    rows.for_each(|row| total.add(&stats(row)));
     total
 }
 
+type Text<'r> = Cow<'r, str>;
+
 /// All lines, those with the most of what is asked for first.
 pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
-    let mut lines = IndexMap::<(&str, &str, &[_]), (Line, IndexMap<(&str, Vec<&str>), Offset>)>::new();
+    let mut lines =
+        IndexMap::<(Text<'_>, Text<'_>, Vec<Text<'_>>), (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)>::new();
     let companions = companions(asked);
-    let rows = tables.iter().flat_map(|table| &table.rows);
-    for told in rows.filter_map(|row| told(row, companions.len())) {
+    for row in tables.iter().flat_map(EventTable::rows) {
+        let told = told(row, companions.len());
         let counts = Counts::from(told.stats);
-        let (line, offsets) = lines.entry((told.line, told.dso, told.companions)).or_default();
-        (line.line, line.dso) = (told.line.into(), told.dso.into());
-        let beside = companions.iter().zip(told.companions).map(|((name, _), text)| (*name, text.to_string()));
-        line.companions = Details(beside.collect());
+        let beside = companions.iter().zip(&told.companions).map(|((name, _), text)| (*name, text.to_string()));
+        let beside = Details(beside.collect());
+        let (line, offsets) = lines.entry((told.line.clone(), told.dso.clone(), told.companions)).or_default();
+        (line.line, line.dso, line.companions) = (told.line.into(), told.dso.into(), beside);
         line.counts.add(counts);
         line.stats.add(&told.stats);
         if counts.loads > 0 {
-            line.readers.insert(told.thread.into());
+            line.readers.insert(told.thread.to_string());
         }
         if counts.stores > 0 {
-            line.writers.insert(told.thread.into());
+            line.writers.insert(told.thread.to_string());
         }
-        let mut more = told.more.iter().map(AsRef::as_ref);
+        let mut more = told.more.into_iter();
         let text = |detail: &Detail| match detail {
-            Detail::Tid => Some(told.thread),
+            Detail::Tid => Some(told.thread.clone()),
             _ => more.next(),
         };
-        let texts: Vec<&str> = asked.detail.iter().filter_map(text).collect();
-        let at = offsets.entry((told.offset, texts.clone())).or_default();
+        let texts: Vec<Text<'_>> = asked.detail.iter().filter_map(text).collect();
+        let at = offsets.entry((told.offset.clone(), texts.clone())).or_default();
         at.offset = told.offset.into();
         let names = asked.detail.iter().map(|detail| detail.key().0);
-        at.detail = Details(names.zip(texts.into_iter().map(str::to_owned)).collect());
+        at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
         // A function's CPU mode is the line's.
         if asked.detail.contains(&Detail::Function) {
             at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
         }
         at.counts.add(counts);
-        if let Some(cpu) = more.next().and_then(|cpu| cpu.trim().parse::<u32>().ok()) {
+        let cpu = DETAILS + asked.detail.iter().filter(|detail| **detail != Detail::Tid).count();
+        if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.nodes && *cpu != u32::MAX) {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
             at.nodes.entry(node).or_default().insert(cpu);
         }
     }
     let order = |counts: Counts| (counts.shown(asked.display), counts.samples);
-    let whole = |(mut line, offsets): (Line, IndexMap<(&str, Vec<&str>), Offset>)| {
+    let whole = |(mut line, offsets): (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)| {
         let mut offsets: Vec<_> = offsets.into_iter().collect();
         offsets.sort_by(|(a_key, a), (b_key, b)| order(b.counts).cmp(&order(a.counts)).then_with(|| a_key.cmp(b_key)));
         line.offsets = offsets.into_iter().map(|(_, offset)| offset).collect();

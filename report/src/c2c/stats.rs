@@ -126,8 +126,8 @@ pub(super) struct Reach {
 
 impl Reach {
     /// From the text of the `reach` key.
-    pub(super) fn of(text: &str) -> Self {
-        Self { has_address: text.contains('a'), is_mapped: text.contains('d') && text.contains('c') }
+    pub(super) fn of(cell: u64) -> Self {
+        Self { has_address: cell & 1 != 0, is_mapped: cell & 6 == 6 }
     }
 }
 

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::stacks::{Chained, Frame, Stacks};
-use crate::aggregate::{Count, End, Field, Key, Meta, NO_KEY};
+use crate::aggregate::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
 use crate::gathered::Gathered;
 
 /// Which words of a frame the columns show.
@@ -116,24 +116,24 @@ impl Sample {
 impl Classified {
     /// Sorts the frames of these rows into classes.
     #[must_use]
-    pub fn new(rows: &[(Key, Count)], stacks: &Stacks, shown: Shown) -> Self {
+    pub fn new(rows: impl Iterator<Item = (Key, Count)>, stacks: &Stacks, shown: Shown) -> Self {
         let mut classified = Self::default();
         let mut known = FxHashMap::default();
         let classes = stacks.frames.iter().map(|frame| classified.class(shown.of(*frame), &mut known));
         let classes: Vec<u32> = classes.collect();
         let mut bases = FxHashMap::<Key, u32>::default();
         for (key, count) in rows {
-            let chained = Chained::unpack(Field::Chain.of(key));
-            let own = stacks.find(&Frame::of(key));
+            let chained = Chained::unpack(Field::Chain.of(&key));
+            let own = stacks.find(&Frame::of(&key));
             let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
-            let key = Shown::without_frame(*key);
+            let key = Shown::without_frame(key);
             let base = *bases.entry(key).or_insert_with(|| {
                 classified.bases.push(key);
                 u32::try_from(classified.bases.len()).unwrap_or(u32::MAX) - 1
             });
             let event = Meta::unpack(Field::Meta.of(&key)).event;
             let own = own.filter(|_| chained.own);
-            classified.samples.push(Sample { event, base, class, own, callers: chained.callers, count: *count });
+            classified.samples.push(Sample { event, base, class, own, callers: chained.callers, count });
         }
         classified.classes = classes;
         classified
@@ -246,7 +246,7 @@ mod tests {
 
     fn gathered(shown: Shown, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
         let (stacks, rows) = recursive();
-        let classified = Classified::new(&rows, &stacks, shown);
+        let classified = Classified::new(rows.into_iter(), &stacks, shown);
         let mut all: Vec<_> = classified
             .rows(&stacks, own_only)
             .into_iter()

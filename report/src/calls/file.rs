@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use crate::callchain::{RowId, Sample, Stacks};
 
-/// A row of a profile: its event's place and its own.
-pub type RowPlace = (usize, usize);
+/// The place of a row in a profile.
+pub type RowPlace = usize;
 
 /// Callchains of a file.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Amounts as perf's columns read: page sizes, times, transactions.
+//! Amounts as perf's columns read: page sizes, transactions.
 
 /// What a transaction word says (`PERF_TXN_*`), in the order in which perf tells it.
 const TRANSACTION: [(u64, &str); 8] = [
@@ -42,12 +42,6 @@ pub(super) fn page_size(bytes: u64) -> String {
     format!("{size}{}", unit.unwrap_or_default())
 }
 
-/// Seconds of the perf clock, to the microsecond or the nanosecond.
-pub(super) fn seconds(time: u64, nanosecs: bool) -> String {
-    let (whole, below) = (time / 1_000_000_000, time % 1_000_000_000);
-    if nanosecs { format!("{whole}.{below:09}") } else { format!("{whole}.{:06}", below / 1000) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,7 +49,6 @@ mod tests {
     #[test]
     fn amounts_read_as_in_perfs_columns() {
         assert_eq!([0, 4096, 2 << 20, 1 << 30, 1024].map(page_size), ["N/A", "4K", "2M", "1024M", "1024B"]);
-        assert_eq!([false, true].map(|ns| seconds(12_345_678_901, ns)), ["12.345678", "12.345678901"]);
     }
 
     #[test]

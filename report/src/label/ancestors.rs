@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::labeller::Labeller;
 use super::side::{Symbols, named};
-use crate::aggregate::{Count, Field, Key};
+use crate::aggregate::{Field, Key, Rows};
 use crate::callchain::{Chained, Frame, Stacks};
 use crate::pattern::Pattern;
 
@@ -13,32 +13,34 @@ impl Labeller<'_> {
     /// Sets the parents of rows, leaves out those without one where that is asked for, and puts functions in the place of what
     /// they call.
     #[must_use]
-    pub fn by_ancestors(
-        &self,
-        mut rows: Vec<(Key, Count)>,
-        stacks: &mut Stacks,
-        symbols: &Symbols,
-    ) -> Vec<(Key, Count)> {
+    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &Symbols) -> Rows {
         let chains = &self.query.chains;
         if let Some(pattern) = &chains.parent {
             let parents = Parents::new(self.matches(pattern, stacks, symbols), stacks, chains.from_caller());
-            rows.iter_mut().for_each(|(row, _)| *Field::Parent.of_mut(row) = parents.of(row, stacks));
-            rows.retain(|(row, _)| !chains.only_parents || Field::Parent.of(row) > 0);
+            rows = rows.changed(|row| {
+                *Field::Parent.of_mut(row) = parents.of(row, stacks);
+                !chains.only_parents || Field::Parent.of(row) > 0
+            });
         }
         if let Some(pattern) = &chains.ignored_callees {
             let matches = self.matches(pattern, stacks, symbols);
             let roots = roots(&matches, stacks);
-            for (row, _) in &mut rows {
+            // Without what is known of a branch it may be a frame that no chain has.
+            let found = roots.iter().flatten().filter_map(|(frame, _)| stacks.frames.get(*frame as usize).copied());
+            let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
+            for frame in found {
+                stacks.number(frame);
+            }
+            rows = rows.changed(|row| {
                 let chained = Chained::unpack(Field::Chain.of(row));
                 let root = (chained.callers as usize).checked_sub(1).and_then(|index| *roots.get(index)?);
-                let root = root.and_then(|(frame, callers)| Some((*stacks.frames.get(frame as usize)?, callers)));
+                let root = root.and_then(|(frame, callers)| Some((stacks.frames.get(frame as usize)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
-                    // Without what is known of a branch it may be a frame that no chain has.
-                    stacks.number(Frame::of(row));
                     *Field::Chain.of_mut(row) = Chained { callers, own: true }.pack();
                 }
-            }
+                true
+            });
         }
         rows
     }

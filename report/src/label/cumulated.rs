@@ -6,7 +6,7 @@ use super::labeller::Labeller;
 use super::side::{Symbols, module_of, named};
 use rustc_hash::FxHashMap;
 
-use crate::aggregate::{Count, Field, Key, Layout};
+use crate::aggregate::{Field, Layout, NO_KEY, Rows, Sum as _};
 use crate::callchain::{Classified, Frame, RowId, Shown, Stacks, UNMAPPED};
 use crate::calls::FileCalls;
 use crate::gathered::Gathered;
@@ -14,6 +14,17 @@ use crate::graph::FrameKey;
 use crate::profile::Profile;
 use crate::query::{Chains, Filters, Query};
 use crate::resolve::{LineId, SymbolId};
+
+/// Adds the parts of what is the rows' own.
+fn add_parts(rows: &Rows, classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
+    let mut own = FxHashMap::<RowId, Gathered>::default();
+    for ((key, count), sample) in rows.iter().zip(&classified.samples) {
+        own.entry((sample.base, sample.class)).or_default().add(&Gathered::of(count, &key, true));
+    }
+    for (id, row) in gathered {
+        row.parts = own.remove(id).and_then(|own| own.parts);
+    }
+}
 
 /// What was found beside rows.
 #[derive(Debug)]
@@ -28,39 +39,23 @@ pub struct Found<'s> {
 
 impl Labeller<'_> {
     /// Adds the rows of these samples and of their callers.
-    pub fn cumulate(&self, rows: &[(Key, Count)], found: Found<'_>, profile: &mut Profile) {
+    pub fn cumulate(&self, rows: &Rows, found: Found<'_>, profile: &mut Profile) {
         let Found { symbols, stacks, places } = found;
-        let classified = Classified::new(rows, &stacks, self.shown());
+        let classified = Classified::new(rows.iter(), &stacks, self.shown());
         let mut gathered = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
-            self.add_parts(rows, &classified, &mut gathered);
+            add_parts(rows, &classified, &mut gathered);
         }
-        let keys: Vec<(Key, Count)> = gathered.par_iter().map(|(id, row)| (classified.key(*id), row.count)).collect();
-        let labelled = self.label(&keys, symbols, &mut profile.labels);
-        let mut places_of_rows = Vec::new();
-        for ((event, columns, _), (id, row)) in labelled.into_iter().zip(&gathered) {
-            let Some(place) = places.get(event).copied() else { continue };
-            let at = profile.add_row(place, columns, row);
-            places_of_rows.extend(at.map(|at| (*id, (place, at))));
-        }
+        let key = |row: usize| gathered.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
+        let labelled = self.label(gathered.len(), &key, symbols, &mut profile.labels);
+        let (ids, gathered): (Vec<RowId>, Vec<Gathered>) = gathered.into_iter().unzip();
+        let places_of_rows = profile.add_rows(places, labelled, &gathered);
         if self.query.chains.graph.is_some() {
             let names = self.names(symbols, &stacks, profile);
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
-            let rows = places_of_rows.into_iter().collect();
+            let rows = ids.into_iter().zip(places_of_rows).collect();
             profile.calls.add(FileCalls { stacks, samples, classes, class_count, names, rows });
-        }
-    }
-
-    /// Adds the parts of what is the rows' own.
-    fn add_parts(&self, rows: &[(Key, Count)], classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
-        let mut parts = FxHashMap::<RowId, Gathered>::default();
-        for ((key, count), sample) in rows.iter().zip(&classified.samples) {
-            parts.entry((sample.base, sample.class)).or_default().add(&Gathered::of(*count, key, true));
-        }
-        for (id, row) in gathered {
-            let Gathered { levels, weights, .. } = parts.get(id).copied().unwrap_or_default();
-            (row.levels, row.weights) = (levels, weights);
         }
     }
 

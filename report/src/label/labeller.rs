@@ -4,11 +4,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::side::{Side, Symbols, function, module_of};
-use super::texts::Texts;
-use crate::aggregate::{Count, Field, Key, Meta};
-use crate::gathered::Gathered;
+use super::texts::{KeyOf, Texts};
+use crate::aggregate::{Field, Key, Meta};
+use crate::cells::{Labelled, Labels};
 use crate::groups::Groups;
-use crate::profile::{LabelId, Labels};
 use crate::query::{Format, Query};
 use crate::resolve::{LineId, Loaded, Module, Resolver};
 use crate::sort_key::SortKey;
@@ -31,9 +30,6 @@ pub struct Labeller<'f> {
     /// What tracepoints recorded, where that is asked for.
     pub traced: Option<&'f Traced<'f>>,
 }
-
-/// A row: its event, its columns, what it has gathered.
-pub type LabelledRow = (usize, Vec<LabelId>, Gathered);
 
 impl Labeller<'_> {
     /// The symbols of all modules that were hit, where functions are asked for.
@@ -115,9 +111,9 @@ impl Labeller<'_> {
         (!filters.resolved || is_resolved()) && (!by_name || is_named())
     }
 
-    /// Makes rows of text, in the order in which they come. Rows whose columns read the same may still come several times.
+    /// Finds the cells of rows whose keys are these. Several rows may have the same.
     #[must_use]
-    pub fn label(&self, rows: &[(Key, Count)], symbols: &Symbols, labels: &mut Labels) -> Vec<LabelledRow> {
+    pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &Symbols, labels: &mut Labels) -> Labelled {
         let texts = Texts {
             timeline: self.timeline,
             modules: &self.modules,
@@ -128,23 +124,25 @@ impl Labeller<'_> {
             nanosecs: self.query.nanosecs,
             levels: self.query.format == Format::Text,
             as_perf: self.query.separator.is_some(),
-            threads: self.threads(rows),
+            threads: self.threads(rows, key),
         };
-        let columns: Vec<_> = self.query.columns.iter().map(|c| texts.column(c.key, rows, labels)).collect();
-        let columns_of = |row: usize| columns.iter().filter_map(|column| column.get(row).copied()).collect();
-        let event = |row: &Key| usize::from(Meta::unpack(Field::Meta.of(row)).event);
-        let gathered = |row: &Key, count: &Count| Gathered::of(*count, row, self.query.has_parts());
-        let labelled =
-            |(place, (row, count)): (usize, &(Key, Count))| (event(row), columns_of(place), gathered(row, count));
-        rows.iter().enumerate().map(labelled).collect()
+        let width = 1 + self.query.columns.len();
+        let event = |row: usize| u64::from(Meta::unpack(Field::Meta.of(&key(row))).event);
+        let events = (0..rows).into_par_iter().map(event).collect();
+        let cells = self.query.columns.iter().map(|column| texts.column(column.key, (rows, key), labels));
+        let mut words = vec![0; rows * width];
+        for (place, column) in [events].into_iter().chain(cells).enumerate() {
+            words.iter_mut().skip(place).step_by(width).zip(column).for_each(|(word, value): (_, u64)| *word = value);
+        }
+        Labelled::new(width, words)
     }
 
     /// A thread number's column is named after its first use that was sampled, as in perf.
-    fn threads(&self, rows: &[(Key, Count)]) -> FxHashMap<i32, ThreadRef> {
+    fn threads(&self, rows: usize, key: KeyOf<'_>) -> FxHashMap<i32, ThreadRef> {
         let mut first = FxHashMap::default();
         if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
-            for (row, _) in rows {
-                let thread = ThreadRef::unpack(Field::Thread.of(row));
+            for row in 0..rows {
+                let thread = ThreadRef::unpack(Field::Thread.of(&key(row)));
                 let (tid, _) = self.timeline.thread_label(thread);
                 first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
             }

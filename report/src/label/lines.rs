@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
 use super::side::{INLINED, Symbols, named};
-use crate::aggregate::{Count, Key};
+use crate::aggregate::{Count, Key, Rows};
 use crate::callchain::{Frame, Stacks};
+use crate::cells::{Cells, Labels};
 use crate::folded::{Folded, folded_root};
 use crate::graph::FrameKey;
-use crate::profile::{LabelId, Labels};
 
 /// What of a count is a line's.
 pub type CountValue = fn(&Count) -> u64;
@@ -27,27 +27,34 @@ impl Labeller<'_> {
     /// the file's events in the profile, and what of a row counts for each.
     pub fn fold(
         &self,
-        rows: &[(Key, Count)],
+        rows: &Rows,
         (symbols, stacks): (&Symbols, &Stacks),
         places: &[(usize, CountValue)],
         folded: &mut Folded,
     ) {
         let frames = self.frame_labels(symbols, stacks, folded);
-        let (mut labels, mut roots) = (Labels::default(), FxHashMap::<LabelId, u32>::default());
-        let labelled = self.label(rows, symbols, &mut labels);
-        for ((event, columns, _), (key, count)) in labelled.into_iter().zip(rows) {
-            let Some((place, value)) = places.get(event) else { continue };
-            let numbers = stacks.of(key);
-            let is_java = columns.first().is_some_and(|label| labels.text(*label).starts_with("java"));
-            let of_frame = if is_java { &frames.java } else { &frames.usual };
-            let mut frames = numbers.rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
-            // Each sample is in a line: one without frames with the function that was sampled.
-            let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(key, symbols))) } else { None };
-            let root = |label: &LabelId| {
-                *roots.entry(*label).or_insert_with(|| folded.label(folded_root(labels.text(*label))))
+        let (mut labels, mut roots) = (Labels::default(), FxHashMap::<(usize, u64), (u32, bool)>::default());
+        let labelled = self.label(rows.len(), &|row| rows.key(row), symbols, &mut labels);
+        let texts = Cells::new(self.query, &labels);
+        for (row, (key, count)) in rows.iter().enumerate() {
+            let Some((event, cells)) = labelled.row(row).split_first() else { continue };
+            let Some((place, value)) = usize::try_from(*event).ok().and_then(|event| places.get(event)) else {
+                continue;
             };
-            let columns: Vec<u32> = columns.iter().map(root).collect();
-            folded.add(*place, columns.into_iter().chain(own).chain(frames), value(count));
+            let mut root = |(column, cell): (usize, &u64)| {
+                *roots.entry((column, *cell)).or_insert_with(|| {
+                    let text = texts.text(column, *cell, &Count { samples: 1, period: 0 });
+                    (folded.label(folded_root(&text)), text.starts_with("java"))
+                })
+            };
+            let columns: Vec<(u32, bool)> = cells.iter().enumerate().map(&mut root).collect();
+            let is_java = columns.first().is_some_and(|(_, is_java)| *is_java);
+            let of_frame = if is_java { &frames.java } else { &frames.usual };
+            let mut frames = stacks.of(&key).rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
+            // Each sample is in a line: one without frames with the function that was sampled.
+            let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(&key, symbols))) } else { None };
+            let columns = columns.into_iter().map(|(label, _)| label);
+            folded.add(*place, columns.chain(own).chain(frames), value(&count));
         }
     }
 

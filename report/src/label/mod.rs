@@ -11,7 +11,7 @@ mod texts;
 mod words;
 
 pub use cumulated::Found;
-pub use labeller::{LabelledRow, Labeller};
+pub use labeller::Labeller;
 pub use lines::CountValue;
 pub use naming::{EarlyNaming, Naming};
 pub use side::Symbols;

@@ -22,6 +22,10 @@ pub struct Naming<'l, 'f> {
 }
 
 impl scan::Naming for Naming<'_, '_> {
+    fn changes(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
     fn key(&self, key: Key) -> Key {
         self.labeller.resolve(key, self.symbols)
     }
@@ -83,6 +87,10 @@ impl<'f> EarlyNaming<'f> {
 }
 
 impl scan::Naming for EarlyNaming<'_> {
+    fn changes(&self) -> bool {
+        true
+    }
+
     fn key(&self, key: Key) -> Key {
         key
     }

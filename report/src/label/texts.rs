@@ -6,13 +6,13 @@ use rayon::prelude::*;
 use recrep_format::abi::{BranchFlags, DataSrc};
 use rustc_hash::FxHashMap;
 
-use super::amounts::{page_size, seconds, transaction};
+use super::amounts::{page_size, transaction};
 use super::side::{Side, Symbols, function, module_of};
-use super::words::{branch, cpu, cpu_mode, hex, level, padded_hex, process, reach};
-use crate::aggregate::{CacheLine, Count, Field, Key, Meta};
+use super::words::{branch, cpu_mode, level, padded_hex, process};
+use crate::aggregate::{CacheLine, Field, Key, Meta};
 use crate::callchain::UNMAPPED;
+use crate::cells::{Kind, Labels, cpu, hex};
 use crate::groups::Groups;
-use crate::profile::{LabelId, Labels};
 use crate::resolve::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::sort_key::SortKey;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
@@ -35,20 +35,25 @@ pub(super) struct Texts<'t, 'f> {
 }
 
 impl Texts<'_, '_> {
-    /// The texts of one column, row by row: what differs is found first, then made into text by all cores.
-    pub(super) fn column(&self, column: SortKey, rows: &[(Key, Count)], labels: &mut Labels) -> Vec<LabelId> {
+    /// The cells of one column, row by row. Of texts, what differs is found first, then made into text by all cores.
+    pub(super) fn column(&self, column: SortKey, (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
+        let kind = Kind::of(column, self.nanosecs);
+        if kind != Kind::Label {
+            return (0..rows).into_par_iter().map(|row| number(column, kind, &key(row))).collect();
+        }
+        let identities: Vec<[u64; 4]> = (0..rows).into_par_iter().map(|row| identity(column, &key(row))).collect();
         let mut slots = FxHashMap::<[u64; 4], usize>::default();
         let mut firsts = Vec::new();
-        let mut slot_of = |row: &Key| {
-            *slots.entry(identity(column, row)).or_insert_with(|| {
-                firsts.push(*row);
+        let mut slot_of = |(row, identity): (usize, [u64; 4])| {
+            *slots.entry(identity).or_insert_with(|| {
+                firsts.push(row);
                 firsts.len() - 1
             })
         };
-        let slots: Vec<usize> = rows.iter().map(|(row, _)| slot_of(row)).collect();
-        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, row)).collect();
-        let ids: Vec<LabelId> = texts.into_iter().map(|text| labels.intern(text)).collect();
-        slots.into_iter().filter_map(|slot| ids.get(slot).copied()).collect()
+        let slots: Vec<usize> = identities.into_iter().enumerate().map(&mut slot_of).collect();
+        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, &key(*row))).collect();
+        let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
+        slots.into_iter().filter_map(|slot| numbers.get(slot).copied()).collect()
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {
@@ -70,26 +75,16 @@ impl Texts<'_, '_> {
             SortKey::Srcline | SortKey::ToSrcline => self.line(row, Side::At),
             SortKey::FromSrcline => self.line(row, Side::From),
             SortKey::Srcfile => source_file(&self.line(row, Side::At)).to_owned(),
-            SortKey::Ip => hex(word(Field::Ip)),
             SortKey::PhysAddr => self.marked(level(meta.at.level), self.address(word(Field::PhysAddr))),
             SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.level).into(),
             SortKey::FromCpuMode => cpu_mode(meta.from.level).into(),
-            SortKey::FromAddr => hex(word(Field::From)),
-            SortKey::ToAddr => hex(word(Field::To)),
-            SortKey::Cpu => cpu(meta.cpu),
             SortKey::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
-            SortKey::DataSrc => format!("{:x} {}", word(Field::DataSrc), DataSrc(word(Field::DataSrc))),
             SortKey::Mem => DataSrc(word(Field::DataSrc)).mem(),
             SortKey::Snoop => DataSrc(word(Field::DataSrc)).snoop_name(),
             SortKey::Tlb => DataSrc(word(Field::DataSrc)).tlb_name(),
             SortKey::Locked => DataSrc(word(Field::DataSrc)).locked_name().into(),
             SortKey::Blocked => DataSrc(word(Field::DataSrc)).blocked_name().trim_start().into(),
-            SortKey::LocalWeight | SortKey::Weight => word(Field::Weight).to_string(),
-            SortKey::LocalInsLat | SortKey::InsLat => (word(Field::Latency) & 0xffff).to_string(),
-            SortKey::LocalStage | SortKey::Stage => (word(Field::Latency) >> 16).to_string(),
-            SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => {
-                branch(column, BranchFlags(word(Field::Branch)))
-            }
+            SortKey::Mispredict | SortKey::InTx | SortKey::Abort => branch(column, BranchFlags(word(Field::Branch))),
             SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
             SortKey::SymbolOffset => match function(self.symbols, row, Side::At) {
                 Some(name) => self.marked(level(meta.at.level), format_args!("{name}+{}", hex(word(Field::Offset)))),
@@ -114,7 +109,6 @@ impl Texts<'_, '_> {
                 format!("{dev}/0x{inode:x}")
             }
             SortKey::Transaction => transaction(word(Field::Transaction)),
-            SortKey::Time => seconds(word(Field::Time), self.nanosecs),
             SortKey::CodePageSize => page_size(word(Field::CodePage)),
             SortKey::DataPageSize => page_size(word(Field::DataPage)),
             SortKey::DataSymbol => self.data_symbol(row),
@@ -126,14 +120,28 @@ impl Texts<'_, '_> {
             }
             .into(),
             SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
-            SortKey::LineOffset => hex(word(Field::LineOffset)),
             SortKey::Process => process(word(Field::Process)),
-            SortKey::Reach => reach(word(Field::Reach)),
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
             SortKey::Parent => self.parent(word(Field::Parent)),
             SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
             SortKey::FromPlace => self.place(row, Side::From),
             SortKey::ToPlace => self.place(row, Side::At),
+            // Their cells are numbers.
+            SortKey::Ip
+            | SortKey::FromAddr
+            | SortKey::ToAddr
+            | SortKey::LineOffset
+            | SortKey::LocalWeight
+            | SortKey::Weight
+            | SortKey::LocalInsLat
+            | SortKey::InsLat
+            | SortKey::LocalStage
+            | SortKey::Stage
+            | SortKey::DataSrc
+            | SortKey::Time
+            | SortKey::Cycles
+            | SortKey::Cpu
+            | SortKey::Reach => String::new(),
         }
     }
 
@@ -243,6 +251,31 @@ impl Texts<'_, '_> {
     }
 }
 
+/// The key of each row.
+pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
+
+/// The cell of a row in a column of numbers.
+fn number(column: SortKey, kind: Kind, row: &Key) -> u64 {
+    let word = |field: Field| field.of(row);
+    match column {
+        SortKey::Ip => word(Field::Ip),
+        SortKey::FromAddr => word(Field::From),
+        SortKey::ToAddr => word(Field::To),
+        SortKey::LineOffset => word(Field::LineOffset),
+        SortKey::LocalWeight | SortKey::Weight => word(Field::Weight),
+        SortKey::LocalInsLat | SortKey::InsLat => word(Field::Latency) & 0xffff,
+        SortKey::LocalStage | SortKey::Stage => word(Field::Latency) >> 16,
+        SortKey::DataSrc => word(Field::DataSrc),
+        SortKey::Cycles => BranchFlags(word(Field::Branch)).cycles().into(),
+        // What is not shown does not tell rows apart.
+        SortKey::Time if kind == Kind::Micros => word(Field::Time) / 1000 * 1000,
+        SortKey::Time => word(Field::Time),
+        SortKey::Cpu => u64::from(Meta::unpack(word(Field::Meta)).cpu),
+        SortKey::Reach => word(Field::Reach),
+        _ => 0,
+    }
+}
+
 /// What of a row its text in this column depends on.
 fn identity(column: SortKey, row: &Key) -> [u64; 4] {
     let word = |field: Field| field.of(row);
@@ -259,30 +292,18 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::FromSymbol | SortKey::FromPlace => end(Side::From),
         SortKey::ToPlace => end(Side::At),
         SortKey::External => [word(Field::External), 0, 0],
-        SortKey::LineOffset => [word(Field::LineOffset), 0, 0],
         SortKey::Process => [word(Field::Process), 0, 0],
-        SortKey::Reach => [word(Field::Reach), 0, 0],
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
         SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
-        SortKey::Ip => [word(Field::Ip), 0, 0],
         SortKey::Parent => [word(Field::Parent), 0, 0],
         SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
         SortKey::CpuMode | SortKey::ToCpuMode => [u64::from(meta.at.level), 0, 0],
         SortKey::FromCpuMode => [u64::from(meta.from.level), 0, 0],
-        SortKey::FromAddr => [word(Field::From), 0, 0],
-        SortKey::ToAddr => [word(Field::To), 0, 0],
-        SortKey::Cpu => [u64::from(meta.cpu), 0, 0],
         SortKey::Event => [u64::from(meta.event), 0, 0],
-        SortKey::DataSrc
-        | SortKey::Op
-        | SortKey::Mem
-        | SortKey::Snoop
-        | SortKey::Tlb
-        | SortKey::Locked
-        | SortKey::Blocked => [word(Field::DataSrc), 0, 0],
-        SortKey::LocalWeight | SortKey::Weight => [word(Field::Weight), 0, 0],
-        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => [word(Field::Latency), 0, 0],
-        SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => [word(Field::Branch), 0, 0],
+        SortKey::Op | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
+            [word(Field::DataSrc), 0, 0]
+        }
+        SortKey::Mispredict | SortKey::InTx | SortKey::Abort => [word(Field::Branch), 0, 0],
         SortKey::SymbolSize | SortKey::SymbolOffset => end(Side::At),
         SortKey::DsoSize => [word(Field::Module).min(1), word(Field::MapSize), 0],
         SortKey::DsoPath | SortKey::BuildId => [word(Field::Module), 0, 0],
@@ -290,13 +311,28 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::Cgroup => [word(Field::Cgroup), 0, 0],
         SortKey::CgroupId => [word(Field::CgroupSpace), 0, 0],
         SortKey::Transaction => [word(Field::Transaction), 0, 0],
-        SortKey::Time => [word(Field::Time), 0, 0],
         SortKey::CodePageSize => [word(Field::CodePage), 0, 0],
         SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
         SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
         SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
         SortKey::DataMapping => [word(Field::DataLine), 0, 0],
+        // Their cells are numbers.
+        SortKey::Ip
+        | SortKey::FromAddr
+        | SortKey::ToAddr
+        | SortKey::LineOffset
+        | SortKey::LocalWeight
+        | SortKey::Weight
+        | SortKey::LocalInsLat
+        | SortKey::InsLat
+        | SortKey::LocalStage
+        | SortKey::Stage
+        | SortKey::DataSrc
+        | SortKey::Time
+        | SortKey::Cycles
+        | SortKey::Cpu
+        | SortKey::Reach => [0; 3],
     };
     // The fourth word, of the two columns that depend on so many.
     let fourth = match column {

@@ -21,8 +21,6 @@ pub(super) fn branch(column: SortKey, flags: BranchFlags) -> String {
                 "."
             }
         }
-        SortKey::Cycles if flags.cycles() == 0 => "-",
-        SortKey::Cycles => return flags.cycles().to_string(),
         _ if flags.predicted() => "N",
         _ if flags.mispred() => "Y",
         _ => "N/A",
@@ -33,17 +31,6 @@ pub(super) fn branch(column: SortKey, flags: BranchFlags) -> String {
 /// A process; -1 where no record says which.
 pub(super) fn process(word: u64) -> String {
     u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
-}
-
-/// What is known of a memory access's addresses, as letters.
-pub(super) fn reach(word: u64) -> String {
-    let letters = ['a', 'd', 'c'].into_iter().zip([1, 2, 4]);
-    letters.filter(|(_, bit)| word & bit != 0).map(|(letter, _)| letter).collect()
-}
-
-/// As C's `%#llx`.
-pub(super) fn hex(address: u64) -> String {
-    format!("{address:#x}")
 }
 
 /// As C's `%#.16llx`, which gives zero no prefix.
@@ -72,11 +59,6 @@ pub(super) fn cpu_mode(bits: u8) -> &'static str {
     }
 }
 
-/// A CPU as the column has it: three digits; where none was sampled, perf's -1.
-pub(super) fn cpu(number: u32) -> String {
-    if number == u32::MAX { "-001".into() } else { format!("{number:03}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +67,6 @@ mod tests {
     fn numbers_read_as_in_perfs_columns() {
         assert_eq!(padded_hex(0x903d), "0x000000000000903d");
         assert_eq!(padded_hex(0), "0000000000000000");
-        assert_eq!([cpu(1), cpu(1234), cpu(u32::MAX)], ["001", "1234", "-001"]);
         assert_eq!([1, 2, 3, 0].map(level), ['k', '.', 'H', 'H']);
         let modes = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
         assert_eq!([0, 1, 2, 3, 4, 5, 6].map(cpu_mode), modes);

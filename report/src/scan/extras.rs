@@ -7,7 +7,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::worker::{Event, Found, Worker};
 use crate::aggregate::{CacheLine, Field, Key};
 
-impl<const N: usize> Worker<'_, N> {
+impl Worker<'_> {
     /// Sets the words that are asked for; gives the weight.
     pub(super) fn extras(
         &mut self,

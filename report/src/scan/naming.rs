@@ -5,6 +5,8 @@ use crate::callchain::Frame;
 
 /// Puts functions in the place of addresses.
 pub trait Naming: std::fmt::Debug + Sync {
+    /// Whether keys may change.
+    fn changes(&self) -> bool;
     /// In a key.
     fn key(&self, key: Key) -> Key;
     /// In a frame of a callchain.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::naming::Naming;
 use super::task::{Scan, Strays};
 use super::worker::Worker;
-use crate::aggregate::{Count, Field, Histogram, Key, Layout, PieceReads, Reads};
+use crate::aggregate::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
 use crate::progress;
 use crate::split::Piece;
@@ -15,8 +15,8 @@ use crate::split::Piece;
 /// The result.
 #[derive(Debug)]
 pub struct Scanned {
-    /// Rows and what they gathered, in no order.
-    pub rows: Vec<(Key, Count)>,
+    /// Rows and what they gathered.
+    pub rows: Rows,
     /// The totals of each event.
     pub totals: Vec<Count>,
     /// What made no row.
@@ -26,9 +26,9 @@ pub struct Scanned {
 }
 
 /// What a worker has counted.
-struct Part<const N: usize> {
-    histogram: Histogram<N>,
-    reads: Reads<N>,
+struct Part {
+    table: Vec<Partition<Count>>,
+    reads: Reads,
     chains: Interner,
 }
 
@@ -39,22 +39,9 @@ impl Scan<'_> {
     /// key with a symbol in the place of the address. That too is done by all cores, each with the keys that it has
     /// counted. Rows are far fewer than keys, so little is left to merge.
     pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
-        match self.layout.len() {
-            1 => self.run_with::<1, F>(pieces, prepare),
-            2 => self.run_with::<2, F>(pieces, prepare),
-            3 => self.run_with::<3, F>(pieces, prepare),
-            4 => self.run_with::<4, F>(pieces, prepare),
-            5 => self.run_with::<5, F>(pieces, prepare),
-            6 => self.run_with::<6, F>(pieces, prepare),
-            7..=10 => self.run_with::<10, F>(pieces, prepare),
-            _ => self.run_with::<{ Layout::MOST }, F>(pieces, prepare),
-        }
-    }
-
-    fn run_with<const N: usize, F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
-            let mut worker = Worker::<N>::new(self);
+            let mut worker = Worker::new(self);
             while let Some((index, piece)) = take(&next, pieces) {
                 worker.piece(index, piece);
                 progress::advance(piece.bytes.len());
@@ -62,42 +49,65 @@ impl Scan<'_> {
             worker
         });
         let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
-        let mut parts = Vec::new();
+        let (mut parts, mut totals) = (Vec::new(), Vec::new());
         for worker in workers {
             strays.add(Strays { ends: worker.chains.ends(), ..worker.strays });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
-            parts.push(Part { histogram: worker.histogram, reads: worker.reads, chains: worker.chains.interner });
+            let (table, own) = worker.histogram.finish();
+            add_totals(&mut totals, &own);
+            parts.push(Part { table, reads: worker.reads, chains: worker.chains.interner });
         }
         let placed = self.place(&mut parts, &mut hits);
         let naming = prepare(&hits);
         let (mut stacks, numbers) = join(&placed, &naming);
         drop(placed);
+        let width = self.layout.len();
+        let row = |numbers: &[u32], words: &mut [u64]| {
+            let mut key = self.layout.unpack(words);
+            self.renumber(&mut key, numbers);
+            self.layout.pack(&naming.key(key), words);
+        };
         let mut reads = Reads { pieces: Vec::new() };
         for (part, numbers) in parts.iter_mut().zip(&numbers) {
             let pieces = std::mem::take(&mut part.reads.pieces);
-            let renumbered = |piece: PieceReads<N>| piece.map(|key| self.renumbered(&key, numbers));
-            reads.pieces.extend(pieces.into_iter().map(renumbered));
+            reads.pieces.extend(pieces.into_iter().map(|piece| piece.map(width, |words| row(numbers, words))));
         }
-        let mut rest = Histogram::new(self.attrs.entries().len());
+        let mut rest = Histogram::new(width, self.attrs.entries().len());
         reads.settle(&mut rest);
-        let row = |key: &[u64; N]| self.layout.pack(&naming.key(self.layout.unpack(key)));
-        let part =
-            |(part, numbers): (Part<N>, &Vec<u32>)| part.histogram.map(|key| row(&self.renumbered(&key, numbers)));
-        let mut done: Vec<Histogram<N>> = parts.into_par_iter().zip(&numbers).map(part).collect();
-        done.push(rest.map(|key| row(&key)));
-        let all = done.into_iter().reduce(Histogram::merge).unwrap_or_else(|| Histogram::new(0));
-        let rows: Vec<(Key, Count)> = all.rows.iter().map(|(key, count)| (self.layout.unpack(key), *count)).collect();
+        let (rest, own) = rest.finish();
+        add_totals(&mut totals, &own);
+        let mut tables = vec![rest];
+        if naming.changes() || self.layout.has(Field::Chain) {
+            let counted = parts.into_iter().zip(&numbers);
+            let counted = counted.flat_map(|(part, numbers)| part.table.into_iter().map(move |one| (one, numbers)));
+            let counted: Vec<(Partition<Count>, &Vec<u32>)> = counted.collect();
+            let named = |mut into: Histogram, (mut partition, numbers): (Partition<Count>, &Vec<u32>)| {
+                partition.settle();
+                let (mut words, counts) = partition.into_parts();
+                for (words, count) in words.chunks_exact_mut(width).zip(counts) {
+                    row(numbers, words);
+                    into.add(words, count);
+                }
+                into
+            };
+            let most = counted.len().div_ceil(rayon::current_num_threads()).max(1);
+            let named = counted.into_par_iter().with_min_len(most).fold(|| Histogram::new(width, 0), named);
+            tables.par_extend(named.map(|histogram| histogram.finish().0));
+        } else {
+            tables.extend(parts.into_iter().map(|part| part.table));
+        }
+        let rows = Rows::new(self.layout, merged(width, tables));
         if self.layout.has(Field::Chain) {
-            for (key, _) in &rows {
-                stacks.number(Frame::of(key));
+            for (key, _) in rows.iter() {
+                stacks.number(Frame::of(&key));
             }
         }
-        Scanned { rows, totals: all.totals, strays, stacks }
+        Scanned { rows, totals, strays, stacks }
     }
 
     /// Finds the modules of all frames and remembers which were hit; the recorded chains are gone then.
-    fn place<const N: usize>(&self, parts: &mut [Part<N>], hits: &mut [bool]) -> Vec<Stacks> {
-        let place = |part: &mut Part<N>| {
+    fn place(&self, parts: &mut [Part], hits: &mut [bool]) -> Vec<Stacks> {
+        let place = |part: &mut Part| {
             let mut hits = vec![false; self.module_count];
             let stacks = place(&std::mem::take(&mut part.chains), self.timeline, self.chaining.placed, &mut hits);
             (stacks, hits)
@@ -110,19 +120,16 @@ impl Scan<'_> {
         placed.into_iter().map(with_hits).collect()
     }
 
-    /// The key with the number that its chain has among all workers' chains.
+    /// Gives a key the number that its chain has among all workers' chains.
     #[inline]
-    fn renumbered<const N: usize>(&self, key: &[u64; N], numbers: &[u32]) -> [u64; N] {
-        if !self.layout.has(Field::Chain) {
-            return *key;
+    fn renumber(&self, key: &mut Key, numbers: &[u32]) {
+        if self.layout.has(Field::Chain) {
+            let word = Field::Chain.of_mut(key);
+            let Chained { callers, own } = Chained::unpack(*word);
+            let index = (callers as usize).checked_sub(1);
+            let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
+            *word = Chained { callers, own }.pack();
         }
-        let mut key = self.layout.unpack(key);
-        let word = Field::Chain.of_mut(&mut key);
-        let Chained { callers, own } = Chained::unpack(*word);
-        let index = (callers as usize).checked_sub(1);
-        let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
-        *word = Chained { callers, own }.pack();
-        self.layout.pack(&key)
     }
 }
 

@@ -8,7 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::Chains;
 use super::task::{Scan, Strays};
-use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, Row};
+use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::callchain::Chained;
 use crate::sort_key::Mode;
 use crate::split::Piece;
@@ -17,12 +17,12 @@ use crate::trace::Seen;
 use crate::unwind::Origin;
 
 /// What a worker has and gathers.
-pub(super) struct Worker<'s, const N: usize> {
+pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
     /// What it has counted.
-    pub(super) histogram: Histogram<N>,
+    pub(super) histogram: Histogram,
     /// Counter readings that wait for those before them.
-    pub(super) reads: Reads<N>,
+    pub(super) reads: Reads,
     /// What made no row.
     pub(super) strays: Strays,
     /// Which modules were hit.
@@ -37,7 +37,9 @@ pub(super) struct Worker<'s, const N: usize> {
     /// The last field to look at.
     last: UpTo,
     /// The rows of the sample at hand.
-    rows: Vec<Row<N>>,
+    rows: SampleRows,
+    /// The words in use of its key.
+    packed: Vec<u64>,
 }
 
 /// What is the same for all samples of an event.
@@ -56,7 +58,7 @@ pub(super) struct Event {
 /// Whose sample it is, and when it takes effect.
 pub(super) type Found = (Task, Moment);
 
-impl<'s, const N: usize> Worker<'s, N> {
+impl<'s> Worker<'s> {
     /// One that has counted nothing yet.
     pub(super) fn new(scan: &'s Scan<'s>) -> Self {
         let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
@@ -73,7 +75,7 @@ impl<'s, const N: usize> Worker<'s, N> {
         let last = scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
         Self {
             scan,
-            histogram: Histogram::new(events.len()),
+            histogram: Histogram::new(scan.layout.len(), events.len()),
             reads: Reads { pieces: Vec::new() },
             strays: Strays::default(),
             hits: vec![false; scan.module_count],
@@ -82,7 +84,8 @@ impl<'s, const N: usize> Worker<'s, N> {
             span: None,
             events,
             last: UpTo::field(last),
-            rows: Vec::new(),
+            rows: SampleRows::default(),
+            packed: vec![0; scan.layout.len()],
         }
     }
 
@@ -99,12 +102,11 @@ impl<'s, const N: usize> Worker<'s, N> {
                 None => self.strays.unknown_id += 1,
             }
         }
-        self.histogram.settle();
         self.reads.pieces.push(reads);
     }
 
     #[inline]
-    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
+    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
         if !self.scan.sieve.counts(index.0, sample) {
             return;
@@ -112,15 +114,17 @@ impl<'s, const N: usize> Worker<'s, N> {
         if event.reads || self.scan.layout.last.is_some() {
             return self.walked(event, sample, reads);
         }
+        let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
+        self.histogram.count_total(index.0, count);
         let mut key = NO_KEY;
-        let found = self.key(event, sample, &mut key);
-        let key = found.map(|_| self.scan.layout.pack(&key));
-        let period = sample.period().unwrap_or(event.period);
-        self.histogram.count(index.0, key, Count { samples: 1, period });
+        if self.key(event, sample, &mut key).is_some() {
+            self.scan.layout.pack(&key, &mut self.packed);
+            self.histogram.add(&self.packed, count);
+        }
     }
 
     /// Counts a sample whose fields of variable size must be walked.
-    fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads<N>) {
+    fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let mut fields = SampleFields::default();
         if sample.walk(self.last, &mut fields).is_err() {
             self.strays.malformed += 1;
@@ -129,13 +133,14 @@ impl<'s, const N: usize> Worker<'s, N> {
         let mut key = NO_KEY;
         let found = self.key(event, sample, &mut key);
         let weight = self.extras(event, (&mut key, found), sample, &fields);
-        self.rows.clear();
+        self.rows.count = 0;
+        self.rows.keys.clear();
         if self.scan.mode.is_of_branches() {
+            self.rows.period = Some(1);
             self.branches(&key, found, &fields);
         } else {
-            let period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
-            let key = found.map(|_| self.scan.layout.pack(&key));
-            self.rows.push(Row { key, period });
+            self.rows.period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
+            self.row(found.map(|_| &key));
         }
         match &fields.read {
             Some(read) => {
@@ -150,32 +155,32 @@ impl<'s, const N: usize> Worker<'s, N> {
         }
     }
 
+    /// Adds a row; without a key one that counts in the totals only.
+    #[inline]
+    fn row(&mut self, key: Option<&Key>) {
+        self.rows.count += 1;
+        if let Some(key) = key {
+            self.scan.layout.pack(key, &mut self.packed);
+            self.rows.keys.extend_from_slice(&self.packed);
+        }
+    }
+
     /// Counts the sample's rows for a counter that it reads.
-    fn reading(
-        &mut self,
-        event: Event,
-        sample: &Sample<'_, '_>,
-        id: Option<u64>,
-        value: u64,
-        reads: &mut PieceReads<N>,
-    ) {
+    fn reading(&mut self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>, value: u64, reads: &mut PieceReads) {
         let Some((id, target)) = self.counter_of(event, sample, id) else {
             self.strays.unknown_id += 1;
             return;
         };
         let layout = self.scan.layout;
-        let of_target = |row: &Row<N>| {
-            let key = row.key.map(|packed| {
-                let mut key = layout.unpack(&packed);
-                let meta = Meta { event: target.number, ..Meta::unpack(Field::Meta.of(&key)) };
-                *Field::Meta.of_mut(&mut key) = meta.pack();
-                layout.pack(&key)
-            });
-            Row { key, ..*row }
-        };
-        let rows: Vec<Row<N>> = self.rows.iter().map(of_target).collect();
+        let mut rows = self.rows.clone();
+        for packed in rows.keys.chunks_exact_mut(layout.len()) {
+            let mut key = layout.unpack(packed);
+            let meta = Meta { event: target.number, ..Meta::unpack(Field::Meta.of(&key)) };
+            *Field::Meta.of_mut(&mut key) = meta.pack();
+            layout.pack(&key, packed);
+        }
         let number = usize::from(target.number);
-        if let Some(period) = reads.read(id, value, number, || rows.as_slice().into())
+        if let Some(period) = reads.read(id, value, number, || rows.clone())
             && period != 0
         {
             self.histogram.count_rows(number, &rows, period);
@@ -210,9 +215,9 @@ impl<'s, const N: usize> Worker<'s, N> {
                     let module = |address| self.scan.timeline.place_in_any_mode(&found.0, address, found.1).1.module;
                     *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
                 }
-                self.scan.layout.pack(&key)
+                key
             });
-            self.rows.push(Row { key, period: Some(1) });
+            self.row(key.as_ref());
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! The columns are the sort keys as they were typed, the CPU modes of functions, then the numbers that were asked for.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::fields::Number;
@@ -24,17 +25,15 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let numbers = own.chain(parts.iter().map(|number| number.name()));
     csv.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
     for table in profile.tables(query) {
-        for row in &table.rows {
-            let numbers = [row.count.samples.to_string(), row.count.period.to_string(), format!("{:.2}", row.percent)];
-            let parts =
-                parts.iter().map(|part| row.gathered.value(*part, table.total.period).to_string().trim().to_owned());
-            let children = row
-                .children
-                .map(|(count, percent)| [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]);
-            let texts = row.columns.iter().map(|text| text.as_bytes().to_vec());
-            let numbers =
-                numbers.into_iter().chain(children.into_iter().flatten()).chain(parts).map(String::into_bytes);
-            csv.write_record([table.name.as_bytes().to_vec()].into_iter().chain(texts).chain(numbers))?;
+        for row in table.rows() {
+            let own = (row.count(), row.percent());
+            let numbers = [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
+                [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]
+            });
+            let parts = parts.iter().map(|part| row.gathered.value(*part, table.total.period).to_string());
+            let numbers = numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
+            let cells = [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
+            csv.write_record(cells.map(|cell| cell.as_bytes().to_vec()))?;
         }
     }
     csv.flush()

@@ -3,17 +3,11 @@
 
 use std::io::{self, Write};
 
-use rayon::prelude::*;
-
+use super::{PART, in_parts};
 use crate::escape::escape;
 use crate::folded::folded_root;
 use crate::profile::{EventTable, Profile};
 use crate::query::Query;
-
-/// How many lines a core makes at a time.
-const PART: usize = 4096;
-/// How many parts are made before they are written.
-const PARTS: usize = 64;
 
 /// Prints the lines of all events.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
@@ -37,10 +31,5 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         }
         text
     };
-    let starts: Vec<usize> = (0..folded.len()).step_by(PART).collect();
-    for starts in starts.chunks(PARTS) {
-        let parts: Vec<String> = starts.par_iter().map(|start| part(*start)).collect();
-        parts.iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
-    }
-    Ok(())
+    in_parts(folded.len(), part, out)
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::aggregate::Sum as _;
 use crate::gathered::{Gathered, Value};
 use crate::profile::EventTable;
 use crate::query::Query;
@@ -39,18 +40,19 @@ impl GroupRow<'_> {
 }
 
 /// The rows of all tables together.
-pub(super) fn rows<'p>(tables: &[EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
-    let mut places = FxHashMap::<&[Cow<'p, str>], usize>::default();
+pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
+    let mut places = FxHashMap::<Vec<Cow<'p, str>>, usize>::default();
     let mut rows: Vec<GroupRow<'p>> = Vec::new();
     for (event, table) in tables.iter().enumerate() {
-        for row in &table.rows {
-            let place = *places.entry(&row.columns).or_insert_with(|| {
+        for row in table.rows() {
+            let columns: Vec<Cow<'p, str>> = row.texts().collect();
+            let place = *places.entry(columns).or_insert_with_key(|columns| {
                 let members = vec![Gathered::default(); tables.len()];
-                rows.push(GroupRow { columns: row.columns.clone(), members });
+                rows.push(GroupRow { columns: columns.clone(), members });
                 rows.len() - 1
             });
             if let Some(member) = rows.get_mut(place).and_then(|row| row.members.get_mut(event)) {
-                member.add(&row.gathered);
+                member.add(row.gathered);
             }
         }
     }

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
+use crate::aggregate::Sum as _;
 use crate::gathered::{Gathered, share};
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::{Column, Query};
@@ -36,29 +37,28 @@ pub(super) struct Level<'p> {
 }
 
 /// The rows of a table as a tree.
-pub(super) fn levels<'p>(table: &EventTable<'p>, query: &'p Query) -> Vec<Level<'p>> {
-    let rows: Vec<&Row<'p>> = table.rows.iter().collect();
+pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Level<'p>> {
+    let rows: Vec<Row<'p>> = table.rows().collect();
     let mut levels = below(&rows, 0, table.total.period, query);
     levels.truncate(query.limit.unwrap_or(usize::MAX));
     levels
 }
 
 /// The rows below those that have these rows together; one level for each key, so it is never deep.
-fn below<'p>(rows: &[&Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
+fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
     let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
     let Some(column) = own(depth) else { return Vec::new() };
     let is_of_column = |key: SortKey| column.key.companions().iter().any(|(_, companion)| *companion == key);
     let all = || query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
-    let text = |row: &&Row<'p>, place: usize| row.columns.get(place).cloned().unwrap_or_default();
-    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Gathered, Vec<&Row<'p>>)>::new();
+    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Gathered, Vec<Row<'p>>)>::new();
     for row in rows {
         let places = [depth].into_iter().chain(companions.iter().map(|(place, _)| *place));
-        let (gathered, part) = parts.entry(places.map(|place| text(row, place)).collect()).or_default();
-        gathered.add(&row.gathered);
-        part.push(row);
+        let (gathered, part) = parts.entry(places.map(|place| row.text(place)).collect()).or_default();
+        gathered.add(row.gathered);
+        part.push(*row);
     }
-    let level = |(texts, (gathered, part)): (Vec<Cow<'p, str>>, (Gathered, Vec<&Row<'p>>))| Level {
+    let level = |(texts, (gathered, part)): (Vec<Cow<'p, str>>, (Gathered, Vec<Row<'p>>))| Level {
         key: &column.typed,
         companions: companions
             .iter()

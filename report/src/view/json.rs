@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 
 use super::group::{self, GroupRow, Member};
 use super::hierarchy::{self, Level};
@@ -35,7 +35,7 @@ struct Event<'p> {
     lost_samples: u64,
     filtered_samples: u64,
     sort: Vec<&'p str>,
-    rows: Vec<RowOut<'p>>,
+    rows: Rows<'p>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hierarchy: Option<Vec<Level<'p>>>,
 }
@@ -45,6 +45,12 @@ struct Event<'p> {
 struct GroupOut<'p> {
     key: Key<'p>,
     events: Vec<Member>,
+}
+
+/// The rows of a table; none where they are told in another way.
+struct Rows<'p> {
+    table: Option<&'p EventTable<'p>>,
+    query: &'p Query,
 }
 
 #[derive(Serialize)]
@@ -74,52 +80,58 @@ struct Key<'p> {
 
 impl Serialize for Key<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.texts.len()))?;
-        for (column, text) in self.names.iter().zip(&self.texts) {
-            map.serialize_entry(&column.typed, text)?;
+        serializer.collect_map(self.names.iter().map(|column| &column.typed).zip(&self.texts))
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
+        let total = self.table.map_or(0, |table| table.total.period);
+        let rows = self.table.iter().flat_map(|table| table.rows());
+        serializer.collect_seq(rows.map(|row| RowOut::of(row, self.query, &parts, total)))
+    }
+}
+
+impl<'p> GroupOut<'p> {
+    fn of(row: GroupRow<'p>, tables: &[EventTable<'_>], query: &'p Query) -> Self {
+        Self { events: row.told(tables), key: Key { names: &query.columns, texts: row.columns } }
+    }
+}
+
+impl<'p> RowOut<'p> {
+    fn of(row: Row<'p>, query: &'p Query, parts: &[Number], total: u64) -> Self {
+        let Count { samples, period } = row.count();
+        let children = |(Count { samples, period }, percent)| Children { samples, period, percent: rounded(percent) };
+        Self {
+            key: Key { names: &query.columns, texts: row.texts().collect() },
+            samples,
+            period,
+            percent: rounded(row.percent()),
+            fields: parts.iter().map(|number| (number.name(), row.gathered.value(*number, total))).collect(),
+            children: row.children().map(children),
         }
-        map.end()
     }
 }
 
 /// Prints the whole profile on one line.
-pub(super) fn print<'p>(profile: &'p Profile, query: &'p Query, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let tables = profile.tables(query);
-    let grouped = |row: GroupRow<'p>| {
-        let events = row.told(&tables);
-        GroupOut { key: Key { names: &query.columns, texts: row.columns }, events }
-    };
-    let group = query.group.then(|| group::rows(&tables, query).into_iter().map(grouped).collect());
+    let group = query.group.then(|| {
+        let rows = group::rows(&tables, query).into_iter();
+        rows.map(|row| GroupOut::of(row, &tables, query)).collect()
+    });
     let is_shown = |table: &EventTable<'_>| !query.looks.skip_empty || table.total.samples > 0;
-    let shown = tables.into_iter().enumerate().filter(|(_, table)| is_shown(table));
-    let events = shown.map(|(index, table)| event(index, table, query));
-    let report = Report {
-        schema: "recrep-report/1",
-        inputs: &profile.inputs,
-        events: events.collect(),
-        group,
-        warnings: &profile.warnings,
-    };
+    let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
+    let events = shown.map(|(index, table)| event(index, table, query)).collect();
+    let report =
+        Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings: &profile.warnings };
     serde_json::to_writer(&mut *out, &report)?;
     out.write_all(b"\n")
 }
 
-fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p> {
-    let total = table.total.period;
-    let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
-    let hierarchy = query.hierarchy.then(|| hierarchy::levels(&table, query));
-    let row = |row: Row<'p>| RowOut {
-        fields: parts.iter().map(|number| (number.name(), row.gathered.value(*number, total))).collect(),
-        key: Key { names: &query.columns, texts: row.columns },
-        samples: row.count.samples,
-        period: row.count.period,
-        percent: rounded(row.percent),
-        children: row.children.map(|(Count { samples, period }, percent)| Children {
-            samples,
-            period,
-            percent: rounded(percent),
-        }),
-    };
+fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event<'p> {
+    let has_rows = query.only.is_none() && !query.hierarchy && !query.group;
     Event {
         index,
         name: table.name,
@@ -128,12 +140,8 @@ fn event<'p>(index: usize, table: EventTable<'p>, query: &'p Query) -> Event<'p>
         lost_samples: table.lost_samples,
         filtered_samples: table.filtered_samples,
         sort: query.sort().collect(),
-        hierarchy,
-        rows: if query.only.is_some() || query.hierarchy || query.group {
-            Vec::new()
-        } else {
-            table.rows.into_iter().map(row).collect()
-        },
+        hierarchy: query.hierarchy.then(|| hierarchy::levels(table, query)),
+        rows: Rows { table: has_rows.then_some(table), query },
     }
 }
 

@@ -24,7 +24,7 @@ use crate::sort_key::SortKey;
 
 use super::screen::Screen;
 use super::trees::Trees;
-use super::{advice, group, heading, heat, hierarchy};
+use super::{PART, advice, group, heading, heat, hierarchy, in_parts};
 use crate::escape::escape;
 
 /// Prints all tables.
@@ -67,11 +67,11 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
 }
 
 /// The text of a row's columns.
-fn cells<'r>(row: &'r Row<'_>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
+fn cells<'r>(row: Row<'r>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
     let cell = |shown: &Shown| match shown {
         Shown::Number(number) => row.gathered.value(*number, total).to_string().into(),
         Shown::Key(place) => {
-            let text = row.columns.get(*place).map_or("".into(), |text| escape(text));
+            let text = escaped(row.text(*place));
             // perf right-aligns the number before the colon.
             let is_thread = query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
             match text.split_once(':') {
@@ -81,6 +81,13 @@ fn cells<'r>(row: &'r Row<'_>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
         }
     };
     query.shown.iter().map(cell).collect()
+}
+
+fn escaped(text: Cow<'_, str>) -> Cow<'_, str> {
+    match escape(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped.into(),
+    }
 }
 
 fn aligned(
@@ -95,10 +102,10 @@ fn aligned(
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
     let total = table.total.period;
-    let rows: Vec<Vec<Cow<'_, str>>> = table.rows.par_iter().map(|row| cells(row, total, query)).collect();
+    let cells_at = |index: usize| table.row(index).map(|row| cells(row, total, query)).unwrap_or_default();
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
-    let widths = |row: &Vec<Cow<'_, str>>| row.iter().map(|cell| cell.width()).collect();
-    let mut widths: Vec<usize> = rows.par_iter().map(widths).reduce(|| least.clone(), widest);
+    let widths = |index: usize| cells_at(index).iter().map(|cell| cell.width()).collect();
+    let mut widths: Vec<usize> = (0..table.len()).into_par_iter().map(widths).reduce(|| least.clone(), widest);
     let forced = query.looks.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
     let forced: Vec<bool> = widths.iter_mut().zip(forced).map(|(width, wanted)| force(width, wanted)).collect();
     let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
@@ -113,18 +120,17 @@ fn aligned(
         lines.line("# ", &dots, &mut head);
         writeln!(out, "{head}#")?;
     }
-    let part = |(number, rows): (usize, &[Vec<Cow<'_, str>>])| {
+    let part = |start: usize| {
         let mut text = String::new();
-        for (place, row) in rows.iter().enumerate() {
+        for index in start..(start + PART).min(table.len()) {
             let start = text.len();
-            let parts = lines.line("  ", row, &mut text);
+            let parts = lines.line("  ", &cells_at(index), &mut text);
             heat::paint(&mut text, start, &parts);
-            text.push_str(table.rows.get(number * PART + place).map_or("", |row| trees.below(row.place)));
+            text.push_str(table.row(index).map_or("", |row| trees.below(row.place)));
         }
         text
     };
-    let parts: Vec<String> = rows.par_chunks(PART).enumerate().map(part).collect();
-    parts.iter().try_for_each(|lines| out.write_all(lines.as_bytes()))
+    in_parts(table.len(), part, out)
 }
 
 /// Makes a column as wide as is wanted; whether it is.
@@ -137,9 +143,6 @@ fn force(width: &mut usize, wanted: usize) -> bool {
 
 /// Under the last heading: one long name need not make a line of thousands of dots.
 const LONGEST_RULE: usize = 60;
-
-/// How many lines a core makes at a time.
-const PART: usize = 4096;
 
 struct Aligned<'t> {
     widths: &'t [usize],
@@ -205,7 +208,7 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    for row in &table.rows {
+    for row in table.rows() {
         let cells: Vec<String> =
             cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
         writeln!(out, "{}", cells.join(separator))?;

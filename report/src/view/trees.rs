@@ -23,11 +23,9 @@ impl Trees {
         let total = table.total.period;
         let fractal = graph.shape == Shape::Fractal;
         let least = if fractal { 0 } else { graph.least(total) };
-        let weight = |row: &Row<'_>| row.children.map_or(row.count.period, |(count, _)| count.period);
         // Rows go by their weight, and a tree has no part that is larger than its row.
-        let end = table.rows.partition_point(|row| weight(row) >= least);
-        let rows: &[Row<'_>] = table.rows.get(..end).unwrap_or_default();
-        let places: Vec<_> = rows.iter().map(|row| (table.place, row.place)).collect();
+        let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
+        let places: Vec<_> = rows.iter().map(|row| row.place).collect();
         let share = if fractal { graph.percent / 100.0 } else { 0.0 };
         let wanted = Wanted { least, share, passed: query.chains.shows_branches() };
         let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
@@ -35,10 +33,10 @@ impl Trees {
         let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
         let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
             let mut text = String::new();
-            drawing.draw(nodes, weight(row), &mut text);
+            drawing.draw(nodes, row.weight(), &mut text);
             (row.place, text)
         };
-        Self { drawn: trees.par_iter().zip(rows).map(draw).collect() }
+        Self { drawn: trees.par_iter().zip(&rows).map(draw).collect() }
     }
 
     /// What is below a row.
