@@ -82,14 +82,21 @@ pub fn parse_stats(outcome: &Outcome) -> Stats {
     stats
 }
 
-/// What perf warned of, but for records that were lost, where there are so many LOST records: that it must tell of.
-pub fn without_loss(warnings: &str, lost: u64) -> &str {
-    let told = format!(" events and lost {lost} chunks!\n\nCheck IO/CPU overload!\n\n");
-    let processed = warnings.strip_prefix("Warning:\nProcessed ").filter(|_| lost > 0);
-    match processed.and_then(|rest| rest.split_once(&told)) {
-        Some((events, rest)) if events.bytes().all(|byte| byte.is_ascii_digit()) => rest,
-        _ => warnings,
+/// What perf warned of, but for what was lost, where `records` say that something was: that it must tell of.
+pub fn without_loss<'w>(warnings: &'w str, records: &BTreeMap<String, u64>) -> &'w str {
+    let lost = |kind: &str| records.get(kind).copied().unwrap_or(0);
+    let of_records = format!(" events and lost {} chunks!\n\nCheck IO/CPU overload!\n\n", lost("LOST"));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let mut rest = warnings;
+    for (lost, before, after) in
+        [(lost("LOST"), of_records.as_str(), ""), (lost("LOST_SAMPLES"), " samples and lost ", "%!\n\n")]
+    {
+        let told = rest.strip_prefix("Warning:\nProcessed ").filter(|_| lost > 0);
+        let told = told.and_then(|told| told.split_once(before)).filter(|(processed, _)| is_number(processed));
+        let left = told.and_then(|(_, told)| told.split_once(after)).filter(|(share, _)| is_number(share));
+        rest = left.map_or(rest, |(_, left)| left);
     }
+    rest
 }
 
 /// The histograms of the events that have samples, in the file's order, by sort keys separated by commas.
@@ -182,9 +189,18 @@ mod tests {
     #[test]
     fn only_the_loss_that_is_in_the_file_may_be_told() {
         let told = "Warning:\nProcessed 599 events and lost 1 chunks!\n\nCheck IO/CPU overload!\n\n";
-        assert_eq!(without_loss(told, 1), "");
-        assert_eq!(without_loss(&format!("{told}more"), 1), "more");
-        assert_eq!((without_loss(told, 2), without_loss(told, 0), without_loss("x", 1)), (told, told, "x"));
+        let samples = "Warning:\nProcessed 1020 samples and lost 16.08%!\n\n";
+        let records = |lost: u64, samples: u64| {
+            [("LOST", lost), ("LOST_SAMPLES", samples)].map(|(kind, count)| (kind.to_owned(), count)).into()
+        };
+        assert_eq!(without_loss(told, &records(1, 0)), "");
+        assert_eq!(without_loss(samples, &records(0, 1)), "");
+        assert_eq!(without_loss(&format!("{told}{samples}more"), &records(1, 2)), "more");
+        assert_eq!(without_loss(&format!("{told}more"), &records(1, 0)), "more");
+        assert_eq!(without_loss(told, &records(2, 0)), told);
+        assert_eq!(without_loss(told, &records(0, 1)), told);
+        assert_eq!(without_loss(samples, &records(1, 0)), samples);
+        assert_eq!(without_loss("x", &records(1, 1)), "x");
     }
 
     #[test]

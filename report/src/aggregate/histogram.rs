@@ -1,6 +1,6 @@
 //! What one worker has counted: keys, and the totals of each event.
 
-use super::partition::{PARTITIONS, PLACES, Partition, Sum, hash, of_place, place};
+use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
 
 /// What a key has gathered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,14 +91,14 @@ impl Histogram {
             return;
         };
         if sum.samples > 0 {
-            if have == key {
+            if are_equal(have, key) {
                 return sum.add(count);
             }
             if let Some(partition) = self.partitions.get_mut(of_place(place)) {
                 partition.push(have, *sum);
             }
         }
-        have.copy_from_slice(key);
+        have.iter_mut().zip(key).for_each(|(have, word)| *have = *word);
         *sum = count;
     }
 

@@ -36,6 +36,12 @@ pub(super) fn hash(key: &[u64]) -> u64 {
     hasher.finish()
 }
 
+/// Whether two keys are equal. They are short: calling memcmp would take longer.
+#[inline]
+pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
 /// How many places [`place`] tells apart.
 pub(super) const PLACES: usize = 1 << 12;
 
@@ -84,7 +90,7 @@ impl<V: Sum> Partition<V> {
     /// Adds to a key. It may wait.
     #[inline]
     pub fn push(&mut self, key: &[u64], value: V) {
-        self.words.extend_from_slice(key);
+        self.words.extend(key);
         self.values.push(value);
         let waiting = self.values.len() - self.index.len();
         if waiting * (size_of::<V>() + 8 * self.width) >= WAITING {
@@ -128,7 +134,7 @@ impl<V: Sum> Partition<V> {
         #[allow(clippy::cast_possible_truncation, reason = "a part of the hash tells most keys apart")]
         let tag = (hash >> 32) as u32;
         let of = |at: u32| &before[at as usize * width..][..width];
-        if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag && of(at) == key) {
+        if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag && are_equal(of(at), key)) {
             let (before, value) = self.values.split_at_mut(from);
             before[at as usize].add(&value[0]);
             return at as usize;
