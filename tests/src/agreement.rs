@@ -76,7 +76,7 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
             Extent::Command | Extent::Foreign => table.clone(),
             Extent::System(comms) => table.rows_where(|key| comms.contains(&key[0].as_str())),
         };
-        let [ours, perfs] = [ours.tables(), perf::tables_of(file, &["--no-group"], sort)];
+        let [ours, perfs] = [ours.tables(), perf::tables_apart(file, sort)];
         let [ours, perfs] = [ours, perfs].map(|tables| tables.iter().map(known).collect::<Vec<_>>());
         assert_same(sort, &ours, &perfs);
     }

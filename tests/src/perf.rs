@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -108,7 +109,22 @@ pub fn tables(file: &Path, sort: &str) -> Vec<Table> {
 /// The same of what some flags make perf count: `-b`, `--mem-mode`.
 #[track_caller]
 pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
+    tables_by(perf(), file, flags, sort)
+}
+
+/// The same with a table for each event of a group. `--no-group` says so too, but makes perf 6.1 write a 1 into the table by which it
+/// finds the events of a stream: where the number of an event is at that place, it crashes.
+#[track_caller]
+pub fn tables_apart(file: &Path, sort: &str) -> Vec<Table> {
+    let mut config = tempfile::NamedTempFile::new().expect("a temporary file");
+    config.write_all(b"[report]\ngroup = false\n").expect("a temporary file is written");
     let mut perf = perf();
+    perf.env("PERF_CONFIG", config.path());
+    tables_by(perf, file, &[], sort)
+}
+
+#[track_caller]
+fn tables_by(mut perf: Command, file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     perf.arg("report").args(flags);
     perf.args(["--stdio", "--no-children", "-g", "none", "-t", &SEPARATOR.to_string(), "-w", &widths(2, sort)]);
     perf.arg("-F").arg(format!("sample,period,{sort}")).arg("-i").arg(file);
@@ -144,7 +160,7 @@ fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
     // What follows the tables of `-b`.
     for line in text.lines().take_while(|line| *line != "# Branch Statistics:") {
         if line.starts_with('#') {
-            // The plural where groups were taken apart (--no-group).
+            // The plural where groups were taken apart.
             if let Some((_, event)) = line.split_once(" of event '").or_else(|| line.split_once(" of events '")) {
                 tables.push(Table::new(event.trim_end_matches('\'')));
             }
