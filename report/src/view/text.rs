@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::fields::Shown;
+use crate::gathered::Gathered;
 use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
@@ -66,10 +67,22 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
     query.shown.iter().map(head).collect()
 }
 
+/// The texts of the numbers of the row before: rows go by their periods, so many have the same.
+#[derive(Default)]
+struct Before {
+    of: Option<Gathered>,
+    texts: Vec<String>,
+}
+
 /// The text of a row's columns.
-fn cells<'r>(row: Row<'r>, total: u64, query: &Query) -> Vec<Cow<'r, str>> {
+fn cells<'r>(row: Row<'r>, total: u64, query: &Query, before: &mut Before) -> Vec<Cow<'r, str>> {
+    if before.of.as_ref() != Some(row.gathered) {
+        before.of = Some(row.gathered.clone());
+        before.texts = query.numbers().map(|number| row.gathered.value(number, total).to_string()).collect();
+    }
+    let mut numbers = before.texts.iter();
     let cell = |shown: &Shown| match shown {
-        Shown::Number(number) => row.gathered.value(*number, total).to_string().into(),
+        Shown::Number(_) => numbers.next().cloned().unwrap_or_default().into(),
         Shown::Key(place) => {
             let text = escaped(row.text(*place));
             // perf right-aligns the number before the colon.
@@ -102,10 +115,20 @@ fn aligned(
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
     let total = table.total.period;
-    let cells_at = |index: usize| table.row(index).map(|row| cells(row, total, query)).unwrap_or_default();
+    let cells_at = |index: usize, before: &mut Before| {
+        table.row(index).map(|row| cells(row, total, query, before)).unwrap_or_default()
+    };
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
-    let widths = |index: usize| cells_at(index).iter().map(|cell| cell.width()).collect();
-    let mut widths: Vec<usize> = (0..table.len()).into_par_iter().map(widths).reduce(|| least.clone(), widest);
+    let widths = |start: usize| {
+        let (mut widths, mut before) = (least.clone(), Before::default());
+        for index in start..(start + PART).min(table.len()) {
+            let cells = cells_at(index, &mut before);
+            widths.iter_mut().zip(&cells).for_each(|(width, cell)| *width = (*width).max(cell.width()));
+        }
+        widths
+    };
+    let starts = (0..table.len()).into_par_iter().step_by(PART);
+    let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
     let forced = query.looks.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
     let forced: Vec<bool> = widths.iter_mut().zip(forced).map(|(width, wanted)| force(width, wanted)).collect();
     let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
@@ -121,10 +144,10 @@ fn aligned(
         writeln!(out, "{head}#")?;
     }
     let part = |start: usize| {
-        let mut text = String::new();
+        let (mut text, mut before) = (String::new(), Before::default());
         for index in start..(start + PART).min(table.len()) {
             let start = text.len();
-            let parts = lines.line("  ", &cells_at(index), &mut text);
+            let parts = lines.line("  ", &cells_at(index, &mut before), &mut text);
             heat::paint(&mut text, start, &parts);
             text.push_str(table.row(index).map_or("", |row| trees.below(row.place)));
         }
@@ -208,9 +231,12 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
+    let mut before = Before::default();
     for row in table.rows() {
-        let cells: Vec<String> =
-            cells(row, table.total.period, query).iter().map(|c| c.trim().replace(separator, ".")).collect();
+        let cells: Vec<String> = cells(row, table.total.period, query, &mut before)
+            .iter()
+            .map(|c| c.trim().replace(separator, "."))
+            .collect();
         writeln!(out, "{}", cells.join(separator))?;
         write!(out, "{}", trees.below(row.place))?;
     }
