@@ -6,17 +6,17 @@
 //!                     └───────┬───────┘               └─────────┬─────────┘
 //!                             │ pieces of ~1 MiB                │ shared
 //!                             ▼                                 ▼
-//!                    worker: samples ─► keys of integers ─► its own histogram ─┐
-//!                    worker: …                                                 ├─► merge ─► label ─► profile ─► view
-//!                    worker: …                                                 ┘             │
-//!                                                                       unique addresses ─► resolve
+//!                    worker: samples ─► keys of integers ─► partitions ─┐
+//!                    worker: …                                          ├─► merge ─► cells ─► profile ─► view
+//!                    worker: …                                          ┘             │
+//!                                                                unique addresses ─► resolve
 //! ```
 //!
 //! - [`args`] turns a command line into a [`query::Query`]; everything after that is pure but for [`input`], which opens
 //!   files, and [`resolve`], which looks for symbols.
-//! - [`split`] walks the record headers once; [`sideband`] and [`timeline`] tell what was what when.
+//! - [`split`] walks the record headers once, on all cores; [`sideband`] and [`timeline`] tell what was what when.
 //! - [`scan`] counts samples into [`aggregate`]'s histograms; samples are never sorted and never kept.
-//! - [`label`] finds the text for each distinct number; a [`profile::Profile`] is what [`view`] prints.
+//! - [`label`] finds what each distinct number stands for; a [`profile::Profile`] has rows of [`cells`], which [`view`] prints.
 
 pub mod aggregate;
 pub mod args;

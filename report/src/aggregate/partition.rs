@@ -28,7 +28,7 @@ pub trait Sum: Send {
     fn add(&mut self, other: &Self);
 }
 
-/// The hash of a key. Its bits 14 to 25 tell where the key is kept ([`place`]), those below where in a partition.
+/// The hash of a key. Its bits 10 to 25 are its [`place`], the highest of them its partition.
 #[inline]
 pub(super) fn hash(key: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -43,13 +43,13 @@ pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
 }
 
 /// How many places [`place`] tells apart.
-pub(super) const PLACES: usize = 1 << 12;
+pub(super) const PLACES: usize = 1 << 16;
 
 /// One of [`PLACES`] for a hash; those of a partition follow each other.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "twelve bits are left")]
+#[allow(clippy::cast_possible_truncation, reason = "sixteen bits are left")]
 pub(super) fn place(hash: u64) -> usize {
-    (hash >> 14) as usize & (PLACES - 1)
+    (hash >> 10) as usize & (PLACES - 1)
 }
 
 /// The partition of a place.
