@@ -10,8 +10,8 @@
 //!
 //! # On all cores
 //! A record says only where the next one begins, so a walk has to start at the beginning. To share it, the data is cut
-//! every 4 MiB ([`CHUNK`]), and the walk of each chunk starts at a guess: the first place from which a row of records can
-//! be read whose headers all look like records ([`guess`]). A guess may be wrong (the data of an AUXTRACE record, or
+//! every 4 MiB (`CHUNK`), and the walk of each chunk starts at a guess: the first place from which a row of records can
+//! be read whose headers all look like records (`Data::guess`). A guess may be wrong (the data of an AUXTRACE record, or
 //! bytes of a copied stack, can look like anything), so a chunk counts only if the walk of the chunk before it ended exactly
 //! where this one began; otherwise the chunk is walked again, from there. The result is that of one walk from the
 //! beginning, whatever the guesses were, in damaged data too.

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{PART, in_parts};
+use super::parts::{PART, in_parts};
 use crate::escape::escape;
 use crate::folded::folded_root;
 use crate::profile::{EventTable, Profile};

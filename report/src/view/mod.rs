@@ -9,6 +9,7 @@ mod heat;
 mod hierarchy;
 mod json;
 mod mmaps;
+mod parts;
 mod screen;
 mod stats;
 mod tasks;
@@ -17,8 +18,6 @@ mod tree;
 mod trees;
 
 use std::io::{self, Write};
-
-use rayon::prelude::*;
 
 use crate::profile::Profile;
 use crate::query::{Format, Only, Query};
@@ -44,19 +43,4 @@ pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Wr
         Format::Text if query.only == Some(Only::Stats) => stats::print(profile, query, out),
         Format::Text => text::print(profile, query, screen, out),
     }
-}
-
-/// How many lines a core makes at a time.
-const PART: usize = 4096;
-/// How many parts are made before they are written.
-const PARTS: usize = 64;
-
-/// Writes so many lines, of which all cores make parts: [`PART`] each, from a line on.
-fn in_parts(lines: usize, part: impl Fn(usize) -> String + Sync, out: &mut impl Write) -> io::Result<()> {
-    let starts: Vec<usize> = (0..lines).step_by(PART).collect();
-    for starts in starts.chunks(PARTS) {
-        let parts: Vec<String> = starts.par_iter().map(|start| part(*start)).collect();
-        parts.iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
-    }
-    Ok(())
 }

@@ -23,9 +23,10 @@ use crate::profile::{EventTable, Profile, Row};
 use crate::query::Query;
 use crate::sort_key::SortKey;
 
+use super::parts::{PART, in_parts};
 use super::screen::Screen;
 use super::trees::Trees;
-use super::{PART, advice, group, heading, heat, hierarchy, in_parts};
+use super::{advice, group, heading, heat, hierarchy};
 use crate::escape::escape;
 
 /// Prints all tables.
