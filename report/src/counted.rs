@@ -171,7 +171,8 @@ fn count(
     }
     let with_parts = query.has_parts();
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
-    let gathered: Vec<Gathered> = rows.iter().map(|(key, count)| Gathered::of(count, &key, with_parts)).collect();
+    let of_row = |(row, count): (usize, &Count)| Gathered::of(*count, with_parts.then(|| rows.key(row)).as_ref());
+    let gathered: Vec<Gathered> = rows.counts().iter().enumerate().map(of_row).collect();
     profile.add_rows(&places, labelled, &gathered);
     Ok(scanned.strays)
 }

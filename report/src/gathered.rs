@@ -31,10 +31,10 @@ pub struct Parts {
 }
 
 impl Gathered {
-    /// What a key has gathered; the parts only where they are asked for, since then its words are in the key.
+    /// What a row has gathered; with parts where its key is given, since then their words are in it.
     #[must_use]
-    pub fn of(count: Count, key: &Key, with_parts: bool) -> Self {
-        Self { count, all: count, depth: 0, parts: with_parts.then(|| Box::new(Parts::of(count, key))) }
+    pub fn of(count: Count, key: Option<&Key>) -> Self {
+        Self { count, all: count, depth: 0, parts: key.map(|key| Box::new(Parts::of(count, key))) }
     }
 }
 

@@ -45,8 +45,10 @@ pub struct SampleRows {
 #[derive(Clone, Debug)]
 pub struct Histogram {
     width: usize,
-    /// A key for each place of [`place`], and what it has gathered since it was put there; no samples where there is none.
-    recent: (Vec<u64>, Vec<Count>),
+    /// For each place of [`place`]: samples and period since a key was put there, then the key; no samples where there is none.
+    recent: Vec<u64>,
+    /// The places that have a key.
+    used: Vec<usize>,
     partitions: Vec<Partition<Count>>,
     totals: Vec<Count>,
 }
@@ -57,7 +59,9 @@ impl Histogram {
     pub fn new(width: usize, events: usize) -> Self {
         Self {
             width,
-            recent: (vec![0; PLACES * width], vec![Count::default(); PLACES]),
+            // Zeros of the system's: what is not used costs nothing.
+            recent: vec![0; PLACES * (2 + width)],
+            used: Vec::new(),
             partitions: Partition::table(width),
             totals: vec![Count::default(); events],
         }
@@ -84,36 +88,38 @@ impl Histogram {
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
         let place = place(hash(key));
-        let (keys, counts) = &mut self.recent;
-        let (Some(have), Some(sum)) =
-            (keys.get_mut(place * self.width..(place + 1) * self.width), counts.get_mut(place))
-        else {
-            return;
-        };
-        if sum.samples > 0 {
-            if are_equal(have, key) {
-                return sum.add(count);
-            }
-            if let Some(partition) = self.partitions.get_mut(of_place(place)) {
-                partition.push(have, *sum);
-            }
+        let Some(([samples, period], have)) = slot(&mut self.recent, self.width, place) else { return };
+        let before = Count { samples: *samples, period: *period };
+        let mut sum = count;
+        if before.samples == 0 {
+            self.used.push(place);
+        } else if are_equal(have, key) {
+            sum.add(before);
+        } else if let Some(partition) = self.partitions.get_mut(of_place(place)) {
+            partition.push(have, before);
         }
+        (*samples, *period) = (sum.samples, sum.period);
         have.iter_mut().zip(key).for_each(|(have, word)| *have = *word);
-        *sum = count;
     }
 
     /// What was counted: the table of its keys, and the totals of each event.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
-        let keys = self.recent.0.chunks_exact(self.width.max(1));
-        for (place, (key, count)) in keys.zip(self.recent.1).enumerate().filter(|(_, (_, count))| count.samples > 0) {
-            if let Some(partition) = self.partitions.get_mut(of_place(place)) {
-                partition.push(key, count);
+        for place in std::mem::take(&mut self.used) {
+            let slot = slot(&mut self.recent, self.width, place);
+            if let Some((([samples, period], key), partition)) = slot.zip(self.partitions.get_mut(of_place(place))) {
+                partition.push(key, Count { samples: *samples, period: *period });
             }
         }
         debug_assert_eq!(self.partitions.len(), PARTITIONS);
         (self.partitions, self.totals)
     }
+}
+
+/// The count and the key at a place.
+#[inline]
+fn slot(recent: &mut [u64], width: usize, place: usize) -> Option<(&mut [u64; 2], &mut [u64])> {
+    recent.get_mut(place * (2 + width)..(place + 1) * (2 + width))?.split_first_chunk_mut()
 }
 
 /// Adds the totals of another worker.

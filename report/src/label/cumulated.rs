@@ -19,7 +19,7 @@ use crate::resolve::{LineId, SymbolId};
 fn add_parts(rows: &Rows, classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
     let mut own = FxHashMap::<RowId, Gathered>::default();
     for ((key, count), sample) in rows.iter().zip(&classified.samples) {
-        own.entry((sample.base, sample.class)).or_default().add(&Gathered::of(count, &key, true));
+        own.entry((sample.base, sample.class)).or_default().add(&Gathered::of(count, Some(&key)));
     }
     for (id, row) in gathered {
         row.parts = own.remove(id).and_then(|own| own.parts);

@@ -37,20 +37,24 @@ pub(super) struct Texts<'t, 'f> {
 impl Texts<'_, '_> {
     /// The cells of one column, row by row. Of texts, what differs is found first, then made into text by all cores.
     pub(super) fn column(&self, column: SortKey, (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
-        let kind = Kind::of(column, self.nanosecs);
-        if kind != Kind::Label {
-            return (0..rows).into_par_iter().map(|row| number(column, kind, &key(row))).collect();
+        let content = |row: usize| content(column, self.nanosecs, &key(row));
+        if Kind::of(column, self.nanosecs) != Kind::Label {
+            let number = |row: usize| match content(row) {
+                Content::Number(number) => number,
+                Content::Text(_) => 0,
+            };
+            return (0..rows).into_par_iter().map(number).collect();
         }
-        let identities: Vec<[u64; 4]> = (0..rows).into_par_iter().map(|row| identity(column, &key(row))).collect();
-        let mut slots = FxHashMap::<[u64; 4], usize>::default();
+        let contents: Vec<Content> = (0..rows).into_par_iter().map(content).collect();
+        let mut slots = FxHashMap::<Content, usize>::default();
         let mut firsts = Vec::new();
-        let mut slot_of = |(row, identity): (usize, [u64; 4])| {
-            *slots.entry(identity).or_insert_with(|| {
+        let mut slot_of = |(row, content): (usize, Content)| {
+            *slots.entry(content).or_insert_with(|| {
                 firsts.push(row);
                 firsts.len() - 1
             })
         };
-        let slots: Vec<usize> = identities.into_iter().enumerate().map(&mut slot_of).collect();
+        let slots: Vec<usize> = contents.into_iter().enumerate().map(&mut slot_of).collect();
         let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, &key(*row))).collect();
         let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
         slots.into_iter().filter_map(|slot| numbers.get(slot).copied()).collect()
@@ -254,30 +258,17 @@ impl Texts<'_, '_> {
 /// The key of each row.
 pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
 
-/// The cell of a row in a column of numbers.
-fn number(column: SortKey, kind: Kind, row: &Key) -> u64 {
-    let word = |field: Field| field.of(row);
-    match column {
-        SortKey::Ip => word(Field::Ip),
-        SortKey::FromAddr => word(Field::From),
-        SortKey::ToAddr => word(Field::To),
-        SortKey::LineOffset => word(Field::LineOffset),
-        SortKey::LocalWeight | SortKey::Weight => word(Field::Weight),
-        SortKey::LocalInsLat | SortKey::InsLat => word(Field::Latency) & 0xffff,
-        SortKey::LocalStage | SortKey::Stage => word(Field::Latency) >> 16,
-        SortKey::DataSrc => word(Field::DataSrc),
-        SortKey::Cycles => BranchFlags(word(Field::Branch)).cycles().into(),
-        // What is not shown does not tell rows apart.
-        SortKey::Time if kind == Kind::Micros => word(Field::Time) / 1000 * 1000,
-        SortKey::Time => word(Field::Time),
-        SortKey::Cpu => u64::from(Meta::unpack(word(Field::Meta)).cpu),
-        SortKey::Reach => word(Field::Reach),
-        _ => 0,
-    }
+/// What is in a column of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Content {
+    /// A number.
+    Number(u64),
+    /// A text, which depends on these words.
+    Text([u64; 4]),
 }
 
-/// What of a row its text in this column depends on.
-fn identity(column: SortKey, row: &Key) -> [u64; 4] {
+/// What is in this column of a row.
+fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
     let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
     let end =
@@ -317,22 +308,20 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
         SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
         SortKey::DataMapping => [word(Field::DataLine), 0, 0],
-        // Their cells are numbers.
-        SortKey::Ip
-        | SortKey::FromAddr
-        | SortKey::ToAddr
-        | SortKey::LineOffset
-        | SortKey::LocalWeight
-        | SortKey::Weight
-        | SortKey::LocalInsLat
-        | SortKey::InsLat
-        | SortKey::LocalStage
-        | SortKey::Stage
-        | SortKey::DataSrc
-        | SortKey::Time
-        | SortKey::Cycles
-        | SortKey::Cpu
-        | SortKey::Reach => [0; 3],
+        SortKey::Ip => return Content::Number(word(Field::Ip)),
+        SortKey::FromAddr => return Content::Number(word(Field::From)),
+        SortKey::ToAddr => return Content::Number(word(Field::To)),
+        SortKey::LineOffset => return Content::Number(word(Field::LineOffset)),
+        SortKey::LocalWeight | SortKey::Weight => return Content::Number(word(Field::Weight)),
+        SortKey::LocalInsLat | SortKey::InsLat => return Content::Number(word(Field::Latency) & 0xffff),
+        SortKey::LocalStage | SortKey::Stage => return Content::Number(word(Field::Latency) >> 16),
+        SortKey::DataSrc => return Content::Number(word(Field::DataSrc)),
+        SortKey::Cycles => return Content::Number(BranchFlags(word(Field::Branch)).cycles().into()),
+        SortKey::Time if nanosecs => return Content::Number(word(Field::Time)),
+        // What is not shown does not tell rows apart.
+        SortKey::Time => return Content::Number(word(Field::Time) / 1000 * 1000),
+        SortKey::Cpu => return Content::Number(meta.cpu.into()),
+        SortKey::Reach => return Content::Number(word(Field::Reach)),
     };
     // The fourth word, of the two columns that depend on so many.
     let fourth = match column {
@@ -340,7 +329,7 @@ fn identity(column: SortKey, row: &Key) -> [u64; 4] {
         SortKey::DataSymbol => u64::from(meta.at.level),
         _ => 0,
     };
-    [first, second, third, fourth]
+    Content::Text([first, second, third, fourth])
 }
 
 /// The file of a source line; perf's dot where it is not known.
@@ -352,4 +341,21 @@ fn source_file(line: &str) -> &str {
 /// Whether addresses in a module are told from its beginning.
 fn has_offsets(module: &Module) -> bool {
     module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::NO_KEY;
+
+    #[test]
+    fn columns_of_numbers_have_numbers() {
+        for name in SortKey::list().split(", ") {
+            let key = SortKey::named(name).unwrap();
+            for nanosecs in [false, true] {
+                let is_number = matches!(content(key, nanosecs, &NO_KEY), Content::Number(_));
+                assert_eq!(is_number, Kind::of(key, nanosecs) != Kind::Label, "{name}");
+            }
+        }
+    }
 }
