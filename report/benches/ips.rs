@@ -19,9 +19,10 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
+use recrep_report::cli::args;
 use recrep_report::input::Input;
+use recrep_report::pipeline::report;
 use recrep_report::query::Source;
-use recrep_report::{args, report};
 use rustc_hash::FxHashMap;
 
 const FRAMES: u64 = 30;

@@ -1,77 +1,40 @@
-//! From perf.data files to histograms, on all cores.
+//! Histograms of perf.data files, computed on all cores.
 //!
 //! ```text
-//!                     ┌───────────────┐   side-band   ┌───────────────────┐
-//!   bytes ─► split ─► │ records, once │ ────────────► │ timeline (frozen) │
-//!                     └───────┬───────┘               └─────────┬─────────┘
-//!                             │ pieces of ~1 MiB                │ shared
-//!                             ▼                                 ▼
-//!                    worker: samples ─► keys of integers ─► partitions ─┐
-//!                    worker: …                                          ├─► merge ─► cells ─► profile ─► view
-//!                    worker: …                                          ┘             │
-//!                                                                unique addresses ─► resolve
+//!             ┌─────────────────────────────────────────────────────────────────────────────────┐
+//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ one module a command
+//!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
+//!               cli  (shared options)              view  (text, tree, JSON, CSV, folded)   │
+//!                │                                  │                                      │
+//!  pipeline      │    inputs ─► session ─► counted ─┴─► report     wires the rooms below ◄─┘
+//!                │
+//!  table         │    counts ─► rows of typed cells, names, percentages, order
+//!  scan          │    samples ─► packed keys, on all cores
+//!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
+//!  count         │    packed keys ─► counts: hash tables, partitions, merge
+//!  tracepoints   │    raw bytes ─► fields and text
+//!  timeline      │    side-band records ─► who ran what where, frozen
+//!  symbols       │    module and address ─► function, source line
+//!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
+//!  query       ◄─┘    the question as data
+//!  terminal           colours, progress, escaping
 //! ```
 //!
-//! - [`args`] turns a command line into a [`query::Query`]; everything after that is pure but for [`input`], which opens
-//!   files, and [`resolve`], which looks for symbols.
-//! - [`split`] walks the record headers once, on all cores; [`sideband`] and [`timeline`] tell what was what when.
-//! - [`scan`] counts samples into [`aggregate`]'s histograms; samples are never sorted and never kept.
-//! - [`label`] finds what each distinct number stands for; a [`profile::Profile`] has rows of [`cells`], which [`view`] prints.
+//! Imports go down this list only; a test keeps it so. Data flows up: [`input`] opens and splits, [`timeline`] is built
+//! from the side-band records once and frozen, [`scan`] counts samples by keys of integers into [`count`]'s tables,
+//! [`table`] turns distinct keys into rows, and [`view`] prints them. Samples are never sorted and never kept.
 
-pub mod aggregate;
-pub mod args;
-pub mod branches;
-pub mod c2c;
-pub mod call_args;
 pub mod callchain;
-pub mod calls;
-pub mod cells;
-pub mod clock;
-pub mod counted;
-pub mod derived;
-pub mod dump;
-pub mod escape;
-pub mod event_name;
-mod fetching;
-pub mod fields;
-pub mod filter_args;
-pub mod folded;
-pub mod gathered;
-pub mod graph;
-pub mod groups;
-pub mod info;
+pub mod cli;
+pub mod commands;
+pub mod count;
 pub mod input;
-mod input_map;
-pub mod inputs;
-pub mod label;
-pub mod latency;
-pub mod lists;
-pub mod look_args;
-pub mod looks;
-pub mod module_use;
-pub mod modules;
-pub mod pattern;
-pub mod profile;
-pub mod progress;
+pub mod pipeline;
 pub mod query;
-pub mod recording;
-pub mod report;
-pub mod resolve;
 pub mod scan;
-pub mod script;
-pub mod sideband;
-pub mod slices;
-pub mod sort_key;
-pub mod source_args;
-pub mod split;
-pub mod stage;
-pub mod streams;
-pub mod symbol_args;
-pub mod tasks;
+pub mod symbols;
+pub mod table;
+pub mod terminal;
 pub mod timeline;
-pub mod times;
-pub mod trace;
-pub mod unpack;
-pub mod unwind;
+pub mod tracepoints;
 pub mod view;
-pub mod warning;

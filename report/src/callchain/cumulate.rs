@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::stacks::{Chained, Frame, Stacks};
-use crate::aggregate::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
-use crate::gathered::Gathered;
+use crate::count::metrics::Gathered;
+use crate::count::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
 
 /// Which words of a frame the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

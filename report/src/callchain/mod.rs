@@ -21,12 +21,15 @@
 
 mod cumulate;
 mod deferred;
+pub mod folded;
 mod history;
 mod intern;
 mod passed;
 mod place;
 mod source;
 mod stacks;
+pub mod trees;
+pub mod unwind;
 
 pub use cumulate::{Classified, RowId, Sample, Shown};
 pub use deferred::Deferred;

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::history::parts;
 use super::intern::{Entry, Interner, Whereabouts};
 use super::stacks::{Frame, Stacks};
-use crate::aggregate::End;
+use crate::count::End;
 use crate::timeline::{ModuleId, Timeline};
 
 /// What is wanted of the frames.

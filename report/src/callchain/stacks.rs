@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::aggregate::{End, Field, Key, Meta};
+use crate::count::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -219,7 +219,7 @@ struct Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::NO_KEY;
+    use crate::count::NO_KEY;
 
     fn frame(address: u64) -> Frame {
         Frame { module: 1, address, ..Frame::default() }

@@ -7,12 +7,12 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::naming::Naming;
-use crate::aggregate::{End, Field, Key, Meta};
+use crate::callchain::unwind::{Ends, Origin, Sources, Unwinding};
 use crate::callchain::{
     ChainSource, Chained, Frame, History, Interner, Most, Placed, Recorded, Whereabouts, callers, is_sound,
 };
+use crate::count::{End, Field, Key, Meta};
 use crate::timeline::{Moment, Stretch, Task, Timeline};
-use crate::unwind::{Ends, Origin, Sources, Unwinding};
 
 /// What is known of a file's callchains before its samples are looked at.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub struct Chaining<'f> {
     /// What was recorded, and how much of it is wanted.
     pub recorded: Recorded<'f>,
     /// Unwinds copied stacks.
-    pub unwinding: Option<&'f Unwinding<'f, 'f>>,
+    pub unwinding: Option<&'f Unwinding<'f>>,
     /// What is wanted of frames.
     pub placed: Placed,
     /// Whether sampled instructions stay in their chains.

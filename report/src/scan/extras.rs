@@ -5,7 +5,7 @@ use recrep_format::abi::DataSrc;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::worker::{Event, Found, Worker};
-use crate::aggregate::{CacheLine, Field, Key};
+use crate::count::{CacheLine, Field, Key};
 
 impl Worker<'_> {
     /// Sets the words that are asked for; gives the weight.

@@ -1,7 +1,7 @@
 //! What puts functions in the place of addresses.
 
-use crate::aggregate::Key;
 use crate::callchain::Frame;
+use crate::count::Key;
 
 /// Puts functions in the place of addresses.
 pub trait Naming: std::fmt::Debug + Sync {

@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::naming::Naming;
 use super::task::{Scan, Strays};
 use super::worker::Worker;
-use crate::aggregate::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
 use crate::callchain::{Chained, Frame, Interner, Stacks, place};
-use crate::progress;
-use crate::split::Piece;
+use crate::count::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
+use crate::input::split::Piece;
+use crate::terminal::progress;
 
 /// The result.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use recrep_format::record::Sample;
 
 use crate::query::Filters;
+use crate::query::times::Stretch;
 use crate::timeline::{CommRef, ModuleId, Task, Timeline};
-use crate::times::Stretch;
 
 /// What the filters need to know of a file beside its timeline.
 #[derive(Clone, Debug, Default)]

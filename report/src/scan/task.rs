@@ -4,13 +4,13 @@ use recrep_format::attrs::AttrTable;
 
 use super::chains::Chaining;
 use super::sieve::Sieve;
-use crate::aggregate::Layout;
-use crate::clock::Clock;
-use crate::groups::Groups;
-use crate::sort_key::Mode;
+use crate::callchain::unwind::Ends;
+use crate::count::Layout;
+use crate::query::sort_key::Mode;
 use crate::timeline::Timeline;
-use crate::trace::Traced;
-use crate::unwind::Ends;
+use crate::timeline::cgroups::Groups;
+use crate::timeline::clock::Clock;
+use crate::tracepoints::Traced;
 
 /// What every worker reads.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +33,11 @@ pub struct Scan<'f> {
     pub groups: &'f Groups,
     /// What is shown of tracepoints' raw bytes, where that is asked for.
     pub traced: Option<&'f Traced<'f>>,
-    /// The steps of [`crate::aggregate::Field::Time`], in nanoseconds.
+    /// The steps of [`crate::count::Field::Time`], in nanoseconds.
     pub quantum: u64,
     /// How many modules there are.
     pub module_count: usize,
-    /// The callchains, where [`crate::aggregate::Field::Chain`] is in use.
+    /// The callchains, where [`crate::count::Field::Chain`] is in use.
     pub chaining: Chaining<'f>,
 }
 

@@ -8,13 +8,13 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::Chains;
 use super::task::{Scan, Strays};
-use crate::aggregate::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::callchain::Chained;
-use crate::sort_key::Mode;
-use crate::split::Piece;
+use crate::callchain::unwind::Origin;
+use crate::count::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
+use crate::input::split::Piece;
+use crate::query::sort_key::Mode;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
-use crate::trace::Seen;
-use crate::unwind::Origin;
+use crate::tracepoints::Seen;
 
 /// What a worker has and gathers.
 pub(super) struct Worker<'s> {

@@ -15,9 +15,12 @@
 //! The timeline knows no symbols and no files: a module is a number here.
 
 mod build;
+pub mod cgroups;
+pub mod clock;
 mod frozen;
 mod listing;
 mod moment;
+pub mod sideband;
 mod space;
 mod stretch;
 mod threads;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::gathered::share;
-use crate::profile::Profile;
+use crate::count::metrics::share;
 use crate::query::Query;
+use crate::table::profile::Profile;
 
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// Prints the advice, a line each.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
@@ -17,7 +17,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
 }
 
 fn lines(profile: &Profile) -> Vec<String> {
-    let sum = |of: fn(&crate::profile::InputSummary) -> u64| profile.inputs.iter().map(of).fold(0, u64::saturating_add);
+    let sum = |of: fn(&crate::table::profile::InputSummary) -> u64| {
+        profile.inputs.iter().map(of).fold(0, u64::saturating_add)
+    };
     let (lost, throttled) = (sum(|input| input.lost_samples), sum(|input| input.recording.throttled));
     let taken = sum(|input| input.records.get("SAMPLE").copied().unwrap_or(0));
     let mut all = Vec::new();

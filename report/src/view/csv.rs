@@ -10,9 +10,9 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::fields::Number;
-use crate::profile::Profile;
 use crate::query::Query;
+use crate::query::fields::Number;
+use crate::table::profile::Profile;
 
 /// Prints all rows.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {

@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 
 use super::parts::{PART, in_parts};
-use crate::escape::escape;
-use crate::folded::folded_root;
-use crate::profile::{EventTable, Profile};
+use crate::callchain::folded::folded_root;
 use crate::query::Query;
+use crate::table::profile::{EventTable, Profile};
+use crate::terminal::escape::escape;
 
 /// Prints the lines of all events.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::aggregate::Sum as _;
-use crate::gathered::{Gathered, Value};
-use crate::profile::EventTable;
+use crate::count::Sum as _;
+use crate::count::metrics::{Gathered, Value};
 use crate::query::Query;
+use crate::table::profile::EventTable;
 
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// A row: its texts, and what each event has gathered in it.
 pub(super) struct GroupRow<'p> {
@@ -33,7 +33,7 @@ impl GroupRow<'_> {
         let told = |(gathered, table): (&Gathered, &EventTable<'_>)| Member {
             samples: gathered.count.samples,
             period: gathered.count.period,
-            percent: gathered.value(crate::fields::Number::Overhead, table.total.period),
+            percent: gathered.value(crate::query::fields::Number::Overhead, table.total.period),
         };
         self.members.iter().zip(tables).map(told).collect()
     }
@@ -85,7 +85,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
         writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
     }
     for row in rows(tables, query) {
-        let cell = |number: &crate::fields::Number| {
+        let cell = |number: &crate::query::fields::Number| {
             let each = row.members.iter().zip(tables);
             let texts = each.map(|(member, table)| {
                 format!("{:>1$}", member.value(*number, table.total.period).to_string(), number.width())

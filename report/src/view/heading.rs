@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::profile::{EventTable, InputSummary, Profile};
 use crate::query::Query;
+use crate::table::profile::{EventTable, InputSummary, Profile};
 
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// More files than these are not told of one by one.
 const TOLD: usize = 4;

@@ -8,14 +8,14 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::aggregate::Sum as _;
-use crate::gathered::{Gathered, share};
-use crate::profile::{EventTable, Profile, Row};
+use crate::count::Sum as _;
+use crate::count::metrics::{Gathered, share};
+use crate::query::sort_key::SortKey;
 use crate::query::{Column, Query};
-use crate::sort_key::SortKey;
+use crate::table::profile::{EventTable, Profile, Row};
 
 use super::trees::Trees;
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// A row and those below it.
 #[derive(Debug, Serialize)]

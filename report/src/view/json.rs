@@ -9,12 +9,12 @@ use serde::ser::Serializer;
 
 use super::group::{self, GroupRow, Member};
 use super::hierarchy::{self, Level};
-use crate::aggregate::Count;
-use crate::fields::Number;
-use crate::gathered::Value;
-use crate::profile::{EventTable, InputSummary, Profile, Row};
+use crate::count::Count;
+use crate::count::metrics::Value;
+use crate::query::fields::Number;
+use crate::query::warning::Warning;
 use crate::query::{Column, Query};
-use crate::warning::Warning;
+use crate::table::profile::{EventTable, InputSummary, Profile, Row};
 
 #[derive(Serialize)]
 struct Report<'p> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// A mapping, or the part of it that shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

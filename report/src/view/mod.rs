@@ -19,10 +19,9 @@ mod trees;
 
 use std::io::{self, Write};
 
-use crate::profile::Profile;
 use crate::query::{Format, Only, Query};
+use crate::table::profile::Profile;
 
-pub use crate::escape::escape;
 pub use mmaps::{MappedFile, MappedRow};
 pub use screen::Screen;
 pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::profile::Profile;
 use crate::query::Query;
+use crate::table::profile::Profile;
 
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// Prints the counts of each input, then the samples of each event.
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]

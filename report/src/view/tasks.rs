@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::mmaps::{self, MappedRow};
-use crate::escape::escape;
-use crate::warning::Warning;
+use crate::query::warning::Warning;
+use crate::terminal::escape::escape;
 
 /// Deeper tasks are not moved further to the right.
 const DEEPEST: usize = 100;

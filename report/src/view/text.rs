@@ -17,17 +17,17 @@ use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::fields::Shown;
-use crate::gathered::Gathered;
-use crate::profile::{EventTable, Profile, Row};
+use crate::count::metrics::Gathered;
 use crate::query::Query;
-use crate::sort_key::SortKey;
+use crate::query::fields::Shown;
+use crate::query::sort_key::SortKey;
+use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
 use super::screen::Screen;
 use super::trees::Trees;
 use super::{advice, group, heading, heat, hierarchy};
-use crate::escape::escape;
+use crate::terminal::escape::escape;
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {

@@ -13,10 +13,10 @@
 
 use std::fmt::Write;
 
-use crate::aggregate::Count;
-use crate::calls::{Calls, Node};
-use crate::escape::escape;
-use crate::graph::{Graph, Shape, Value};
+use crate::callchain::trees::{Calls, Node};
+use crate::count::Count;
+use crate::query::graph::{Graph, Shape, Value};
+use crate::terminal::escape::escape;
 
 /// How trees are drawn.
 #[derive(Clone, Copy, Debug)]

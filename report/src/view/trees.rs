@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::calls::Wanted;
-use crate::graph::Shape;
-use crate::profile::{EventTable, Profile, Row};
+use crate::callchain::trees::Wanted;
 use crate::query::Query;
+use crate::query::graph::Shape;
+use crate::table::profile::{EventTable, Profile, Row};
 
 use super::tree::Drawing;
 

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use recrep_report::args;
+use recrep_report::cli::args;
 
 const TABLE: &str = include_str!("../../docs/options.md");
 

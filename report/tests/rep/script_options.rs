@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use recrep_report::{c2c, latency, script};
+use recrep_report::commands::{c2c, mem, script};
 
 const TABLE: &str = include_str!("../../docs/script-options.md");
 
@@ -48,7 +48,7 @@ impl Row {
         let words = [command].into_iter().chain(self.tried.split(' ')).chain(file).map(OsString::from);
         let words: Vec<_> = words.collect();
         let error = match command {
-            "rep mem" => latency::parse(words).err(),
+            "rep mem" => mem::parse(words).err(),
             "rep c2c" => c2c::parse(words).err(),
             _ => script::parse(words).err(),
         };
@@ -120,7 +120,7 @@ fn every_option_of_rep_is_told_of() {
     let words = |command: &str| [command, "--help"].map(OsString::from).to_vec();
     let all = [
         help(script::parse(words("rep script")).unwrap_err()),
-        help(latency::parse(words("rep mem")).unwrap_err()),
+        help(mem::parse(words("rep mem")).unwrap_err()),
         help(c2c::parse(words("rep c2c")).unwrap_err()),
     ];
     for text in all {

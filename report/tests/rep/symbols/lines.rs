@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use recrep_report::resolve::{Inlined, Module, Resolver, SymbolOptions};
+use recrep_report::query::SymbolOptions;
+use recrep_report::symbols::{Inlined, Module, Resolver};
 
 use std::collections::HashMap;
 

@@ -1,0 +1,90 @@
+//! Copied stacks as a source of callchains.
+
+use recrep_format::abi::{SampleType, context};
+use recrep_format::attr::Attr;
+use recrep_format::error::Result;
+use recrep_format::layout::UpTo;
+use recrep_format::record::{Sample, SampleFields};
+
+use super::frames::{Chain, End, Scratch, Unwinding};
+use crate::callchain::{ChainSource, Recorded};
+use crate::count::metrics::share;
+use crate::timeline::{Moment, Task};
+
+/// Chains whose user part is on a copied stack; what a worker has and finds.
+#[derive(Debug)]
+pub struct Copied<'u> {
+    unwinding: &'u Unwinding<'u>,
+    recorded: Recorded<'u>,
+    scratch: Scratch,
+    chain: Chain,
+    /// How the chains end.
+    pub ends: Ends,
+}
+
+/// How many chains were unwound, and how they end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// All of them.
+    pub all: u64,
+    /// Those for which too little of the stack was copied.
+    pub truncated: u64,
+}
+
+impl Ends {
+    /// A sentence about those that are cut short, if any are.
+    #[must_use]
+    pub fn told(self) -> Option<String> {
+        let Self { all, truncated } = self;
+        let percent = share(truncated, all);
+        (truncated > 0).then(|| {
+            format!(
+                "{truncated} of {all} callchains ({percent:.1}%) end where the copy of the stack does: outer frames are \
+                 missing; record with a larger copy (--call-graph dwarf,SIZE)"
+            )
+        })
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.truncated += other.truncated;
+    }
+}
+
+impl<'u> Copied<'u> {
+    /// A worker's.
+    #[must_use]
+    pub fn new(unwinding: &'u Unwinding<'u>, recorded: Recorded<'u>) -> Self {
+        Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: Ends::default() }
+    }
+
+    /// How many frames of the last chain were unwound.
+    #[must_use]
+    pub fn frames(&self) -> usize {
+        self.chain.ips.len()
+    }
+}
+
+impl ChainSource for Copied<'_> {
+    fn chain(
+        &mut self,
+        (sample, attr): (&Sample<'_, '_>, &Attr),
+        task: &Task,
+        at: Moment,
+        words: &mut Vec<u64>,
+    ) -> Result<()> {
+        self.recorded.chain((sample, attr), task, at, words)?;
+        let mut fields = SampleFields::default();
+        sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
+        let into = (&mut self.scratch, &mut self.chain);
+        if self.unwinding.sample((&fields, attr), (task, at), self.recorded.most.frames, into) {
+            self.ends.add(Ends { all: 1, truncated: u64::from(self.chain.end == End::Truncated) });
+            words.push(context::USER);
+            words.extend(&self.chain.ips);
+        } else {
+            self.chain.ips.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! From one frame to its caller.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use framehop::aarch64::{CacheAarch64, UnwinderAarch64};
+use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
+use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module as Unwindable, Unwinder};
+use indexmap::IndexSet;
+use recrep_format::abi::{CpuMode, SampleType};
+use recrep_format::attr::Attr;
+use recrep_format::attrs::AttrEntry;
+use recrep_format::endian::Endian;
+use recrep_format::feature::Arch;
+use recrep_format::read::File;
+use recrep_format::record::SampleFields;
+
+use super::registers::{Beyond, Registers, UserStack};
+use crate::symbols::{CallFrames, Cpu, Module, Resolver};
+use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
+
+/// Unwinds samples of one file; each mapped file is prepared when it is first met.
+pub struct Unwinding<'s> {
+    timeline: &'s Timeline,
+    modules: &'s IndexSet<Module>,
+    big_endian: bool,
+    resolver: &'s Resolver,
+    cpu: Cpu,
+    files: Vec<OnceLock<Option<Prepared>>>,
+}
+
+/// A file, ready for its frames to be found.
+struct Prepared {
+    frames: CallFrames,
+    unwinder: Either,
+}
+
+enum Either {
+    X86(UnwinderX86_64<Vec<u8>>),
+    Arm(UnwinderAarch64<Vec<u8>>),
+}
+
+/// What one worker has: rules that were found before.
+pub struct Scratch {
+    x86: CacheX86_64,
+    arm: CacheAarch64,
+}
+
+/// The user part of a callchain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// The addresses, the innermost first.
+    pub ips: Vec<u64>,
+    /// Why it ends.
+    pub end: End,
+}
+
+/// Why a chain ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// There is no caller.
+    #[default]
+    Outermost,
+    /// As many frames as were asked for.
+    Most,
+    /// What was copied of the stack ends.
+    Truncated,
+    /// Nothing is mapped there, or nothing is known of how to go on.
+    Lost,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self { x86: CacheX86_64::new(), arm: CacheAarch64::new() }
+    }
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scratch")
+    }
+}
+
+impl fmt::Debug for Unwinding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Unwinding {{ cpu: {:?} }}", self.cpu)
+    }
+}
+
+impl<'s> Unwinding<'s> {
+    /// For the samples of a file: if any have registers and stacks, and of a CPU that can be unwound.
+    #[must_use]
+    pub fn new(
+        file: &File<'_>,
+        timeline: &'s Timeline,
+        modules: &'s IndexSet<Module>,
+        resolver: &'s Resolver,
+    ) -> Option<Self> {
+        let needed = SampleType::REGS_USER | SampleType::STACK_USER;
+        let has = |entry: &AttrEntry| entry.attr.sample_type.contains(needed);
+        file.attrs.entries().iter().any(has).then_some(())?;
+        let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
+        let cpu = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
+            // A file that was cut does not say.
+            Some("x86_64") | None => Cpu::X86_64,
+            Some("aarch64" | "arm64") => Cpu::Aarch64,
+            Some(_) => return None,
+        };
+        let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
+        Some(Self { timeline, modules, big_endian: file.endian == Endian::Big, resolver, cpu, files })
+    }
+
+    /// Writes the frames of a sample's task into `chain`, at most so many. Gives whether the sample has what that takes.
+    pub fn sample(
+        &self,
+        (fields, attr): (&SampleFields<'_>, &Attr),
+        (task, at): (&Task, Moment),
+        most: usize,
+        (scratch, chain): (&mut Scratch, &mut Chain),
+    ) -> bool {
+        let (Some(regs), Some(stack)) = (&fields.regs_user, &fields.stack_user) else { return false };
+        let Some(registers) = Registers::of(self.cpu, regs, attr.sample_regs_user) else { return false };
+        let stack = UserStack::of(stack, registers.sp(), self.big_endian);
+        self.unwind((task, at), registers, &stack, most, (scratch, chain));
+        true
+    }
+
+    /// Writes the frames of a task into `chain`, at most so many.
+    pub fn unwind(
+        &self,
+        (task, at): (&Task, Moment),
+        registers: Registers,
+        stack: &UserStack<'_>,
+        most: usize,
+        (scratch, chain): (&mut Scratch, &mut Chain),
+    ) {
+        chain.ips.clear();
+        chain.end = self.walk((task, at), registers, stack, most, (scratch, &mut chain.ips));
+    }
+
+    fn walk(
+        &self,
+        (task, at): (&Task, Moment),
+        mut registers: Registers,
+        stack: &UserStack<'_>,
+        most: usize,
+        (scratch, ips): (&mut Scratch, &mut Vec<u64>),
+    ) -> End {
+        let mut ip = registers.ip();
+        let mut is_return = false;
+        loop {
+            if ips.len() >= most {
+                return End::Most;
+            }
+            // The call is before the address to which it returns.
+            let shown = if is_return { ip.wrapping_sub(1) } else { ip };
+            let place = self.timeline.place(CpuMode::User, task, shown, at);
+            if is_return && place.module.is_none() {
+                return End::Lost;
+            }
+            ips.push(shown);
+            let Some((file, address)) = self.at(place) else { return End::Lost };
+            let address = if is_return { address.wrapping_add(1) } else { address };
+            match file.caller(address, is_return, &mut registers, stack, scratch) {
+                Ok(Some(next)) => (ip, is_return) = (next, true),
+                Ok(None) => return End::Outermost,
+                Err(end) => return end,
+            }
+        }
+    }
+
+    /// The file at a place, and the place's address in it.
+    fn at(&self, place: Place) -> Option<(&Prepared, u64)> {
+        let file = self.file(place.module?)?;
+        Some((file, file.frames.address_of(place.address)?))
+    }
+
+    fn file(&self, id: ModuleId) -> Option<&Prepared> {
+        let index = id.0 as usize;
+        let make = || {
+            let module = self.modules.get_index(index)?;
+            Prepared::new(self.resolver.call_frames(module)?, self.cpu)
+        };
+        self.files.get(index)?.get_or_init(make).as_ref()
+    }
+}
+
+impl Prepared {
+    fn new(mut frames: CallFrames, cpu: Cpu) -> Option<Self> {
+        if frames.cpu != cpu {
+            return None;
+        }
+        let (eh_frame_svma, eh_frame) = frames.eh_frame.take().unzip();
+        let (eh_frame_hdr_svma, eh_frame_hdr) = frames.eh_frame_hdr.take().unzip();
+        let sections = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: frames.text.clone(),
+            got_svma: frames.got.clone(),
+            eh_frame_svma,
+            eh_frame,
+            eh_frame_hdr_svma,
+            eh_frame_hdr,
+            debug_frame: frames.debug_frame.take(),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        // Mapped where the file itself says.
+        let module = Unwindable::new(String::new(), frames.span(), 0, sections);
+        let unwinder = match cpu {
+            Cpu::X86_64 => {
+                let mut unwinder = UnwinderX86_64::new();
+                unwinder.add_module(module);
+                Either::X86(unwinder)
+            }
+            Cpu::Aarch64 => {
+                let mut unwinder = UnwinderAarch64::new();
+                unwinder.add_module(module);
+                Either::Arm(unwinder)
+            }
+        };
+        Some(Self { frames, unwinder })
+    }
+
+    /// The address to which the frame at `address` returns, and its caller's registers.
+    fn caller(
+        &self,
+        address: u64,
+        is_return: bool,
+        registers: &mut Registers,
+        stack: &UserStack<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Option<u64>, End> {
+        let frame = if is_return {
+            FrameAddress::from_return_address(address).ok_or(End::Lost)?
+        } else {
+            FrameAddress::from_instruction_pointer(address)
+        };
+        let mut cut = false;
+        let mut read = |at: u64| {
+            stack.word(at).map_err(|beyond| {
+                cut |= beyond == Beyond::Copy;
+            })
+        };
+        let next = match (&self.unwinder, registers) {
+            (Either::X86(unwinder), Registers::X86(regs)) => {
+                unwinder.unwind_frame(frame, regs, &mut scratch.x86, &mut read)
+            }
+            (Either::Arm(unwinder), Registers::Arm(regs, _)) => {
+                unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
+            }
+            _ => return Err(End::Lost),
+        };
+        match next {
+            Ok(next) => Ok(next.filter(|next| *next != 0)),
+            Err(Error::CouldNotReadStack(_)) if cut => Err(End::Truncated),
+            Err(_) => Err(End::Lost),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The registers and the stack that a sample has copies of.
+
+use framehop::aarch64::UnwindRegsAarch64;
+use framehop::x86_64::{Reg, UnwindRegsX86_64};
+use recrep_format::abi::regs_abi;
+use recrep_format::record::{Regs, StackUser};
+
+use crate::symbols::Cpu;
+
+/// x86: the numbers of the registers that frames are found by (`enum perf_event_x86_regs`), in the order of [`X86_REGS`].
+const X86_NUMBERS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
+const X86_REGS: [Reg; 16] = [
+    Reg::RAX,
+    Reg::RBX,
+    Reg::RCX,
+    Reg::RDX,
+    Reg::RSI,
+    Reg::RDI,
+    Reg::RBP,
+    Reg::RSP,
+    Reg::R8,
+    Reg::R9,
+    Reg::R10,
+    Reg::R11,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+const X86_SP: u32 = 7;
+const X86_IP: u32 = 8;
+/// arm64 (`enum perf_event_arm_regs`).
+const ARM_FP: u32 = 29;
+const ARM_LR: u32 = 30;
+const ARM_SP: u32 = 31;
+const ARM_PC: u32 = 32;
+
+/// A task's registers.
+#[derive(Clone, Copy, Debug)]
+pub enum Registers {
+    /// x86-64.
+    X86(UnwindRegsX86_64),
+    /// arm64, and the program counter.
+    Arm(UnwindRegsAarch64, u64),
+}
+
+impl Registers {
+    /// From a sample's user registers, of which `mask` says which they are. None where the task was in no state to have any,
+    /// was a 32-bit one, or where some that are needed were not recorded.
+    #[must_use]
+    pub fn of(cpu: Cpu, regs: &Regs<'_>, mask: u64) -> Option<Self> {
+        if regs.abi != regs_abi::ABI_64 {
+            return None;
+        }
+        let value = |number: u32| {
+            let bit = 1u64.checked_shl(number).filter(|bit| mask & bit != 0)?;
+            regs.values.get((mask & (bit - 1)).count_ones() as usize)
+        };
+        match cpu {
+            Cpu::X86_64 => {
+                let mut all = UnwindRegsX86_64::new(value(X86_IP)?, value(X86_SP)?, 0);
+                for (reg, number) in X86_REGS.into_iter().zip(X86_NUMBERS) {
+                    all.set(reg, value(number).unwrap_or(0));
+                }
+                Some(Self::X86(all))
+            }
+            Cpu::Aarch64 => {
+                let all = UnwindRegsAarch64::new(value(ARM_LR)?, value(ARM_SP)?, value(ARM_FP)?);
+                Some(Self::Arm(all, value(ARM_PC)?))
+            }
+        }
+    }
+
+    /// Where the task was.
+    #[must_use]
+    pub fn ip(&self) -> u64 {
+        match self {
+            Self::X86(regs) => regs.ip(),
+            Self::Arm(_, pc) => *pc,
+        }
+    }
+
+    /// Where its stack ended.
+    #[must_use]
+    pub fn sp(&self) -> u64 {
+        match self {
+            Self::X86(regs) => regs.sp(),
+            Self::Arm(regs, _) => regs.sp(),
+        }
+    }
+}
+
+/// A copy of the top of a stack.
+#[derive(Clone, Copy, Debug)]
+pub struct UserStack<'a> {
+    start: u64,
+    bytes: &'a [u8],
+    big_endian: bool,
+}
+
+impl<'a> UserStack<'a> {
+    /// What a sample has, of a task whose stack pointer was `sp`.
+    #[must_use]
+    pub fn of(stack: &StackUser<'a>, sp: u64, big_endian: bool) -> Self {
+        let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
+        let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
+        Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), big_endian }
+    }
+
+    /// The word at an address.
+    pub(super) fn word(&self, address: u64) -> Result<u64, Beyond> {
+        let at = address.checked_sub(self.start).ok_or(Beyond::Elsewhere)?;
+        let word = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
+        match word {
+            Some(word) if self.big_endian => Ok(u64::from_be_bytes(*word)),
+            Some(word) => Ok(u64::from_le_bytes(*word)),
+            None if at < MOST_STACK => Err(Beyond::Copy),
+            None => Err(Beyond::Elsewhere),
+        }
+    }
+}
+
+/// As large as stacks are by default: what is farther away is on no stack, or on another one.
+const MOST_STACK: u64 = 8 << 20;
+
+/// Why a word is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// It is on the stack, beyond what was copied.
+    Copy,
+    /// It is not on the stack.
+    Elsewhere,
+}
+
+#[cfg(test)]
+mod tests {
+    use recrep_format::bytes::U64s;
+    use recrep_format::endian::Endian;
+
+    use super::*;
+
+    #[test]
+    fn registers_are_found_by_their_bits() {
+        // BX, SP, IP, R8.
+        let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
+        let words: Vec<u8> = [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let regs = Regs { abi: regs_abi::ABI_64, values: U64s::new(&words, Endian::Little) };
+        let found = Registers::of(Cpu::X86_64, &regs, mask).unwrap();
+        assert_eq!((found.ip(), found.sp()), (0x400, 0x7000));
+        let Registers::X86(all) = found else { panic!("{found:?}") };
+        assert_eq!((all.get(Reg::RBX), all.get(Reg::R8), all.get(Reg::RAX)), (11, 88, 0));
+        assert!(Registers::of(Cpu::X86_64, &regs, mask & !(1 << 7)).is_none());
+        assert!(Registers::of(Cpu::Aarch64, &regs, mask).is_none());
+        assert!(Registers::of(Cpu::X86_64, &Regs { abi: regs_abi::ABI_32, ..regs }, mask).is_none());
+    }
+
+    #[test]
+    fn a_copy_ends_where_it_was_cut() {
+        let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, false);
+        assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));
+        assert_eq!(stack.word(0x1010), Err(Beyond::Copy));
+        assert_eq!(stack.word(0xff8), Err(Beyond::Elsewhere));
+        assert_eq!(stack.word(1 << 40), Err(Beyond::Elsewhere));
+    }
+}

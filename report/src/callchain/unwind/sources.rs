@@ -1,0 +1,96 @@
+//! The source that an event's callchains have: one place that chooses, for all that look at callchains.
+
+use recrep_format::abi::{BranchSampleType, SampleType};
+use recrep_format::attr::Attr;
+use recrep_format::error::Result;
+use recrep_format::record::Sample;
+
+use super::copied::{Copied, Ends};
+use super::frames::Unwinding;
+use crate::callchain::{Calls, ChainSource, Recorded};
+use crate::timeline::{Moment, Task};
+
+/// Where an event's chains come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The kernel followed frame pointers.
+    Recorded,
+    /// The hardware recorded calls.
+    Calls,
+    /// The stack was copied.
+    Copied,
+}
+
+impl Origin {
+    /// Of an event with this attr.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
+        if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
+            Self::Calls
+        } else if has(SampleType::REGS_USER | SampleType::STACK_USER) {
+            Self::Copied
+        } else {
+            Self::Recorded
+        }
+    }
+}
+
+/// All sources of a file's chains; what a worker has.
+#[derive(Debug)]
+pub struct Sources<'u> {
+    recorded: Recorded<'u>,
+    copied: Option<Copied<'u>>,
+}
+
+impl<'u> Sources<'u> {
+    /// Of what was recorded, and what unwinds copied stacks.
+    #[must_use]
+    pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u Unwinding<'u>>) -> Self {
+        Self { recorded, copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)) }
+    }
+
+    /// How the chains on copied stacks end.
+    #[must_use]
+    pub fn ends(&self) -> Ends {
+        self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
+    }
+
+    /// Puts the chain of a sample into the empty `words`, as [`ChainSource::chain`] does.
+    ///
+    /// # Errors
+    /// The record is too short for what it says.
+    #[inline]
+    pub fn chain(
+        &mut self,
+        (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
+        task: &Task,
+        at: Moment,
+        words: &mut Vec<u64>,
+    ) -> Result<()> {
+        let sampled = (sample, attr);
+        match (origin, &mut self.copied) {
+            (Origin::Calls, _) => Calls(self.recorded).chain(sampled, task, at, words),
+            (Origin::Copied, Some(copied)) => copied.chain(sampled, task, at, words),
+            _ => self.recorded.chain(sampled, task, at, words),
+        }
+    }
+
+    /// Whether chains of this origin are unwound.
+    #[must_use]
+    pub fn unwinds(&self, origin: Origin) -> bool {
+        self.copied.is_some() && origin == Origin::Copied
+    }
+
+    /// Chains as they were recorded.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded<'u> {
+        self.recorded
+    }
+
+    /// How many frames at the end of the last chain were unwound.
+    #[must_use]
+    pub fn unwound(&self, origin: Origin) -> usize {
+        self.copied.as_ref().filter(|_| origin == Origin::Copied).map_or(0, Copied::frames)
+    }
+}

@@ -1,0 +1,373 @@
+//! The command line. Letters and meanings are those of `perf report`; what is not known here is refused by name.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
+
+use crate::cli::call_args::CallArgs;
+use crate::cli::filter_args::FilterArgs;
+use crate::cli::style_args::LookArgs;
+use crate::cli::symbol_args::SymbolArgs;
+use crate::query::fields::{Number, Shown};
+use crate::query::sort_key::{Mode, SortKey};
+use crate::query::times;
+use crate::query::{Column, Filters, Format, Only, Query, Source};
+use crate::terminal::style::{Colour, Looks};
+
+/// Reads perf.data files and prints histograms.
+#[derive(Debug, Parser)]
+#[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
+#[command(
+    override_usage = "rep [OPTIONS] [FILE…]\n       rep [report|script|mem|c2c|branches|timeline|modules|info|evlist|dump] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -"
+)]
+#[command(args_override_self = true, after_help = keys_help())]
+struct Args {
+    /// Files to read, `-` for standard input [default: out.data, else perf.data]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A file to read (may be given several times)
+    #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
+    input: Vec<PathBuf>,
+
+    /// Group by these keys [default: comm,dso,symbol; trace where the file has tracepoints only; more for --mem-mode
+    /// and -b]. All keys are listed below
+    #[arg(short, long, value_name = "KEY[,KEY…]")]
+    sort: Option<String>,
+
+    /// Count branches: each branch of each sample's branch stack is one, with a period of 1
+    #[arg(short, long, conflicts_with = "mem_mode")]
+    branch_stack: bool,
+
+    /// Count memory accesses: the period is the weight (of loads, usually the latency)
+    #[arg(long)]
+    mem_mode: bool,
+
+    /// The form of the answer
+    #[arg(long, value_enum, default_value = "text")]
+    format: FormatArg,
+
+    /// The same as --format json
+    #[arg(long)]
+    json: bool,
+
+    /// A table on standard output (what rep prints anyway)
+    #[arg(long, conflicts_with = "json")]
+    stdio: bool,
+
+    /// At most N rows for each event
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Only rows with at least this share of their event, in percent
+    #[arg(long, value_name = "PERCENT")]
+    percent_limit: Option<f64>,
+
+    /// Show these columns, in this order: sort keys, and overhead, overhead_sys, overhead_us, sample, period, weight1, …
+    #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
+    fields: Option<String>,
+
+    /// Show the number of samples
+    #[arg(short = 'n', long)]
+    show_nr_samples: bool,
+
+    /// Show the sum of the periods
+    #[arg(long)]
+    show_total_period: bool,
+
+    /// Show the shares of kernel and user code
+    #[arg(long, visible_alias = "showcpuutilization")]
+    show_cpu_utilization: bool,
+
+    /// Rows below rows, a level for each key
+    #[arg(short = 'H', long, conflicts_with = "group")]
+    hierarchy: bool,
+
+    /// One table for all events, with a column for each
+    #[arg(long)]
+    group: bool,
+
+    /// Show what tracepoints recorded as it lies in their raw bytes, not as the kernel prints it
+    #[arg(long)]
+    raw_trace: bool,
+
+    /// The steps of the `time` key
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+
+    /// Show times to the nanosecond
+    #[arg(long)]
+    ns: bool,
+
+    /// Set fields apart by SEP, unpadded; SEP inside a field becomes a dot
+    #[arg(short = 't', long, value_name = "SEP")]
+    field_separator: Option<String>,
+
+    #[command(flatten)]
+    calls: CallArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+
+    #[command(flatten)]
+    looks: LookArgs,
+
+    /// Leave out what has no function, from the totals too
+    #[arg(short = 'U', long)]
+    hide_unresolved: bool,
+
+    /// Only list all records, raw and decoded: what `rep dump` prints
+    #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
+    dump_raw_trace: bool,
+
+    /// Only count the records of each type
+    #[arg(long)]
+    stats: bool,
+
+    /// Only list the tasks, each below the one that it comes from
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    tasks: bool,
+
+    /// Only list the tasks, each with what it had mapped at its end
+    #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
+    mmaps: bool,
+}
+
+fn keys_help() -> String {
+    format!("Sort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields", SortKey::list())
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArg {
+    Text,
+    Json,
+    Folded,
+    Csv,
+}
+
+/// Reads a command line (with the program's name first).
+///
+/// # Errors
+/// What the user must be told: a mistake (exit status 2), or the help that was asked for.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Error> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|arg| arg == "report") {
+        args.remove(1);
+    }
+    let args = Args::try_parse_from(args)?;
+    let wrong = |message: String| Args::command().error(ErrorKind::InvalidValue, message);
+    let percent_limit = args.percent_limit;
+    if percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
+        return Err(wrong("--percent-limit takes a number from 0 to 100".into()));
+    }
+    if args.field_separator.as_deref() == Some("") {
+        return Err(wrong("--field-separator takes at least one character".into()));
+    }
+    let mode = match (args.branch_stack, args.mem_mode) {
+        // As in perf, a history of branches is one of samples.
+        (true, _) if !args.calls.asks_for_history() => Mode::Branches,
+        (_, true) => Mode::Memory,
+        _ => Mode::Samples,
+    };
+    let format = match args.format {
+        _ if args.json => Format::Json,
+        FormatArg::Text => Format::Text,
+        FormatArg::Json => Format::Json,
+        FormatArg::Csv => Format::Csv,
+        FormatArg::Folded => Format::Folded,
+    };
+    if format == Format::Folded && mode == Mode::Branches {
+        return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
+    }
+    let usual = match mode {
+        _ if format == Format::Folded => "comm",
+        Mode::Samples if args.calls.asks_for_history() => "srcline,symbol,dso",
+        _ => mode.default_keys(),
+    };
+    let (mut columns, mut shown) = columns(&args, mode, usual).map_err(wrong)?;
+    let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
+    if args.calls.asks_for_parent() && !has_parent {
+        shown.push(Shown::Key(columns.len()));
+        columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
+        has_parent = true;
+    }
+    let columns = Column::with_companions(columns, format);
+    let has = (shown.contains(&Shown::Number(Number::Children)), has_parent);
+    let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
+    let only = only(&args);
+    let looks = args.looks.clone().looks();
+    refuse_for(format, &looks, only, &args).map_err(wrong)?;
+    Ok(Query {
+        mode,
+        columns,
+        is_usual: args.sort.is_none()
+            && args.fields.is_none()
+            && mode == Mode::Samples
+            && format != Format::Folded
+            && !args.calls.asks_for_history(),
+        raw_trace: args.raw_trace,
+        shown,
+        quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
+        nanosecs: args.ns,
+        double_lines: false,
+        hierarchy: args.hierarchy,
+        group: args.group,
+        filters: Filters { resolved: args.hide_unresolved, ..args.filters.compiled().map_err(wrong)? },
+        format,
+        chains,
+        limit: args.limit,
+        percent_limit,
+        separator: args.field_separator,
+        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
+        looks,
+        only,
+        sources: sources(args.input.into_iter().chain(args.files).collect()),
+    })
+}
+
+/// What goes with some forms of the answer only.
+fn refuse_for(format: Format, looks: &Looks, only: Option<Only>, query: &Args) -> Result<(), String> {
+    let of_text = [
+        (looks.header, "--header"),
+        (!looks.widths.is_empty(), "--column-widths"),
+        (looks.colour == Colour::Always, "--stdio-color"),
+        (query.field_separator.is_some(), "--field-separator"),
+    ];
+    if let Some((_, flag)) = of_text.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
+        return Err(format!("{flag} goes with text only"));
+    }
+    if format == Format::Csv && (query.hierarchy || query.group || only.is_some()) {
+        return Err("--format csv goes with plain tables only".into());
+    }
+    Ok(())
+}
+
+/// What is asked for in the place of a histogram.
+fn only(args: &Args) -> Option<Only> {
+    let all = [
+        (args.stats, Only::Stats),
+        (args.tasks, Only::Tasks),
+        (args.mmaps, Only::Mmaps),
+        (args.dump_raw_trace, Only::Records),
+        (args.looks.is_header_only(), Only::Header),
+    ];
+    all.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
+}
+
+/// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
+fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Shown>), String> {
+    let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
+    let mut take = |flag: &str, list: &str| {
+        let mut keys = Vec::new();
+        for name in list.split(',').map(str::trim) {
+            match Number::named(name) {
+                Some(number) => named.push(Ok(number)),
+                None => {
+                    let mut column = Column::parse(name, mode).map_err(|error| format!("{flag}: {error}"))?;
+                    if let SortKey::TraceField(number) = &mut column.key {
+                        let place = fields.iter().position(|have| have == name).unwrap_or(fields.len());
+                        fields.resize(fields.len().max(place + 1), name.to_owned());
+                        *number = u8::try_from(place).map_err(|_| format!("{flag}: too many fields"))?;
+                    }
+                    named.push(Err(column.key));
+                    keys.push(column);
+                }
+            }
+        }
+        Ok::<_, String>(keys)
+    };
+    let shown_keys = args.fields.as_deref().map(|list| take("--fields", list)).transpose()?;
+    let sort = match (&args.sort, &shown_keys) {
+        (Some(sort), _) => take("--sort", sort)?,
+        (None, Some(_)) => Vec::new(),
+        (None, None) => take("--sort", usual)?,
+    };
+    let mut columns: Vec<Column> = Vec::new();
+    for column in sort.into_iter().chain(shown_keys.into_iter().flatten()) {
+        if columns.iter().all(|have| have.key != column.key) {
+            columns.push(column);
+        }
+    }
+    if columns.is_empty() {
+        return Err("--fields: there is no sort key among them, so there is nothing to group by".into());
+    }
+    let extra = [
+        (args.fields.is_none(), Number::Overhead),
+        (args.show_cpu_utilization, Number::OverheadSys),
+        (args.show_cpu_utilization, Number::OverheadUs),
+        (args.show_nr_samples, Number::Samples),
+        (args.show_total_period, Number::Period),
+    ];
+    let extra = extra.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, number)| Ok(number));
+    let mut shown: Vec<Shown> = Vec::new();
+    for one in extra.chain(named) {
+        let one = match one {
+            Ok(number) => Some(Shown::Number(number)),
+            Err(key) => columns.iter().position(|column| column.key == key).map(Shown::Key),
+        };
+        shown.extend(one.filter(|one| !shown.contains(one)));
+    }
+    Ok((columns, shown))
+}
+
+fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
+    if paths.is_empty() {
+        let ours = Path::new("out.data");
+        return vec![Source::Path(if ours.exists() { ours.into() } else { "perf.data".into() })];
+    }
+    paths.into_iter().map(|path| if path == Path::new("-") { Source::Stdin } else { Source::Path(path) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Query, clap::Error> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn the_command_and_its_absence_mean_the_same() {
+        assert_eq!(read("rep report a.data").unwrap(), read("rep a.data").unwrap());
+        assert_eq!(read("rep -i a.data").unwrap(), read("rep a.data").unwrap());
+        assert_eq!(read("rep a b -").unwrap().sources.len(), 3);
+        assert_eq!(read("rep -").unwrap().sources, [Source::Stdin]);
+    }
+
+    #[test]
+    fn the_default_is_perfs() {
+        let keys: Vec<_> = read("rep x").unwrap().columns.iter().map(|c| c.key).collect();
+        assert_eq!(keys, [SortKey::Comm, SortKey::Dso, SortKey::Symbol]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name() {
+        for (line, word) in [
+            ("rep --sort no-pe x", "no-pe"),
+            ("rep --sort comm,dso_from x", "needs -b"),
+            ("rep -b --mem-mode x", "--mem-mode"),
+            ("rep -g srcfile x", "srcfile"),
+            ("rep --pid one x", "one"),
+            ("rep --cpu 4-2 x", "4-2"),
+            ("rep --percent-limit 101 x", "--percent-limit"),
+            ("rep --json --stdio x", "--stdio"),
+        ] {
+            let error = read(line).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+            assert!(error.to_string().contains(word), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn filters_are_lists() {
+        let query = read("rep --comm a,b --cpu 0,2-4 --pid 1,-1 x").unwrap();
+        assert_eq!(query.filters.comms.unwrap().len(), 2);
+        assert_eq!(query.filters.cpus.unwrap(), [0, 2, 3, 4].into());
+        assert_eq!(query.filters.pids.unwrap(), [1, -1].into());
+    }
+}

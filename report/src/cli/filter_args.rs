@@ -1,0 +1,73 @@
+//! The options that say which samples count: the same for every command that makes a histogram.
+
+use clap::Args;
+
+use crate::query::Filters;
+use crate::query::lists::{cpus, names, numbers};
+use crate::query::times::Times;
+
+/// Which samples count.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilterArgs {
+    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    #[arg(long, value_name = "TIMES")]
+    time: Option<String>,
+
+    /// Only these events
+    #[arg(long, value_name = "EVENT[,EVENT…]")]
+    event: Option<String>,
+
+    /// Only functions with this in their names
+    #[arg(long, value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only the CPUs of this socket
+    #[arg(long, value_name = "SOCKET")]
+    socket_filter: Option<u32>,
+
+    /// Only threads of these names
+    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
+    comms: Option<String>,
+
+    /// Only modules of these names or paths
+    #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
+    dsos: Option<String>,
+
+    /// Only functions of these names
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
+    symbols: Option<String>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID[,PID…]")]
+    pid: Option<String>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID[,TID…]")]
+    tid: Option<String>,
+
+    /// Only these CPUs, such as 0,2-4
+    #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
+    cpu: Option<String>,
+}
+
+impl FilterArgs {
+    /// What they mean.
+    ///
+    /// # Errors
+    /// What the user must be told of them.
+    pub fn compiled(self) -> Result<Filters, String> {
+        Ok(Filters {
+            comms: self.comms.as_deref().map(names),
+            dsos: self.dsos.as_deref().map(names),
+            symbols: self.symbols.as_deref().map(names),
+            pids: numbers("--pid", self.pid.as_deref())?,
+            tids: numbers("--tid", self.tid.as_deref())?,
+            cpus: self.cpu.as_deref().map(cpus).transpose()?,
+            symbol_part: self.symbol_filter,
+            resolved: false,
+            socket: self.socket_filter,
+            events: self.event.map(|list| list.split(',').map(str::to_owned).collect()),
+            times: self.time.as_deref().map(Times::parse).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! Command-line options that several commands share, and how each becomes part of a [`Query`](crate::query::Query).
+
+pub mod args;
+pub mod call_args;
+pub mod filter_args;
+pub mod outcome;
+pub mod source_args;
+pub mod style_args;
+pub mod symbol_args;

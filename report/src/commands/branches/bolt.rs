@@ -1,0 +1,136 @@
+//! `--format bolt`: the pre-aggregated profile of BOLT (`perf2bolt --pa`), as its documentation (`bolt/docs/profiles.md`)
+//! describes it.
+//!
+//! ```text
+//!   B <from> <to> <count> <mispredicted>     branches
+//!   F <start> <end> <count>                  what was run from the target of a branch to the next one
+//!   f <start> <end> <count>                  the same, after a branch from another binary
+//! ```
+//!
+//! The profile is of one binary, the one with the most branches. Its addresses are hexadecimal: as linked where it has a fixed
+//! place, else from the first loaded segment on. Other addresses read `X:<offset>`; what is in no way of that binary is left out.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context as _;
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::{Endianness, elf};
+
+use crate::commands::derived;
+use crate::query::Query;
+use crate::query::sort_key::{Mode, SortKey};
+use crate::query::warning::Warning;
+use crate::table::profile::EventTable;
+use crate::view::CANNOT_WRITE;
+
+/// A place: the module's path and the offset in it.
+type Place = (String, u64);
+
+/// Writes the profile.
+///
+/// # Errors
+/// An input cannot be read, has no branches in a binary, or the output cannot be written.
+pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let places = [("place_from", SortKey::FromPlace), ("place_to", SortKey::ToPlace)];
+    let branches = derived::columns(&[places[0], places[1], ("mispredict", SortKey::Mispredict)]);
+    let ranges = derived::columns(&[places[0], places[1], ("external", SortKey::External)]);
+    let (profile, by_branch) = derived::profile(query, &branches)?;
+    let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
+    let (run_between, by_range) = derived::profile(&of_ranges, &ranges)?;
+
+    let mut edges = BTreeMap::<(Place, Place), (u64, u64)>::new();
+    let mut shares = BTreeMap::<String, u64>::new();
+    for row in profile.tables(&by_branch).iter().flat_map(EventTable::rows) {
+        let (Some(from), Some(to)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
+        for (module, _) in [&from, &to].into_iter().filter(|(module, _)| module.starts_with('/')) {
+            *shares.entry(module.clone()).or_default() += row.count().samples;
+        }
+        let (count, missed) = edges.entry((from, to)).or_default();
+        *count += row.count().samples;
+        *missed += if row.text(2) == "Y" { row.count().samples } else { 0 };
+    }
+    let most = shares.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
+    let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is nothing for BOLT") };
+    let mut warnings = profile.warnings.clone();
+    let segments = Segments::read(Path::new(binary)).unwrap_or_else(|why| {
+        let message = format!("{binary}: {why}; its offsets in the file stand for addresses");
+        warnings.push(Warning::new("no-binary", message));
+        Segments::default()
+    });
+    let location = |(module, offset): &Place| match module == binary {
+        true => format!("{:x}", segments.address(*offset)),
+        false => format!("X:{offset:x}"),
+    };
+    let is_of = |(module, _): &Place| module == binary;
+    let mut lines = Vec::new();
+    for ((from, to), (count, missed)) in edges.iter().filter(|((from, to), _)| is_of(from) || is_of(to)) {
+        lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
+    }
+    let mut counts = BTreeMap::<(bool, Place, Place), u64>::new();
+    for row in run_between.tables(&by_range).iter().flat_map(EventTable::rows) {
+        let (Some(start), Some(end)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
+        // What begins in one place and ends in another was not recorded whole.
+        if is_of(&start) && is_of(&end) && start.1 <= end.1 {
+            *counts.entry((row.text(2) == "Y", start, end)).or_default() += row.count().samples;
+        }
+    }
+    for ((is_external, start, end), count) in counts {
+        let kind = if is_external { 'f' } else { 'F' };
+        lines.push(format!("{kind} {} {} {count}", location(&start), location(&end)));
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "{line}")).context(CANNOT_WRITE)?;
+    Ok(warnings)
+}
+
+fn place(text: &str) -> Option<Place> {
+    let (module, offset) = text.rsplit_once("+0x")?;
+    Some((module.to_owned(), u64::from_str_radix(offset, 16).ok()?))
+}
+
+/// The loaded segments of a binary: from offsets in the file to addresses.
+#[derive(Debug, Default)]
+struct Segments {
+    /// Offset, address, size.
+    loaded: Vec<(u64, u64, u64)>,
+    /// What addresses count from: 0 where the binary has a fixed place.
+    base: u64,
+}
+
+impl Segments {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let bytes = std::fs::read(path)?;
+        let header = elf::FileHeader64::<Endianness>::parse(&*bytes)?;
+        let endian = header.endian()?;
+        let headers = header.program_headers(endian, &*bytes)?;
+        let loaded: Vec<_> = headers
+            .iter()
+            .filter(|header| header.p_type(endian) == elf::PT_LOAD)
+            .map(|header| (header.p_offset(endian), header.p_vaddr(endian), header.p_filesz(endian)))
+            .collect();
+        let is_fixed = header.e_type(endian) == elf::ET_EXEC;
+        let base = if is_fixed { 0 } else { loaded.first().map_or(0, |(_, address, _)| *address) };
+        Ok(Self { loaded, base })
+    }
+
+    fn address(&self, offset: u64) -> u64 {
+        let within = |&&(start, _, size): &&(u64, u64, u64)| start <= offset && offset - start < size;
+        match self.loaded.iter().find(within) {
+            Some((start, address, _)) => (offset - start).wrapping_add(*address).wrapping_sub(self.base),
+            None => offset,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_become_addresses_of_the_segment_they_are_in() {
+        let segments = Segments { loaded: vec![(0, 0, 0x1000), (0x1000, 0x3000, 0x500)], base: 0 };
+        assert_eq!([0x10, 0x1010, 0x9000].map(|offset| segments.address(offset)), [0x10, 0x3010, 0x9000]);
+        assert_eq!(place("/a+0x1/b+0x20"), Some(("/a+0x1/b".into(), 0x20)));
+    }
+}

@@ -1,0 +1,240 @@
+//! Cache lines and the offsets in them, from the rows of a histogram.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use recrep_format::abi::DataSrc;
+use recrep_format::feature::NumaTopology;
+use serde::{Serialize, Serializer};
+
+use super::args::{C2cQuery, Detail, Display};
+use super::stats::{Reach, Stats};
+use crate::commands::derived;
+use crate::pipeline::session::Stage;
+use crate::query::lists;
+use crate::query::sort_key::SortKey;
+use crate::query::{Column, Format};
+use crate::table::profile::{EventTable, Row};
+
+/// What was sampled at a line or an offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Counts {
+    pub(super) samples: u64,
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+    pub(super) local_hitm: u64,
+    pub(super) remote_hitm: u64,
+    pub(super) local_peer: u64,
+    pub(super) remote_peer: u64,
+}
+
+/// A cache line.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Line {
+    pub(super) line: String,
+    pub(super) dso: String,
+    /// In data, what is a letter before the line in text.
+    #[serde(flatten)]
+    pub(super) companions: Details,
+    #[serde(flatten)]
+    pub(super) counts: Counts,
+    #[serde(skip)]
+    pub(super) stats: Stats,
+    /// Threads, as `tid:name`.
+    pub(super) readers: BTreeSet<String>,
+    pub(super) writers: BTreeSet<String>,
+    pub(super) offsets: Vec<Offset>,
+}
+
+/// An offset in it, as one function touches it, or as one of what `-c` names.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Offset {
+    pub(super) offset: String,
+    /// What tells it from others at the same offset.
+    #[serde(flatten)]
+    pub(super) detail: Details,
+    #[serde(flatten)]
+    pub(super) counts: Counts,
+    /// The CPUs that touched it, by node; of a node that the file does not tell of the number is missing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) nodes: BTreeMap<String, BTreeSet<u32>>,
+}
+
+/// What tells accesses of an offset apart, in the order in which it was asked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details(pub(super) Vec<(&'static str, String)>);
+
+impl Serialize for Details {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, text)| (name, text)))
+    }
+}
+
+impl From<Stats> for Counts {
+    fn from(stats: Stats) -> Self {
+        Self {
+            samples: stats.records,
+            loads: stats.load,
+            stores: stats.store,
+            local_hitm: stats.lcl_hitm,
+            remote_hitm: stats.rmt_hitm,
+            local_peer: stats.lcl_peer,
+            remote_peer: stats.rmt_peer,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.local_hitm += other.local_hitm;
+        self.remote_hitm += other.remote_hitm;
+        self.local_peer += other.local_peer;
+        self.remote_peer += other.remote_peer;
+    }
+
+    /// What lines are listed for.
+    pub(super) fn shown(self, display: Display) -> u64 {
+        match display {
+            Display::Tot => self.local_hitm + self.remote_hitm,
+            Display::Lcl => self.local_hitm,
+            Display::Rmt => self.remote_hitm,
+            Display::Peer => self.local_peer + self.remote_peer,
+        }
+    }
+}
+
+/// The columns of the histogram: these, then what tells accesses of an offset apart, then the CPU where nodes are asked for.
+pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
+    let mut keys = vec![
+        ("dcacheline", SortKey::DataCacheLine),
+        ("dso_daddr", SortKey::DataDso),
+        ("line_offset", SortKey::LineOffset),
+        ("tid", SortKey::Tid),
+        ("data_src", SortKey::DataSrc),
+        ("reach", SortKey::Reach),
+    ];
+    keys.extend(asked.detail.iter().map(|detail| detail.key()).filter(|(_, key)| *key != SortKey::Tid));
+    if asked.nodes {
+        keys.push(("cpu", SortKey::Cpu));
+    }
+    keys.extend(companions(asked));
+    derived::columns(&keys)
+}
+
+/// The columns that tell lines of one text apart in data.
+fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
+    if asked.query.format == Format::Json { SortKey::DataCacheLine.companions() } else { &[] }
+}
+
+/// Which node each CPU is in, as a file says.
+pub(super) fn nodes(stage: &Stage<'_>, of: &mut BTreeMap<u32, u32>) {
+    let Some(Ok(topology)) = stage.file.feature::<NumaTopology<'_>>() else { return };
+    for node in &topology.nodes.0 {
+        let cpus = lists::cpus(&node.cpus.to_text()).unwrap_or_default();
+        of.extend(cpus.into_iter().map(|cpu| (cpu, node.node)));
+    }
+}
+
+/// A row with its texts told apart.
+struct Told<'r> {
+    stats: Stats,
+    line: Cow<'r, str>,
+    dso: Cow<'r, str>,
+    offset: Cow<'r, str>,
+    thread: Cow<'r, str>,
+    more: Vec<Cow<'r, str>>,
+    companions: Vec<Cow<'r, str>>,
+}
+
+/// Where the first of what tells accesses of an offset apart is among the columns.
+const DETAILS: usize = 6;
+
+/// What a row's accesses were: its data source, and what is known of its addresses.
+fn stats(row: Row<'_>) -> Stats {
+    Stats::of(DataSrc(row.cell(4)), Reach::of(row.cell(5)), row.count().samples)
+}
+
+fn told<'r>(row: Row<'r>, companions: usize) -> Told<'r> {
+    let [line, dso, offset, thread] = [0, 1, 2, 3].map(|column| row.text(column));
+    let mut more: Vec<Cow<'r, str>> = row.texts().skip(DETAILS).collect();
+    let companions = more.split_off(more.len().saturating_sub(companions));
+    Told { stats: stats(row), line, dso, offset, thread, more, companions }
+}
+
+/// All accesses together.
+pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
+    let mut total = Stats::default();
+    let rows = tables.iter().flat_map(EventTable::rows);
+    rows.for_each(|row| total.add(&stats(row)));
+    total
+}
+
+type Text<'r> = Cow<'r, str>;
+
+/// All lines, those with the most of what is asked for first.
+pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
+    let mut lines =
+        IndexMap::<(Text<'_>, Text<'_>, Vec<Text<'_>>), (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)>::new();
+    let companions = companions(asked);
+    for row in tables.iter().flat_map(EventTable::rows) {
+        let told = told(row, companions.len());
+        let counts = Counts::from(told.stats);
+        let beside = companions.iter().zip(&told.companions).map(|((name, _), text)| (*name, text.to_string()));
+        let beside = Details(beside.collect());
+        let (line, offsets) = lines.entry((told.line.clone(), told.dso.clone(), told.companions)).or_default();
+        (line.line, line.dso, line.companions) = (told.line.into(), told.dso.into(), beside);
+        line.counts.add(counts);
+        line.stats.add(&told.stats);
+        if counts.loads > 0 {
+            line.readers.insert(told.thread.to_string());
+        }
+        if counts.stores > 0 {
+            line.writers.insert(told.thread.to_string());
+        }
+        let mut more = told.more.into_iter();
+        let text = |detail: &Detail| match detail {
+            Detail::Tid => Some(told.thread.clone()),
+            _ => more.next(),
+        };
+        let texts: Vec<Text<'_>> = asked.detail.iter().filter_map(text).collect();
+        let at = offsets.entry((told.offset.clone(), texts.clone())).or_default();
+        at.offset = told.offset.into();
+        let names = asked.detail.iter().map(|detail| detail.key().0);
+        at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
+        // A function's CPU mode is the line's.
+        if asked.detail.contains(&Detail::Function) {
+            at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
+        }
+        at.counts.add(counts);
+        let cpu = DETAILS + asked.detail.iter().filter(|detail| **detail != Detail::Tid).count();
+        if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.nodes && *cpu != u32::MAX) {
+            let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
+            at.nodes.entry(node).or_default().insert(cpu);
+        }
+    }
+    let order = |counts: Counts| (counts.shown(asked.display), counts.samples);
+    let whole = |(mut line, offsets): (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)| {
+        let mut offsets: Vec<_> = offsets.into_iter().collect();
+        offsets.sort_by(|(a_key, a), (b_key, b)| order(b.counts).cmp(&order(a.counts)).then_with(|| a_key.cmp(b_key)));
+        line.offsets = offsets.into_iter().map(|(_, offset)| offset).collect();
+        line
+    };
+    let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
+    lines.sort_by(|a, b| {
+        let by_name = || (&a.line, &a.dso, &a.companions.0).cmp(&(&b.line, &b.dso, &b.companions.0));
+        order(b.counts).cmp(&order(a.counts)).then_with(by_name)
+    });
+    lines
+}
+
+/// How many lines cores take from each other, changed or not, and the accesses of these together.
+pub(super) fn shared(lines: &[Line]) -> (usize, Stats) {
+    let mut stats = Stats::default();
+    let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
+    lines.iter().filter(is_shared).for_each(|line| stats.add(&line.stats));
+    (lines.iter().filter(is_shared).count(), stats)
+}

@@ -1,0 +1,112 @@
+//! `rep c2c`: cache lines that cores take from each other.
+//!
+//! A load that finds its line changed in another core's cache is a HITM (hit modified); lines with many of them are
+//! shared where they should not be, often by chance (false sharing). For each line there are the offsets that were
+//! touched, by which functions, and which threads read and wrote. All events count together, since machines sample loads
+//! and stores by different ones. On machines that do not tell of HITM, loads from the caches of peers (`-d peer`) are the next
+//! best.
+//!
+//! What an access is follows perf c2c, whose numbers `stats` has one by one.
+
+mod args;
+mod lines;
+mod stats;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+pub use args::{C2cQuery, parse};
+
+use crate::commands::derived;
+use crate::input::several::settled;
+use crate::pipeline::session::Stage;
+use crate::query::Format;
+use crate::query::warning::Warning;
+use crate::table::profile::InputSummary;
+use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
+use args::Display;
+use lines::{Counts, Line};
+use stats::Stats;
+
+#[derive(Serialize)]
+struct Answer<'p> {
+    schema: &'static str,
+    inputs: &'p [InputSummary],
+    total: Counts,
+    stats: Stats,
+    /// How many lines cores take from each other, and the accesses of these.
+    shared_lines: usize,
+    shared: Stats,
+    lines: &'p [Line],
+    warnings: &'p [Warning],
+}
+
+/// Answers.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let (nodes, (profile, query)) = settled(&asked.query.sources, || {
+        let mut nodes = BTreeMap::new();
+        let also = &mut |stage: &Stage<'_>| lines::nodes(stage, &mut nodes);
+        let answer = derived::profile_with(&asked.query, lines::columns(asked), also)?;
+        Ok((nodes, answer))
+    })?;
+    let tables = profile.tables(&query);
+    let stats = lines::total(&tables);
+    let mut lines = lines::lines(&tables, asked, &nodes);
+    let (shared_lines, shared) = lines::shared(&lines);
+    lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
+    lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
+    let total = Counts::from(stats);
+    if asked.query.format == Format::Json {
+        let (inputs, warnings, lines) = (&profile.inputs[..], &profile.warnings[..], &lines[..]);
+        let lines = if asked.stats { &[] } else { lines };
+        let schema = "recrep-c2c/1";
+        let answer = Answer { schema, inputs, total, stats, shared_lines, shared, lines, warnings };
+        derived::json(&answer, out).context(CANNOT_WRITE)?;
+    } else if asked.stats {
+        stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)).context(CANNOT_WRITE)?;
+    } else {
+        print(&lines, &stats, asked, out).context(CANNOT_WRITE)?;
+    }
+    Ok(profile.warnings)
+}
+
+fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) -> io::Result<()> {
+    let by_peer = asked.display == Display::Peer;
+    let number = |counts: Counts| {
+        let Counts { samples, loads, stores, .. } = counts;
+        let (local, remote) = match by_peer {
+            true => (counts.local_peer, counts.remote_peer),
+            false => (counts.local_hitm, counts.remote_hitm),
+        };
+        format!("{:>8} {local:>8} {remote:>8} {loads:>8} {stores:>8} {samples:>8}", local + remote)
+    };
+    let (what, count) = if by_peer { ("from peers", stats.peer()) } else { ("HITM", stats.hitm()) };
+    writeln!(out, "# {} accesses, {count} of them {what}\n#", stats.records)?;
+    let heading = if by_peer { "peer" } else { "HITM" };
+    writeln!(out, "#{heading:>7}    local   remote    loads   stores  samples  cache line")?;
+    for line in lines {
+        writeln!(out, "{}  {} ({})", number(line.counts), escape(&line.line), escape(&line.dso))?;
+        for (what, threads) in [("read by", &line.readers), ("written by", &line.writers)] {
+            if !threads.is_empty() {
+                let threads: Vec<_> = threads.iter().map(|thread| escape(thread)).collect();
+                writeln!(out, "{:>55}{what} {}", "", threads.join(", "))?;
+            }
+        }
+        for at in &line.offsets {
+            let detail: Vec<_> = at.detail.0.iter().map(|(_, text)| escape(text)).collect();
+            writeln!(out, "{}    {:>5} {}", number(at.counts), at.offset, detail.join("  "))?;
+            for (node, cpus) in &at.nodes {
+                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
+                writeln!(out, "{:>65}node {node}: CPUs {}", "", cpus.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}

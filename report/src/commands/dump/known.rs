@@ -1,0 +1,35 @@
+//! What the fields of records are printed by, beside the records.
+
+use recrep_format::attrs::AttrEntry;
+use recrep_format::feature::{Arch, NrCpus};
+use recrep_format::read::File;
+
+use super::regs::RegisterNames;
+use crate::query::event_name::event_name;
+use crate::terminal::escape::escape;
+
+/// What is known of the file.
+pub(super) struct Known<'f> {
+    /// Its parts.
+    pub(super) file: &'f File<'f>,
+    /// The names of the events, escaped.
+    pub(super) events: Vec<String>,
+    /// The names of its machine's registers.
+    pub(super) registers: RegisterNames,
+    /// How many CPUs that machine had.
+    pub(super) cpus: u32,
+}
+
+impl<'f> Known<'f> {
+    pub(super) fn of(file: &'f File<'f>) -> Self {
+        let entries = file.attrs.entries().iter();
+        let name = |entry: &AttrEntry| {
+            let name = entry.name.clone().unwrap_or_else(|| event_name(&entry.attr));
+            escape(&name).into_owned()
+        };
+        let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text().into_owned());
+        let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
+        let registers = RegisterNames::of(arch.as_deref().unwrap_or_default());
+        Self { file, events: entries.map(name).collect(), registers, cpus }
+    }
+}

@@ -1,0 +1,87 @@
+//! The lines below a record: `name: value, name: value`, two columns in.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+
+use crate::terminal::escape::escape;
+
+/// Lines of fields.
+pub(super) struct Lines<'w, W> {
+    out: &'w mut W,
+    /// Whether the line has anything yet.
+    begun: bool,
+    comma: bool,
+}
+
+impl<'w, W: Write> Lines<'w, W> {
+    pub(super) fn new(out: &'w mut W) -> Self {
+        Self { out, begun: false, comma: false }
+    }
+
+    /// Puts a field on the line.
+    pub(super) fn field(&mut self, name: &str, value: impl Display) -> io::Result<&mut Self> {
+        let before = match (self.begun, self.comma) {
+            (false, _) => "  ",
+            (true, false) => " ",
+            (true, true) => ", ",
+        };
+        (self.begun, self.comma) = (true, true);
+        write!(self.out, "{before}{name}: {value}")?;
+        Ok(self)
+    }
+
+    /// Puts a field there if it has a value.
+    pub(super) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> io::Result<&mut Self> {
+        match value {
+            Some(value) => self.field(name, value),
+            None => Ok(self),
+        }
+    }
+
+    /// Begins a line with a word that says what its fields are about.
+    pub(super) fn begin(&mut self, word: &str) -> io::Result<&mut Self> {
+        self.end()?;
+        write!(self.out, "  {word}")?;
+        (self.begun, self.comma) = (true, false);
+        Ok(self)
+    }
+
+    /// A line of its own, further in: an item of what the line before began.
+    pub(super) fn item(&mut self, item: impl Display) -> io::Result<()> {
+        self.end()?;
+        writeln!(self.out, "    {item}")
+    }
+
+    /// Ends the line, if there is one.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        if self.begun {
+            self.begun = false;
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A number in hexadecimal.
+#[derive(Clone, Copy)]
+pub(super) struct Hex<N>(pub(super) N);
+
+impl<N: fmt::LowerHex> Display for Hex<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+/// Text from the file.
+pub(super) struct Safe<'a>(pub(super) &'a [u8]);
+
+impl Display for Safe<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&escape(&String::from_utf8_lossy(self.0)))
+    }
+}
+
+/// The text in a field of fixed length: up to its NUL.
+pub(super) fn fixed(bytes: &[u8]) -> Safe<'_> {
+    Safe(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+}

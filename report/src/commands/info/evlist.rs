@@ -1,0 +1,95 @@
+//! `rep evlist`: the events of a file, a line each, as `perf evlist` prints them.
+
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use recrep_format::abi::AttrFlags;
+use recrep_format::attrs::AttrEntry;
+use recrep_format::feature::{GroupDesc, GroupDescEntry};
+use recrep_format::read::File;
+
+use super::attr;
+use super::query::{EventDetail, EvlistQuery};
+use crate::input::Input;
+use crate::query::event_name::event_name;
+use crate::query::warning::Warning;
+use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
+
+/// The group that has no name of its own.
+const ANONYMOUS: &[u8] = b"{anon_group}";
+
+/// Lists the events; gives what is wrong with the file's header. Records are not looked at, but for those of pipe mode that
+/// stand for the header.
+///
+/// # Errors
+/// The input cannot be read, or the output cannot be written.
+pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let input = Input::open(&query.source)?;
+    input.read(|file| {
+        let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
+        if query.detail == EventDetail::Group {
+            warnings.extend(groups(file, out).context(CANNOT_WRITE)?);
+        } else {
+            for entry in file.attrs.entries() {
+                event(entry, query.detail, out).context(CANNOT_WRITE)?;
+            }
+        }
+        if file.attrs.entries().is_empty() {
+            warnings.push(Warning::new("no-events", "the file describes no events"));
+        }
+        Ok(warnings)
+    })
+}
+
+fn name(entry: &AttrEntry) -> String {
+    let name = entry.name.clone().unwrap_or_else(|| event_name(&entry.attr));
+    escape(&name).into_owned()
+}
+
+fn event(entry: &AttrEntry, detail: EventDetail, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{}", name(entry))?;
+    let attr = &entry.attr;
+    match detail {
+        EventDetail::Attr => match attr::text(attr) {
+            text if text.is_empty() => {}
+            text => write!(out, ": {text}")?,
+        },
+        EventDetail::Rate => {
+            let term = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
+            write!(out, ": {term}={}", attr.sample_period)?;
+        }
+        EventDetail::Name | EventDetail::Group => {}
+    }
+    writeln!(out)
+}
+
+/// Prints each group on a line, and each event that is in none; gives why there is nothing to go by.
+fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> {
+    let (groups, warning) = match file.feature::<GroupDesc<'_>>() {
+        Some(Ok(desc)) => (desc.groups.0, None),
+        Some(Err(error)) => (Vec::new(), Some(Warning::from(&error))),
+        None => (Vec::new(), None),
+    };
+    let entries = file.attrs.entries();
+    let group_of = |index: usize| {
+        let members = |group: &&GroupDescEntry<'_>| {
+            let leader = group.leader as usize;
+            (leader..leader.saturating_add(group.members as usize)).contains(&index)
+        };
+        groups.iter().find(members)
+    };
+    for (index, entry) in entries.iter().enumerate() {
+        match group_of(index).filter(|group| group.members > 1) {
+            None => writeln!(out, "{}", name(entry))?,
+            Some(group) if group.leader as usize == index => {
+                let called = if group.name.as_bytes() == ANONYMOUS { "".into() } else { group.name.to_text() };
+                let members = entries.iter().skip(index).take(group.members as usize);
+                let names: Vec<String> = members.map(name).collect();
+                writeln!(out, "{}{{{}}}", escape(&called), names.join(","))?;
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(warning)
+}

@@ -1,0 +1,298 @@
+//! `rep mem`: what memory accesses cost. Loads and stores by level, or by any other sort keys, with percentiles of the
+//! weight (of loads, usually the latency in cycles).
+//!
+//! Percentiles are exact: the histogram has a row for each distinct weight, so memory grows with these and not with
+//! the samples. The p-th percentile is the least weight that at least p percent of the samples do not exceed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+
+use anyhow::Context as _;
+use clap::Parser;
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::commands::derived;
+use crate::commands::derived::{FormArgs, ViewArgs, percent};
+use crate::commands::script::{Access, AccessQuery, list_accesses};
+use crate::query::sort_key::{Mode, SortKey};
+use crate::query::times;
+use crate::query::warning::Warning;
+use crate::query::{Column, Format, Query};
+use crate::table::profile::{EventTable, InputSummary};
+use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub struct MemQuery {
+    query: Query,
+    keys: Vec<Column>,
+    /// Only accesses of these kinds.
+    kinds: Vec<Access>,
+    /// Text: fields apart by this, without padding.
+    separator: Option<String>,
+    /// Each access on a line.
+    listed: Option<AccessQuery>,
+}
+
+/// Tells what memory accesses cost: how many there were at each level, with exact percentiles of their weights
+#[derive(Debug, Parser)]
+#[command(name = "rep mem", version, about, long_about = None)]
+#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list()))]
+struct MemArgs {
+    #[command(flatten)]
+    view: ViewArgs,
+
+    #[command(flatten)]
+    form: FormArgs,
+
+    /// Group by these keys. All keys are listed below
+    #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
+    sort: String,
+
+    /// Only accesses of these kinds
+    #[arg(short = 't', long = "type", value_enum, value_delimiter = ',', value_name = "KIND[,KIND]")]
+    kinds: Vec<Access>,
+
+    /// Group by physical addresses too; with -D, show them
+    #[arg(short, long)]
+    phys_data: bool,
+
+    /// Group by the page sizes behind data addresses too; with -D, show them
+    #[arg(long)]
+    data_page_size: bool,
+
+    /// Only rows with at least this share of their event's samples, in percent
+    #[arg(long, value_name = "PERCENT")]
+    percent_limit: Option<f64>,
+
+    /// Only accesses by known functions
+    #[arg(short = 'U', long)]
+    hide_unresolved: bool,
+
+    /// List the accesses, one on a line
+    #[arg(short = 'D', long, conflicts_with_all = ["json", "sort", "percent_limit", "format"])]
+    dump_raw_samples: bool,
+
+    /// Set fields apart by SEP, unpadded
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
+    field_separator: Option<String>,
+
+    /// The steps of the `time` key
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+
+    /// Show times to the nanosecond
+    #[arg(long)]
+    ns: bool,
+}
+
+/// Reads a command line (with `rep mem` first, as one word).
+///
+/// # Errors
+/// What the user must be told.
+pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
+    derived::parse(words, |args: MemArgs| {
+        if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
+            return Err("--percent-limit takes a number from 0 to 100".into());
+        }
+        if args.field_separator.as_deref() == Some("") {
+            return Err("--field-separator takes at least one character".into());
+        }
+        let format = args.form.format(&args.view);
+        let mut query = args.view.query(Mode::Memory, format)?;
+        query.percent_limit = args.percent_limit;
+        query.filters.resolved = args.hide_unresolved;
+        query.quantum = times::quantum(&args.time_quantum)?;
+        query.nanosecs = args.ns;
+        let more = [(args.phys_data, "phys_daddr"), (args.data_page_size, "data_page_size")];
+        let more = more.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name);
+        let mut keys: Vec<Column> = Vec::new();
+        for name in args.sort.split(',').map(str::trim).chain(more) {
+            let column = Column::parse(name, Mode::Memory).map_err(|error| format!("--sort: {error}"))?;
+            if keys.iter().all(|have| have.key != column.key) {
+                keys.push(column);
+            }
+        }
+        let keys = Column::with_companions(keys, format);
+        let (kinds, separator) = (args.kinds, args.field_separator);
+        let listed = args
+            .dump_raw_samples
+            .then(|| AccessQuery::new(&query, kinds.clone(), (args.phys_data, args.data_page_size), separator.clone()));
+        Ok(MemQuery { listed: listed.transpose()?, query, keys, kinds, separator })
+    })
+}
+
+#[derive(Serialize)]
+struct Answer<'p> {
+    schema: &'static str,
+    inputs: &'p [InputSummary],
+    events: Vec<Event<'p>>,
+    warnings: &'p [Warning],
+}
+
+#[derive(Serialize)]
+struct Event<'p> {
+    name: &'p str,
+    samples: u64,
+    sort: Vec<&'p str>,
+    rows: Vec<Row>,
+}
+
+/// The accesses under one key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    key: BTreeMap<String, String>,
+    samples: u64,
+    percent: f64,
+    /// The sum of the weights.
+    weight: u64,
+    latency: Latency,
+    #[serde(skip)]
+    texts: Vec<String>,
+}
+
+/// What accesses cost each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// The least.
+    pub min: u64,
+    /// The median.
+    pub p50: u64,
+    /// What nine in ten do not exceed.
+    pub p90: u64,
+    /// What 99 in a hundred do not exceed.
+    pub p99: u64,
+    /// The most.
+    pub max: u64,
+}
+
+impl Latency {
+    /// Of these weights and how often each was sampled.
+    #[must_use]
+    pub fn of(mut weights: Vec<(u64, u64)>) -> Self {
+        weights.sort_unstable();
+        let total: u64 = weights.iter().map(|(_, samples)| samples).sum();
+        let at = |percent: u64| {
+            let rank = total.saturating_mul(percent).div_ceil(100).max(1);
+            let mut seen = 0;
+            let reached = weights.iter().find(|(_, samples)| {
+                seen += samples;
+                seen >= rank
+            });
+            reached.map_or(0, |(weight, _)| *weight)
+        };
+        let (min, max) = (weights.first(), weights.last());
+        let weight = |of: Option<&(u64, u64)>| of.map_or(0, |(weight, _)| *weight);
+        Self { min: weight(min), p50: at(50), p90: at(90), p99: at(99), max: weight(max) }
+    }
+}
+
+/// Answers.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    if let Some(listed) = &asked.listed {
+        return list_accesses(listed, out);
+    }
+    let mut columns = asked.keys.clone();
+    columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
+    let (profile, query) = derived::profile(&asked.query, &columns)?;
+    let tables = profile.tables(&query);
+    let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
+    if asked.query.format == Format::Json {
+        let answer = Answer { schema: "recrep-mem/1", inputs: &profile.inputs, events, warnings: &profile.warnings };
+        derived::json(&answer, out).context(CANNOT_WRITE)?;
+    } else {
+        print(&events, asked, out).context(CANNOT_WRITE)?;
+    }
+    Ok(profile.warnings)
+}
+
+fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
+    let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
+    let mut samples = 0;
+    // The operation and the weight are behind the keys.
+    let keys = asked.keys.len();
+    for row in table.rows() {
+        if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys)) {
+            continue;
+        }
+        samples += row.count().samples;
+        let texts = row.texts().take(keys).map(Cow::into_owned).collect();
+        costs.entry(texts).or_default().push((row.cell(keys + 1), row.count().samples));
+    }
+    let total = samples;
+    let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
+        let samples = weights.iter().map(|(_, samples)| samples).sum();
+        Row {
+            key: asked.keys.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
+            samples,
+            percent: percent(samples, total),
+            weight: weights.iter().fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
+            latency: Latency::of(weights),
+            texts,
+        }
+    };
+    let mut rows: Vec<Row> = costs.into_iter().map(row).collect();
+    rows.retain(|row| asked.query.percent_limit.is_none_or(|limit| row.percent >= limit));
+    rows.sort_by(|a, b| {
+        b.weight.cmp(&a.weight).then_with(|| b.samples.cmp(&a.samples)).then_with(|| a.texts.cmp(&b.texts))
+    });
+    rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
+    let sort = asked.keys.iter().filter(|key| !key.key.is_companion()).map(|key| key.typed.as_str()).collect();
+    Event { name: table.name, samples: total, sort, rows }
+}
+
+fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::io::Result<()> {
+    for event in events.iter().filter(|event| event.samples > 0) {
+        writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
+        let headings: Vec<&str> = asked.keys.iter().map(|key| key.heading().trim()).collect();
+        if let Some(separator) = &asked.separator {
+            separated(event, separator, &headings, out)?;
+            continue;
+        }
+        writeln!(out, "#  Samples    Share      p50      p90      p99      Max  {}", headings.join("  "))?;
+        for row in &event.rows {
+            let Latency { p50, p90, p99, max, .. } = row.latency;
+            let texts: Vec<_> = row.texts.iter().map(|text| escape(text)).collect();
+            let (samples, share) = (row.samples, row.percent);
+            let keys = texts.join("  ");
+            writeln!(out, "{samples:>10}  {share:>6.2}%  {p50:>7}  {p90:>7}  {p99:>7}  {max:>7}  {keys}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Rows for other programs: a separator inside a text becomes a dot.
+fn separated(event: &Event<'_>, separator: &str, headings: &[&str], out: &mut impl Write) -> std::io::Result<()> {
+    let numbers = ["Samples", "Share", "p50", "p90", "p99", "Max"];
+    writeln!(out, "# {}", [&numbers[..], headings].concat().join(separator))?;
+    for row in &event.rows {
+        let Latency { p50, p90, p99, max, .. } = row.latency;
+        let mut cells = vec![row.samples.to_string(), format!("{:.2}%", row.percent)];
+        cells.extend([p50, p90, p99, max].map(|number| number.to_string()));
+        cells.extend(row.texts.iter().map(|text| escape(text).replace(separator, ".")));
+        writeln!(out, "{}", cells.join(separator))?;
+    }
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_weights_that_were_sampled() {
+        let each = (1..=100).map(|weight| (weight, 1)).collect();
+        assert_eq!(Latency::of(each), Latency { min: 1, p50: 50, p90: 90, p99: 99, max: 100 });
+        let few = Latency::of(vec![(7, 1), (3, 2)]);
+        assert_eq!(few, Latency { min: 3, p50: 3, p90: 7, p99: 7, max: 7 });
+        assert_eq!(Latency::of(Vec::new()), Latency::default());
+    }
+}

@@ -1,0 +1,55 @@
+//! The command line of `rep modules`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+use super::query::ModulesQuery;
+use crate::cli::symbol_args::SymbolArgs;
+use crate::query::sort_key::SortKey;
+use crate::query::{Column, Format, Query, Source};
+
+/// Tells for each module how many of its samples have a function, where its symbols were looked for, and what would help
+#[derive(Debug, Parser)]
+#[command(name = "rep modules", version, about, long_about = None)]
+struct ModulesArgs {
+    /// Files to read, `-` for standard input [default: out.data, else perf.data]
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// A file to read (may be given several times)
+    #[arg(short, long, value_name = "FILE")]
+    input: Vec<PathBuf>,
+
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+
+    /// Only modules with samples that have no function
+    #[arg(short, long)]
+    unresolved: bool,
+
+    /// As JSON, schema recrep-modules/1
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads a command line (with `rep modules` first, as one word).
+///
+/// # Errors
+/// What the user must be told.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ModulesQuery, clap::Error> {
+    let args = ModulesArgs::try_parse_from(args)?;
+    let paths: Vec<_> = args.input.into_iter().chain(args.files).collect();
+    let source = |path: PathBuf| if path == Path::new("-") { Source::Stdin } else { Source::Path(path) };
+    let sources =
+        if paths.is_empty() { vec![Source::or_default(None)] } else { paths.into_iter().map(source).collect() };
+    let column = |name: &str, key| Column { typed: name.into(), key };
+    let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
+    let format = if args.json { Format::Json } else { Format::Text };
+    let wrong = |message: String| ModulesArgs::command().error(ErrorKind::InvalidValue, message);
+    let symbol_sources = args.symbol_sources.options().map_err(wrong)?;
+    let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
+    Ok(ModulesQuery { report, unresolved: args.unresolved })
+}

@@ -1,0 +1,148 @@
+//! What `rep modules` tells, as it is in JSON (`recrep-modules/1`).
+
+use serde::Serialize;
+
+use super::stacks::Stacks;
+use crate::count::metrics::share;
+use crate::query::warning::Warning;
+use crate::symbols::{Attempt, Explanation, Module};
+use crate::table::module_use::{ModuleUse, OF_GUESTS};
+use crate::table::profile::Profile;
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Listing {
+    schema: &'static str,
+    pub(super) inputs: Vec<String>,
+    /// Samples in all.
+    pub(super) samples: u64,
+    /// Those with a function.
+    pub(super) resolved: u64,
+    pub(super) modules: Vec<ModuleRow>,
+    pub(super) stacks: Stacks,
+    /// About stacks that were cut off.
+    pub(super) truncated_stacks: Option<Explanation>,
+    warnings: Vec<Warning>,
+}
+
+/// A module.
+#[derive(Debug, Serialize)]
+pub(super) struct ModuleRow {
+    pub(super) name: String,
+    pub(super) path: Option<String>,
+    pub(super) build_id: Option<String>,
+    pub(super) samples: u64,
+    pub(super) period: u64,
+    /// Its share of all samples.
+    pub(super) percent: f64,
+    /// Its samples with a function.
+    pub(super) resolved: u64,
+    pub(super) resolved_percent: f64,
+    /// How many functions are known of it.
+    pub(super) symbols: usize,
+    /// Why samples have no function, where some have none.
+    pub(super) reason: Option<Explanation>,
+    pub(super) attempts: Vec<AttemptRow>,
+}
+
+/// A place that was looked at.
+#[derive(Debug, Serialize)]
+pub(super) struct AttemptRow {
+    pub(super) source: String,
+    pub(super) path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) symbols: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<String>,
+}
+
+const TRUNCATED: Explanation = Explanation {
+    code: "truncated-stack",
+    message: "the copies of these stacks were full before the stacks ended: their outer callers are missing",
+    help: "record with larger copies (--call-graph dwarf,65528), or with frame pointers or LBR",
+};
+
+const AT_LIMIT: Explanation = Explanation {
+    code: "truncated-stack",
+    message: "these callchains are as deep as the kernel goes: their outer callers are missing",
+    help: "set kernel.perf_event_max_stack higher and record with --max-stack",
+};
+
+impl Listing {
+    pub(super) fn of(profile: &Profile, stacks: Stacks, unresolved: bool) -> Self {
+        let uses = &profile.module_uses;
+        let (all, resolved) = uses.total();
+        let mut modules: Vec<ModuleRow> = uses
+            .sorted(unresolved)
+            .into_iter()
+            .filter(|(_, uses)| !unresolved || uses.lacks() > 0)
+            .map(|(module, uses)| ModuleRow::of(module, uses, all.samples))
+            .collect();
+        if uses.guest > 0 {
+            modules.push(ModuleRow::of_guests(uses.guest, all.samples));
+        }
+        let truncated_stacks = match stacks {
+            Stacks { copies_truncated: 1.., .. } => Some(TRUNCATED),
+            Stacks { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),
+            _ => None,
+        };
+        Self {
+            schema: "recrep-modules/1",
+            inputs: profile.inputs.iter().map(|input| input.path.clone()).collect(),
+            samples: all.samples,
+            resolved: resolved.samples,
+            modules,
+            stacks,
+            truncated_stacks,
+            warnings: profile.warnings.clone(),
+        }
+    }
+}
+
+impl ModuleRow {
+    fn of(module: Option<&Module>, uses: &ModuleUse, all: u64) -> Self {
+        let outcome = uses.loaded.as_ref().map(|loaded| &loaded.outcome);
+        Self {
+            name: module.map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
+            path: module.map(|module| module.long_name().into_owned()),
+            build_id: module.and_then(|module| module.build_id).map(|id| id.to_string()),
+            samples: uses.all.samples,
+            period: uses.all.period,
+            percent: rounded(share(uses.all.samples, all)),
+            resolved: uses.resolved.samples,
+            resolved_percent: rounded(share(uses.resolved.samples, uses.all.samples)),
+            symbols: uses.loaded.as_ref().map_or(0, |loaded| loaded.table.len()),
+            reason: uses.explanation(module),
+            attempts: outcome.map(|outcome| outcome.attempts.iter().map(attempt).collect()).unwrap_or_default(),
+        }
+    }
+
+    fn of_guests(samples: u64, all: u64) -> Self {
+        Self {
+            name: "[guest]".into(),
+            path: None,
+            build_id: None,
+            samples,
+            period: 0,
+            percent: rounded(share(samples, all)),
+            resolved: 0,
+            resolved_percent: 0.0,
+            symbols: 0,
+            reason: Some(OF_GUESTS),
+            attempts: Vec::new(),
+        }
+    }
+}
+
+fn attempt(attempt: &Attempt) -> AttemptRow {
+    AttemptRow {
+        source: attempt.source.to_string(),
+        path: attempt.path.display().to_string(),
+        symbols: attempt.result.as_ref().ok().copied(),
+        refused: attempt.result.as_ref().err().map(ToString::to_string),
+    }
+}
+
+fn rounded(percent: f64) -> f64 {
+    (percent * 100.0).round() / 100.0
+}

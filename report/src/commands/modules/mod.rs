@@ -1,0 +1,49 @@
+//! `rep modules`: for each module how many of its samples have a function, where its symbols were looked for, why they were
+//! not found, what would help.
+//!
+//! ```text
+//!   report (by dso, symbol) ─► Profile::module_uses ─► Listing ─► text, JSON
+//!   Stage of each input     ─► Stacks ───────────────────┘
+//! ```
+
+mod args;
+mod listing;
+mod query;
+mod stacks;
+mod text;
+
+use std::io::Write;
+
+use anyhow::Context as _;
+
+pub use args::parse;
+pub use query::ModulesQuery;
+pub use stacks::Stacks;
+
+use crate::input::several::settled;
+use crate::pipeline::report;
+use crate::query::Format;
+use crate::query::warning::Warning;
+use crate::view::CANNOT_WRITE;
+use listing::Listing;
+
+/// Lists the modules; gives what is wrong with the inputs.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let (stacks, profile) = settled(&query.report.sources, || {
+        let mut stacks = Stacks::default();
+        let profile = report::run_with(&query.report, &mut |stage| stacks = stacks.and(Stacks::of(stage)))?;
+        Ok((stacks, profile))
+    })?;
+    let listing = Listing::of(&profile, stacks, query.unresolved);
+    match query.report.format {
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &listing).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"))
+        }
+        _ => text::print(&listing, out),
+    }
+    .context(CANNOT_WRITE)?;
+    Ok(profile.warnings)
+}

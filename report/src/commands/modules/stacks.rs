@@ -1,0 +1,79 @@
+//! Stacks that were cut off when they were recorded: frames that nothing can bring back.
+
+use rayon::prelude::*;
+use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::layout::UpTo;
+use recrep_format::read::Frames;
+use recrep_format::record::SampleFields;
+use serde::Serialize;
+
+use crate::input::split::Piece;
+use crate::pipeline::session::Stage;
+
+/// How deep the kernel follows frame pointers unless told otherwise (`kernel.perf_event_max_stack`).
+const MAX_STACK: usize = 127;
+
+/// What became of the stacks of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stacks {
+    /// Samples with a callchain.
+    pub callchains: u64,
+    /// Those as deep as the kernel goes.
+    pub callchains_at_limit: u64,
+    /// Samples with a copy of the user stack.
+    pub copies: u64,
+    /// Those whose copy was filled: what lies beyond it is missing.
+    pub copies_truncated: u64,
+    /// Bytes of the largest copy.
+    pub copy_bytes: u64,
+}
+
+impl Stacks {
+    /// Looks at the samples that have stacks.
+    pub(super) fn of(stage: &Stage<'_>) -> Self {
+        let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
+        if !stage.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
+            return Self::default();
+        }
+        stage.split.pieces.par_iter().map(|piece| Self::of_piece(stage, piece)).reduce(Self::default, Self::and)
+    }
+
+    fn of_piece(stage: &Stage<'_>, piece: &Piece<'_>) -> Self {
+        let attrs = &stage.file.attrs;
+        let mut all = Self::default();
+        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+            if raw.header.kind != RecordType::SAMPLE {
+                continue;
+            }
+            let Some((event, sample)) = attrs.sample(raw) else { continue };
+            let mut fields = SampleFields::default();
+            if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
+                continue;
+            }
+            if let Some(chain) = &fields.callchain {
+                let asked = attrs.entries().get(event.0).map_or(0, |entry| usize::from(entry.attr.sample_max_stack));
+                let most = if asked == 0 { MAX_STACK } else { asked };
+                all.callchains += 1;
+                all.callchains_at_limit += u64::from(chain.len() >= most);
+            }
+            if let Some(stack) = fields.stack_user.filter(|stack| !stack.bytes.is_empty()) {
+                let size = stack.bytes.len() as u64;
+                all.copies += 1;
+                all.copies_truncated += u64::from(stack.dyn_size.is_some_and(|filled| filled >= size));
+                all.copy_bytes = all.copy_bytes.max(size);
+            }
+        }
+        all
+    }
+
+    /// Those of two together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            callchains: self.callchains + other.callchains,
+            callchains_at_limit: self.callchains_at_limit + other.callchains_at_limit,
+            copies: self.copies + other.copies,
+            copies_truncated: self.copies_truncated + other.copies_truncated,
+            copy_bytes: self.copy_bytes.max(other.copy_bytes),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `rep report`, the command without a name: histograms of samples.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+
+use super::{dump, info, tasks};
+use crate::cli::args;
+use crate::cli::outcome::{Out, failed, refused, say, stream, warn, written};
+use crate::input::several;
+use crate::pipeline::report;
+use crate::query::warning::Warning;
+use crate::query::{Only, Query, Source};
+use crate::table::profile::Profile;
+use crate::terminal::escape::escape;
+use crate::terminal::progress::Bar;
+use crate::terminal::style::Colour;
+use crate::view::{self, Screen};
+
+/// Runs the command, and returns the exit status.
+#[must_use]
+pub fn main(words: Vec<OsString>) -> ExitCode {
+    let query = match args::parse(words) {
+        Ok(query) => query,
+        Err(error) => return refused(&error),
+    };
+    match query.only {
+        Some(Only::Tasks | Only::Mmaps) => return stream(Ok(query), tasks::run),
+        Some(Only::Records) => return stream(Ok(query), each(dump::whole, dump::run)),
+        Some(Only::Header) => return stream(Ok(query), each(info::whole, info::run)),
+        Some(Only::Stats) | None => {}
+    }
+    let _bar = Bar::start();
+    match report::answer(&query) {
+        Ok((profile, query)) => print(&profile, &query),
+        Err(error) => failed(&error),
+    }
+}
+
+fn print(profile: &Profile, query: &Query) -> ExitCode {
+    if !query.looks.quiet {
+        warn(&profile.warnings);
+        profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
+    }
+    let stdout = io::stdout();
+    let screen = screen(&stdout, query);
+    let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    if query.looks.header
+        && let Err(error) = each(info::whole, info::comment)(query, &mut out)
+    {
+        return failed(&error);
+    }
+    written(view::print(profile, query, screen, &mut out).and_then(|()| out.flush()))
+}
+
+/// Returns the properties of standard output.
+fn screen(stdout: &io::Stdout, query: &Query) -> Screen {
+    let is_terminal = stdout.is_terminal();
+    let width = if is_terminal { terminal_size::terminal_size() } else { None };
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+    let colour = match query.looks.colour {
+        Colour::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
+        Colour::Always => true,
+        Colour::Never => false,
+    };
+    Screen { width: width.map(|(columns, _)| usize::from(columns.0)), colour }
+}
+
+/// Returns a command that answers for each input of a query in turn.
+fn each<Q>(
+    of: fn(&Source) -> Q,
+    run: fn(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
+) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
+    move |query, out| {
+        let mut warnings = Vec::new();
+        let unreadable = several::each(&query.sources, |source| {
+            warnings.extend(run(&of(source), out)?);
+            Ok(())
+        })?;
+        warnings.extend(unreadable);
+        Ok(warnings)
+    }
+}

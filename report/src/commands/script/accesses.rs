@@ -1,0 +1,206 @@
+//! `rep mem -D`: memory accesses, one on a line, as `perf mem report -D` lists them.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use recrep_format::abi::{CpuMode, DataSrc};
+use recrep_format::record::RawRecord;
+
+use super::frames::Finder;
+use super::order;
+use super::query::{ScriptFilters, Symbols};
+use super::sieve::{Asked, Sieve};
+use super::values;
+use crate::input::Input;
+use crate::input::several::each;
+use crate::pipeline::fetching;
+use crate::pipeline::session;
+use crate::pipeline::session::Stage;
+use crate::query::SymbolOptions;
+use crate::query::sort_key::SortKey;
+use crate::query::warning::Warning;
+use crate::query::{Column, Query, Source};
+use crate::symbols::Resolver;
+use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
+
+/// A kind of access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Access {
+    /// Reads
+    Load,
+    /// Writes
+    Store,
+}
+
+impl Access {
+    /// Its name in the `op` column.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "LOAD",
+            Self::Store => "STORE",
+        }
+    }
+}
+
+/// What was asked of a list of accesses.
+#[derive(Clone, Debug)]
+pub struct AccessQuery {
+    sources: Vec<Source>,
+    symbol_sources: SymbolOptions,
+    filters: ScriptFilters,
+    kinds: Vec<Access>,
+    /// Only by known functions.
+    resolved: bool,
+    physical: bool,
+    page_size: bool,
+    separator: Option<String>,
+    limit: usize,
+}
+
+impl AccessQuery {
+    /// A list of what a histogram would count; `columns` are whether physical addresses and page sizes are shown.
+    ///
+    /// # Errors
+    /// What goes with histograms only.
+    pub fn new(
+        query: &Query,
+        kinds: Vec<Access>,
+        (physical, page_size): (bool, bool),
+        separator: Option<String>,
+    ) -> Result<Self, String> {
+        let from = query.filters.clone();
+        let of_histograms = [
+            (from.symbol_part.is_some(), "--symbol-filter"),
+            (from.socket.is_some(), "--socket-filter"),
+            (from.events.is_some(), "--event"),
+        ];
+        if let Some((_, flag)) = of_histograms.into_iter().find(|(is_asked, _)| *is_asked) {
+            return Err(format!("{flag} does not go with -D"));
+        }
+        let symbols = from.symbols.map(|names| Symbols { names, ..Symbols::default() });
+        let filters = ScriptFilters {
+            comms: from.comms,
+            dsos: from.dsos,
+            symbols,
+            pids: from.pids,
+            tids: from.tids,
+            cpus: from.cpus,
+            times: from.times,
+            ..ScriptFilters::default()
+        };
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let (sources, symbol_sources, resolved) = (query.sources.clone(), query.symbol_sources.clone(), from.resolved);
+        Ok(Self { sources, symbol_sources, filters, kinds, resolved, physical, page_size, separator, limit })
+    }
+}
+
+/// Lists the accesses of each input.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let resolver = Resolver::new(query.symbol_sources.clone());
+    let mut warnings = Vec::new();
+    heading(query, out).context(CANNOT_WRITE)?;
+    let unreadable = each(&query.sources, |source| {
+        let input = Input::open(source)?;
+        warnings.extend(session::on(&input, |stage| {
+            let symbol_sources = query.symbol_sources.clone();
+            let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
+            let not_fetched =
+                fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, stage, &resolver)?;
+            let doubts = list(query, stage, &resolver, out)?;
+            let mut warnings = stage.warnings();
+            warnings.extend(not_fetched.into_iter().chain(doubts));
+            Ok(warnings)
+        })?);
+        Ok(())
+    })?;
+    warnings.extend(unreadable);
+    Ok(warnings)
+}
+
+fn heading(query: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
+    let physical = if query.physical { "PHYS ADDR, " } else { "" };
+    let page_size = if query.page_size { "DATA PAGE SIZE, " } else { "" };
+    writeln!(out, "# PID, TID, IP, ADDR, {physical}{page_size}LOCAL WEIGHT, DSRC, SYMBOL")
+}
+
+/// Lists the accesses of one input; returns what is not proven of names.
+fn list(
+    query: &AccessQuery,
+    stage: &Stage<'_>,
+    resolver: &Resolver,
+    out: &mut impl Write,
+) -> anyhow::Result<Vec<Warning>> {
+    let mut finder = Finder::new(stage, resolver, false);
+    let sieve = Sieve::new(&query.filters, stage)?;
+    let mut listed = 0;
+    for at in order::listed(stage, &BTreeSet::new()) {
+        let Some(raw) = order::record_at(stage, at).filter(|_| listed < query.limit) else { continue };
+        if let Some(line) = line(query, stage, &sieve, &mut finder, raw) {
+            listed += 1;
+            writeln!(out, "{line}").context(CANNOT_WRITE)?;
+        }
+    }
+    Ok(finder.warnings())
+}
+
+/// The line of a sample; nothing where it is left out.
+fn line(
+    query: &AccessQuery,
+    stage: &Stage<'_>,
+    sieve: &Sieve<'_>,
+    finder: &mut Finder<'_, '_>,
+    raw: RawRecord<'_>,
+) -> Option<String> {
+    let attrs = &stage.file.attrs;
+    let (index, sample) = attrs.sample(raw)?;
+    let (fields, entry) = (sample.fields().ok()?, attrs.get(index)?);
+    let mode = sample.cpu_mode();
+    let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
+    let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
+    let is_guest = matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser);
+    if is_guest || !(query.kinds.is_empty() || query.kinds.iter().any(is_wanted)) {
+        return None;
+    }
+    let at = stage.clock.moment(fields.time, raw.offset);
+    let [pid, tid] = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
+    let task = stage.timeline.thread(pid, tid, at);
+    let ip = fields.ip.unwrap_or(0);
+    let place = finder.place(mode, &task, ip, at);
+    let comm = stage.timeline.comm(stage.timeline.comm_so_far(tid, at));
+    let asked = Asked {
+        time: fields.time,
+        cpu: fields.cpu.map(|[cpu, _]| cpu),
+        comm: &comm,
+        tid: [task.pid, tid],
+        module: place.module.map(|module| module.0 as usize),
+    };
+    let function = finder.symbol(place).map(|function| function.name);
+    let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(name));
+    if !sieve.passes(&asked) || (query.resolved && function.is_none()) || !sieve.symbols().is_none_or(is_named) {
+        return None;
+    }
+    let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
+    let function = function.unwrap_or_else(|| "???".into());
+    let (weight, addr) = (values::weight(&entry.attr, &fields), fields.addr.unwrap_or(0));
+    let is_padded = query.separator.is_none();
+    let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };
+    let hex = |number: u64, digits: usize| {
+        if is_padded { format!("0x{number:0digits$x}") } else { format!("0x{number:x}") }
+    };
+    let mut cells = vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(ip, 16), hex(addr, 16)];
+    if query.physical {
+        cells.push(format!("0x{:016x}", fields.phys_addr.unwrap_or(0)));
+    }
+    if query.page_size {
+        cells.push(values::page_size(fields.data_page_size.unwrap_or(0)));
+    }
+    cells.extend([decimal(weight.to_string()), hex(src, 6), format!("{}:{function}", escape(&module))]);
+    Some(cells.join(query.separator.as_deref().unwrap_or(" ")))
+}

@@ -1,0 +1,322 @@
+//! The command line of `rep script`. Letters and meanings are those of `perf script`; what is not known here is refused by name.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser};
+use recrep_format::abi::RecordType;
+
+use super::choice::FieldChoice;
+use super::query::{Header, Look, ScriptFilters, ScriptQuery, Since, Symbols};
+use crate::cli::source_args::SourceArgs;
+use crate::cli::symbol_args::SymbolArgs;
+use crate::query::Source;
+use crate::query::lists;
+use crate::query::times::Times;
+
+/// Prints samples as text, in time order
+#[derive(Debug, Parser)]
+#[command(name = "rep script", version, about, long_about = None)]
+pub struct ScriptArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Columns: comm, tid, pid, time, cpu, event, period, ip, sym, dso, addr, …; +FIELD and -FIELD change the usual ones, and
+    /// hw:, sw:, trace:, raw: or break: before them says of which events. May be given several times
+    #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
+    fields: Vec<String>,
+
+    #[command(flatten)]
+    look: LookArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    records: RecordArgs,
+
+    #[command(flatten)]
+    symbol_sources: SymbolArgs,
+
+    /// What `rep info` tells of the file first, as comments
+    #[arg(long)]
+    header: bool,
+
+    /// Only what `rep info` tells of the file
+    #[arg(long)]
+    header_only: bool,
+
+    /// The same as --header, which leaves nothing out
+    #[arg(short = 'I', long)]
+    show_info: bool,
+
+    /// Each event's samples in a file of its own, FILE.EVENT.dump
+    #[arg(long)]
+    per_event_dump: bool,
+
+    /// The records themselves, raw and decoded, as `rep dump` prints them
+    #[arg(short = 'D', long, visible_alias = "dump-unsorted-raw-trace")]
+    dump_raw_trace: bool,
+
+    /// At most N samples
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How lines look")]
+struct LookArgs {
+    /// Times to the nanosecond
+    #[arg(long)]
+    ns: bool,
+
+    /// Times since the first line
+    #[arg(long, conflicts_with = "deltatime")]
+    reltime: bool,
+
+    /// Times since the line before
+    #[arg(long)]
+    deltatime: bool,
+
+    /// Only the sampled address, without its callchain
+    #[arg(short = 'G', long)]
+    hide_call_graph: bool,
+
+    /// At most N frames of a callchain
+    #[arg(long, value_name = "N")]
+    max_stack: Option<usize>,
+
+    /// End callchains at these functions
+    #[arg(long, value_name = "NAME[,NAME…]")]
+    stop_bt: Option<String>,
+
+    /// Inlined functions in callchains, from debug information
+    #[arg(long, overrides_with = "no_inline")]
+    inline: bool,
+
+    /// No inlined functions (what rep does anyway)
+    #[arg(long)]
+    no_inline: bool,
+
+    /// The file that the kernel's functions are named from, in place of [kernel.kallsyms]
+    #[arg(long)]
+    show_kernel_path: bool,
+
+    /// Short names and CPUs, as tracers print them
+    #[arg(short = 'L', long = "Latency")]
+    latency: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Which samples")]
+struct FilterArgs {
+    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    #[arg(long, value_name = "TIMES")]
+    time: Option<String>,
+
+    /// Only threads of these names
+    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
+    comms: Option<String>,
+
+    /// Only modules of these names or paths
+    #[arg(long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
+    dsos: Option<String>,
+
+    /// Only these functions, by name or by address (0x…)
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
+    symbols: Option<String>,
+
+    /// Addresses of -S stand for so many bytes
+    #[arg(long, value_name = "BYTES", requires = "symbols")]
+    addr_range: Option<u64>,
+
+    /// Only these processes
+    #[arg(long, value_name = "PID[,PID…]")]
+    pid: Option<String>,
+
+    /// Only these threads
+    #[arg(long, value_name = "TID[,TID…]")]
+    tid: Option<String>,
+
+    /// Only these CPUs, such as 0,2-4
+    #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
+    cpu: Option<String>,
+
+    /// Nothing before a sample of this event
+    #[arg(long, value_name = "EVENT")]
+    switch_on: Option<String>,
+
+    /// Nothing from a sample of this event on, until one switches on
+    #[arg(long, value_name = "EVENT")]
+    switch_off: Option<String>,
+
+    /// The samples that switch on and off, too
+    #[arg(long)]
+    show_on_off_events: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Records among the samples")]
+struct RecordArgs {
+    /// Tasks that begin, end or change their names
+    #[arg(long)]
+    show_task_events: bool,
+
+    /// Mappings
+    #[arg(long)]
+    show_mmap_events: bool,
+
+    /// Context switches
+    #[arg(long)]
+    show_switch_events: bool,
+
+    /// Namespaces
+    #[arg(long)]
+    show_namespace_events: bool,
+
+    /// Cgroups
+    #[arg(long)]
+    show_cgroup_events: bool,
+
+    /// Lost records
+    #[arg(long)]
+    show_lost_events: bool,
+
+    /// The ends of rounds, with all records in the order of the file
+    #[arg(long)]
+    show_round_events: bool,
+
+    /// BPF programs and kernel symbols that come and go
+    #[arg(long)]
+    show_bpf_events: bool,
+
+    /// Changes of the kernel's code, and its symbols that come and go
+    #[arg(long)]
+    show_text_poke_events: bool,
+}
+
+/// Reads a command line (with `rep script` first, as one word).
+///
+/// # Errors
+/// What the user must be told.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, clap::Error> {
+    let args = ScriptArgs::try_parse_from(args)?;
+    let wrong = |message: String| ScriptArgs::command().error(ErrorKind::InvalidValue, message);
+    let fields = FieldChoice::parse(args.fields.iter().map(String::as_str));
+    let source = args.source.source();
+    let per_event_dump = match (&source, args.per_event_dump) {
+        (_, false) => None,
+        (Source::Path(path), true) => Some(path.clone()),
+        (Source::Stdin, true) => {
+            return Err(wrong("--per-event-dump needs a file, whose name those of the events begin with".into()));
+        }
+    };
+    Ok(ScriptQuery {
+        source,
+        fields: fields.map_err(|said| wrong(format!("--fields: {said}")))?,
+        filters: args.filters.compiled().map_err(wrong)?,
+        records: args.records.kinds(),
+        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
+        look: args.look.compiled(),
+        header: match (args.header_only, args.header || args.show_info) {
+            (true, _) => Header::Only,
+            (_, true) => Header::Before,
+            _ => Header::None,
+        },
+        per_event_dump,
+        dump: args.dump_raw_trace,
+        limit: args.limit,
+    })
+}
+
+impl LookArgs {
+    fn compiled(self) -> Look {
+        let usual = Look::default();
+        Look {
+            nanoseconds: self.ns,
+            since: match (self.reltime, self.deltatime) {
+                (true, _) => Since::First,
+                (_, true) => Since::Previous,
+                _ => Since::Clock,
+            },
+            chains: !self.hide_call_graph,
+            max_stack: self.max_stack.unwrap_or(usual.max_stack),
+            stop_at: self.stop_bt.as_deref().map(lists::names).unwrap_or_default(),
+            inline: self.inline,
+            kernel_path: self.show_kernel_path,
+            latency: self.latency,
+        }
+    }
+}
+
+impl FilterArgs {
+    fn compiled(self) -> Result<ScriptFilters, String> {
+        let names = |list: &Option<String>| -> Option<HashSet<String>> { list.as_deref().map(lists::names) };
+        Ok(ScriptFilters {
+            comms: names(&self.comms),
+            dsos: names(&self.dsos),
+            symbols: self.symbols.as_deref().map(|list| Symbols::parse(list, self.addr_range.unwrap_or(1))),
+            pids: lists::numbers("--pid", self.pid.as_deref())?,
+            tids: lists::numbers("--tid", self.tid.as_deref())?,
+            cpus: self.cpu.as_deref().map(lists::cpus).transpose()?,
+            times: self.time.as_deref().map(Times::parse).transpose()?,
+            switch_on: self.switch_on,
+            switch_off: self.switch_off,
+            show_switches: self.show_on_off_events,
+        })
+    }
+}
+
+impl RecordArgs {
+    fn kinds(&self) -> BTreeSet<RecordType> {
+        type T = RecordType;
+        let asked: [(bool, &[T]); 9] = [
+            (self.show_task_events, &[T::COMM, T::FORK, T::EXIT]),
+            (self.show_mmap_events, &[T::MMAP, T::MMAP2]),
+            (self.show_switch_events, &[T::SWITCH, T::SWITCH_CPU_WIDE]),
+            (self.show_namespace_events, &[T::NAMESPACES]),
+            (self.show_cgroup_events, &[T::CGROUP]),
+            (self.show_lost_events, &[T::LOST]),
+            (self.show_round_events, &[T::FINISHED_ROUND]),
+            (self.show_bpf_events, &[T::KSYMBOL, T::BPF_EVENT]),
+            (self.show_text_poke_events, &[T::KSYMBOL, T::TEXT_POKE]),
+        ];
+        asked.into_iter().filter(|(is_asked, _)| *is_asked).flat_map(|(_, kinds)| kinds).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<ScriptQuery, clap::Error> {
+        parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from))
+    }
+
+    #[test]
+    fn options_have_perfs_letters() {
+        let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
+        assert!(!query.look.chains && query.filters.comms.unwrap().len() == 2);
+        assert_eq!(query.filters.symbols.unwrap().range, 8);
+        let query = read("--show-task-events --show-bpf-events -I x").unwrap();
+        assert_eq!((query.records.len(), query.header), (5, Header::Before));
+        assert_eq!(read("--inline --no-inline x").unwrap().look, Look::default());
+        assert!(read("--no-inline --inline x").unwrap().look.inline);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name() {
+        for (line, word) in [
+            ("-F insn x", "insn"),
+            ("--xed x", "--xed"),
+            ("--addr-range 1 x", "--symbols"),
+            ("--per-event-dump -", "--per-event-dump"),
+            ("--reltime --deltatime x", "--deltatime"),
+            ("--pid one x", "one"),
+        ] {
+            let said = read(line).unwrap_err();
+            assert!(said.to_string().contains(word) && said.exit_code() == 2, "{line}: {said}");
+        }
+    }
+}

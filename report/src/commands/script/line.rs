@@ -1,0 +1,400 @@
+//! One sample as `perf script` prints it.
+
+use std::io::{self, Write};
+
+use recrep_format::abi::{CpuMode, DataSrc, EventType, ReadFormat, RecordType, SampleType, sw};
+use recrep_format::attr::Attr;
+use recrep_format::attrs::AttrIndex;
+use recrep_format::feature::{Arch, ClockData};
+use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
+use rustc_hash::FxHashMap;
+
+use super::branches::{self, Spot};
+use super::chain::{Chains, Site};
+use super::fields::{Field, Fields};
+use super::frames::Finder;
+use super::outs::Outs;
+use super::query::ScriptQuery;
+use super::sieve::{Asked, Sieve};
+use super::source::{self, Sources};
+use super::start::{Start, Who};
+use super::{records, values};
+use crate::commands::dump::RegisterNames;
+use crate::pipeline::session::Stage;
+use crate::query::warning::Warning;
+use crate::symbols::Resolver;
+use crate::terminal::escape::escape;
+use crate::timeline::cgroups::Groups;
+use crate::timeline::{Moment, Place, Task};
+use crate::tracepoints::{Formats, Running};
+
+/// The last reading of each counter: a sample that reads counters stands for what each has gained.
+type Readings = FxHashMap<u64, u64>;
+
+/// What stands for a sample without a source of its data: nothing is known (`PERF_MEM_DATA_SRC_NONE`).
+const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
+
+/// Prints samples; some columns are as wide as what came before them.
+pub(super) struct Printer<'s, 'f> {
+    stage: &'s Stage<'f>,
+    finder: Finder<'s, 'f>,
+    chains: Chains<'s>,
+    sieve: Sieve<'s>,
+    start: Start,
+    sources: Sources,
+    groups: Groups,
+    registers: RegisterNames,
+    source_paths: bool,
+    formats: &'s Formats,
+    kernel: Running<'s>,
+    /// The columns of each event.
+    fields: Vec<Fields>,
+    missing: Vec<Warning>,
+    name_width: usize,
+    data_src_width: usize,
+    readings: Readings,
+    lines: usize,
+    text: Vec<u8>,
+}
+
+/// A sample with what was found out about it.
+struct Found<'a> {
+    mode: CpuMode,
+    misc: u16,
+    sample: Sample<'a, 'a>,
+    fields: SampleFields<'a>,
+    period: u64,
+    task: Task,
+    tid: [i32; 2],
+    comm: String,
+    at: Moment,
+    place: Place,
+}
+
+impl<'s, 'f> Printer<'s, 'f> {
+    /// # Errors
+    /// What is asked for is not in the file.
+    pub(super) fn new(
+        stage: &'s Stage<'f>,
+        query: &'s ScriptQuery,
+        resolver: &'s Resolver,
+        formats: &'s Formats,
+        chains: Chains<'s>,
+    ) -> anyhow::Result<Self> {
+        let (fields, missing): (Vec<_>, Vec<_>) = columns(stage, query).into_iter().unzip();
+        let clock = stage.file.feature::<ClockData>().and_then(Result::ok);
+        if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
+            anyhow::bail!(
+                "tod: the file does not say when its clock was what by the wall clock; record with -k CLOCKID"
+            );
+        }
+        let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
+        let groups =
+            if cgroups { Groups::read(stage.file, &stage.split.side_band, &stage.clock) } else { Groups::default() };
+        let arch = stage.file.feature::<Arch<'_>>().and_then(Result::ok);
+        Ok(Self {
+            stage,
+            finder: Finder::new(stage, resolver, query.look.kernel_path),
+            chains,
+            sieve: Sieve::new(&query.filters, stage)?,
+            start: Start::new(&query.look, clock),
+            sources: Sources::default(),
+            groups,
+            registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
+            source_paths: query.symbol_sources.source_paths,
+            formats,
+            kernel: Running::new(formats, &stage.timeline, stage.side_band.modules.iter().collect(), resolver),
+            fields,
+            missing: missing.into_iter().flatten().collect(),
+            name_width: stage.events.iter().map(String::len).max().unwrap_or(0),
+            data_src_width: 0,
+            readings: Readings::default(),
+            lines: 0,
+            text: Vec::new(),
+        })
+    }
+
+    /// How many samples were printed.
+    pub(super) fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Whether any event has this column.
+    pub(super) fn has(&self, field: Field) -> bool {
+        self.fields.iter().any(|fields| fields.has(field))
+    }
+
+    /// What was asked for and is not sampled, and what is not proven of names.
+    pub(super) fn warnings(mut self) -> Vec<Warning> {
+        self.missing.extend(self.finder.warnings());
+        self.missing
+    }
+
+    /// Prints a record that is no sample.
+    pub(super) fn record(&mut self, raw: RawRecord<'_>, out: &mut impl Write) -> io::Result<()> {
+        if raw.header.kind == RecordType::FINISHED_ROUND {
+            return writeln!(out, "PERF_RECORD_FINISHED_ROUND");
+        }
+        let attrs = &self.stage.file.attrs;
+        let Some(index) = attrs.event_of(&raw) else { return Ok(()) };
+        let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
+            return Ok(());
+        };
+        let at = self.stage.clock.moment(attrs.time_of(&raw), raw.offset);
+        let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
+        let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
+        let mut time = trailer.time;
+        let told = records::task(&body);
+        if !entry.attr.sample_id_all() {
+            (own, cpu, time) = (told.map_or(own, |told| told.tid), Some(0), Some(told.map_or(0, |told| told.time)));
+        }
+        if !self.sieve.lists_records_of(cpu) {
+            return Ok(());
+        }
+        let [_, tid] = told.map_or(own, |told| told.tid);
+        let timeline = &self.stage.timeline;
+        let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
+        let Some(fields) = self.fields.get(index.0) else { return Ok(()) };
+        let who = Who {
+            comm: &comm,
+            tid: own,
+            cpu: cpu.map_or(-1, u32::cast_signed),
+            time,
+            misc: raw.header.misc,
+            kind: raw.header.kind,
+            frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
+        };
+        self.start.print(&who, fields, out)?;
+        let kernel = |finder: &mut Finder<'_, '_>, address| {
+            let task = timeline.thread(-1, -1, at);
+            let place = finder.place(CpuMode::Kernel, &task, address, at);
+            finder.symbol(place).map(|function| format!("{}+0x{:x}", function.name, function.offset))
+        };
+        records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
+    }
+
+    /// Prints a sample: once, or for each counter that it reads.
+    pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
+        let attrs = &self.stage.file.attrs;
+        let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
+        let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
+        let at = self.stage.clock.moment(fields.time, raw.offset);
+        let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
+        let task = self.stage.timeline.thread(tid[0], tid[1], at);
+        let mode = sample.cpu_mode();
+        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+            return Ok(());
+        }
+        let place = self.finder.place(mode, &task, fields.ip.unwrap_or(0), at);
+        let period = fields.period.unwrap_or(entry.attr.sample_period);
+        let comm = self.stage.timeline.comm(self.stage.timeline.comm_so_far(tid[1], at)).into_owned();
+        let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at, place };
+        let Some(read) = found.fields.read.take() else { return self.print(index, &found, outs) };
+        let group = entry.attr.read_format.contains(ReadFormat::GROUP);
+        for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
+            let id = counter.id.or_else(|| sample.event_id()).unwrap_or(0);
+            let last = self.readings.insert(id, counter.value).unwrap_or(0);
+            found.period = counter.value.wrapping_sub(last);
+            if found.period != 0 {
+                self.print(attrs.by_id(id).unwrap_or(index), &found, outs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
+        let asked = Asked {
+            time: s.fields.time,
+            cpu: s.fields.cpu.map(|[cpu, _]| cpu),
+            comm: &s.comm,
+            tid: [s.task.pid, s.tid[1]],
+            module: s.place.module.map(|module| module.0 as usize),
+        };
+        if !self.sieve.passes(&asked) {
+            return false;
+        }
+        if let Some(symbols) = self.sieve.symbols() {
+            let function = self.finder.symbol(s.place);
+            let ip = s.fields.ip.unwrap_or(0);
+            let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
+            if !function.is_some_and(|function| symbols.names.contains(&function.name))
+                && !symbols.has_address(ip, start)
+            {
+                return false;
+            }
+        }
+        self.sieve.is_on(index)
+    }
+
+    fn print<W: Write>(&mut self, index: AttrIndex, s: &Found<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
+        let Some(fields) = self.fields.get(index.0).filter(|fields| !fields.is_empty()).cloned() else { return Ok(()) };
+        let stage = self.stage;
+        let Some(attr) = stage.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+        if !self.passes(index, s) {
+            return Ok(());
+        }
+        self.lines += 1;
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        self.line(index, attr, &fields, s, &mut text)?;
+        outs.sample(index, &text)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        index: AttrIndex,
+        attr: &Attr,
+        fields: &Fields,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let who = Who {
+            comm: &s.comm,
+            tid: s.tid,
+            cpu: s.fields.cpu.map_or(-1, |[cpu, _]| cpu.cast_signed()),
+            time: s.fields.time,
+            misc: s.misc,
+            kind: RecordType::SAMPLE,
+            frames_follow: fields.has(Field::Ip) && self.chains.has(attr),
+        };
+        self.start.print(&who, fields, out)?;
+        if fields.has(Field::Period) {
+            write!(out, "{:>10} ", s.period)?;
+        }
+        if fields.has(Field::Event) {
+            let name = self.stage.events.get(index.0).map_or("", String::as_str);
+            write!(out, "{:>width$}: ", escape(name), width = self.name_width)?;
+        }
+        if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
+            let text = self.formats.event(index.0).map(|event| event.text(raw, &self.kernel));
+            write!(out, "{}", escape(text.as_deref().unwrap_or_default()))?;
+        }
+        if is_branch_trace(attr) {
+            self.branch_trace(fields, attr, s, out)?;
+        } else {
+            self.rest(fields, attr, s, out)?;
+        }
+        if fields.has(Field::SrcCode)
+            && let Some(code) = self.sources.code(&mut self.finder, s.place, s.tid[1])
+        {
+            writeln!(out, "{code}")?;
+        }
+        Ok(())
+    }
+
+    /// What follows the event's name.
+    fn rest(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        if fields.has(Field::Addr) {
+            self.addr(fields, attr, s, out)?;
+        }
+        if fields.has(Field::DataSrc) {
+            let src = s.fields.data_src.unwrap_or(DATA_SRC_NONE);
+            let text = format!("{src:>16x} {}", DataSrc(src));
+            self.data_src_width = self.data_src_width.max(text.len());
+            write!(out, "{text:<width$}", width = self.data_src_width)?;
+        }
+        values::weights(fields, attr, &s.fields, out)?;
+        if fields.has(Field::Cgroup) {
+            let cgroup = s.fields.cgroup.and_then(|id| self.groups.cgroup(id));
+            write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
+        }
+        if fields.has(Field::Ip) {
+            self.ip(fields, attr, s, out)?;
+        }
+        values::registers(fields, self.registers, attr, &s.fields, out)?;
+        if let Some(stack) = s.fields.branch_stack {
+            let spot = Spot { mode: s.mode, task: &s.task, at: s.at };
+            branches::print(stack.entries(), fields, &spot, &mut self.finder, out)?;
+        }
+        let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == sw::BPF_OUTPUT;
+        if is_bpf && fields.has(Field::BpfOutput) {
+            values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
+        }
+        if fields.has(Field::PhysAddr) {
+            write!(out, "{:>16x}", s.fields.phys_addr.unwrap_or(0))?;
+        }
+        values::page_sizes(fields, &s.fields, out)?;
+        writeln!(out)
+    }
+
+    /// A sample of every branch (`branches` with a period of 1): from where to where.
+    fn branch_trace(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
+        if fields.has(Field::Ip) {
+            let mut fields = fields.clone();
+            if line_comes_last {
+                fields.remove(Field::SrcLine);
+            }
+            self.ip(&fields, attr, s, out)?;
+        }
+        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.are_usual()) {
+            write!(out, " => ")?;
+            self.addr(fields, attr, s, out)?;
+        }
+        if line_comes_last
+            && fields.has(Field::Ip)
+            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
+        {
+            write!(out, "\n  {line}")?;
+        }
+        writeln!(out)
+    }
+
+    /// The data address; where it is one of memory that is mapped, what is there.
+    fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let addr = s.fields.addr.unwrap_or(0);
+        write!(out, "{addr:>16x}")?;
+        let faults = [sw::PAGE_FAULTS, sw::PAGE_FAULTS_MIN, sw::PAGE_FAULTS_MAJ];
+        let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
+        if is_fault || is_branch_trace(attr) {
+            let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
+            self.finder.names(place, fields, out)?;
+        }
+        Ok(())
+    }
+
+    /// The sampled instruction, or a line for each frame.
+    fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        if self.chains.has(attr) && s.fields.callchain.is_some() {
+            let site = Site { mode: s.mode, task: &s.task, at: s.at };
+            return self.chains.print((&s.sample, attr), fields, &site, &mut self.finder, out);
+        }
+        write!(out, " {:>16x}", s.fields.ip.unwrap_or(0))?;
+        self.finder.names(s.place, fields, out)?;
+        if fields.has(Field::SrcLine)
+            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
+        {
+            write!(out, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The columns of each event, and what its samples lack of them.
+fn columns(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
+    let of = |(entry, name): (&recrep_format::attrs::AttrEntry, &String)| {
+        let wanted = query.fields.of(&entry.attr);
+        let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        let (lacks, idle) = (names(wanted.lacking(&entry.attr)), names(wanted.idle()));
+        let mut warnings = Vec::new();
+        if !lacks.is_empty() {
+            let message = format!("the samples of {name} have no {lacks}: shown as nothing known");
+            warnings.push(Warning::new("field-not-sampled", message));
+        }
+        if !idle.is_empty() {
+            let message = format!("{idle} of {name}: shown only beside ip, addr or branches, and symoff beside sym");
+            warnings.push(Warning::new("field-alone", message));
+        }
+        (wanted, warnings)
+    };
+    stage.file.attrs.entries().iter().zip(&stage.events).map(of).collect()
+}
+
+/// Whether an event records every branch (perf's `is_bts_event`).
+fn is_branch_trace(attr: &Attr) -> bool {
+    /// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`, as a bit.
+    const BRANCHES: u64 = 4;
+    attr.kind == EventType::HARDWARE && attr.config & BRANCHES != 0 && attr.sample_period == 1
+}

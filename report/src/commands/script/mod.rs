@@ -1,0 +1,131 @@
+//! `rep script`: samples as text, one after another, in time order.
+//!
+//! Fields and their forms are `perf script`'s, so that whoever reads one can read the other:
+//!
+//! ```text
+//!    comm     pid/tid      cpu   time        period event: trace addr data_src weight   ip sym (dso) brstack phys_addr
+//! ```
+//!
+//! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
+//! are listed among them, are found by their moments (16 bytes each) and put in order; nothing else of them is kept.
+//!
+//! A callchain has the sources that it has in a report ([`Sources`](crate::callchain::unwind::Sources)): what was recorded, the hardware's record of
+//! calls in the place of its user part, the frames on a copied stack, and parts that came in records of their own after the sample. Where
+//! such a record is need not be looked for while printing: the pass over all headers that every view begins with has
+//! found it, and [`Deferred`] keeps for each, by thread and cookie, where in the file its addresses are. So memory grows with these records, which are
+//! fewer than samples, and no sample waits for what comes after it.
+
+mod accesses;
+mod args;
+mod branches;
+mod chain;
+mod choice;
+mod fields;
+mod frames;
+mod line;
+mod order;
+mod outs;
+mod query;
+mod records;
+mod sieve;
+mod source;
+mod start;
+mod values;
+
+pub use accesses::{Access, AccessQuery, list_accesses};
+pub use args::{ScriptArgs, parse};
+pub use choice::FieldChoice;
+pub use fields::{Field, Fields};
+pub use query::{Header, Look, ScriptFilters, ScriptQuery, Since, Symbols};
+
+use std::io::Write;
+
+use recrep_format::abi::RecordType;
+
+use crate::callchain::Deferred;
+use crate::commands::dump;
+use crate::commands::dump::DumpQuery;
+use crate::commands::info;
+use crate::input::Input;
+use crate::pipeline::fetching;
+use crate::pipeline::session;
+use crate::pipeline::session::Stage;
+use crate::query::sort_key::SortKey;
+use crate::query::warning::Warning;
+use crate::query::{Chains as Asked, Column, Query};
+use crate::symbols::Resolver;
+use crate::tracepoints::Formats;
+use crate::view::CANNOT_WRITE;
+use anyhow::Context as _;
+use chain::Chains;
+use line::Printer;
+use outs::Outs;
+
+/// What of functions and source lines the columns ask for, as a histogram would be asked.
+fn by_function(query: &ScriptQuery, stage: &Stage<'_>) -> Query {
+    let shown: Vec<Fields> = stage.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
+    let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
+    let mut columns = Vec::new();
+    if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
+        columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
+    }
+    if any(&[Field::SrcLine, Field::SrcCode]) {
+        columns.push(Column { typed: "srcline".into(), key: SortKey::Srcline });
+    }
+    let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
+    let look = &query.look;
+    let chains = Asked { children, inlined: look.inline, most: look.max_stack, ..Default::default() };
+    Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
+}
+
+/// Writes the samples; gives what was wrong with the file.
+///
+/// # Errors
+/// The input cannot be read, what is asked for is not in it, or the output cannot be written.
+pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    if query.dump {
+        let limit = query.limit.map_or(u64::MAX, |limit| limit as u64);
+        let dump = DumpQuery { source: query.source.clone(), raw: true, payload: 0, types: None, limit };
+        return dump::run(&dump, out);
+    }
+    let input = Input::open(&query.source)?;
+    let resolver = Resolver::new(query.symbol_sources.clone());
+    session::on(&input, |stage| {
+        if query.header != Header::None {
+            info::comment_on(&input, stage, out).context(CANNOT_WRITE)?;
+        }
+        if query.header == Header::Only {
+            return Ok(stage.warnings());
+        }
+        let not_fetched = fetching::fetch(&by_function(query, stage), stage, &resolver)?;
+        let formats = Formats::read(stage.file);
+        let deferred = Deferred::read(stage.file, &stage.split.side_band);
+        let unwinding = stage.unwinding(&resolver);
+        let chains = Chains::new((stage, query), &deferred, unwinding.as_ref());
+        let mut printer = Printer::new(stage, query, &resolver, &formats, chains)?;
+        let mut outs = match &query.per_event_dump {
+            Some(path) => Outs::per_event(out, path, &stage.events).context("cannot write a file for each event")?,
+            None => Outs::one(out),
+        };
+        for listed in order::listed(stage, &query.records) {
+            let Some(raw) = order::record_at(stage, listed) else { continue };
+            if query.limit.is_some_and(|limit| printer.lines() >= limit) {
+                break;
+            }
+            match raw.header.kind {
+                RecordType::SAMPLE => printer.sample(raw, &mut outs),
+                _ => printer.record(raw, outs.main()),
+            }
+            .context(CANNOT_WRITE)?;
+        }
+        outs.finish().context(CANNOT_WRITE)?;
+        let mut warnings = stage.warnings();
+        warnings.extend(not_fetched);
+        let shows_traces = printer.has(Field::Trace);
+        warnings.extend(printer.warnings());
+        if shows_traces {
+            warnings.extend(formats.warnings.iter().cloned());
+        }
+        Ok(warnings)
+    })
+}

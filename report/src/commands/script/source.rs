@@ -1,0 +1,60 @@
+//! Source lines of addresses, and the text of these lines.
+
+use std::fs;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::frames::Finder;
+use crate::symbols::Inlined;
+use crate::timeline::Place;
+
+/// A source file larger than this is none that people wrote.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Texts of source files; each is read once.
+#[derive(Default)]
+pub(super) struct Sources {
+    files: FxHashMap<String, Option<Vec<String>>>,
+    /// The line that each thread printed last: it is not printed again.
+    last: FxHashMap<i32, (String, u32)>,
+}
+
+/// The source line at a place, `file:line`; the module and the address where debug information has none, and nothing
+/// where nothing was mapped.
+pub(super) fn line(finder: &mut Finder<'_, '_>, place: Place, whole_path: bool) -> Option<String> {
+    let module = finder.short_dso(place)?;
+    let found = finder.inlined(place, place.address).first().and_then(|at| written(at, whole_path));
+    Some(found.unwrap_or_else(|| format!("{module}[{:x}]", place.address)))
+}
+
+/// Where a function's code was written.
+pub(super) fn written(at: &Inlined, whole_path: bool) -> Option<String> {
+    let file = at.file.as_deref()?;
+    let name = if whole_path { file } else { file.rsplit('/').next().unwrap_or(file) };
+    Some(format!("{}:{}", crate::terminal::escape::escape(name), at.line))
+}
+
+impl Sources {
+    /// The text of the source line at a place, unless the thread's last one was the same.
+    pub(super) fn code(&mut self, finder: &mut Finder<'_, '_>, place: Place, tid: i32) -> Option<String> {
+        let at = finder.inlined(place, place.address).first().cloned()?;
+        let (file, line) = (at.file?, at.line);
+        if self.last.get(&tid).is_some_and(|(last, number)| *last == file && *number == line) {
+            return None;
+        }
+        let lines = self.files.entry(file.clone()).or_insert_with_key(|file| read(Path::new(file)));
+        let text = lines.as_ref()?.get(usize::try_from(line).ok()?.checked_sub(1)?)?;
+        self.last.insert(tid, (file, line));
+        Some(format!("|{line:<8} {}", crate::terminal::escape::escape(text)))
+    }
+}
+
+fn read(path: &Path) -> Option<Vec<String>> {
+    let about = fs::metadata(path).ok()?;
+    if !about.is_file() || about.len() > MOST_BYTES {
+        return None;
+    }
+    let text = fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+}

@@ -1,0 +1,200 @@
+//! What every line begins with: who, where, when.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use recrep_format::abi::{RecordType, misc};
+use recrep_format::feature::ClockData;
+
+use super::fields::{Field, Fields};
+use super::query::{Look, Since};
+use crate::terminal::escape::escape;
+
+/// Who a line is about, where and when.
+pub(super) struct Who<'a> {
+    pub(super) comm: &'a str,
+    /// Process and thread.
+    pub(super) tid: [i32; 2],
+    pub(super) cpu: i32,
+    pub(super) time: Option<u64>,
+    pub(super) misc: u16,
+    pub(super) kind: RecordType,
+    /// Whether frames follow, each on a line.
+    pub(super) frames_follow: bool,
+}
+
+/// Prints the beginnings; times may count from those before.
+pub(super) struct Start {
+    nanoseconds: bool,
+    latency: bool,
+    since: Since,
+    /// Times of lines before; 0 is the time of what recorders made up, and none to count from.
+    first: u64,
+    previous: u64,
+    /// The wall clock beside the perf clock.
+    clock: Option<ClockData>,
+    zone: TimeZone,
+}
+
+impl Start {
+    pub(super) fn new(look: &Look, clock: Option<ClockData>) -> Self {
+        let (first, previous, zone) = (0, 0, TimeZone::system());
+        Self { nanoseconds: look.nanoseconds, latency: look.latency, since: look.since, first, previous, clock, zone }
+    }
+
+    pub(super) fn print(&mut self, who: &Who<'_>, fields: &Fields, out: &mut impl Write) -> io::Result<()> {
+        if fields.has(Field::Comm) {
+            let comm = escape(who.comm);
+            match (self.latency, who.frames_follow) {
+                (true, _) => write!(out, "{comm:>8.8} "),
+                (_, true) => write!(out, "{comm} "),
+                _ => write!(out, "{comm:>16} "),
+            }?;
+        }
+        let [pid, tid] = who.tid;
+        match (fields.has(Field::Pid), fields.has(Field::Tid)) {
+            (true, true) => write!(out, "{pid:>7}/{tid:<7} "),
+            (true, false) => write!(out, "{pid:>7} "),
+            (false, true) => write!(out, "{tid:>7} "),
+            (false, false) => Ok(()),
+        }?;
+        if fields.has(Field::Cpu) {
+            if self.latency { write!(out, "{:>3} ", who.cpu) } else { write!(out, "[{:03}] ", who.cpu) }?;
+        }
+        if fields.has(Field::Misc) {
+            write!(out, "{:<5} ", letters(who.misc, who.kind))?;
+        }
+        let Some(time) = who.time else { return Ok(()) };
+        if fields.has(Field::Tod) {
+            write!(out, "{} ", self.time_of_day(time))?;
+        }
+        if fields.has(Field::Time) {
+            let time = self.counted(time);
+            let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
+            if self.nanoseconds {
+                write!(out, "{seconds:>5}.{nanoseconds:09}: ")?;
+            } else {
+                let text = format!("{seconds}.{:06}", nanoseconds / 1000);
+                write!(out, "{text:>12}: ")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A time since what times count from.
+    fn counted(&mut self, time: u64) -> u64 {
+        let from = match self.since {
+            Since::Clock => 0,
+            Since::First => {
+                if self.first == 0 {
+                    self.first = time;
+                }
+                self.first
+            }
+            Since::Previous => match std::mem::replace(&mut self.previous, time) {
+                0 => time,
+                previous => previous,
+            },
+        };
+        time.wrapping_sub(from)
+    }
+
+    fn time_of_day(&self, time: u64) -> String {
+        let Some(clock) = self.clock else { return "unknown".into() };
+        let wall = i128::from(clock.wall_clock) + i128::from(time) - i128::from(clock.clock);
+        let Ok(stamp) = Timestamp::from_nanosecond(wall) else { return "unknown".into() };
+        let decimals = if self.nanoseconds { "%F %H:%M:%S.%9f" } else { "%F %H:%M:%S.%6f" };
+        stamp.to_zoned(self.zone.clone()).strftime(decimals).to_string()
+    }
+}
+
+/// The bits of a record's header as letters: CPU mode, then what its type has of its own.
+fn letters(bits: u16, kind: RecordType) -> String {
+    // As perf tests them: a mode whose bits another one has, too, is told with it.
+    let modes = [(1, 'K'), (2, 'U'), (3, 'H'), (4, 'G'), (5, 'g')];
+    let mut letters: String =
+        modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| *letter).collect();
+    let has = |bit: u16| bits & bit == bit;
+    match kind {
+        RecordType::MMAP | RecordType::MMAP2 if has(misc::MMAP_DATA) => letters.push('M'),
+        RecordType::COMM if has(misc::COMM_EXEC) => letters.push('E'),
+        RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE if has(misc::SWITCH_OUT) => {
+            letters.push('S');
+            if has(misc::SWITCH_OUT_PREEMPT) {
+                letters.push('p');
+            }
+        }
+        _ => {}
+    }
+    letters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recrep_format::attr::Attr;
+
+    fn printed(fields: &str, start: &mut Start, times: &[u64]) -> Vec<String> {
+        let attr = Attr::default();
+        let fields = super::super::choice::FieldChoice::parse([fields]).unwrap().of(&attr);
+        let line = |time: &u64| {
+            let mut out = Vec::new();
+            let (comm, tid, misc) = ("a-long-command", [7, -1], 2);
+            let (cpu, time, kind, frames_follow) = (3, Some(*time), RecordType::SAMPLE, false);
+            let who = Who { comm, tid, cpu, time, misc, kind, frames_follow };
+            start.print(&who, &fields, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        times.iter().map(line).collect()
+    }
+
+    #[test]
+    fn times_count_from_what_is_asked() {
+        let times = [5_000_001_000, 5_000_003_500, 6_000_003_500];
+        let of = |since, nanoseconds| {
+            let look = Look { since, nanoseconds, ..Look::default() };
+            printed("time", &mut Start::new(&look, None), &times)
+        };
+        assert_eq!(of(Since::Clock, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
+        assert_eq!(of(Since::First, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
+        assert_eq!(of(Since::Previous, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
+    }
+
+    #[test]
+    fn what_has_no_time_is_none_to_count_from() {
+        let of = |since| {
+            printed(
+                "time",
+                &mut Start::new(&Look { since, ..Look::default() }, None),
+                &[0, 5_000_000_000, 6_000_000_000],
+            )
+        };
+        assert_eq!(of(Since::First), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+        assert_eq!(of(Since::Previous), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+    }
+
+    #[test]
+    fn tracers_have_short_columns() {
+        let look = Look { latency: true, ..Look::default() };
+        let line = printed("comm,pid,tid,cpu,misc", &mut Start::new(&look, None), &[1]);
+        assert_eq!(line, ["a-long-c       7/-1        3 U     "]);
+    }
+
+    #[test]
+    fn the_wall_clock_goes_with_the_perf_clock() {
+        let clock = ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
+        let mut start = Start::new(&Look::default(), Some(clock));
+        start.zone = TimeZone::UTC;
+        let lines = printed("tod", &mut start, &[2_000, 0]);
+        assert_eq!(lines, ["1970-01-02 00:00:00.000001 ", "1970-01-01 23:59:59.999999 "]);
+    }
+
+    #[test]
+    fn letters_are_perfs() {
+        assert_eq!(letters(3, RecordType::SAMPLE), "KUH");
+        assert_eq!(letters(2 | misc::COMM_EXEC, RecordType::COMM), "UE");
+        assert_eq!(letters(misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT, RecordType::SWITCH), "Sp");
+        assert_eq!(letters(2 | misc::MMAP_DATA, RecordType::MMAP2), "UM");
+    }
+}

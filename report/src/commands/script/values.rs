@@ -1,0 +1,129 @@
+//! Columns that are a sample's own values: weights, registers, page sizes, what a BPF program wrote.
+
+use std::io::{self, Write};
+
+use recrep_format::abi::SampleType;
+use recrep_format::attr::Attr;
+use recrep_format::record::{Regs, SampleFields};
+
+use super::fields::{Field, Fields};
+use crate::commands::dump::RegisterNames;
+
+/// How many bytes of BPF output a line has.
+const BYTES: usize = 8;
+
+/// The weight, whole or in its three parts.
+pub(super) fn weights(fields: &Fields, attr: &Attr, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+    if fields.has(Field::Weight) {
+        write!(out, "{:>16}", weight(attr, s))?;
+    }
+    let weight = s.weight.unwrap_or(0);
+    let split = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
+    for (field, shift) in [(Field::InsLat, 32), (Field::RetireLat, 48)] {
+        if fields.has(field) {
+            write!(out, "{:>16}", if split { weight >> shift & 0xffff } else { 0 })?;
+        }
+    }
+    Ok(())
+}
+
+/// The weight, or the first of its three parts.
+pub(super) fn weight(attr: &Attr, s: &SampleFields<'_>) -> u64 {
+    let weight = s.weight.unwrap_or(0);
+    if attr.sample_type.contains(SampleType::WEIGHT_STRUCT) { weight & 0xffff_ffff } else { weight }
+}
+
+/// The registers at the interrupt, then those of the user.
+pub(super) fn registers(
+    fields: &Fields,
+    names: RegisterNames,
+    attr: &Attr,
+    s: &SampleFields<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let both =
+        [(Field::Iregs, &s.regs_intr, attr.sample_regs_intr), (Field::Uregs, &s.regs_user, attr.sample_regs_user)];
+    for (field, regs, mask) in both {
+        if let Some(regs) = regs.as_ref().filter(|regs| fields.has(field) && regs.abi != 0) {
+            one_set(regs, mask, names, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn one_set(regs: &Regs<'_>, mask: u64, names: RegisterNames, out: &mut impl Write) -> io::Result<()> {
+    write!(out, " ABI:{} ", regs.abi)?;
+    let numbers = (0..u64::BITS).filter(|number| mask >> number & 1 == 1);
+    for (number, value) in numbers.zip(regs.values.iter()) {
+        write!(out, "{:>5}:0x{value:x} ", names.name(number))?;
+    }
+    Ok(())
+}
+
+/// The page sizes.
+pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+    let sizes = [(Field::DataPageSize, s.data_page_size), (Field::CodePageSize, s.code_page_size)];
+    for (_, size) in sizes.iter().filter(|(field, _)| fields.has(*field)) {
+        write!(out, " {}", page_size(size.unwrap_or(0)))?;
+    }
+    Ok(())
+}
+
+/// A page size as perf prints it.
+pub(super) fn page_size(bytes: u64) -> String {
+    match bytes {
+        0 => "N/A".into(),
+        _ if bytes >= 1 << 30 => format!("{}G", bytes >> 30),
+        _ if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
+        _ if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
+        _ => format!("{bytes}B"),
+    }
+}
+
+/// What a BPF program wrote: bytes with their characters, and the text where it is one.
+pub(super) fn bpf_output(raw: &[u8], out: &mut impl Write) -> io::Result<()> {
+    writeln!(out)?;
+    for (number, bytes) in raw.chunks(BYTES).enumerate() {
+        write!(out, "{:>17} {:04x}:", if number == 0 { "BPF output:" } else { "" }, number * BYTES)?;
+        bytes.iter().try_for_each(|byte| write!(out, " {byte:02x}"))?;
+        let missing = BYTES - bytes.len();
+        write!(out, "{:width$}  ", "", width = 3 * missing)?;
+        let shown = |byte: &u8| if is_printable(*byte) { char::from(*byte) } else { '.' };
+        writeln!(out, "{}{:missing$}", bytes.iter().map(shown).collect::<String>(), "")?;
+    }
+    let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
+    let (text, rest) = raw.split_at_checked(end).unwrap_or((raw, &[]));
+    if !rest.is_empty() && text.iter().all(|byte| is_printable(*byte)) && rest.iter().all(|byte| *byte == 0) {
+        writeln!(out, "{:>17} \"{}\"", "BPF string:", String::from_utf8_lossy(text))?;
+    }
+    Ok(())
+}
+
+fn is_printable(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_bpf_wrote_is_shown_as_bytes_and_text() {
+        let text = |raw: &[u8]| {
+            let mut out = Vec::new();
+            bpf_output(raw, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let two = "\n      BPF output: 0000: 68 65 6c 6c 6f 20 77 6f  hello wo\n                  0008: 72 6c 64 00              rld.    \n";
+        assert_eq!(text(b"hello world\0"), format!("{two}      BPF string: \"hello world\"\n"));
+        assert!(!text(b"hello \xffworld\0").contains("string"));
+        assert!(!text(b"hello\0world\0").contains("string"));
+        assert!(!text(b"hello").contains("string"));
+        assert_eq!(text(b""), "\n");
+    }
+
+    #[test]
+    fn page_sizes_are_short() {
+        assert_eq!([0, 512, 4096, 2 << 20, 1 << 30].map(page_size), ["N/A", "512B", "4K", "2M", "1G"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! `rep report --tasks` and `--mmaps`: the tasks of a recording as they were last, each below the one that it comes from,
+//! and what each had mapped.
+//!
+//! ```text
+//!   Timeline (frozen) ─► last use of each thread number ─► tree by parents ─► rows, depth first ─► view::tasks
+//!                        pieces of its address space ─► records of the side-band, by their offsets
+//! ```
+//!
+//! The timeline keeps of a mapping only what samples need; protection, inode and build ID are read again from the record,
+//! which a mapping's moment leads to.
+
+mod tree;
+
+use std::io::Write;
+
+use anyhow::Context as _;
+
+use recrep_format::abi::misc;
+use recrep_format::build_id::BuildId;
+use recrep_format::record::{Body, MmapIdentity};
+
+use crate::input::Input;
+use crate::input::several::{each, settled};
+use crate::pipeline::session;
+use crate::pipeline::session::Stage;
+use crate::query::warning::Warning;
+use crate::query::{Format, Only, Query};
+use crate::timeline::Shown;
+use crate::view;
+use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
+
+const PROT_READ: u32 = 1;
+const PROT_WRITE: u32 = 2;
+const PROT_EXEC: u32 = 4;
+const MAP_SHARED: u32 = 1;
+
+/// Lists the tasks of each input; gives what is wrong with them.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let with_mappings = query.only == Some(Only::Mmaps);
+    let mut lists = Vec::new();
+    let unreadable = each(&query.sources, |source| {
+        lists.push(settled(std::slice::from_ref(source), || {
+            let input = Input::open(source)?;
+            session::on(&input, |stage| Ok(list(&input.name, stage, with_mappings)))
+        })?);
+        Ok(())
+    })?;
+    match query.format {
+        Format::Text => view::print_tasks(&lists, with_mappings, out),
+        _ => view::print_tasks_json(&lists, &unreadable, out),
+    }
+    .context(CANNOT_WRITE)?;
+    Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
+}
+
+fn list(path: &str, stage: &Stage<'_>, with_mappings: bool) -> TaskList {
+    let lives = stage.timeline.last_lives();
+    let rows = tree::order(&lives).into_iter().filter_map(|(place, depth)| {
+        let life = lives.get(place)?;
+        let space = life.space.filter(|_| with_mappings);
+        let pieces = space.map(|space| stage.timeline.shown(space)).unwrap_or_default();
+        Some(TaskRow {
+            pid: life.pid,
+            tid: life.tid,
+            ppid: life.parent.unwrap_or(-1),
+            comm: stage.timeline.comm(life.comm).into_owned(),
+            depth,
+            mappings: with_mappings.then(|| pieces.iter().map(|piece| mapped(stage, piece)).collect()),
+        })
+    });
+    TaskList { path: path.to_owned(), tasks: rows.collect(), warnings: stage.warnings() }
+}
+
+/// A piece of a mapping with what its record says.
+fn mapped(stage: &Stage<'_>, piece: &Shown) -> MappedRow {
+    let records = &stage.split.side_band;
+    let at = records.partition_point(|raw| raw.offset < piece.since.offset());
+    let record = records.get(at).and_then(|raw| stage.file.attrs.decode(raw).ok());
+    let (pgoff, prot, flags, file) = match record.map(|record| (record.misc, record.body)) {
+        Some((_, Body::Mmap2(map))) => {
+            let file = match map.identity {
+                MmapIdentity::Inode(inode) => MappedFile::Inode(inode.ino),
+                MmapIdentity::BuildId(_) => {
+                    MappedFile::BuildId(map.identity.build_id().as_ref().map(BuildId::to_string).unwrap_or_default())
+                }
+            };
+            (map.pgoff, map.prot, map.flags, file)
+        }
+        // Of the protection an MMAP says only whether it is of code, and of the file nothing.
+        Some((bits, Body::Mmap(map))) => {
+            (map.pgoff, if bits & misc::MMAP_DATA == 0 { PROT_EXEC } else { 0 }, 0, MappedFile::Inode(0))
+        }
+        _ => (0, 0, 0, MappedFile::Inode(0)),
+    };
+    let module = piece.mapping.module.and_then(|id| stage.side_band.modules.get_index(id.0 as usize));
+    let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
+    let shared = if flags & MAP_SHARED != 0 { 's' } else { 'p' };
+    MappedRow {
+        start: piece.start,
+        end: piece.end,
+        prot: [letter(PROT_READ, 'r'), letter(PROT_WRITE, 'w'), letter(PROT_EXEC, 'x'), shared].iter().collect(),
+        pgoff: pgoff.wrapping_add(piece.start - piece.mapping.start),
+        file,
+        path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),
+    }
+}

@@ -1,0 +1,162 @@
+//! `rep timeline`: how many samples each thread had in each slice of time.
+//!
+//! A slice is a step of `--time-quantum`; `time` in the answer is its beginning, in seconds of the perf clock. Text shows a
+//! line for each thread, a character for each slice, from `.` (none) over `1` to `9` (as many as the fullest slice).
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+
+use anyhow::Context as _;
+use clap::Parser;
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::commands::derived;
+use crate::commands::derived::{FormArgs, ViewArgs};
+use crate::count::Count;
+use crate::query::sort_key::{Mode, SortKey};
+use crate::query::times;
+use crate::query::warning::Warning;
+use crate::query::{Format, Query};
+use crate::table::profile::{EventTable, InputSummary};
+use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
+
+/// A line of text is no longer than that: more slices are put together.
+const MOST_SLICES: usize = 100;
+
+/// Tells when threads ran: how many samples each had in each slice of time
+#[derive(Debug, Parser)]
+#[command(name = "rep timeline", version, about, long_about = None, args_override_self = true)]
+struct TimelineArgs {
+    #[command(flatten)]
+    view: ViewArgs,
+
+    #[command(flatten)]
+    form: FormArgs,
+
+    /// How long a slice is
+    #[arg(long, value_name = "LENGTH", default_value = "100ms")]
+    time_quantum: String,
+}
+
+/// Reads a command line (with `rep timeline` first, as one word).
+///
+/// # Errors
+/// What the user must be told.
+pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
+    derived::parse(words, |args: TimelineArgs| {
+        let format = args.form.format(&args.view);
+        let query = args.view.query(Mode::Samples, format)?;
+        Ok(Query { quantum: times::quantum(&args.time_quantum)?, ..query })
+    })
+}
+
+#[derive(Serialize)]
+struct Answer<'p> {
+    schema: &'static str,
+    inputs: &'p [InputSummary],
+    /// The length of a slice.
+    quantum_ns: u64,
+    events: Vec<Event<'p>>,
+    warnings: &'p [Warning],
+}
+
+#[derive(Serialize)]
+struct Event<'p> {
+    name: &'p str,
+    samples: u64,
+    threads: Vec<Thread>,
+}
+
+#[derive(Serialize)]
+struct Thread {
+    /// `tid:name`.
+    thread: String,
+    samples: u64,
+    slices: Vec<Slice>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Slice {
+    /// Its beginning, in seconds with nine decimals.
+    time: String,
+    samples: u64,
+    period: u64,
+    #[serde(skip)]
+    nanoseconds: u64,
+}
+
+/// Answers.
+///
+/// # Errors
+/// An input cannot be read, or the output cannot be written.
+pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
+    let precise = Query { nanosecs: true, ..asked.clone() };
+    let (profile, query) = derived::profile(&precise, &columns)?;
+    let tables = profile.tables(&query);
+    let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
+    if asked.format == Format::Json {
+        let (inputs, warnings, quantum_ns) = (&profile.inputs[..], &profile.warnings[..], asked.quantum);
+        let answer = Answer { schema: "recrep-timeline/1", inputs, quantum_ns, events, warnings };
+        derived::json(&answer, out).context(CANNOT_WRITE)?;
+    } else {
+        print(&events, asked, out).context(CANNOT_WRITE)?;
+    }
+    Ok(profile.warnings)
+}
+
+fn event<'p>(table: &EventTable<'p>, asked: &Query) -> Event<'p> {
+    let mut threads = IndexMap::<String, Vec<Slice>>::new();
+    for row in table.rows() {
+        let Count { samples, period } = row.count();
+        let slice = Slice { time: row.text(1).into_owned(), samples, period, nanoseconds: row.cell(1) };
+        threads.entry(row.text(0).into_owned()).or_default().push(slice);
+    }
+    let thread = |(thread, mut slices): (String, Vec<Slice>)| {
+        slices.sort_by_key(|slice| slice.nanoseconds);
+        Thread { thread, samples: slices.iter().map(|slice| slice.samples).sum(), slices }
+    };
+    let mut threads: Vec<Thread> = threads.into_iter().map(thread).collect();
+    threads.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.thread.cmp(&b.thread)));
+    threads.truncate(asked.limit.unwrap_or(usize::MAX));
+    Event { name: table.name, samples: table.total.samples, threads }
+}
+
+fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::Result<()> {
+    for event in events.iter().filter(|event| event.samples > 0) {
+        let all = || event.threads.iter().flat_map(|thread| &thread.slices);
+        let first = all().map(|slice| slice.nanoseconds).min().unwrap_or(0);
+        let last = all().map(|slice| slice.nanoseconds).max().unwrap_or(0);
+        let count = (last - first) / asked.quantum + 1;
+        let together = count.div_ceil(MOST_SLICES as u64);
+        let step = asked.quantum.saturating_mul(together);
+        let filled = |thread: &Thread| {
+            let mut sums = BTreeMap::<u64, u64>::new();
+            for slice in &thread.slices {
+                *sums.entry((slice.nanoseconds - first) / step).or_default() += slice.samples;
+            }
+            sums
+        };
+        let lines: Vec<_> = event.threads.iter().map(|thread| (thread, filled(thread))).collect();
+        let most = lines.iter().flat_map(|(_, sums)| sums.values()).max().copied().unwrap_or(1);
+        writeln!(out, "# Samples: {} of event '{}'", event.samples, escape(event.name))?;
+        let (seconds, below) = (first / 1_000_000_000, first % 1_000_000_000);
+        writeln!(out, "# A column is {} us, the first from {seconds}.{below:09}; 9 is {most} samples\n#", step / 1000)?;
+        for (thread, sums) in lines {
+            let mark = |column: u64| match sums.get(&column).copied().unwrap_or(0) {
+                0 => '.',
+                samples => u32::try_from(samples.saturating_mul(9).div_ceil(most))
+                    .ok()
+                    .and_then(|n| char::from_digit(n, 10))
+                    .unwrap_or('9'),
+            };
+            let marks: String = (0..count.div_ceil(together)).map(mark).collect();
+            writeln!(out, "{:>9}  {marks}  {}", thread.samples, escape(&thread.thread))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Which words a question needs of a key, and how far into a sample it must look for them.
+
+use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
+
+use super::key::{CacheLine, Field, Key, NO_KEY};
+use crate::query::Query;
+use crate::query::fields::Number;
+use crate::query::graph::FrameKey;
+use crate::query::sort_key::{Mode, SortKey};
+
+/// The words of a key that are in use, and which parts of some.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    fields: Vec<Field>,
+    /// Whether the level is part of the key.
+    pub level: bool,
+    /// Whether the CPU is part of the key.
+    pub cpu: bool,
+    /// The bits of [`Field::DataSrc`].
+    pub data_src: u64,
+    /// The bits of [`Field::Latency`].
+    pub latency: u64,
+    /// The bits of [`Field::Branch`].
+    pub branch: u64,
+    /// How long a cache line is taken to be, in bytes.
+    pub line: u64,
+    /// The last field of a sample that must be found by walking it; `None` where none must.
+    pub last: Option<SampleType>,
+}
+
+/// The second part of a weight, in a key.
+const INS_LAT: u64 = 0xffff;
+/// The third.
+const STAGE: u64 = 0xffff << 16;
+
+/// What a column needs of a key.
+fn needs(key: SortKey) -> &'static [Field] {
+    match key {
+        SortKey::Comm => &[Field::Comm],
+        SortKey::Pid | SortKey::Tid => &[Field::Thread],
+        SortKey::Dso | SortKey::DsoPath | SortKey::BuildId | SortKey::ToDso => &[Field::Module],
+        SortKey::Symbol | SortKey::SymbolSize | SortKey::ToSymbol => &[Field::Module, Field::Address],
+        SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => &[Field::Module, Field::Address, Field::Line],
+        SortKey::FromSrcline => &[Field::FromModule, Field::FromAddress, Field::FromLine],
+        SortKey::Ip => &[Field::Ip],
+        SortKey::Parent => &[Field::Parent],
+        SortKey::Cpu
+        | SortKey::Socket
+        | SortKey::Event
+        | SortKey::CpuMode
+        | SortKey::FromCpuMode
+        | SortKey::ToCpuMode => &[],
+        SortKey::DataSrc
+        | SortKey::Op
+        | SortKey::Mem
+        | SortKey::Snoop
+        | SortKey::Tlb
+        | SortKey::Locked
+        | SortKey::Blocked => &[Field::DataSrc],
+        SortKey::LocalWeight | SortKey::Weight => &[Field::Weight],
+        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => &[Field::Latency],
+        SortKey::PhysAddr => &[Field::PhysAddr],
+        SortKey::DataDso => &[Field::DataModule],
+        SortKey::FromDso => &[Field::FromModule],
+        SortKey::ToPlace => &[Field::Module, Field::Address],
+        SortKey::External => &[Field::External],
+        SortKey::LineOffset => &[Field::LineOffset],
+        SortKey::Process => &[Field::Process],
+        SortKey::Reach => &[Field::Module, Field::DataModule, Field::Reach],
+        SortKey::FromSymbol | SortKey::FromPlace => &[Field::FromModule, Field::FromAddress],
+        SortKey::FromAddr => &[Field::From],
+        SortKey::ToAddr => &[Field::To],
+        SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => &[Field::Branch],
+        SortKey::SymbolOffset => &[Field::Module, Field::Address, Field::Offset],
+        SortKey::DsoSize => &[Field::Module, Field::MapSize],
+        SortKey::CgroupId => &[Field::CgroupSpace],
+        SortKey::Cgroup => &[Field::Cgroup],
+        SortKey::Transaction => &[Field::Transaction],
+        SortKey::Time => &[Field::Time],
+        SortKey::CodePageSize => &[Field::CodePage],
+        SortKey::DataPageSize => &[Field::DataPage],
+        SortKey::DataSymbol => &[Field::DataModule, Field::DataAddr, Field::DataAddress],
+        SortKey::DataCacheLine | SortKey::DataMapping => &[Field::DataModule, Field::DataLine],
+        SortKey::Trace | SortKey::TraceField(_) => &[Field::Payload],
+    }
+}
+
+impl Layout {
+    /// What this question needs.
+    #[must_use]
+    pub fn of(query: &Query) -> Self {
+        let keys = || query.columns.iter().map(|column| column.key);
+        let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
+        let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
+        let of_callees = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
+        let needed = |field: &Field| match field {
+            Field::Meta => true,
+            Field::Module if by_module || by_symbol => true,
+            Field::Address if by_symbol => true,
+            Field::FromModule | Field::FromAddress if query.filters.resolved => query.mode.is_of_branches(),
+            Field::Weight | Field::Latency if weights => true,
+            Field::Module | Field::Address if query.chains.counted => true,
+            Field::Chain => query.chains.counted,
+            // What takes the place of its callees is told apart as frames are.
+            Field::Line | Field::Offset if of_callees => true,
+            field => keys().any(|key| needs(key).contains(field)),
+        };
+        let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
+        let mut layout = Self {
+            fields: Field::ALL.into_iter().filter(needed).collect(),
+            level: keys().any(|key| key == SortKey::PhysAddr || (key.is_of_symbol() && key != SortKey::SymbolSize))
+                || query.has_parts(),
+            cpu: query.has(SortKey::Cpu) || query.has(SortKey::Socket),
+            data_src: bits(data_src_bits),
+            latency: if weights { INS_LAT | STAGE } else { bits(latency_bits) },
+            branch: bits(branch_bits),
+            line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
+            last: None,
+        };
+        layout.last = layout.last_field(query.mode);
+        layout
+    }
+
+    /// The field that lies last in a sample, of all that are needed; those at fixed places need no walk.
+    fn last_field(&self, mode: Mode) -> Option<SampleType> {
+        let has = |fields: &[Field]| fields.iter().any(|field| self.has(*field));
+        let asked = [
+            (has(&[Field::CodePage]), SampleType::CODE_PAGE_SIZE),
+            (has(&[Field::DataPage]), SampleType::DATA_PAGE_SIZE),
+            (has(&[Field::Cgroup]), SampleType::CGROUP),
+            (has(&[Field::PhysAddr]), SampleType::PHYS_ADDR),
+            (has(&[Field::Transaction]), SampleType::TRANSACTION),
+            (has(&[Field::DataSrc]), SampleType::DATA_SRC),
+            // WEIGHT or WEIGHT_STRUCT, whichever the event has.
+            (mode == Mode::Memory || has(&[Field::Weight, Field::Latency]), SampleType::WEIGHT_STRUCT),
+            (mode.is_of_branches(), SampleType::BRANCH_STACK),
+            (has(&[Field::Payload]), SampleType::RAW),
+            (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
+        ];
+        asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))
+    }
+
+    /// How many words are in use.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Never: a key has at least its [`Meta`](super::Meta).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Whether this word is in use.
+    #[must_use]
+    pub fn has(&self, field: Field) -> bool {
+        self.fields.contains(&field)
+    }
+
+    /// Puts the words in use of a whole key into as many.
+    #[inline]
+    pub fn pack(&self, key: &Key, packed: &mut [u64]) {
+        for (word, field) in packed.iter_mut().zip(&self.fields) {
+            *word = field.of(key);
+        }
+    }
+
+    /// The whole key of the words in use.
+    #[must_use]
+    #[inline]
+    pub fn unpack(&self, packed: &[u64]) -> Key {
+        let mut key = NO_KEY;
+        for (word, field) in packed.iter().zip(&self.fields) {
+            *field.of_mut(&mut key) = *word;
+        }
+        key
+    }
+}
+
+fn data_src_bits(key: SortKey) -> u64 {
+    match key {
+        SortKey::DataSrc => u64::MAX,
+        SortKey::Op => 0x1f,
+        SortKey::Mem => DataSrc::MEM,
+        SortKey::Snoop => DataSrc::SNOOP,
+        SortKey::Tlb => DataSrc::TLB,
+        SortKey::Locked => DataSrc::LOCKED,
+        SortKey::Blocked => DataSrc::BLOCKED,
+        _ => 0,
+    }
+}
+
+fn latency_bits(key: SortKey) -> u64 {
+    match key {
+        SortKey::LocalInsLat | SortKey::InsLat => INS_LAT,
+        SortKey::LocalStage | SortKey::Stage => STAGE,
+        _ => 0,
+    }
+}
+
+fn branch_bits(key: SortKey) -> u64 {
+    match key {
+        SortKey::Mispredict => BranchFlags::PREDICTION,
+        SortKey::InTx => BranchFlags::IN_TX,
+        SortKey::Abort => BranchFlags::ABORT,
+        SortKey::Cycles => BranchFlags::CYCLES,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args;
+
+    fn layout(line: &str) -> Layout {
+        Layout::of(&args::parse(line.split(' ').map(Into::into)).unwrap())
+    }
+
+    #[test]
+    fn only_what_is_needed_is_in_a_key() {
+        assert_eq!(layout("rep -s comm").fields, [Field::Meta, Field::Comm]);
+        assert_eq!(layout("rep -s sym").fields, [Field::Meta, Field::Module, Field::Address]);
+        assert_eq!(layout("rep -s comm,dso,sym,ip,pid,cpu,event").len(), 6);
+        assert!(layout("rep -s cpu").cpu && !layout("rep -s cpu").level);
+        assert_eq!(layout("rep -s cpu -S main").fields, [Field::Meta, Field::Module, Field::Address]);
+    }
+
+    #[test]
+    fn a_sample_is_walked_as_far_as_it_must_be() {
+        assert_eq!(layout("rep").last, None);
+        assert_eq!(layout("rep --mem-mode -s comm").last, Some(SampleType::WEIGHT_STRUCT));
+        assert_eq!(layout("rep --mem-mode -s mem").last, Some(SampleType::DATA_SRC));
+        assert_eq!(layout("rep -s phys_daddr,mem").last, Some(SampleType::PHYS_ADDR));
+        assert_eq!(layout("rep -b -s dso").last, Some(SampleType::BRANCH_STACK));
+    }
+
+    #[test]
+    fn packing_keeps_the_words_in_use() {
+        let layout = Layout { fields: vec![Field::Meta, Field::Address], ..Layout::default() };
+        let mut key = NO_KEY;
+        (*Field::Meta.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 4);
+        let mut packed = [0; 2];
+        layout.pack(&key, &mut packed);
+        assert_eq!(packed, [1, 4]);
+        assert_eq!(layout.unpack(&[1, 4]), key);
+    }
+}

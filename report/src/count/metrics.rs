@@ -1,0 +1,147 @@
+//! What the rows of a table have gathered, and the numbers that are made of it.
+//!
+//! A row has its own samples, and those of what it called. Only what is its own has parts; where callers are not counted,
+//! the two are the same.
+
+use recrep_format::abi::CpuMode;
+
+use crate::count::{Count, Field, Key, Meta, Sum};
+use crate::query::fields::Number;
+
+/// What a row has gathered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Its own samples and their periods.
+    pub count: Count,
+    /// Those with it anywhere in their callchains.
+    pub all: Count,
+    /// How long the callchains are that are shown below it.
+    pub depth: usize,
+    /// What only some questions ask for.
+    pub parts: Option<Box<Parts>>,
+}
+
+/// The parts of what is a row's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// The periods by level: kernel, user, the guests' kernels, the guests' users.
+    pub levels: [u64; 4],
+    /// The sums of the three parts of the samples' weights.
+    pub weights: [u64; 3],
+}
+
+impl Gathered {
+    /// What a row has gathered; with parts where its key is given, since then their words are in it.
+    #[must_use]
+    pub fn of(count: Count, key: Option<&Key>) -> Self {
+        Self { count, all: count, depth: 0, parts: key.map(|key| Box::new(Parts::of(count, key))) }
+    }
+}
+
+impl Parts {
+    fn of(count: Count, key: &Key) -> Self {
+        let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
+            CpuMode::Kernel => Some(0),
+            CpuMode::User => Some(1),
+            CpuMode::GuestKernel => Some(2),
+            CpuMode::GuestUser => Some(3),
+            _ => None,
+        };
+        let mut levels = [0; 4];
+        if let Some(part) = level.and_then(|level: usize| levels.get_mut(level)) {
+            *part = count.period;
+        }
+        let latency = Field::Latency.of(key);
+        let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
+        Self { levels, weights: each.map(|weight| weight.wrapping_mul(count.samples)) }
+    }
+}
+
+impl Sum for Gathered {
+    fn add(&mut self, other: &Self) {
+        self.count.add(other.count);
+        self.all.add(other.all);
+        self.depth = self.depth.max(other.depth);
+        if let Some(other) = &other.parts {
+            let own = self.parts.get_or_insert_default();
+            let parts = own.levels.iter_mut().zip(&other.levels).chain(own.weights.iter_mut().zip(&other.weights));
+            parts.for_each(|(into, from)| *into = into.wrapping_add(*from));
+        }
+    }
+}
+
+impl Gathered {
+    /// A number of it: percents of `total`, the event's period; means and sums otherwise.
+    #[must_use]
+    pub fn value(&self, number: Number, total: u64) -> Value {
+        let Parts { levels, weights } = self.parts.as_deref().copied().unwrap_or_default();
+        let [sys, us, guest_sys, guest_us] = levels;
+        let [weight1, weight2, weight3] = weights;
+        let percent = |part: u64| Value::Percent(share(part, total));
+        let mean = |sum: u64| Value::Whole(sum.checked_div(self.count.samples).unwrap_or(0));
+        match number {
+            Number::Overhead => percent(self.count.period),
+            Number::Children => percent(self.all.period),
+            Number::OverheadSys => percent(sys),
+            Number::OverheadUs => percent(us),
+            Number::OverheadGuestSys => percent(guest_sys),
+            Number::OverheadGuestUs => percent(guest_us),
+            Number::Samples => Value::Whole(self.count.samples),
+            Number::Period => Value::Whole(self.count.period),
+            Number::Weight1 => mean(weight1),
+            Number::Weight2 => mean(weight2),
+            Number::Weight3 => mean(weight3),
+        }
+    }
+}
+
+/// How many percent `part` is of `whole`.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// A number in a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A share.
+    Percent(f64),
+    /// Anything else.
+    Whole(u64),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Percent(percent) => write!(f, "{percent:.2}%"),
+            Self::Whole(number) => number.fmt(f),
+        }
+    }
+}
+
+impl serde::Serialize for Value {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Percent(percent) => serializer.serialize_f64((percent * 100.0).round() / 100.0),
+            Self::Whole(number) => serializer.serialize_u64(*number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_means_and_levels_are_shares() {
+        let count = Count { samples: 4, period: 50 };
+        let all = Count { samples: 5, period: 100 };
+        let parts = Parts { levels: [10, 40, 0, 0], weights: [10, 8, 0] };
+        let gathered = Gathered { count, all, depth: 0, parts: Some(Box::new(parts)) };
+        let text = |number: Number| gathered.value(number, 200).to_string();
+        assert_eq!(text(Number::OverheadSys), "5.00%");
+        assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);
+        assert_eq!([text(Number::Weight1), text(Number::Weight2), text(Number::Samples)], ["2", "2", "4"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! Samples that carry counter readings (`PERF_SAMPLE_READ`): their periods are differences.
+//!
+//! Such a sample counts for each counter that it reads, with what that counter gained since its last reading as the
+//! period; where it gained nothing, it does not count. A worker knows the last reading only within its
+//! piece, so the first reading of each counter in a piece waits until the pieces are put in a row:
+//!
+//! ```text
+//!   piece 0: id 7: 100, 130     first 100 → waits; 130 → 30        last 130
+//!   piece 1: id 7: 150          first 150 → waits                  last 150
+//!   in order:       100 - 0,  150 - 130
+//! ```
+
+use rustc_hash::FxHashMap;
+
+use super::histogram::{Histogram, SampleRows};
+
+/// Readings in one piece.
+#[derive(Clone, Debug)]
+pub struct PieceReads {
+    /// The piece's place.
+    pub piece: usize,
+    counters: FxHashMap<u64, Readings>,
+}
+
+#[derive(Clone, Debug)]
+struct Readings {
+    first: u64,
+    event: usize,
+    rows: SampleRows,
+    last: u64,
+}
+
+impl PieceReads {
+    /// No readings yet.
+    #[must_use]
+    pub fn new(piece: usize) -> Self {
+        Self { piece, counters: FxHashMap::default() }
+    }
+
+    /// The same with other keys of so many words.
+    #[must_use]
+    pub fn map(mut self, width: usize, mut change: impl FnMut(&mut [u64])) -> Self {
+        let all = self.counters.values_mut().map(|readings| &mut readings.rows.keys);
+        all.for_each(|keys| keys.chunks_exact_mut(width).for_each(&mut change));
+        self
+    }
+
+    /// Takes a reading of counter `id`; the period if it is known, which is when it is not the first.
+    pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> SampleRows) -> Option<u64> {
+        match self.counters.get_mut(&id) {
+            Some(readings) => {
+                let period = value.wrapping_sub(readings.last);
+                readings.last = value;
+                Some(period)
+            }
+            None => {
+                self.counters.insert(id, Readings { first: value, event, rows: rows(), last: value });
+                None
+            }
+        }
+    }
+}
+
+/// The readings of all pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    /// In any order.
+    pub pieces: Vec<PieceReads>,
+}
+
+impl Reads {
+    /// Counts the readings that waited.
+    pub fn settle(mut self, histogram: &mut Histogram) {
+        self.pieces.sort_by_key(|p| p.piece);
+        let mut last = FxHashMap::<u64, u64>::default();
+        for piece in self.pieces {
+            for (id, readings) in piece.counters {
+                let before = last.insert(id, readings.last).unwrap_or(0);
+                let period = readings.first.wrapping_sub(before);
+                if period != 0 {
+                    histogram.count_rows(readings.event, &readings.rows, period);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::{Count, Partition};
+
+    #[test]
+    fn differences_do_not_depend_on_where_the_pieces_are_cut() {
+        let values = [100, 130, 130, 150, 200];
+        for cut in 0..=values.len() {
+            let mut histogram = Histogram::new(1, 1);
+            let mut reads = Reads::default();
+            let (a, b) = values.split_at(cut);
+            let row = || SampleRows { count: 1, keys: vec![5], period: None };
+            for (piece, part) in [(1, b), (0, a)] {
+                let mut piece = PieceReads::new(piece);
+                for value in part {
+                    if let Some(period) = piece.read(7, *value, 0, row)
+                        && period != 0
+                    {
+                        histogram.count_rows(0, &row(), period);
+                    }
+                }
+                reads.pieces.push(piece);
+            }
+            reads.settle(&mut histogram);
+            let all = Count { samples: 4, period: 200 };
+            let (table, totals) = histogram.finish();
+            assert_eq!(totals, [all], "cut at {cut}");
+            let sum = table.iter().flat_map(Partition::values).fold(Count::default(), |mut sum, count| {
+                sum.add(*count);
+                sum
+            });
+            assert_eq!(sum, all, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Bytes: files, standard input and directories, opened or mapped, unpacked and split into pieces of records.
+//!
+//! ```text
+//!   Source ─► open (map, read, unpack) ─► Input ─► streams ─► split: pieces of whole records, side-band
+//! ```
+//!
+//! `map` is the only module of the package with `unsafe` code.
+
+pub(crate) mod map;
+mod open;
+pub mod several;
+pub mod split;
+pub mod streams;
+pub mod unpack;
+
+pub use open::{Changed, Input, OpenError, Stream};

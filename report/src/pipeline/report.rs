@@ -1,0 +1,186 @@
+//! The pipeline: inputs to a profile.
+//!
+//! ```text
+//!   Input ─► Stage (parts, records, frozen side-band) ─► Scan (all cores)
+//!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
+//! ```
+
+use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
+use recrep_format::attrs::AttrEntry;
+
+use crate::input::several::{each, settled};
+use crate::input::{Input, OpenError};
+use crate::pipeline::counted::{has_chains, histogram, samples_have};
+use crate::pipeline::fetching;
+use crate::pipeline::session;
+use crate::pipeline::session::Stage;
+use crate::query::sort_key::{Mode, SortKey};
+use crate::query::warning::Warning;
+use crate::query::{Chains, Column, KeyError, Only, Query};
+use crate::scan::Strays;
+use crate::symbols::Resolver;
+use crate::table::profile::{InputSummary, Profile};
+use crate::table::recording::Recording;
+use crate::tracepoints::Formats;
+
+/// Answers the query.
+///
+/// # Errors
+/// An input cannot be read or is not a perf.data file.
+pub fn run(query: &Query) -> anyhow::Result<Profile> {
+    settled(&query.sources, || run_with(query, &mut |_| {}))
+}
+
+/// The same, and shows `also` each input's stage.
+///
+/// # Errors
+/// As [`run`]; an input changed while it was read ([`Changed`](crate::input::Changed)), which begins nothing again.
+pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+    gather(&mut Query { is_usual: false, ..query.clone() }, also)
+}
+
+/// The same by other columns where nobody named them and the first input has tracepoints only; gives the question that is
+/// answered.
+///
+/// # Errors
+/// As [`run`].
+pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
+    settled(&query.sources, || {
+        let mut query = query.clone();
+        if query.only == Some(Only::Stats) {
+            // Records and samples are counted, nothing is told of them.
+            let chains = Chains::default();
+            let mut counted = Query { columns: Vec::new(), chains, is_usual: false, ..query.clone() };
+            return Ok((gather(&mut counted, &mut |_| {})?, query));
+        }
+        Ok((gather(&mut query, &mut |_| {})?, query))
+    })
+}
+
+fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+    let resolver = Resolver::new(query.symbol_sources.clone());
+    let mut profile = Profile::default();
+    let unreadable = each(&query.sources.clone(), |source| {
+        let input = Input::open(source)?;
+        let before = profile.warnings.len();
+        add(&mut profile, query, &input, &resolver, also)?;
+        if !query.sources.contains(source) || query.sources.len() > 1 {
+            let new = profile.warnings.iter_mut().skip(before);
+            new.for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
+        }
+        Ok(())
+    });
+    profile.warnings.extend(unreadable.map_err(|error| of_bare_name(error, query))?);
+    profile.folded.settle();
+    let of_traces = query.columns.iter().filter(|column| column.key.is_of_trace());
+    if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, is_there)| !**is_there) {
+        return Err(KeyError::NoField(column.typed.clone()).into());
+    }
+    Ok(profile)
+}
+
+/// Why an input cannot be read, or that a name is none that is known without it.
+fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
+    let is_bare = |column: &&Column| matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.');
+    match query.columns.iter().find(is_bare).filter(|_| error.is::<OpenError>()) {
+        Some(column) => KeyError::NoFile(column.typed.clone(), error.to_string()).into(),
+        None => error,
+    }
+}
+
+/// Adds one input to the profile.
+fn add(
+    profile: &mut Profile,
+    query: &mut Query,
+    input: &Input,
+    resolver: &Resolver,
+    also: &mut dyn FnMut(&Stage<'_>),
+) -> anyhow::Result<()> {
+    session::on(input, |stage| {
+        if std::mem::take(&mut query.is_usual) && Formats::are_all(stage.file) {
+            *query = query.by_trace();
+        }
+        recorded(&input.name, query.mode, stage)?;
+        let has_history = query.chains.branches && samples_have(stage, SampleType::BRANCH_STACK);
+        if query.chains.is_asked && !has_chains(stage) && !has_history {
+            let name = &input.name;
+            if query.chains.branches {
+                anyhow::bail!(
+                    "{name}: neither branch stacks nor callchains were recorded; record with -b, or leave --branch-history out"
+                );
+            }
+            anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
+        }
+        let not_fetched = fetching::fetch(query, stage, resolver)?;
+        let strays = histogram(profile, query, stage, resolver)?;
+        also(stage);
+        let (split, side_band) = (stage.split, &stage.side_band);
+        profile.inputs.push(InputSummary {
+            path: input.name.clone(),
+            bytes: input.len(),
+            records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+            lost_events: side_band.lost_events,
+            lost_samples: side_band.all_lost_samples(),
+            filtered_samples: side_band.all_filtered_samples(),
+            complete: stage.is_complete(),
+            recording: Recording::of(stage.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
+        });
+        profile.warnings.extend(stage.warnings());
+        profile.warnings.extend(not_fetched);
+        profile.chain_ends.add(strays.ends);
+        profile.warnings.extend(strays_told(strays));
+        if query.mode == Mode::Samples && !query.chains.branches && have_branches(stage) {
+            let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
+            profile.hints.push(hint);
+        }
+        Ok(())
+    })
+}
+
+/// Whether samples have branch stacks that are no callchains.
+fn have_branches(stage: &Stage<'_>) -> bool {
+    stage.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+        attr.sample_type.contains(SampleType::BRANCH_STACK)
+            && !attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
+    })
+}
+
+/// Whether what is asked for was recorded.
+fn recorded(name: &str, mode: Mode, stage: &Stage<'_>) -> anyhow::Result<()> {
+    let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
+    match mode {
+        Mode::Branches | Mode::FallThroughs if !samples_have(stage, SampleType::BRANCH_STACK) => {
+            anyhow::bail!("{name}: no branch stacks were recorded; record with -b, or leave -b out")
+        }
+        Mode::Memory if !samples_have(stage, access) => {
+            anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W, or leave --mem-mode out")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn strays_told(strays: Strays) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if strays.unknown_id > 0 {
+        let message =
+            format!("{} samples have an id that no event in the file has, and are left out", strays.unknown_id);
+        all.push(Warning::new("unknown-id", message));
+    }
+    if strays.malformed > 0 {
+        let message =
+            format!("{} samples end before the fields that their event says, and are left out", strays.malformed);
+        all.push(Warning::new("bad-sample", message));
+    }
+    if strays.torn_chains > 0 {
+        let message = format!("{} samples end before their callchains do, and count without them", strays.torn_chains);
+        all.push(Warning::new("torn-callchain", message));
+    }
+    if let Some(message) = strays.ends.told() {
+        all.push(Warning::new("truncated-stack", message));
+    }
+    if strays.guest > 0 {
+        let message = format!("{} samples are of guests: they count in the totals and are in no row", strays.guest);
+        all.push(Warning::new("guest-samples", message));
+    }
+    all
+}

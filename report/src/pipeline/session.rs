@@ -1,0 +1,117 @@
+//! Everything that is known of a file before its samples are looked at: what every view begins with.
+//!
+//! ```text
+//!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
+//! ```
+
+use rayon::prelude::*;
+use recrep_format::abi::RecordType;
+use recrep_format::attrs::AttrEntry;
+use recrep_format::feature::SampleTime;
+use recrep_format::read::{File, Frames, Mode};
+
+use crate::callchain::unwind::Unwinding;
+use crate::input::Input;
+use crate::input::split::{Piece, Split};
+use crate::input::streams::Streams;
+use crate::query::event_name::event_name;
+use crate::query::warning::Warning;
+use crate::symbols::Resolver;
+use crate::timeline::Timeline;
+use crate::timeline::clock::Clock;
+use crate::timeline::sideband::SideBand;
+
+/// A file with its side-band frozen.
+#[derive(Debug)]
+pub struct Stage<'f> {
+    /// Its parts.
+    pub file: &'f File<'f>,
+    /// Its records, cut into pieces.
+    pub split: &'f Split<'f>,
+    /// When records take effect.
+    pub clock: Clock<'f>,
+    /// What was mapped, what was lost; its changes are in the timeline.
+    pub side_band: SideBand,
+    /// Who was what, what was mapped where.
+    pub timeline: Timeline,
+    /// The names of the events.
+    pub events: Vec<String>,
+    streams: &'f Streams<'f>,
+}
+
+/// Sets the stage for `input` and gives what `act` makes of it.
+///
+/// # Errors
+/// As [`Input::read`].
+pub fn on<R>(input: &Input, act: impl FnOnce(&Stage<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+    input.read(|file| {
+        let streams = Streams::of(input, file);
+        let split = &streams.split(file.endian);
+        let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
+        let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
+        let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
+        let events = file.attrs.entries().iter().map(name_of).collect();
+        act(&Stage { file, split, clock, side_band, timeline, events, streams: &streams })
+    })
+}
+
+/// The name of an event: the file's, else one made of its attr.
+fn name_of(entry: &AttrEntry) -> String {
+    entry.name.clone().unwrap_or_else(|| event_name(&entry.attr))
+}
+
+impl Stage<'_> {
+    /// Returns what unwinds copied stacks, if samples of the file have any.
+    #[must_use]
+    pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<Unwinding<'s>> {
+        Unwinding::new(self.file, &self.timeline, &self.side_band.modules, resolver)
+    }
+
+    /// When the first and the last sample were taken: as the header says, else as the samples do.
+    #[must_use]
+    pub fn sampled_between(&self) -> (u64, u64) {
+        if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
+            && (first, last) != (0, 0)
+        {
+            return (first, last);
+        }
+        let attrs = &self.file.attrs;
+        let times = |piece: &Piece<'_>| {
+            let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
+            let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
+            samples.filter_map(|raw| attrs.time_of(&raw)).fold((u64::MAX, 0), |(a, b), t| (a.min(t), b.max(t)))
+        };
+        let all = self.split.pieces.par_iter().map(times);
+        let (first, last) = all.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+        (first.min(last), last)
+    }
+
+    /// Whether the file is whole: its recorder finished it, and nothing was cut off since.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let file = self.file;
+        let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
+        // A recorder writes the data's size and the features last.
+        let ended = file.mode == Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
+        ended && !mended && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
+    }
+
+    /// What is wrong with the file.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
+        let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
+        let ends = self.streams.unpacking().chain(damage);
+        all.extend(ends.map(|w| Warning { message: format!("{}; what is before it is reported", w.message), ..w }));
+        if let Some((count, first)) = &self.side_band.malformed {
+            let message =
+                format!("{count} records are not what their type says and are left out; the first: {}", first.kind);
+            let offset = Some(first.offset);
+            all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
+        }
+        if self.file.attrs.entries().is_empty() {
+            all.push(Warning::new("no-events", "the file describes no events, so its samples cannot be read"));
+        }
+        all
+    }
+}

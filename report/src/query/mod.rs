@@ -1,0 +1,23 @@
+//! A question as data: sort keys, fields, filters, times, options. No command line and no file is in here.
+
+mod column;
+pub mod event_name;
+pub mod fields;
+pub mod graph;
+pub mod lists;
+pub mod pattern;
+mod request;
+mod servers;
+pub mod sort_key;
+mod source;
+mod symbol_options;
+pub mod times;
+mod trace_fields;
+pub mod warning;
+
+pub use column::{Column, KeyError};
+pub use request::{Chains, Filters, Format, Only, Query};
+pub use servers::Servers;
+pub use source::Source;
+pub use symbol_options::SymbolOptions;
+pub use trace_fields::{Ambiguous, FieldSpec, TraceColumn};

@@ -1,0 +1,154 @@
+//! Held against `perf` on this machine: real programs, sampled, each sampled address looked up by both.
+//!
+//! perf prints for each frame the address in the space that lookups here use (`perf script -F ip,sym,symoff,dso`: for
+//! user code the offset in the file, for the kernel the address), with the name it found. Older ones leave entries of
+//! linkage tables unnamed or name them after another slot, which is the one difference that is let pass.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use recrep_format::build_id::BuildId;
+
+use super::elf::build_id_in_notes;
+use super::file;
+use super::{Module, Origin, Resolver};
+use crate::query::SymbolOptions;
+
+/// A program whose hot functions have names of every kind.
+const PROGRAM: &str = r#"
+#include <algorithm>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <regex>
+#include <string>
+#include <vector>
+namespace shapes {
+template <class T, unsigned N> struct Box {
+    T value;
+    __attribute__((noinline)) Box(T v) : value(v) { for (int i = 0; i < 200; i++) spin = spin + i; }
+    __attribute__((noinline)) ~Box() { for (int i = 0; i < 200; i++) spin = spin + i; }
+    __attribute__((noinline)) T operator()(const std::vector<T> &v) const { T s = value; for (auto &e : v) s += e; return s + N; }
+    __attribute__((noinline)) operator bool() const { volatile T t = value; return t > 1; }
+    static volatile long spin;
+};
+template <class T, unsigned N> volatile long Box<T, N>::spin;
+}
+namespace { __attribute__((noinline)) int hidden(int a) { volatile int x = a; for (int i = 0; i < 500; i++) x = x + i; return x; } }
+extern "C" __attribute__((noinline)) int plain(int a) { return hidden(a) + hidden(a + 1); }
+extern "C" int plain_alias_with_a_longer_name(int) __attribute__((alias("plain")));
+__attribute__((noinline)) static int call(const std::function<std::string(int)> &f, int n) { return f(n).size(); }
+int main() {
+    long sum = 0;
+    for (int round = 0; round < 10000; round++) {
+        std::vector<double> v(200, 1.5);
+        shapes::Box<double, 3> box(round);
+        sum += box(v) + (box ? 1 : 0) + plain(round) + plain_alias_with_a_longer_name(round) + time(nullptr) % 2;
+        sum += call([](int n) { return std::string(n % 7, 'x'); }, round);
+        std::map<std::string, int> m;
+        for (int i = 0; i < 20; i++) m[std::to_string(i * round)] = i;
+        std::sort(v.begin(), v.end(), [](double a, double b) { return a < b; });
+        if (round % 100 == 0) sum += std::regex_match("abcabcabcd", std::regex("(a|b|c)*d"));
+    }
+    return sum == 42;
+}
+"#;
+
+/// Whether a command is there; without it a test cannot run, which is an error where tests must run.
+fn has(command: &str) -> bool {
+    let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = found.is_ok_and(|status| status.success());
+    assert!(found || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI needs {command}");
+    if !found {
+        eprintln!("skipped: no {command}");
+    }
+    found
+}
+
+fn run(command: &mut Command) -> Vec<u8> {
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// `address name+offset (module)` of each frame that perf prints.
+fn frames(data: &Path) -> Vec<(u64, String, String)> {
+    let text = run(Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym,symoff,dso", "-i"]).arg(data));
+    let frame = |line: &str| {
+        let (address, rest) = line.trim().split_once(' ')?;
+        let (name, module) = rest.strip_suffix(')')?.rsplit_once(" (")?;
+        Some((u64::from_str_radix(address, 16).ok()?, name.to_owned(), module.to_owned()))
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(frame).collect()
+}
+
+/// What we say to the same address.
+fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str) -> Option<String> {
+    let module = match module {
+        "[unknown]" => return None,
+        "[kernel.kallsyms]" => Module::kernel(b"[kernel.kallsyms]", kernel),
+        _ => Module::of_user_mapping(module.as_bytes(), 0, true, false, None),
+    };
+    let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));
+    let loaded = resolver.load(&module);
+    let symbol = loaded.lookup(address);
+    Some(
+        symbol.map_or("[unknown]".into(), |symbol| {
+            format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start)
+        }),
+    )
+}
+
+#[test]
+fn the_same_symbols_as_perf() {
+    if !has("perf") || !has("g++") || !has("objcopy") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    std::fs::write(at("p.cpp"), PROGRAM).unwrap();
+    let kernel = file::read_all(Path::new("/sys/kernel/notes")).ok().and_then(|notes| build_id_in_notes(&notes));
+    let kinds =
+        [("pie", "-fPIE -pie"), ("fixed", "-no-pie -fno-PIE"), ("static", "-static"), ("stripped", "-Wl,--build-id")];
+    for (name, flags) in kinds {
+        let program = at(name);
+        run(Command::new("g++").arg("-O1").args(flags.split(' ')).arg(at("p.cpp")).arg("-o").arg(&program));
+        if name == "stripped" {
+            let kept = at("stripped.debug");
+            run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&kept));
+            run(Command::new("strip").arg(&program));
+            let link = format!("--add-gnu-debuglink={}", kept.display());
+            run(Command::new("objcopy").arg(link).arg(&program));
+        }
+        let data = at("perf.data");
+        let recorded = Command::new("perf")
+            .args(["record", "-q", "-B", "-e", "cpu-clock", "-F", "10000", "-g", "-o"])
+            .arg(&data)
+            .arg(&program)
+            .output()
+            .unwrap();
+        if !data.exists() && std::env::var_os("CI").is_none_or(|ci| ci != "true") {
+            eprintln!("skipped: perf cannot record here: {}", String::from_utf8_lossy(&recorded.stderr));
+            return;
+        }
+        compare(name, &frames(&data), kernel);
+    }
+}
+
+fn compare(name: &str, frames: &[(u64, String, String)], kernel: Option<BuildId>) {
+    // perf takes the file at the path too: none has changed since.
+    let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
+    let mut differing = BTreeMap::new();
+    let mut compared = 0;
+    for (address, theirs, module) in frames {
+        let Some(ours) = ours(&resolver, kernel, *address, module) else { continue };
+        compared += 1;
+        if ours != *theirs && !ours.contains("plt+0x") {
+            *differing.entry((module, theirs, ours)).or_insert(0) += 1;
+        }
+    }
+    assert!(compared > 200, "{name}: perf named only {compared} frames");
+    assert!(differing.is_empty(), "{name}: of {compared} frames: {differing:#?}");
+}

@@ -1,0 +1,315 @@
+//! The kernel's symbols: whose list of them is used for the recorded kernel.
+//!
+//! In this order: the file given with `--kallsyms` (`--vmlinux` goes before all), unchecked, as the user's word; this machine's
+//! `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::is_running`]); the copy in the build ID cache; last,
+//! files with symbols and the recorded build ID ([`vmlinux`]). A kernel module's symbols are only where they were while it has
+//! not been loaded again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use recrep_format::build_id::BuildId;
+
+use super::elf;
+use super::file;
+use super::kallsyms::Kallsyms;
+use super::locate;
+use super::module::{Module, ModuleKind, same_build_id};
+use super::origin::{Host, Origin};
+use super::outcome::{Contradiction, Outcome, Refusal, Source};
+use super::table::SymbolTable;
+use super::vmlinux;
+use crate::query::SymbolOptions;
+
+/// The running kernel, and the list of symbols that the user names; each list is parsed once.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    /// Where `proc` and `sys` are: `/`.
+    root: PathBuf,
+    host: Host,
+    build_id: OnceLock<Option<BuildId>>,
+    given: OnceLock<Result<Kallsyms, Refusal>>,
+    running: OnceLock<Result<Kallsyms, Refusal>>,
+}
+
+impl Kernel {
+    pub(super) fn new(root: impl Into<PathBuf>, host: Host) -> Self {
+        let (build_id, given, running) = Default::default();
+        Self { root: root.into(), host, build_id, given, running }
+    }
+
+    /// The symbols of the kernel or of one of its modules.
+    pub(super) fn load(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
+        let origin = &*module.origin;
+        if let (Some(path), ModuleKind::Kernel) = (&options.vmlinux, &module.kind) {
+            let given = vmlinux::given(path, module, outcome);
+            return outcome.keep(Source::Vmlinux, path, given);
+        }
+        if let Some(path) = &options.kallsyms {
+            let list = self.given.get_or_init(|| parse(path));
+            outcome.contradiction = self.contradiction(path, origin);
+            return outcome.keep(Source::Kallsyms, path, pick(list, module));
+        }
+        let allowed = match options.symfs {
+            Some(_) => Err(Refusal::Symfs),
+            None => self.has(module),
+        };
+        let found = allowed.and_then(|()| pick(self.kallsyms(), module));
+        if let Some(table) = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found) {
+            return Some(table);
+        }
+        if let Some(entry) = origin.kernel.and_then(|id| locate::cache_entry(&id, options)) {
+            let path = entry.join("kallsyms");
+            let found = parse(&path);
+            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, pick(&found, module)) {
+                return Some(table);
+            }
+        }
+        match &module.kind {
+            ModuleKind::KernelModule { start } => vmlinux::of_module(module, *start, &self.host, options, outcome),
+            ModuleKind::Kernel => vmlinux::found(module, &self.root, options, outcome),
+            _ => None,
+        }
+    }
+
+    /// Checks that the running kernel is the recorded one: by build ID; without one by its release, if the recording was made on this
+    /// machine or the kernel's reference symbol is where it was. The reference symbol alone counts where no release was recorded.
+    pub(super) fn is_running(&self, origin: &Origin) -> Result<(), Refusal> {
+        if let Some(recorded) = origin.kernel {
+            return match self.running_build_id() {
+                Some(found) if same_build_id(&recorded, &found) => Ok(()),
+                Some(found) => Err(Refusal::OtherKernel { recorded, found }),
+                None => Err(Refusal::UnknownKernel { recorded }),
+            };
+        }
+        self.host.is_like(origin)?;
+        // Without it nobody knows where the kernel was: it may have been loaded elsewhere at another boot.
+        let reference = origin.reference.as_ref().ok_or(Refusal::UnknownMachine)?;
+        if self.host.made(origin).is_ok() {
+            return Ok(());
+        }
+        let list = self.kallsyms().as_ref().map_err(Refusal::clone)?;
+        match list.address_of(&reference.symbol) {
+            Some(found) if found == reference.address => Ok(()),
+            found => Err(Refusal::MovedKernel {
+                symbol: reference.symbol.clone(),
+                recorded: format!("{:#x}", reference.address),
+                found: found.unwrap_or(0),
+            }),
+        }
+    }
+
+    fn kallsyms_path(&self) -> PathBuf {
+        self.root.join("proc/kallsyms")
+    }
+
+    fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
+        self.running.get_or_init(|| parse(&self.kallsyms_path()))
+    }
+
+    fn running_build_id(&self) -> Option<BuildId> {
+        *self.build_id.get_or_init(|| {
+            let notes = file::read_all(&self.root.join("sys/kernel/notes")).ok()?;
+            elf::build_id_in_notes(&notes)
+        })
+    }
+
+    /// What speaks against the list that the user names: it is that of the running kernel, and another one was recorded.
+    fn contradiction(&self, path: &Path, origin: &Origin) -> Option<Contradiction> {
+        let is_running = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
+        let (recorded, found) = (origin.kernel?, self.running_build_id().filter(|_| is_running)?);
+        (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })
+    }
+
+    /// Checks that this kernel, or this module of it, is the one that runs, and that a module is where it was.
+    fn has(&self, module: &Module) -> Result<(), Refusal> {
+        let ModuleKind::KernelModule { start } = module.kind else { return self.is_running(&module.origin) };
+        let name = module.kernel_module_name();
+        let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
+        let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
+        match (module.build_id, running) {
+            (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => {}
+            (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
+            _ => self.is_running(&module.origin)?,
+        }
+        let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
+        match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
+            // Zero where addresses are hidden: the list of symbols will say so.
+            Some(address) if address != 0 && address != start => Err(Refusal::MovedKernelModule { recorded: start }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn parse(path: &Path) -> Result<Kallsyms, Refusal> {
+    Kallsyms::parse(file::read_all(path)?)
+}
+
+fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable, Refusal> {
+    let list = list.as_ref().map_err(Refusal::clone)?;
+    match &module.kind {
+        ModuleKind::Kernel => list.kernel(module.origin.reference.as_ref()),
+        _ => list.module(&module.kernel_module_name()),
+    }
+}
+
+/// The address in a line of `/proc/modules` (`name size references users state address`) if it is `name`'s.
+fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    (fields.next()? == name).then_some(())?;
+    let address = std::str::from_utf8(fields.nth(4)?).ok()?;
+    u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::origin::Reference;
+    use super::*;
+
+    const TEXT: u64 = 0xffff_ffff_8100_0000;
+
+    /// A machine in a directory, whose kernel has the build ID `07 07 …` and one module.
+    fn machine() -> (tempfile::TempDir, Kernel) {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["proc", "sys/kernel", "sys/module/snd_pcm/notes"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        let notes = |id: u8| {
+            let mut notes: Vec<u8> =
+                [4_u32, 20, object::elf::NT_GNU_BUILD_ID.0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+            notes.extend(b"GNU\0");
+            notes.extend([id; 20]);
+            notes
+        };
+        fs::write(root.path().join("sys/kernel/notes"), notes(7)).unwrap();
+        fs::write(root.path().join("sys/module/snd_pcm/notes/.note.gnu.build-id"), notes(9)).unwrap();
+        let list = "ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
+        fs::write(root.path().join("proc/kallsyms"), list).unwrap();
+        fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n").unwrap();
+        let host = Host { hostname: "desk".into(), release: "6.1.0".into(), arch: "x86_64".into() };
+        let kernel = Kernel::new(root.path(), host);
+        (root, kernel)
+    }
+
+    fn origin(hostname: &str, release: &str, reference: u64) -> Origin {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let reference = (reference != 0).then(|| Reference { symbol: "_text".into(), address: reference });
+        Origin {
+            hostname: text(hostname),
+            release: text(release),
+            arch: text("x86_64"),
+            reference,
+            ..Origin::default()
+        }
+    }
+
+    fn with_id(id: u8) -> Origin {
+        Origin { kernel: BuildId::new(&[id; 20]), ..origin("shelf", "5.0.0", TEXT) }
+    }
+
+    fn kernel_of(origin: Origin) -> Module {
+        Module::kernel(b"[kernel.kallsyms]", origin.kernel).on(&Arc::new(origin))
+    }
+
+    #[test]
+    fn a_build_id_decides_alone() {
+        let (_root, kernel) = machine();
+        let mut outcome = Outcome::default();
+        let options = SymbolOptions::default();
+        assert_eq!(kernel.load(&kernel_of(with_id(7)), &options, &mut outcome).unwrap().len(), 2);
+        let other = Origin { kernel: BuildId::new(&[8; 20]), ..origin("desk", "6.1.0", TEXT) };
+        assert!(kernel.load(&kernel_of(other), &options, &mut outcome).is_none());
+        assert!(matches!(outcome.attempts[1].result, Err(Refusal::OtherKernel { .. })));
+    }
+
+    #[test]
+    fn without_a_build_id_release_and_place_decide() {
+        let (_root, kernel) = machine();
+        let moved = TEXT + 0x100_0000;
+        for here in [
+            origin("desk", "6.1.0", TEXT),
+            origin("desk", "6.1.0", moved),
+            origin("shelf", "6.1.0", TEXT),
+            Origin { arch: None, ..origin("", "", TEXT) },
+        ] {
+            assert!(kernel.is_running(&here).is_ok(), "{here:?}");
+        }
+        for (other, is_expected) in [
+            (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
+            (origin("desk", "6.1.1", TEXT), |r| matches!(r, Refusal::OtherMachine { what: "kernel release", .. })),
+            (origin("", "", moved), |r| matches!(r, Refusal::MovedKernel { .. })),
+            (origin("desk", "6.1.0", 0), |r| matches!(r, Refusal::UnknownMachine)),
+            (Origin::default(), |r| matches!(r, Refusal::UnknownMachine)),
+            (Origin { arch: Some("aarch64".into()), ..origin("", "", TEXT) }, |r| {
+                matches!(r, Refusal::OtherMachine { what: "architecture", .. })
+            }),
+        ] {
+            let refusal = kernel.is_running(&other).unwrap_err();
+            assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_given_list_is_taken_at_its_word_and_symfs_shuts_out_this_machine() {
+        let (root, kernel) = machine();
+        let mut outcome = Outcome::default();
+        let given = root.path().join("copy");
+        fs::write(&given, "ffffffff81000000 T _text\n").unwrap();
+        let options = SymbolOptions { kallsyms: Some(given), ..SymbolOptions::default() };
+        assert_eq!(kernel.load(&kernel_of(with_id(8)), &options, &mut outcome).unwrap().len(), 1);
+        assert!(outcome.contradiction.is_none(), "a copy has no build ID");
+        let options = SymbolOptions { symfs: Some("/elsewhere".into()), ..SymbolOptions::default() };
+        assert!(kernel.load(&kernel_of(with_id(7)), &options, &mut outcome).is_none());
+        assert!(matches!(outcome.attempts[1].result, Err(Refusal::Symfs)));
+    }
+
+    #[test]
+    fn the_running_list_that_is_given_for_another_kernel_is_used_and_said() {
+        let (root, kernel) = machine();
+        let given = root.path().join("link");
+        std::os::unix::fs::symlink(root.path().join("proc/kallsyms"), &given).unwrap();
+        let options = SymbolOptions { kallsyms: Some(given), ..SymbolOptions::default() };
+        for (id, contradicts) in [(7, false), (8, true)] {
+            let mut outcome = Outcome::default();
+            assert!(kernel.load(&kernel_of(with_id(id)), &options, &mut outcome).is_some());
+            assert_eq!(outcome.contradiction.is_some(), contradicts);
+        }
+    }
+
+    #[test]
+    fn the_cache_speaks_for_a_kernel_that_is_gone() {
+        let (root, kernel) = machine();
+        let entry = root.path().join("cache/.build-id/08").join("08".repeat(19));
+        fs::create_dir_all(&entry).unwrap();
+        fs::write(entry.join("kallsyms"), "ffffffff81000000 T _text\nffffffff81000020 t c\n").unwrap();
+        let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
+        let mut outcome = Outcome::default();
+        let table = kernel.load(&kernel_of(with_id(8)), &options, &mut outcome).unwrap();
+        assert_eq!(table.lookup(0xffff_ffff_8100_0021).unwrap().name, b"c");
+    }
+
+    #[test]
+    fn a_module_is_known_by_its_kernel_or_its_build_id_and_by_its_place() {
+        let (_root, kernel) = machine();
+        let load = |start, id: Option<u8>, origin| {
+            let mut outcome = Outcome::default();
+            let id = id.and_then(|id| BuildId::new(&[id; 20]));
+            let module = Module::kernel_module(b"/lib/snd-pcm.ko", start, id).on(&Arc::new(origin));
+            let table = kernel.load(&module, &SymbolOptions::default(), &mut outcome);
+            (table.map(|table| table.len()), outcome)
+        };
+        let here = || origin("desk", "6.1.0", TEXT);
+        assert_eq!(load(0xffff_ffff_c000_0000, None, here()).0, Some(1));
+        assert_eq!(load(0xffff_ffff_c000_0000, Some(9), Origin::default()).0, Some(1));
+        let (table, outcome) = load(0xffff_ffff_c100_0000, None, here());
+        assert_eq!(table, None);
+        assert!(matches!(outcome.attempts[0].result, Err(Refusal::MovedKernelModule { .. })));
+        let (table, outcome) = load(0xffff_ffff_c000_0000, Some(8), here());
+        assert_eq!(table, None);
+        assert!(matches!(outcome.attempts[0].result, Err(Refusal::BuildIdMismatch { .. })));
+        assert_eq!(load(0xffff_ffff_c000_0000, None, origin("shelf", "5.0.0", TEXT)).0, None);
+    }
+}

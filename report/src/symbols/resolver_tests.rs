@@ -1,0 +1,245 @@
+//! The search from place to place, on files made for it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::origin::Host;
+use super::test_elf::{TestElf, function};
+use super::{BuildId, FileId, Loaded, Module, Origin, Refusal, Resolver, Source};
+use crate::query::SymbolOptions;
+
+const ID: [u8; 20] = [0xab; 20];
+
+/// Below `root`: writes `elf` to `path` and gives the path as a module has it.
+fn write(root: &Path, path: &str, elf: &TestElf) -> Vec<u8> {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, elf.build()).unwrap();
+    path.to_str().unwrap().into()
+}
+
+fn full() -> TestElf {
+    TestElf { symtab: vec![function("inner", 0x1100, 8)], build_id: Some(ID), ..TestElf::default() }
+}
+
+fn stripped() -> TestElf {
+    let dynsym = vec![function("exported", 0x1000, 8)];
+    TestElf { dynsym, build_id: Some(ID), debug_link: Some("p.debug"), ..TestElf::default() }
+}
+
+fn debug() -> TestElf {
+    TestElf { debug_only: true, ..full() }
+}
+
+/// A recording that was made on this machine.
+fn here() -> Arc<Origin> {
+    let Host { hostname, release, arch } = Host::this();
+    Origin { hostname: Some(hostname), release: Some(release), arch: Some(arch), ..Origin::default() }.into()
+}
+
+/// A file that was mapped on this machine, as the kernel records it: by build ID, or by device and inode.
+fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
+    let module = Module::file(path, id.and_then(BuildId::new)).on(&here());
+    let about = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
+    let file = about.map(|about| FileId {
+        major: rustix::fs::major(about.dev()),
+        minor: rustix::fs::minor(about.dev()),
+        inode: about.ino(),
+    });
+    Module { file, ..module }
+}
+
+fn load(path: &[u8], id: Option<&[u8]>, options: SymbolOptions) -> Arc<Loaded> {
+    Resolver::new(options).load(&mapped(path, id))
+}
+
+fn name_at(loaded: &Loaded, address: u64) -> Option<String> {
+    let symbol = loaded.lookup(address)?;
+    Some(loaded.name(symbol.id).unwrap().into_owned())
+}
+
+#[test]
+fn a_file_with_symbols_is_all_that_is_needed() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &full());
+    for id in [Some(&ID[..]), None] {
+        let loaded = load(&path, id, SymbolOptions::default());
+        assert_eq!(name_at(&loaded, 0x1107).as_deref(), Some("inner"));
+        assert_eq!(loaded.outcome.attempts.len(), 1);
+        assert!(!loaded.outcome.dynamic_only);
+    }
+}
+
+#[test]
+fn a_debug_link_is_followed_to_the_file_it_names_if_that_is_the_same_build() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &stripped());
+    let without = load(&path, None, SymbolOptions::default());
+    assert_eq!(name_at(&without, 0x1000).as_deref(), Some("exported"));
+    assert!(without.outcome.dynamic_only);
+    write(root.path(), "p.debug", &TestElf { build_id: Some([1; 20]), ..debug() });
+    write(root.path(), ".debug/p.debug", &debug());
+    let with = load(&path, None, SymbolOptions::default());
+    assert_eq!(name_at(&with, 0x1100).as_deref(), Some("inner"));
+    assert!(matches!(with.outcome.attempts[0].result, Err(Refusal::BuildIdMismatch { .. })));
+    let found: Vec<_> = with.outcome.found().map(|attempt| attempt.source).collect();
+    assert_eq!(found, [Source::DebugLink]);
+}
+
+#[test]
+fn another_version_of_the_file_is_refused_and_the_cache_has_the_right_one() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &TestElf { build_id: Some([2; 20]), ..full() });
+    let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
+    let refused = load(&path, Some(&ID), options.clone());
+    assert!(refused.table.is_empty());
+    assert!(matches!(refused.outcome.attempts[0].result, Err(Refusal::BuildIdMismatch { .. })));
+    write(root.path(), &format!("cache/.build-id/ab/{}/elf", "ab".repeat(19)), &full());
+    let found = load(&path, Some(&ID), options);
+    assert_eq!(name_at(&found, 0x1100).as_deref(), Some("inner"));
+    let nameless = write(root.path(), "q", &TestElf { build_id: None, ..full() });
+    let unknown = load(&nameless, Some(&ID), SymbolOptions::default());
+    assert!(matches!(unknown.outcome.attempts[0].result, Err(Refusal::NoBuildId { .. })));
+}
+
+#[test]
+fn build_ids_that_were_padded_are_the_same() {
+    let root = tempfile::tempdir().unwrap();
+    let mut id = ID;
+    id[16..].fill(0);
+    let path = write(root.path(), "p", &TestElf { build_id: Some(id), ..full() });
+    assert!(!load(&path, Some(&ID[..16]), SymbolOptions::default()).table.is_empty());
+}
+
+#[test]
+fn symfs_stands_for_the_recorded_machine() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "usr/bin/recorded-elsewhere", &full());
+    let options = SymbolOptions { symfs: Some(root.path().into()), ..SymbolOptions::default() };
+    let loaded = load(b"/usr/bin/recorded-elsewhere", None, options.clone());
+    assert_eq!(name_at(&loaded, 0x1100).as_deref(), Some("inner"));
+    assert!(loaded.outcome.contradiction.is_none());
+    let contradicted = load(b"/usr/bin/recorded-elsewhere", Some(&[1; 20]), options);
+    assert_eq!(name_at(&contradicted, 0x1100).as_deref(), Some("inner"));
+    assert!(contradicted.outcome.contradiction.is_some());
+}
+
+/// What is found at the recorded path, and why not.
+#[track_caller]
+fn refused(module: &Module, trust_paths: bool) -> Option<String> {
+    let loaded = Resolver::new(SymbolOptions { trust_paths, ..SymbolOptions::default() }).load(module);
+    assert_eq!(loaded.table.is_empty(), loaded.outcome.unproven().is_some());
+    loaded.outcome.unproven().map(ToString::to_string)
+}
+
+#[test]
+fn a_file_without_build_id_is_known_by_machine_and_inode() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &TestElf { build_id: None, ..full() });
+    let known = mapped(&path, None);
+    assert_eq!(refused(&known, false), None);
+    let on = |origin: Origin| known.clone().on(&Arc::new(origin));
+    let here = || Origin::clone(&here());
+    let text = |text: &str| Some(text.to_owned());
+    for (module, why) in [
+        (on(Origin { hostname: text("elsewhere"), ..here() }), "recorded host name is elsewhere"),
+        (on(Origin { release: text("2.6.0"), ..here() }), "recorded kernel release is 2.6.0"),
+        (on(Origin { arch: text("vax"), ..here() }), "recorded architecture is vax"),
+        (on(Origin { hostname: None, ..here() }), "does not say that it was made on this machine"),
+        (on(Origin::default()), "does not say that it was made on this machine"),
+        (on(Origin { written: Some(std::time::UNIX_EPOCH), ..here() }), "written to after the recording"),
+        (Module { file: None, ..known.clone() }, "neither its build ID nor its device and inode"),
+        (Module { file: known.file.map(|file| FileId { inode: 1, ..file }), ..known.clone() }, "the file was replaced"),
+    ] {
+        let refusal = refused(&module, false).unwrap();
+        assert!(refusal.contains(why), "{refusal}: {why}");
+        assert_eq!(refused(&module, true), None, "--trust-paths: {why}");
+    }
+}
+
+#[test]
+fn a_file_of_another_architecture_is_refused_in_any_case() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &full());
+    for id in [None, Some(&ID[..])] {
+        let module = mapped(&path, id).on(&Arc::new(Origin { arch: Some("armv7l".into()), ..Origin::default() }));
+        let options = SymbolOptions { trust_paths: true, ..SymbolOptions::default() };
+        let loaded = Resolver::new(options).load(&module);
+        let is_other = |refusal: Option<&Refusal>| matches!(refusal, Some(Refusal::OtherArchitecture { .. }));
+        assert!(loaded.outcome.attempts.iter().any(|attempt| is_other(attempt.result.as_ref().err())));
+        assert!(loaded.table.is_empty());
+    }
+}
+
+#[test]
+fn a_trusted_file_goes_behind_a_proven_one() {
+    let root = tempfile::tempdir().unwrap();
+    let other = TestElf { symtab: vec![function("other", 0x1100, 8)], build_id: Some([2; 20]), ..TestElf::default() };
+    let path = write(root.path(), "p", &other);
+    let cache = root.path().join("cache");
+    let options = SymbolOptions { build_id_dir: Some(cache), trust_paths: true, ..SymbolOptions::default() };
+    assert_eq!(name_at(&load(&path, Some(&ID), options.clone()), 0x1100).as_deref(), Some("other"));
+    write(root.path(), &format!("cache/.build-id/ab/{}/elf", "ab".repeat(19)), &full());
+    assert_eq!(name_at(&load(&path, Some(&ID), options), 0x1100).as_deref(), Some("inner"));
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let root = tempfile::tempdir().unwrap();
+    let reason = |path: &[u8]| load(path, None, SymbolOptions::default()).outcome.attempts[0].to_string();
+    assert!(reason(b"/dev/zero2").ends_with("no such file"));
+    assert!(reason(b"/dev/null").ends_with("not a regular file: not opened"));
+    fs::write(root.path().join("text"), "no program").unwrap();
+    let text = root.path().join("text");
+    assert!(reason(text.to_str().unwrap().as_bytes()).contains("damaged or no ELF file"));
+}
+
+#[test]
+fn a_module_is_loaded_once_by_any_number_of_threads() {
+    let root = tempfile::tempdir().unwrap();
+    let path = write(root.path(), "p", &full());
+    let resolver = Resolver::new(SymbolOptions::default());
+    let module = mapped(&path, None);
+    let first = resolver.load(&module);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(Arc::ptr_eq(&first, &resolver.load(&module))));
+        }
+    });
+    assert_eq!(resolver.loaded().len(), 1);
+}
+
+#[test]
+fn a_jit_map_names_anonymous_code() {
+    let root = tempfile::tempdir().unwrap();
+    let map = root.path().join("perf-7.map");
+    fs::write(&map, "7f0000001000 40 Interpreter\n").unwrap();
+    let path = map.to_str().unwrap().as_bytes().into();
+    let jit = Module::of_user_mapping(b"//anon", 7, true, false, None);
+    let module = Module { path, ..jit.on(&here()) };
+    let loaded = Resolver::new(SymbolOptions::default()).load(&module);
+    assert_eq!(name_at(&loaded, 0x7f00_0000_103f).as_deref(), Some("Interpreter"));
+    let elsewhere = module.on(&Arc::default());
+    assert!(refused(&elsewhere, false).unwrap().contains("does not say that it was made on this machine"));
+    assert_eq!(refused(&elsewhere, true), None);
+}
+
+#[test]
+fn the_vdso_of_this_process_speaks_for_its_own_kernel_only() {
+    let resolver = Resolver::new(SymbolOptions::default());
+    let vdso = Module::of_user_mapping(b"[vdso]", 1, true, false, None);
+    assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());
+    let other = BuildId::new(&[1; 20]);
+    let of_other_kernel = Origin { kernel: other, ..Origin::clone(&here()) };
+    for module in [
+        Module { build_id: other, ..vdso.clone() },
+        vdso.clone().on(&Arc::new(of_other_kernel)),
+        vdso.on(&Arc::default()),
+    ] {
+        let loaded = resolver.load(&module);
+        assert!(loaded.table.is_empty(), "{module:?}");
+        assert!(loaded.outcome.unproven().is_some() && loaded.outcome.found().next().is_none());
+    }
+}

@@ -1,0 +1,138 @@
+//! The kernel's symbols from files: its image with symbols (`vmlinux`), and the files of its modules.
+//!
+//! An image is linked at addresses that the running kernel may have moved: by how much, the recorded reference symbol
+//! tells. A module's file has no addresses at all. The kernel lays out its sections of code one after another, in
+//! the order of the file, those for initialization apart; the first begins where the module was loaded.
+//!
+//! Source: `layout_sections` in the kernel's `kernel/module/main.c`.
+
+use std::path::{Path, PathBuf};
+
+use object::elf::SHT_SYMTAB;
+
+use super::elf::Image;
+use super::elf_symbols::{Placing, add_symbols};
+use super::file::{self, Contents};
+use super::module::Module;
+use super::origin::{Host, Reference};
+use super::outcome::{Outcome, Refusal, Source};
+use super::search::{Proof, checked_image, contradiction, open_image};
+use super::table::{SymbolTable, TableBuilder};
+use super::{locate, unpack};
+use crate::query::SymbolOptions;
+
+/// The kernel's symbols from the file that the user names; its build ID is not asked for, as their word.
+pub(super) fn given(path: &Path, module: &Module, outcome: &mut Outcome) -> Result<SymbolTable, Refusal> {
+    let image = open_image(path, Proof::Trust, &module.origin)?;
+    outcome.contradiction = contradiction(path, module, &image);
+    table_of(&image, module.origin.reference.as_ref())
+}
+
+/// The same from where such files are kept, if the recorded build ID is that of one.
+pub(super) fn found(
+    module: &Module,
+    root: &Path,
+    options: &SymbolOptions,
+    outcome: &mut Outcome,
+) -> Option<SymbolTable> {
+    let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
+    for (source, path) in places(module, root, options) {
+        let image = open_image(&path, Proof::BuildId(build_id), &module.origin);
+        let table = image.and_then(|image| table_of(&image, module.origin.reference.as_ref()));
+        if let Some(table) = outcome.keep(source, &path, table) {
+            return Some(table);
+        }
+    }
+    None
+}
+
+fn places(module: &Module, root: &Path, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
+    let mut places: Vec<_> = locate::by_build_id(module, options);
+    let below = options.symfs.as_deref().unwrap_or(root);
+    if let Ok(release) = file::read_all(&root.join("proc/sys/kernel/osrelease")) {
+        let release = String::from_utf8_lossy(&release);
+        let release = release.trim();
+        places.extend(
+            [
+                format!("boot/vmlinux-{release}"),
+                format!("usr/lib/debug/boot/vmlinux-{release}"),
+                format!("usr/lib/debug/lib/modules/{release}/vmlinux"),
+                format!("lib/modules/{release}/build/vmlinux"),
+            ]
+            .map(|path| (Source::Vmlinux, below.join(path))),
+        );
+    }
+    places
+}
+
+fn table_of(image: &Image, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
+    let linked = collect(image, Placing::Moved(0))?;
+    let Some(reference) = reference else { return Ok(linked) };
+    let name = reference.symbol.as_bytes();
+    let start =
+        linked.named(name).ok_or(Refusal::Other("it lacks the symbol by which the kernel's address is known"))?;
+    let moved = reference.address.wrapping_sub(start);
+    if moved == 0 { Ok(linked) } else { collect(image, Placing::Moved(moved)) }
+}
+
+fn collect(image: &Image, placing: Placing<'_>) -> Result<SymbolTable, Refusal> {
+    let mut table = TableBuilder::new(false);
+    add_symbols(image, placing, SHT_SYMTAB, &mut table)?;
+    Ok(table.finish())
+}
+
+/// The symbols of a kernel module that was loaded at `start`, from its file: one with the recorded build ID, or the one at the recorded
+/// path if the recording was made on this machine, or if the user trusts it.
+pub(super) fn of_module(
+    module: &Module,
+    start: u64,
+    host: &Host,
+    options: &SymbolOptions,
+    outcome: &mut Outcome,
+) -> Option<SymbolTable> {
+    let recorded = || locate::recorded(module, options).into_iter().filter(|_| module.path.first() == Some(&b'/'));
+    let by_path = |proof: Result<Proof, Refusal>| recorded().map(move |path| (Source::Path, path, proof.clone()));
+    let proof = match module.build_id {
+        Some(build_id) => Ok(Proof::BuildId(build_id)),
+        None => host.made(&module.origin).map(|()| Proof::Trust),
+    };
+    let mut places: Vec<_> = by_path(proof.clone()).collect();
+    places.extend(locate::by_build_id(module, options).into_iter().map(|(source, path)| (source, path, proof.clone())));
+    if options.trusts_paths() {
+        places.extend(by_path(Ok(Proof::Trust)));
+    }
+    for (source, path, proof) in places {
+        let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
+        if let Some(table) = outcome.keep(source, &path, found) {
+            return Some(table);
+        }
+    }
+    None
+}
+
+fn from_file(
+    bytes: Vec<u8>,
+    path: &Path,
+    (module, proof): (&Module, Proof),
+    start: u64,
+    outcome: &mut Outcome,
+) -> Result<SymbolTable, Refusal> {
+    let image = checked_image(Contents::Memory(unpack::unpacked(bytes)?), proof, &module.origin)?;
+    outcome.contradiction = contradiction(path, module, &image);
+    let sections = layout(&image, start);
+    collect(&image, Placing::Sections(&sections))
+}
+
+/// Where each section of code was loaded.
+fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
+    let mut next = start;
+    let place = |section: &super::elf::Section| {
+        if !section.allocated || !section.executable || section.name.starts_with(b".init") {
+            return None;
+        }
+        let at = next.checked_next_multiple_of(section.alignment.max(1))?;
+        next = at.checked_add(section.size)?;
+        Some(at)
+    };
+    image.sections.iter().map(place).collect()
+}

@@ -1,0 +1,110 @@
+//! What rows owe to functions among their callers: the `parent` that they are grouped by, and the function that stands for
+//! all that it calls.
+
+use rayon::prelude::*;
+
+use super::labeller::Labeller;
+use super::side::{Symbols, named};
+use crate::callchain::{Chained, Frame, Stacks};
+use crate::count::{Field, Key, Rows};
+use crate::query::pattern::Pattern;
+
+impl Labeller<'_> {
+    /// Sets the parents of rows, leaves out those without one where that is asked for, and puts functions in the place of what
+    /// they call.
+    #[must_use]
+    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &Symbols) -> Rows {
+        let chains = &self.query.chains;
+        if let Some(pattern) = &chains.parent {
+            let parents = Parents::new(self.matches(pattern, stacks, symbols), stacks, chains.from_caller());
+            rows = rows.changed(|row| {
+                *Field::Parent.of_mut(row) = parents.of(row, stacks);
+                !chains.only_parents || Field::Parent.of(row) > 0
+            });
+        }
+        if let Some(pattern) = &chains.ignored_callees {
+            let matches = self.matches(pattern, stacks, symbols);
+            let roots = roots(&matches, stacks);
+            // Without what is known of a branch it may be a frame that no chain has.
+            let found = roots.iter().flatten().filter_map(|(frame, _)| stacks.frames.get(*frame as usize).copied());
+            let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
+            for frame in found {
+                stacks.number(frame);
+            }
+            rows = rows.changed(|row| {
+                let chained = Chained::unpack(Field::Chain.of(row));
+                let root = (chained.callers as usize).checked_sub(1).and_then(|index| *roots.get(index)?);
+                let root = root.and_then(|(frame, callers)| Some((stacks.frames.get(frame as usize)?, callers)));
+                if let Some((frame, callers)) = root {
+                    frame.put(row);
+                    *Field::Chain.of_mut(row) = Chained { callers, own: true }.pack();
+                }
+                true
+            });
+        }
+        rows
+    }
+
+    /// Which frames have a function of such a name.
+    fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &Symbols) -> Vec<bool> {
+        let matches = |frame: &Frame| {
+            let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
+            // As in perf, no function that is inlined.
+            !frame.end.is_inlined && name.is_some_and(|name| pattern.matches(&name))
+        };
+        stacks.frames.par_iter().map(matches).collect()
+    }
+}
+
+/// The parents of chains.
+struct Parents {
+    matches: Vec<bool>,
+    /// The word of each chain's parent; 0 where it has none.
+    of_chains: Vec<u64>,
+    from_outermost: bool,
+}
+
+impl Parents {
+    fn new(matches: Vec<bool>, stacks: &Stacks, from_outermost: bool) -> Self {
+        let is_match = |frame: &&u32| matches.get(**frame as usize) == Some(&true);
+        let of_chain = |number: u32| {
+            let mut chain = stacks.chain(number).iter();
+            let parent = if from_outermost { chain.rfind(is_match) } else { chain.find(is_match) };
+            parent.and_then(|frame| stacks.frames.get(*frame as usize)).map_or(0, word)
+        };
+        let of_chains = (1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX)).map(of_chain).collect();
+        Self { matches, of_chains, from_outermost }
+    }
+
+    /// As in perf, the first one on the way that chains are looked at.
+    fn of(&self, row: &Key, stacks: &Stacks) -> u64 {
+        let chained = Chained::unpack(Field::Chain.of(row));
+        let index = (chained.callers as usize).checked_sub(1);
+        let of_chain = index.and_then(|index| self.of_chains.get(index)).copied().unwrap_or(0);
+        let own = Frame::of(row);
+        let is_match = |own: u32| self.matches.get(own as usize) == Some(&true);
+        let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { word(&own) } else { 0 };
+        match (self.from_outermost, of_chain, of_own) {
+            (true, 0, word) | (false, word, 0) => word,
+            (true, word, _) | (false, _, word) => word,
+        }
+    }
+}
+
+/// A frame with a function as a word.
+fn word(frame: &Frame) -> u64 {
+    u64::from(frame.module) << 32 | frame.address.wrapping_add(1) & 0xffff_ffff
+}
+
+/// The outermost matching frame of each chain, and the chain of its callers.
+fn roots(matches: &[bool], stacks: &mut Stacks) -> Vec<Option<(u32, u32)>> {
+    let chains = 1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX);
+    let root = |number: u32| {
+        let chain = stacks.chain(number);
+        let place = chain.iter().rposition(|frame| matches.get(*frame as usize) == Some(&true))?;
+        let (frame, callers) = chain.get(place..)?.split_first()?;
+        let (frame, callers) = (*frame, callers.to_vec());
+        Some((frame, stacks.push(callers)))
+    };
+    chains.map(root).collect()
+}

@@ -1,0 +1,119 @@
+//! Rows of text for samples that count in their callers too, and what trees need to know of them.
+
+use rayon::prelude::*;
+
+use super::labeller::Labeller;
+use super::side::{Symbols, module_of, named};
+use rustc_hash::FxHashMap;
+
+use crate::callchain::trees::FileCalls;
+use crate::callchain::{Classified, Frame, RowId, Shown, Stacks, UNMAPPED};
+use crate::count::metrics::Gathered;
+use crate::count::{Field, Layout, NO_KEY, Rows, Sum as _};
+use crate::query::graph::FrameKey;
+use crate::query::{Chains, Filters, Query};
+use crate::symbols::{LineId, SymbolId};
+use crate::table::profile::Profile;
+
+/// Adds the parts of what is the rows' own.
+fn add_parts(rows: &Rows, classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
+    let mut own = FxHashMap::<RowId, Gathered>::default();
+    for ((key, count), sample) in rows.iter().zip(&classified.samples) {
+        own.entry((sample.base, sample.class)).or_default().add(&Gathered::of(count, Some(&key)));
+    }
+    for (id, row) in gathered {
+        row.parts = own.remove(id).and_then(|own| own.parts);
+    }
+}
+
+/// What was found beside rows.
+#[derive(Debug)]
+pub struct Found<'s> {
+    /// The symbols of the modules that were hit.
+    pub symbols: &'s Symbols,
+    /// The callchains.
+    pub stacks: Stacks,
+    /// The places of the file's events in the profile.
+    pub places: &'s [usize],
+}
+
+impl Labeller<'_> {
+    /// Adds the rows of these samples and of their callers.
+    pub fn cumulate(&self, rows: &Rows, found: Found<'_>, profile: &mut Profile) {
+        let Found { symbols, stacks, places } = found;
+        let classified = Classified::new(rows.iter(), &stacks, self.shown());
+        let mut gathered = classified.rows(&stacks, !self.query.chains.children);
+        if self.query.has_parts() {
+            add_parts(rows, &classified, &mut gathered);
+        }
+        let key = |row: usize| gathered.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
+        let labelled = self.label(gathered.len(), &key, symbols, &mut profile.labels);
+        let (ids, gathered): (Vec<RowId>, Vec<Gathered>) = gathered.into_iter().unzip();
+        let places_of_rows = profile.add_rows(places, labelled, &gathered);
+        if self.query.chains.graph.is_some() {
+            let names = self.names(symbols, &stacks, profile);
+            let class_count = classified.class_count();
+            let Classified { samples, classes, .. } = classified;
+            let rows = ids.into_iter().zip(places_of_rows).collect();
+            profile.calls.add(FileCalls { stacks, samples, classes, class_count, names, rows });
+        }
+    }
+
+    /// What the columns show of a frame.
+    fn shown(&self) -> Shown {
+        let (chains, filters) = (Chains::default(), Filters::default());
+        let layout = Layout::of(&Query { chains, filters, ..self.query.clone() });
+        Shown {
+            module: layout.has(Field::Module),
+            address: layout.has(Field::Address),
+            ip: layout.has(Field::Ip),
+            offset: layout.has(Field::Offset),
+            line: layout.has(Field::Line),
+            size: layout.has(Field::MapSize),
+        }
+    }
+
+    /// The names of frames in trees.
+    fn names(&self, symbols: &Symbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
+        let texts: Vec<(String, String)> =
+            stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
+        texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
+    }
+
+    /// The module and the function of a frame; where there is no function, how far into the module it is. By address that
+    /// comes with the module, and the text is perf's: the function, then its source line, else the offset in it.
+    pub(super) fn frame_name(&self, frame: Frame, symbols: &Symbols) -> (String, String) {
+        let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
+            let is_told = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
+            return (String::new(), if is_told { format!("{:#x}", frame.address) } else { "[unknown]".into() });
+        };
+        let name = module.name().into_owned();
+        if self.query.chains.key != FrameKey::Function
+            && let Some(spot) = self.spot(frame, &name, symbols)
+        {
+            return spot;
+        }
+        let function = match named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
+            Some(function) => function.into_owned(),
+            None => format!("{name}+{:#x}", frame.address),
+        };
+        (name, function)
+    }
+
+    /// A frame that is told apart by its place in a function.
+    fn spot(&self, frame: Frame, module: &str, symbols: &Symbols) -> Option<(String, String)> {
+        let function = named(symbols, (u64::from(frame.module), frame.end, frame.address))?;
+        let loaded = module_of(symbols, u64::from(frame.module))?;
+        let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;
+        // Where the line is not known the text is the function's name and the offset.
+        let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));
+        if self.query.chains.key == FrameKey::Srcline {
+            let text = if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };
+            return Some((module.to_owned(), text));
+        }
+        let id = u32::try_from(frame.address).ok().filter(|_| !frame.end.is_inlined).map(SymbolId);
+        let start = id.and_then(|id| loaded.table.get(id)).map_or(0, |symbol| symbol.start);
+        let place = format!("{module}+{:016x}", start.wrapping_add(u64::from(frame.offset)));
+        Some((place, format!("{function} {}", offset.unwrap_or(&line))))
+    }
+}

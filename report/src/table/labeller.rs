@@ -1,0 +1,152 @@
+//! Rows of text for the counted keys of one file.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::side::{Side, Symbols, function, module_of};
+use super::texts::{KeyOf, Texts};
+use crate::count::{Field, Key, Meta};
+use crate::query::sort_key::SortKey;
+use crate::query::{Format, Query};
+use crate::symbols::{LineId, Loaded, Module, Resolver};
+use crate::table::cells::{Labelled, Labels};
+use crate::timeline::cgroups::Groups;
+use crate::timeline::{ThreadRef, Timeline};
+use crate::tracepoints::Traced;
+
+/// What the numbers in the keys of one file stand for.
+#[derive(Debug)]
+pub struct Labeller<'f> {
+    /// What was asked.
+    pub query: &'f Query,
+    /// Comms and threads.
+    pub timeline: &'f Timeline,
+    /// Modules by their numbers.
+    pub modules: Vec<&'f Module>,
+    /// The names of the events.
+    pub events: &'f [String],
+    /// Sockets, cgroups and their namespaces.
+    pub groups: &'f Groups,
+    /// What tracepoints recorded, where that is asked for.
+    pub traced: Option<&'f Traced<'f>>,
+}
+
+impl Labeller<'_> {
+    /// The symbols of all modules that were hit, where functions are asked for.
+    #[must_use]
+    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
+        let functions = self.query.chains.counted
+            || self.query.columns.iter().any(|column| column.key.is_of_symbol())
+            || self.needs_lines(Side::At)
+            || self.needs_lines(Side::From);
+        if !functions && !self.query.filters.by_symbol() {
+            return Vec::new();
+        }
+        let load = |(module, hit): (&&Module, &bool)| hit.then(|| resolver.load(module));
+        self.modules.par_iter().zip(hits).map(load).collect()
+    }
+
+    /// Puts functions in the place of addresses.
+    #[must_use]
+    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Key {
+        let mut meta = Meta::unpack(Field::Meta.of(&key));
+        let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
+        for (side, end) in ends {
+            if end.is_symbol {
+                continue;
+            }
+            let module = module_of(symbols, side.module().of(&key));
+            if let Some(loaded) = module.filter(|_| self.needs_lines(side)) {
+                *side.line().of_mut(&mut key) = u64::from(self.line(loaded, side.address().of(&key)).0) + 1;
+            }
+            if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
+                end.is_symbol = true;
+                if side == Side::At && self.query.has(SortKey::SymbolOffset) {
+                    let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
+                    *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
+                }
+                *side.address().of_mut(&mut key) = u64::from(symbol.0);
+            }
+        }
+        *Field::Meta.of_mut(&mut key) = meta.pack();
+        key
+    }
+
+    /// Whether source lines are asked for.
+    fn needs_lines(&self, side: Side) -> bool {
+        let keys: &[SortKey] = match side {
+            Side::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
+            Side::From => &[SortKey::FromSrcline],
+        };
+        keys.iter().any(|key| self.query.has(*key))
+    }
+
+    /// The source line of an address; as in perf, where it is not known the function and the offset in it, else the
+    /// module and the address in it.
+    pub(super) fn line(&self, loaded: &Loaded, address: u64) -> LineId {
+        loaded.lines().line(address, || match loaded.lookup(address) {
+            Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
+            None => format!("{}[{address:x}]", loaded.module().name()),
+        })
+    }
+
+    /// How far in its function an address is, where there is one.
+    pub(super) fn offset(&self, loaded: &Loaded, address: u64) -> u32 {
+        let start = loaded.lookup(address).map_or(address, |symbol| symbol.start);
+        u32::try_from(address.wrapping_sub(start)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the filter by function takes this row.
+    #[must_use]
+    pub fn takes(&self, row: &Key, symbols: &Symbols) -> bool {
+        let filters = &self.query.filters;
+        let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
+        let is_resolved = || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
+        let is_named = || {
+            function(symbols, row, Side::At).is_some_and(|name| {
+                filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
+                    && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
+            })
+        };
+        (!filters.resolved || is_resolved()) && (!by_name || is_named())
+    }
+
+    /// Finds the cells of rows whose keys are these. Several rows may have the same.
+    #[must_use]
+    pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &Symbols, labels: &mut Labels) -> Labelled {
+        let texts = Texts {
+            timeline: self.timeline,
+            modules: &self.modules,
+            events: self.events,
+            symbols,
+            groups: self.groups,
+            traced: self.traced,
+            nanosecs: self.query.nanosecs,
+            levels: self.query.format == Format::Text,
+            as_perf: self.query.separator.is_some(),
+            threads: self.threads(rows, key),
+        };
+        let width = 1 + self.query.columns.len();
+        let event = |row: usize| u64::from(Meta::unpack(Field::Meta.of(&key(row))).event);
+        let events = (0..rows).into_par_iter().map(event).collect();
+        let cells = self.query.columns.iter().map(|column| texts.column(column.key, (rows, key), labels));
+        let mut words = vec![0; rows * width];
+        for (place, column) in [events].into_iter().chain(cells).enumerate() {
+            words.iter_mut().skip(place).step_by(width).zip(column).for_each(|(word, value): (_, u64)| *word = value);
+        }
+        Labelled::new(width, words)
+    }
+
+    /// A thread number's column is named after its first use that was sampled, as in perf.
+    fn threads(&self, rows: usize, key: KeyOf<'_>) -> FxHashMap<i32, ThreadRef> {
+        let mut first = FxHashMap::default();
+        if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
+            for row in 0..rows {
+                let thread = ThreadRef::unpack(Field::Thread.of(&key(row)));
+                let (tid, _) = self.timeline.thread_label(thread);
+                first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,161 @@
+//! Lines of folded stacks, under the names that the well-known scripts (`perf script | stackcollapse`) give them: no
+//! parameters, modules where there is no function, inlined calls of JIT maps (`a->b`) as frames of their own.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::labeller::Labeller;
+use super::side::{INLINED, Symbols, named};
+use crate::callchain::folded::{Folded, folded_root};
+use crate::callchain::{Frame, Stacks};
+use crate::count::{Count, Key, Rows};
+use crate::query::graph::FrameKey;
+use crate::table::cells::{Cells, Labels};
+
+/// What of a count is a line's.
+pub type CountValue = fn(&Count) -> u64;
+
+/// Texts of the frames of a file, by their numbers; nothing for those that are left out.
+struct FrameLabels {
+    usual: Vec<Option<u32>>,
+    /// In threads whose name begins with `java`.
+    java: Vec<Option<u32>>,
+}
+
+impl Labeller<'_> {
+    /// Adds a line for each row: the columns that are asked for, then the frames of its chain. `places` are those of
+    /// the file's events in the profile, and what of a row counts for each.
+    pub fn fold(
+        &self,
+        rows: &Rows,
+        (symbols, stacks): (&Symbols, &Stacks),
+        places: &[(usize, CountValue)],
+        folded: &mut Folded,
+    ) {
+        let frames = self.frame_labels(symbols, stacks, folded);
+        let (mut labels, mut roots) = (Labels::default(), FxHashMap::<(usize, u64), (u32, bool)>::default());
+        let labelled = self.label(rows.len(), &|row| rows.key(row), symbols, &mut labels);
+        let texts = Cells::new(self.query, &labels);
+        for (row, (key, count)) in rows.iter().enumerate() {
+            let Some((event, cells)) = labelled.row(row).split_first() else { continue };
+            let Some((place, value)) = usize::try_from(*event).ok().and_then(|event| places.get(event)) else {
+                continue;
+            };
+            let mut root = |(column, cell): (usize, &u64)| {
+                *roots.entry((column, *cell)).or_insert_with(|| {
+                    let text = texts.text(column, *cell, &Count { samples: 1, period: 0 });
+                    (folded.label(folded_root(&text)), text.starts_with("java"))
+                })
+            };
+            let columns: Vec<(u32, bool)> = cells.iter().enumerate().map(&mut root).collect();
+            let is_java = columns.first().is_some_and(|(_, is_java)| *is_java);
+            let of_frame = if is_java { &frames.java } else { &frames.usual };
+            let mut frames = stacks.of(&key).rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
+            // Each sample is in a line: one without frames with the function that was sampled.
+            let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(&key, symbols))) } else { None };
+            let columns = columns.into_iter().map(|(label, _)| label);
+            folded.add(*place, columns.chain(own).chain(frames), value(&count));
+        }
+    }
+
+    fn frame_labels(&self, symbols: &Symbols, stacks: &Stacks, folded: &mut Folded) -> FrameLabels {
+        let texts: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
+        let java =
+            texts.iter().map(|text| Some(folded.label(without_java_mark(text.as_deref()?).to_owned()))).collect();
+        let usual = texts.into_iter().map(|text| Some(folded.label(text?))).collect();
+        FrameLabels { usual, java }
+    }
+
+    /// The frame of the sampled function.
+    fn own_frame(&self, key: &Key, symbols: &Symbols) -> String {
+        let frame = Frame::of(key);
+        self.frame(frame, symbols).unwrap_or_else(|| self.frame_name(frame, symbols).1.replace(';', ":"))
+    }
+
+    fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
+        if self.query.chains.key != FrameKey::Function {
+            return Some(self.frame_name(frame, symbols).1.replace(';', ":"));
+        }
+        if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
+            return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
+        }
+        let module = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index));
+        Some(module.map_or_else(
+            || "[unknown]".to_owned(),
+            |module| {
+                let name = module.long_name();
+                format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
+            },
+        ))
+    }
+}
+
+/// A function's name as a frame; nothing for what such scripts take for a process.
+fn function(name: &str) -> Option<String> {
+    if name.starts_with('(') {
+        return None;
+    }
+    let parts = name.split("->").enumerate().map(|(place, part)| {
+        let mut text = without_parameters(&part.replace(';', ":")).to_owned();
+        // What the first one has inlined.
+        if place > 0 && !text.contains("_[i]") {
+            text.push_str("_[i]");
+        }
+        text
+    });
+    Some(parts.collect::<Vec<_>>().join(";"))
+}
+
+/// A name up to its list of parameters: the first parenthesis outside of any bracket, but for those of Go's methods
+/// (after a dot) and of C++'s anonymous namespace.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0i32;
+    let mut before = ' ';
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0 && before != '.' && !name.get(at..).is_some_and(|rest| rest.starts_with(ANONYMOUS)) => {
+                return name.get(..at).unwrap_or(name);
+            }
+            '<' | '{' | '[' | '(' => depth += 1,
+            '>' | '}' | ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        before = c;
+    }
+    name
+}
+
+/// How C++'s unnamed namespace reads.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// A Java method without the letter that marks its class.
+fn without_java_mark(name: &str) -> &str {
+    name.strip_prefix('L').filter(|_| name.contains('/')).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_read_as_scripts_make_them_read() {
+        let of = |name| function(name).unwrap_or_default();
+        assert_eq!(of("ns::f(int, char const*) const"), "ns::f");
+        assert_eq!(
+            of("ns::(anonymous namespace)::f<void (*)(int)>(bool)"),
+            "ns::(anonymous namespace)::f<void (*)(int)>"
+        );
+        assert_eq!(of("net/http.(*Client).Do"), "net/http.(*Client).Do");
+        assert_eq!(of("<a::B as c::D<(e, f)>>::g"), "<a::B as c::D<(e, f)>>::g");
+        assert_eq!(of("f::{lambda(int)#1}::operator()(int)"), "f::{lambda(int)#1}::operator");
+        assert_eq!(of("a;b"), "a:b");
+        assert_eq!(of("Outer.run->Inner.call->Most.f"), "Outer.run;Inner.call_[i];Most.f_[i]");
+        assert_eq!(function("(process)"), None);
+    }
+
+    #[test]
+    fn only_java_loses_its_mark() {
+        assert_eq!(without_java_mark("Lorg/a/B:.c"), "org/a/B:.c");
+        assert_eq!(without_java_mark("List"), "List");
+    }
+}

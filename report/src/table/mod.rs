@@ -1,0 +1,21 @@
+//! From counted keys to rows of text: each distinct address is resolved once, each text made once.
+
+mod amounts;
+mod ancestors;
+pub mod cells;
+mod cumulated;
+mod labeller;
+mod lines;
+pub mod module_use;
+mod naming;
+pub mod profile;
+pub mod recording;
+mod side;
+mod texts;
+mod words;
+
+pub use cumulated::Found;
+pub use labeller::Labeller;
+pub use lines::CountValue;
+pub use naming::{EarlyNaming, Naming};
+pub use side::Symbols;

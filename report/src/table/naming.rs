@@ -1,0 +1,108 @@
+//! Functions in the place of addresses: of modules that are known to be hit, or of each when it is met.
+
+use std::sync::{Arc, OnceLock};
+
+use super::labeller::Labeller;
+use super::side::{Symbols, module_of};
+use crate::callchain::{Frame, is_of_branch};
+use crate::count::{End, Key, NO_KEY};
+use crate::query::graph::FrameKey;
+use crate::scan;
+use crate::symbols::{Inlined, Loaded, Module, Resolver};
+
+/// What a file's addresses are called.
+#[derive(Debug)]
+pub struct Naming<'l, 'f> {
+    /// Who knows the keys.
+    pub labeller: &'l Labeller<'f>,
+    /// The symbols of the modules that were hit.
+    pub symbols: &'l Symbols,
+    /// Whether functions are told that are inlined.
+    pub inlined: bool,
+}
+
+impl scan::Naming for Naming<'_, '_> {
+    fn changes(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    fn key(&self, key: Key) -> Key {
+        self.labeller.resolve(key, self.symbols)
+    }
+
+    fn frame(&self, frame: Frame) -> Frame {
+        let mut key = NO_KEY;
+        frame.put(&mut key);
+        let mut named = Frame::of(&self.labeller.resolve(key, self.symbols));
+        named.branch = frame.branch;
+        if self.labeller.query.chains.key != FrameKey::Function
+            && let Some(loaded) = module_of(self.symbols, u64::from(frame.module))
+        {
+            named.line = self.labeller.line(loaded, frame.address).0 + 1;
+            named.offset = self.labeller.offset(loaded, frame.address);
+        }
+        named
+    }
+
+    fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
+        let mut named = self.frame(frame);
+        let loaded = module_of(self.symbols, u64::from(frame.module));
+        if let Some(loaded) = loaded
+            .filter(|_| self.inlined && named.end.is_symbol && !frame.end.is_symbol && !is_of_branch(frame.branch))
+        {
+            let lines = loaded.lines();
+            let mut functions = lines.frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
+            let line = |at: &Inlined| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
+            let outer = functions.pop();
+            for at in functions {
+                let line = line(&at);
+                let Some(function) = at.function else { continue };
+                let address = u64::from(lines.number(function).0);
+                into.push(Frame { end: End { is_inlined: true, ..named.end }, address, line, ..named });
+            }
+            named.line = outer.map(|at| line(&at)).filter(|line| *line > 0).unwrap_or(named.line);
+        }
+        // As in perf, where what has no function is left out, it is no frame either.
+        if named.end.is_symbol || !self.labeller.query.filters.resolved {
+            into.push(named);
+        }
+    }
+}
+
+/// The same, of modules that are loaded when they are first met.
+#[derive(Debug)]
+pub struct EarlyNaming<'f> {
+    modules: Vec<&'f Module>,
+    loaded: Vec<OnceLock<Arc<Loaded>>>,
+    resolver: &'f Resolver,
+}
+
+impl<'f> EarlyNaming<'f> {
+    /// Of these modules, by their numbers.
+    #[must_use]
+    pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
+        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
+        Self { modules, loaded, resolver }
+    }
+}
+
+impl scan::Naming for EarlyNaming<'_> {
+    fn changes(&self) -> bool {
+        true
+    }
+
+    fn key(&self, key: Key) -> Key {
+        key
+    }
+
+    fn frame(&self, frame: Frame) -> Frame {
+        let index = (frame.module as usize).checked_sub(1);
+        let slot = index.and_then(|index| self.loaded.get(index).zip(self.modules.get(index)));
+        let loaded = slot.map(|(slot, module)| slot.get_or_init(|| self.resolver.load(module)));
+        let symbol = loaded.and_then(|loaded| loaded.table.find(frame.address)).filter(|_| !frame.end.is_symbol);
+        match symbol {
+            Some(symbol) => Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame },
+            None => frame,
+        }
+    }
+}

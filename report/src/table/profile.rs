@@ -1,0 +1,379 @@
+//! The answer: rows with counts, of one file or of several together. This is what the views see.
+//!
+//! A row is a key of words: its event, then a cell for each column ([`crate::table::cells`]). Rows are kept in partitions, as counts are, and
+//! become text where they are printed.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::callchain::folded::Folded;
+use crate::callchain::trees::Calls;
+use crate::callchain::unwind::Ends;
+use crate::count::metrics::{Gathered, share};
+use crate::count::{Count, PARTITIONS, Partition, partition_of};
+use crate::query::Query;
+use crate::query::fields::{Number, Shown};
+use crate::query::warning::Warning;
+use crate::table::cells::{Cells, Labelled, Labels};
+use crate::table::module_use::ModuleUses;
+use crate::table::recording::Recording;
+
+/// What an input is, in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct InputSummary {
+    /// Its name.
+    pub path: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// How many records of each type.
+    pub records: BTreeMap<String, u64>,
+    /// Records that did not fit in a ring.
+    pub lost_events: u64,
+    /// Samples lost.
+    pub lost_samples: u64,
+    /// Samples that BPF filters dropped.
+    pub filtered_samples: u64,
+    /// Whether the recording was ended properly and all of it is here.
+    pub complete: bool,
+    /// How it was recorded.
+    #[serde(skip)]
+    pub recording: Recording,
+}
+
+/// A row, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'l> {
+    table: &'l EventTable<'l>,
+    cells: &'l [u64],
+    /// What it has gathered.
+    pub gathered: &'l Gathered,
+    /// Its place among the event's rows, for [`Profile::calls`].
+    pub place: usize,
+}
+
+impl<'l> Row<'l> {
+    /// Its own samples.
+    #[must_use]
+    pub fn count(self) -> Count {
+        self.gathered.count
+    }
+
+    /// Its share of the event's period.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        self.table.percent(self.count())
+    }
+
+    /// What it has gathered in callchains, and its share, where that was counted.
+    #[must_use]
+    pub fn children(self) -> Option<(Count, f64)> {
+        self.table.children.then(|| (self.gathered.all, self.table.percent(self.gathered.all)))
+    }
+
+    /// The period by which it is sorted.
+    #[must_use]
+    pub fn weight(self) -> u64 {
+        self.table.weight(self.gathered)
+    }
+
+    /// The number in a column, of those that have numbers; of others, the number of the text.
+    #[must_use]
+    pub fn cell(self, column: usize) -> u64 {
+        self.cells.get(column).copied().unwrap_or(0)
+    }
+
+    /// The text in a column.
+    #[must_use]
+    pub fn text(self, column: usize) -> Cow<'l, str> {
+        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.gathered.count))
+    }
+
+    /// The texts of all columns.
+    pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
+        (0..self.cells.len()).map(move |column| self.text(column))
+    }
+}
+
+/// An event and its rows.
+#[derive(Clone, Debug)]
+pub struct EventTable<'l> {
+    /// Its name.
+    pub name: &'l str,
+    /// All its samples, in rows or not; only those in rows where shares are of these.
+    pub total: Count,
+    /// Its lost samples.
+    pub lost_samples: u64,
+    /// Its samples that a BPF filter dropped.
+    pub filtered_samples: u64,
+    /// The places of the rows that are shown, in their order.
+    order: Vec<usize>,
+    rows: &'l [Partition<Gathered>],
+    cells: Cells<'l>,
+    children: bool,
+}
+
+impl<'l> EventTable<'l> {
+    /// How many rows are shown.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether none are.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The row that stands at `index`: by period, largest first, then by text. With children by theirs, callers before what they call.
+    #[must_use]
+    pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
+        let place = *self.order.get(index)?;
+        let (cells, gathered) = at(self.rows, place)?;
+        Some(Row { table: self, cells, gathered, place })
+    }
+
+    /// All rows that are shown.
+    pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
+        (0..self.len()).filter_map(|index| self.row(index))
+    }
+
+    fn percent(&self, count: Count) -> f64 {
+        share(count.period, self.total.period)
+    }
+
+    fn weight(&self, gathered: &Gathered) -> u64 {
+        if self.children { gathered.all.period } else { gathered.count.period }
+    }
+
+    /// Sorts the rows at these places; those that a limit leaves out are not shown.
+    fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
+        let key = |place: &usize| {
+            let (cells, gathered) = at(self.rows, *place)?;
+            let weight = self.weight(gathered);
+            let share = self.percent(Count { samples: 0, period: weight });
+            let is_shown = least.is_none_or(|least| share >= least);
+            is_shown.then(|| (weight, self.cells.prefix(cells, &gathered.count), *place))
+        };
+        let mut keys: Vec<(u64, u64, usize)> = places.par_iter().filter_map(key).collect();
+        let compare = |a: &(u64, u64, usize), b: &(u64, u64, usize)| {
+            let by_prefix = if self.children { Ordering::Equal } else { a.1.cmp(&b.1) };
+            b.0.cmp(&a.0).then(by_prefix).then_with(|| self.compare(a.2, b.2))
+        };
+        if most < keys.len() {
+            if most > 0 {
+                keys.select_nth_unstable_by(most - 1, compare);
+            }
+            keys.truncate(most);
+        }
+        keys.par_sort_unstable_by(compare);
+        self.order = keys.into_iter().map(|(.., place)| place).collect();
+    }
+
+    /// How two rows of one weight compare.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
+            return Ordering::Equal;
+        };
+        let by_depth = if self.children { b.depth.cmp(&a.depth) } else { Ordering::Equal };
+        let by_own = b.count.period.cmp(&a.count.period);
+        by_depth.then(by_own).then_with(|| self.cells.compare((a_cells, &a.count), (b_cells, &b.count)))
+    }
+}
+
+/// The cells of the row at a place, and what it has gathered.
+fn at(rows: &[Partition<Gathered>], place: usize) -> Option<(&[u64], &Gathered)> {
+    let (partition, index) = (rows.get(place % PARTITIONS)?, place / PARTITIONS);
+    Some((partition.key(index).get(1..)?, partition.value(index)?))
+}
+
+#[derive(Debug)]
+struct Event {
+    name: String,
+    total: Count,
+    lost_samples: u64,
+    filtered_samples: u64,
+}
+
+/// Everything that was found.
+#[derive(Debug, Default)]
+pub struct Profile {
+    /// The inputs.
+    pub inputs: Vec<InputSummary>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// What else could be asked of the inputs.
+    pub hints: Vec<String>,
+    /// What each module is to it, where functions were asked for.
+    pub module_uses: ModuleUses,
+    /// The texts of all rows.
+    pub labels: Labels,
+    /// Callchains as lines.
+    pub folded: Folded,
+    /// Callchains for trees.
+    pub calls: Calls,
+    /// How callchains on copied stacks end.
+    pub chain_ends: Ends,
+    /// Whether samples were counted in their callers too.
+    pub children: bool,
+    /// Which columns of tracepoints any input has.
+    pub traced: Vec<bool>,
+    events: Vec<Event>,
+    rows: Vec<Partition<Gathered>>,
+}
+
+impl Profile {
+    /// The places of a file's events in the profile. An event of a later file with the name of one that is there is
+    /// the same; a file's second event of a name is the second of that name.
+    pub fn places(&mut self, names: &[String]) -> Vec<usize> {
+        let mut taken = Vec::new();
+        for name in names {
+            let free =
+                |(place, event): (usize, &Event)| (event.name == *name && !taken.contains(&place)).then_some(place);
+            let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
+                let name = name.clone();
+                self.events.push(Event { name, total: Count::default(), lost_samples: 0, filtered_samples: 0 });
+                self.events.len() - 1
+            });
+            taken.push(place);
+        }
+        taken
+    }
+
+    /// Remembers which of the columns of tracepoints an input has.
+    pub fn add_traced(&mut self, found: &[bool]) {
+        self.traced.resize(self.traced.len().max(found.len()), false);
+        self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
+    }
+
+    /// Adds to an event's totals.
+    pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64, filtered_samples: u64) {
+        if let Some(event) = self.events.get_mut(place) {
+            event.total.add(total);
+            event.lost_samples = event.lost_samples.saturating_add(lost_samples);
+            event.filtered_samples = event.filtered_samples.saturating_add(filtered_samples);
+        }
+    }
+
+    /// Adds the rows of a file, whose events have these places; the result is the place of each.
+    pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, gathered: &[Gathered]) -> Vec<usize> {
+        labelled.renumber_events(places);
+        if self.rows.is_empty() {
+            self.rows = Partition::table(labelled.width());
+        }
+        // Equal rows are in one partition, and each is filled by one core.
+        let of_rows: Vec<usize> =
+            (0..gathered.len()).into_par_iter().map(|row| partition_of(labelled.row(row))).collect();
+        let mut of_partition = vec![Vec::new(); PARTITIONS];
+        for (row, partition) in of_rows.into_iter().enumerate() {
+            if let Some(rows) = of_partition.get_mut(partition) {
+                rows.push(row);
+            }
+        }
+        let fill = |(number, (partition, rows)): (usize, (&mut Partition<Gathered>, &Vec<usize>))| {
+            let add = |row: &usize| {
+                let gathered = gathered.get(*row).cloned().unwrap_or_default();
+                partition.add(labelled.row(*row), gathered) * PARTITIONS + number
+            };
+            rows.iter().map(add).collect()
+        };
+        let filled: Vec<Vec<usize>> = self.rows.par_iter_mut().zip(&of_partition).enumerate().map(fill).collect();
+        let mut found = vec![0; gathered.len()];
+        for (row, place) in of_partition.iter().zip(filled).flat_map(|(rows, places)| rows.iter().zip(places)) {
+            if let Some(slot) = found.get_mut(*row) {
+                *slot = place;
+            }
+        }
+        found
+    }
+
+    /// The columns of tables: before the share of what is a row's own, that with its callees, where those were counted.
+    #[must_use]
+    pub fn shown(&self, query: &Query) -> Vec<Shown> {
+        let mut shown = query.shown.clone();
+        let own = Shown::Number(Number::Overhead);
+        if self.children && shown.first() == Some(&own) && !shown.contains(&Shown::Number(Number::Children)) {
+            shown.insert(0, Shown::Number(Number::Children));
+        }
+        shown
+    }
+
+    /// The tables to show: sorted, and cut as the query says.
+    #[must_use]
+    pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
+        let mut places = vec![Vec::new(); self.events.len()];
+        for (number, partition) in self.rows.iter().enumerate() {
+            for index in 0..partition.len() {
+                let event = partition.key(index).first().and_then(|event| usize::try_from(*event).ok());
+                if let Some(places) = event.and_then(|event| places.get_mut(event)) {
+                    places.push(index * PARTITIONS + number);
+                }
+            }
+        }
+        self.events.iter().zip(places).map(|(event, places)| self.table(event, &places, query)).collect()
+    }
+
+    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
+        // These are cut when they are put together.
+        let is_nested = query.hierarchy || query.group;
+        let in_rows = || {
+            let counts = places.iter().filter_map(|place| Some(at(&self.rows, *place)?.1.count));
+            counts.fold(Count::default(), |mut all, count| {
+                all.add(count);
+                all
+            })
+        };
+        let mut table = EventTable {
+            name: &event.name,
+            // What filters left.
+            total: if query.looks.relative { in_rows() } else { event.total },
+            lost_samples: event.lost_samples,
+            filtered_samples: event.filtered_samples,
+            order: Vec::new(),
+            rows: &self.rows,
+            cells: Cells::new(query, &self.labels),
+            children: self.children,
+        };
+        let least = query.percent_limit.filter(|_| !is_nested);
+        table.sort(places, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_several_files_meet_by_name() {
+        let mut profile = Profile::default();
+        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        assert_eq!(profile.places(&names(&["a", "b", "a"])), [0, 1, 2]);
+        assert_eq!(profile.places(&names(&["b", "a", "c", "a"])), [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn rows_are_sorted_by_period_then_by_text_and_cut() {
+        let mut profile = Profile::default();
+        profile.places(&["e".into()]);
+        for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
+            let label = profile.labels.intern(text.into());
+            let count = Count { samples: 1, period };
+            let row = Labelled::new(2, vec![0, label]);
+            profile.add_rows(&[0], row, &[Gathered { count, ..Gathered::default() }]);
+        }
+        profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
+        let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();
+        let shown = |line: &str| {
+            let tables = profile.tables(&query(line));
+            tables[0].rows().map(|r| (r.text(0).to_string(), r.percent())).collect::<Vec<_>>()
+        };
+        let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
+        assert_eq!(shown("rep -s comm x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
+        assert_eq!(shown("rep -s comm --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
+        assert_eq!(shown("rep -s comm --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
+    }
+}

@@ -1,0 +1,361 @@
+//! Texts of rows, each made once.
+
+use std::fmt::Display;
+
+use rayon::prelude::*;
+use recrep_format::abi::{BranchFlags, DataSrc};
+use rustc_hash::FxHashMap;
+
+use super::amounts::{page_size, transaction};
+use super::side::{Side, Symbols, function, module_of};
+use super::words::{branch, cpu_mode, level, padded_hex, process};
+use crate::callchain::UNMAPPED;
+use crate::count::{CacheLine, Field, Key, Meta};
+use crate::query::sort_key::SortKey;
+use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
+use crate::table::cells::{Kind, Labels, cpu, hex};
+use crate::timeline::cgroups::Groups;
+use crate::timeline::{CommRef, ThreadRef, Timeline};
+use crate::tracepoints::Traced;
+
+/// Makes texts, each once.
+pub(super) struct Texts<'t, 'f> {
+    pub(super) timeline: &'t Timeline,
+    pub(super) modules: &'t [&'f Module],
+    pub(super) events: &'t [String],
+    pub(super) symbols: &'t Symbols,
+    pub(super) groups: &'t Groups,
+    pub(super) traced: Option<&'t Traced<'t>>,
+    pub(super) nanosecs: bool,
+    /// Whether the letter of the CPU mode stands before names, as in perf; else it is a column of its own.
+    pub(super) levels: bool,
+    /// Whether addresses without a function read as in perf; else with their module and `0x`.
+    pub(super) as_perf: bool,
+    pub(super) threads: FxHashMap<i32, ThreadRef>,
+}
+
+impl Texts<'_, '_> {
+    /// The cells of one column, row by row. Of texts, what differs is found first, then made into text by all cores.
+    pub(super) fn column(&self, column: SortKey, (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
+        let content = |row: usize| content(column, self.nanosecs, &key(row));
+        if Kind::of(column, self.nanosecs) != Kind::Label {
+            let number = |row: usize| match content(row) {
+                Content::Number(number) => number,
+                Content::Text(_) => 0,
+            };
+            return (0..rows).into_par_iter().map(number).collect();
+        }
+        let contents: Vec<Content> = (0..rows).into_par_iter().map(content).collect();
+        let mut slots = FxHashMap::<Content, usize>::default();
+        let mut firsts = Vec::new();
+        let mut slot_of = |(row, content): (usize, Content)| {
+            *slots.entry(content).or_insert_with(|| {
+                firsts.push(row);
+                firsts.len() - 1
+            })
+        };
+        let slots: Vec<usize> = contents.into_iter().enumerate().map(&mut slot_of).collect();
+        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, &key(*row))).collect();
+        let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
+        slots.into_iter().filter_map(|slot| numbers.get(slot).copied()).collect()
+    }
+
+    fn text(&self, column: SortKey, row: &Key) -> String {
+        let word = |field: Field| field.of(row);
+        let meta = Meta::unpack(word(Field::Meta));
+        let timeline = self.timeline;
+        match column {
+            SortKey::Comm => timeline.comm(CommRef::unpack(word(Field::Comm))).into_owned(),
+            SortKey::Pid | SortKey::Tid => {
+                let (tid, _) = timeline.thread_label(ThreadRef::unpack(word(Field::Thread)));
+                let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
+                format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
+            }
+            SortKey::Dso | SortKey::ToDso => self.dso(row, Field::Module),
+            SortKey::FromDso => self.dso(row, Field::FromModule),
+            SortKey::DataDso => self.dso(row, Field::DataModule),
+            SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, Side::At),
+            SortKey::FromSymbol => self.symbol(row, Side::From),
+            SortKey::Srcline | SortKey::ToSrcline => self.line(row, Side::At),
+            SortKey::FromSrcline => self.line(row, Side::From),
+            SortKey::Srcfile => source_file(&self.line(row, Side::At)).to_owned(),
+            SortKey::PhysAddr => self.marked(level(meta.at.level), self.address(word(Field::PhysAddr))),
+            SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.level).into(),
+            SortKey::FromCpuMode => cpu_mode(meta.from.level).into(),
+            SortKey::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
+            SortKey::Mem => DataSrc(word(Field::DataSrc)).mem(),
+            SortKey::Snoop => DataSrc(word(Field::DataSrc)).snoop_name(),
+            SortKey::Tlb => DataSrc(word(Field::DataSrc)).tlb_name(),
+            SortKey::Locked => DataSrc(word(Field::DataSrc)).locked_name().into(),
+            SortKey::Blocked => DataSrc(word(Field::DataSrc)).blocked_name().trim_start().into(),
+            SortKey::Mispredict | SortKey::InTx | SortKey::Abort => branch(column, BranchFlags(word(Field::Branch))),
+            SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
+            SortKey::SymbolOffset => match function(self.symbols, row, Side::At) {
+                Some(name) => self.marked(level(meta.at.level), format_args!("{name}+{}", hex(word(Field::Offset)))),
+                None => self.symbol(row, Side::At),
+            },
+            SortKey::DsoSize if word(Field::Module) == 0 => "unknown".into(),
+            SortKey::DsoSize => word(Field::MapSize).to_string(),
+            SortKey::DsoPath => self
+                .module(row, Field::Module)
+                .map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path).into_owned()),
+            SortKey::BuildId => {
+                let id = self.module(row, Field::Module).and_then(|module| module.build_id);
+                id.map_or_else(String::new, |id| id.to_string())
+            }
+            SortKey::Socket => cpu(self.groups.socket(meta.cpu).unwrap_or(u32::MAX)),
+            SortKey::Cgroup => match word(Field::Cgroup) {
+                0 => "N/A".into(),
+                id => self.groups.cgroup(id).unwrap_or("unknown").into(),
+            },
+            SortKey::CgroupId => {
+                let (dev, inode) = self.groups.space(word(Field::CgroupSpace)).unwrap_or_default();
+                format!("{dev}/0x{inode:x}")
+            }
+            SortKey::Transaction => transaction(word(Field::Transaction)),
+            SortKey::CodePageSize => page_size(word(Field::CodePage)),
+            SortKey::DataPageSize => page_size(word(Field::DataPage)),
+            SortKey::DataSymbol => self.data_symbol(row),
+            SortKey::DataCacheLine => self.cache_line(row),
+            SortKey::DataMapping => match CacheLine::unpack(word(Field::DataLine)) {
+                CacheLine { is_mapped: false, .. } => "none",
+                CacheLine { is_shared: true, .. } => "shared",
+                CacheLine { .. } => "private",
+            }
+            .into(),
+            SortKey::External => if word(Field::External) == 1 { "Y" } else { "N" }.into(),
+            SortKey::Process => process(word(Field::Process)),
+            SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
+            SortKey::Parent => self.parent(word(Field::Parent)),
+            SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
+            SortKey::FromPlace => self.place(row, Side::From),
+            SortKey::ToPlace => self.place(row, Side::At),
+            // Their cells are numbers.
+            SortKey::Ip
+            | SortKey::FromAddr
+            | SortKey::ToAddr
+            | SortKey::LineOffset
+            | SortKey::LocalWeight
+            | SortKey::Weight
+            | SortKey::LocalInsLat
+            | SortKey::InsLat
+            | SortKey::LocalStage
+            | SortKey::Stage
+            | SortKey::DataSrc
+            | SortKey::Time
+            | SortKey::Cycles
+            | SortKey::Cpu
+            | SortKey::Reach => String::new(),
+        }
+    }
+
+    fn traced(&self, column: SortKey, number: u64) -> String {
+        self.traced.map_or_else(String::new, |traced| traced.text(number, column))
+    }
+
+    fn dso(&self, row: &Key, field: Field) -> String {
+        self.module(row, field).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned())
+    }
+
+    fn symbol(&self, row: &Key, side: Side) -> String {
+        let level = level(side.end(row).level);
+        match function(self.symbols, row, side) {
+            Some(name) => self.marked(level, name),
+            None if side.address().of(row) == UNMAPPED => self.marked(level, "[unknown]"),
+            None => match self.module(row, side.module()).filter(|module| !self.as_perf && has_offsets(module)) {
+                Some(module) => {
+                    self.marked(level, format_args!("{}+{:#x}", module.name(), self.shown_address(row, side)))
+                }
+                None => self.marked(level, self.address(self.shown_address(row, side))),
+            },
+        }
+    }
+
+    /// A name, with the letter of its CPU mode in front where that is no column of its own.
+    fn marked(&self, letter: char, text: impl Display) -> String {
+        if self.levels { format!("[{letter}] {text}") } else { text.to_string() }
+    }
+
+    /// An address that has neither a function nor a module.
+    fn address(&self, address: u64) -> String {
+        if self.as_perf { padded_hex(address) } else { format!("{address:#018x}") }
+    }
+
+    /// The function that a parent's word stands for.
+    fn parent(&self, word: u64) -> String {
+        let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
+        let name = module_of(self.symbols, word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
+        name.map_or_else(|| "[other]".into(), std::borrow::Cow::into_owned)
+    }
+
+    /// A place in a module: its path and the offset.
+    fn place(&self, row: &Key, side: Side) -> String {
+        let path = self.module(row, side.module()).map(|module| String::from_utf8_lossy(&module.path));
+        format!("{}+0x{:x}", path.as_deref().unwrap_or("[unknown]"), side.address().of(row))
+    }
+
+    fn symbol_size(&self, row: &Key) -> Option<u64> {
+        let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
+        let end = Side::At.end(row);
+        let is_symbol = end.is_symbol && !end.is_inlined;
+        let symbol = module_of(self.symbols, Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
+        Some(symbol.end - symbol.start)
+    }
+
+    fn data_symbol(&self, row: &Key) -> String {
+        let level = level(Side::At.end(row).level);
+        let loaded = module_of(self.symbols, Field::DataModule.of(row));
+        match loaded.and_then(|loaded| Some((loaded, loaded.lookup(Field::DataAddress.of(row))?))) {
+            Some((loaded, symbol)) => {
+                let offset = Field::DataAddress.of(row) - symbol.start;
+                self.marked(level, format_args!("{}+{}", loaded.shown(symbol.name), hex(offset)))
+            }
+            None => self.marked(level, self.address(Field::DataAddr.of(row))),
+        }
+    }
+
+    /// A cache line under the name of what its first byte is in; `s` for data that processes share, `X` where nothing
+    /// is mapped.
+    fn cache_line(&self, row: &Key) -> String {
+        let line = CacheLine::unpack(Field::DataLine.of(row));
+        let level = match Side::At.end(row).level {
+            _ if !line.is_mapped => 'X',
+            bits if line.is_shared && level(bits) != 'k' => 's',
+            bits => level(bits),
+        };
+        let loaded = module_of(self.symbols, Field::DataModule.of(row));
+        match loaded.and_then(|loaded| Some((loaded, loaded.lookup(line.address)?))) {
+            Some((loaded, symbol)) => {
+                let offset = hex(line.address - symbol.start);
+                self.marked(level, format_args!("{}+{offset}", loaded.shown(symbol.name)))
+            }
+            None => self.marked(level, self.address(line.address)),
+        }
+    }
+
+    /// The source line, in the text that its module keeps.
+    fn line(&self, row: &Key, side: Side) -> String {
+        let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
+        let module = module_of(self.symbols, side.module().of(row));
+        module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
+    }
+
+    fn module(&self, row: &Key, field: Field) -> Option<&Module> {
+        let index = usize::try_from(field.of(row).checked_sub(1)?).ok()?;
+        self.modules.get(index).copied()
+    }
+
+    /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
+    fn shown_address(&self, row: &Key, side: Side) -> u64 {
+        let address = side.address().of(row);
+        match self.module(row, side.module()).map(|m| &m.kind) {
+            Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
+            _ => address,
+        }
+    }
+}
+
+/// The key of each row.
+pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
+
+/// What is in a column of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Content {
+    /// A number.
+    Number(u64),
+    /// A text, which depends on these words.
+    Text([u64; 4]),
+}
+
+/// What is in this column of a row.
+fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
+    let word = |field: Field| field.of(row);
+    let meta = Meta::unpack(word(Field::Meta));
+    let end =
+        |side: Side| [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()];
+    let [first, second, third] = match column {
+        SortKey::Comm => [word(Field::Comm), 0, 0],
+        SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
+        SortKey::Dso | SortKey::ToDso => [word(Field::Module), 0, 0],
+        SortKey::FromDso => [word(Field::FromModule), 0, 0],
+        SortKey::DataDso => [word(Field::DataModule), 0, 0],
+        SortKey::Symbol | SortKey::ToSymbol => end(Side::At),
+        SortKey::FromSymbol | SortKey::FromPlace => end(Side::From),
+        SortKey::ToPlace => end(Side::At),
+        SortKey::External => [word(Field::External), 0, 0],
+        SortKey::Process => [word(Field::Process), 0, 0],
+        SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
+        SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
+        SortKey::Parent => [word(Field::Parent), 0, 0],
+        SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
+        SortKey::CpuMode | SortKey::ToCpuMode => [u64::from(meta.at.level), 0, 0],
+        SortKey::FromCpuMode => [u64::from(meta.from.level), 0, 0],
+        SortKey::Event => [u64::from(meta.event), 0, 0],
+        SortKey::Op | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
+            [word(Field::DataSrc), 0, 0]
+        }
+        SortKey::Mispredict | SortKey::InTx | SortKey::Abort => [word(Field::Branch), 0, 0],
+        SortKey::SymbolSize | SortKey::SymbolOffset => end(Side::At),
+        SortKey::DsoSize => [word(Field::Module).min(1), word(Field::MapSize), 0],
+        SortKey::DsoPath | SortKey::BuildId => [word(Field::Module), 0, 0],
+        SortKey::Socket => [u64::from(meta.cpu), 0, 0],
+        SortKey::Cgroup => [word(Field::Cgroup), 0, 0],
+        SortKey::CgroupId => [word(Field::CgroupSpace), 0, 0],
+        SortKey::Transaction => [word(Field::Transaction), 0, 0],
+        SortKey::CodePageSize => [word(Field::CodePage), 0, 0],
+        SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
+        SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
+        SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
+        SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
+        SortKey::DataMapping => [word(Field::DataLine), 0, 0],
+        SortKey::Ip => return Content::Number(word(Field::Ip)),
+        SortKey::FromAddr => return Content::Number(word(Field::From)),
+        SortKey::ToAddr => return Content::Number(word(Field::To)),
+        SortKey::LineOffset => return Content::Number(word(Field::LineOffset)),
+        SortKey::LocalWeight | SortKey::Weight => return Content::Number(word(Field::Weight)),
+        SortKey::LocalInsLat | SortKey::InsLat => return Content::Number(word(Field::Latency) & 0xffff),
+        SortKey::LocalStage | SortKey::Stage => return Content::Number(word(Field::Latency) >> 16),
+        SortKey::DataSrc => return Content::Number(word(Field::DataSrc)),
+        SortKey::Cycles => return Content::Number(BranchFlags(word(Field::Branch)).cycles().into()),
+        SortKey::Time if nanosecs => return Content::Number(word(Field::Time)),
+        // What is not shown does not tell rows apart.
+        SortKey::Time => return Content::Number(word(Field::Time) / 1000 * 1000),
+        SortKey::Cpu => return Content::Number(meta.cpu.into()),
+        SortKey::Reach => return Content::Number(word(Field::Reach)),
+    };
+    // The fourth word, of the two columns that depend on so many.
+    let fourth = match column {
+        SortKey::SymbolOffset => word(Field::Offset),
+        SortKey::DataSymbol => u64::from(meta.at.level),
+        _ => 0,
+    };
+    Content::Text([first, second, third, fourth])
+}
+
+/// The file of a source line; perf's dot where it is not known.
+fn source_file(line: &str) -> &str {
+    let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number)).map_or(".", |(file, _)| file)
+}
+
+/// Whether addresses in a module are told from its beginning.
+fn has_offsets(module: &Module) -> bool {
+    module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::NO_KEY;
+
+    #[test]
+    fn columns_of_numbers_have_numbers() {
+        for name in SortKey::list().split(", ") {
+            let key = SortKey::named(name).unwrap();
+            for nanosecs in [false, true] {
+                let is_number = matches!(content(key, nanosecs, &NO_KEY), Content::Number(_));
+                assert_eq!(is_number, Kind::of(key, nanosecs) != Kind::Label, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What CPUs and threads belong to: sockets, cgroups, cgroup namespaces. Read only where a question asks for them.
+
+use std::collections::HashSet;
+
+use indexmap::IndexSet;
+use recrep_format::feature::{CpuTopology, NrCpus};
+use recrep_format::read::File;
+use recrep_format::record::{Body, RawRecord};
+use rustc_hash::FxHashMap;
+
+use crate::timeline::Moment;
+use crate::timeline::clock::Clock;
+
+/// Where the cgroup namespace stands in a NAMESPACES record (`CGROUP_NS_INDEX`).
+const CGROUP_PLACE: usize = 6;
+
+/// Sockets, cgroups and namespaces of one file.
+#[derive(Debug, Default)]
+pub struct Groups {
+    sockets: Vec<u32>,
+    cgroups: FxHashMap<u64, String>,
+    spaces: IndexSet<(u64, u64)>,
+    /// The cgroup namespaces of each thread over time: places in `spaces`.
+    threads: FxHashMap<i32, Vec<(Moment, usize)>>,
+}
+
+impl Groups {
+    /// What a file says of them.
+    #[must_use]
+    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
+        let mut groups = Self { sockets: sockets(file), ..Self::default() };
+        for raw in records {
+            let Ok(record) = file.attrs.decode(raw) else { continue };
+            match &record.body {
+                Body::Cgroup(cgroup) => {
+                    groups.cgroups.insert(cgroup.id, cgroup.path.to_text().into_owned());
+                }
+                Body::Namespaces(all) => {
+                    if let Some(space) = all.iter().nth(CGROUP_PLACE) {
+                        let (place, _) = groups.spaces.insert_full((space.dev, space.inode));
+                        let at = clock.moment(file.attrs.time_of(raw), raw.offset);
+                        groups.threads.entry(all.tid.cast_signed()).or_default().push((at, place));
+                    }
+                }
+                _ => {}
+            }
+        }
+        groups.threads.values_mut().for_each(|spaces| spaces.sort_unstable());
+        groups
+    }
+
+    /// The socket of a CPU.
+    #[must_use]
+    pub fn socket(&self, cpu: u32) -> Option<u32> {
+        self.sockets.get(usize::try_from(cpu).ok()?).copied()
+    }
+
+    /// The CPUs of a socket.
+    #[must_use]
+    pub fn cpus_of(&self, socket: u32) -> HashSet<u32> {
+        (0u32..).zip(&self.sockets).filter(|(_, of)| **of == socket).map(|(cpu, _)| cpu).collect()
+    }
+
+    /// The path of a cgroup.
+    #[must_use]
+    pub fn cgroup(&self, id: u64) -> Option<&str> {
+        self.cgroups.get(&id).map(String::as_str)
+    }
+
+    /// The number of the cgroup namespace that a thread was in; 0 where no record says.
+    #[must_use]
+    pub fn space_number(&self, tid: i32, at: Moment) -> u64 {
+        let space = self.threads.get(&tid).and_then(|spaces| {
+            let next = spaces.partition_point(|(since, _)| *since <= at);
+            spaces.get(next.checked_sub(1)?)
+        });
+        space.map_or(0, |(_, place)| *place as u64 + 1)
+    }
+
+    /// Device and inode of a namespace by its number.
+    #[must_use]
+    pub fn space(&self, number: u64) -> Option<(u64, u64)> {
+        self.spaces.get_index(usize::try_from(number).ok()?.checked_sub(1)?).copied()
+    }
+}
+
+/// The socket of each CPU; none where the file does not say.
+fn sockets(file: &File<'_>) -> Vec<u32> {
+    let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
+    match file.feature::<CpuTopology<'_>>() {
+        Some(Ok(topology)) => {
+            let all = topology.tail.cpus(cpus).unwrap_or_default();
+            all.into_iter().map(|(_, socket)| socket).collect()
+        }
+        _ => Vec::new(),
+    }
+}

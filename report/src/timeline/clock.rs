@@ -1,0 +1,70 @@
+//! The moment of each record of a file.
+
+use std::sync::OnceLock;
+
+use recrep_format::abi::RecordType;
+use recrep_format::attrs::AttrTable;
+use recrep_format::read::{Frames, Mode};
+
+use crate::input::split::Piece;
+use crate::timeline::{FlushLimits, Moment, is_time};
+
+/// Tells moments. The limits of the rounds are found out only when a record needs them: one that
+/// has no time, after the first round. Most files have none.
+#[derive(Debug)]
+pub struct Clock<'f> {
+    attrs: &'f AttrTable,
+    pieces: &'f [Piece<'f>],
+    first_round: u64,
+    ordered: bool,
+    limits: OnceLock<FlushLimits>,
+}
+
+impl<'f> Clock<'f> {
+    /// The clock of a file. Without `sample_id_all` its side-band has no times, and the whole file goes in file order;
+    /// in pipe mode perf does not look, since it has not met the attrs when it decides.
+    #[must_use]
+    pub fn new(attrs: &'f AttrTable, mode: Mode, pieces: &'f [Piece<'f>], first_round: Option<u64>) -> Self {
+        let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
+        Self {
+            attrs,
+            pieces,
+            first_round: first_round.unwrap_or(u64::MAX),
+            ordered: all || mode == Mode::Pipe,
+            limits: OnceLock::new(),
+        }
+    }
+
+    /// The moment of the record at `offset` that has this time.
+    #[must_use]
+    #[inline]
+    pub fn moment(&self, time: Option<u64>, offset: u64) -> Moment {
+        match time {
+            _ if !self.ordered => Moment::timed(0, offset),
+            Some(time) if is_time(time) => Moment::timed(time, offset),
+            _ => self.untimed(offset),
+        }
+    }
+
+    #[cold]
+    fn untimed(&self, offset: u64) -> Moment {
+        if offset < self.first_round {
+            return Moment::untimed(0, offset);
+        }
+        Moment::untimed(self.limits.get_or_init(|| self.find_limits()).at(offset), offset)
+    }
+
+    fn find_limits(&self) -> FlushLimits {
+        let mut limits = FlushLimits::default();
+        for piece in self.pieces {
+            for raw in Frames::new(piece.bytes, piece.offset, self.attrs.endian()).flatten() {
+                if raw.header.kind == RecordType::FINISHED_ROUND {
+                    limits.round(raw.offset);
+                } else if let Some(time) = self.attrs.time_of(&raw) {
+                    limits.record(time);
+                }
+            }
+        }
+        limits
+    }
+}

@@ -1,0 +1,348 @@
+//! The records that are not samples: what they change, which modules they name, what they say was lost.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use indexmap::IndexSet;
+use recrep_format::abi::{CpuMode, RecordType, misc};
+use recrep_format::attrs::AttrIndex;
+use recrep_format::build_id::BuildId;
+use recrep_format::error::Error;
+use recrep_format::feature::BuildIds;
+use recrep_format::read::File;
+use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, RawRecord, Record};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Reference, kernel_module_name};
+use crate::timeline::clock::Clock;
+use crate::timeline::{Change, Mapping, ModuleId, Moment};
+
+/// `PROT_EXEC` of an MMAP2.
+const PROT_EXEC: u32 = 4;
+/// `MAP_SHARED` of an MMAP2.
+const MAP_SHARED: u32 = 1;
+/// `MAP_HUGETLB` of an MMAP2.
+const MAP_HUGETLB: u32 = 0x40000;
+/// The place of the mount namespace in a NAMESPACES record.
+const MOUNTS: usize = 5;
+/// `KSYMBOL`: the symbol went. What is there next says so itself.
+const KSYMBOL_UNREGISTER: u16 = 1;
+/// How the kernel image is called in its MMAP record.
+const KERNEL: &[u8] = b"[kernel.kallsyms]";
+
+/// What the side-band of a file says.
+#[derive(Debug, Default)]
+pub struct SideBand {
+    /// For the timeline.
+    pub changes: Vec<(Moment, Change)>,
+    /// What was mapped; a [`ModuleId`] is a place in here.
+    pub modules: IndexSet<Module>,
+    /// Records that did not fit in a ring.
+    pub lost_events: u64,
+    /// Samples lost, by event.
+    pub lost_samples: FxHashMap<Option<AttrIndex>, u64>,
+    /// Samples that a BPF filter dropped, by event.
+    pub filtered_samples: FxHashMap<Option<AttrIndex>, u64>,
+    /// The `jit-PID.dump` that a process mapped.
+    jit_dumps: FxHashMap<i32, JitDump>,
+    /// Records that are too short for what they are: how many, and the first.
+    pub malformed: Option<(u64, Error)>,
+}
+
+/// What must be known before the mappings are read.
+#[derive(Debug, Default)]
+struct Known<'a> {
+    /// Build IDs of files that processes mapped, by path.
+    files: FxHashMap<&'a [u8], BuildId>,
+    /// Build IDs of kernel modules, by their names.
+    kernel_modules: FxHashMap<String, BuildId>,
+    /// The name under which the kernel's build ID was recorded, whatever its image is called.
+    kernel: Option<&'a [u8]>,
+    origin: Origin,
+    /// The mount namespace that each process was in at last.
+    mounts: FxHashMap<i32, u64>,
+}
+
+impl<'a> Known<'a> {
+    fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
+        let mut known = Self { origin: Origin { written, ..Origin::of(file) }, ..Self::default() };
+        if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
+            for entry in &table.entries {
+                known.add(entry.name(), entry.build_id(), entry.cpu_mode());
+            }
+        }
+        for raw in records {
+            let mode = raw.header.cpu_mode();
+            match raw.header.kind {
+                RecordType::BUILD_ID | RecordType::NAMESPACES => {}
+                RecordType::MMAP | RecordType::MMAP2 if mode == CpuMode::Kernel => {}
+                _ => continue,
+            }
+            match file.attrs.decode(raw).map(|record| record.body) {
+                Ok(Body::HeaderBuildId(entry)) => {
+                    known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), mode);
+                }
+                Ok(Body::Namespaces(namespaces)) => {
+                    if let Some(mounts) = namespaces.iter().nth(MOUNTS) {
+                        known.mounts.insert(signed(namespaces.pid), mounts.inode);
+                    }
+                }
+                Ok(Body::Mmap(map)) => known.add_kernel(&of_mmap(&map, raw.header.misc)),
+                Ok(Body::Mmap2(map)) => known.add_kernel(&map),
+                _ => {}
+            }
+        }
+        known
+    }
+
+    /// Takes a build ID for what it is of by its CPU mode: a file that processes mapped, a kernel module, the kernel.
+    fn add(&mut self, path: &'a [u8], id: Option<BuildId>, mode: CpuMode) {
+        let Some(id) = id else { return };
+        match mode {
+            CpuMode::Kernel => match kernel_module_name(path) {
+                Some(name) => {
+                    self.kernel_modules.insert(name, id);
+                }
+                // As perf does, the first one.
+                None if self.kernel.is_none() => {
+                    self.kernel = Some(path);
+                    self.origin.kernel = Some(id);
+                }
+                None => {}
+            },
+            CpuMode::GuestKernel | CpuMode::GuestUser => {}
+            _ => {
+                self.files.insert(path, id);
+            }
+        }
+    }
+
+    /// Takes what the kernel's own mapping says of it.
+    fn add_kernel(&mut self, map: &Mmap2<'a>) {
+        let name = map.filename.as_bytes();
+        if name.starts_with(KERNEL) {
+            let origin = &mut self.origin;
+            origin.reference = Reference::of(name, map.pgoff).or(origin.reference.take());
+            origin.kernel = map.identity.build_id().or(origin.kernel);
+        }
+    }
+}
+
+impl SideBand {
+    /// Reads the records of `file` that are not samples; `written` is when it was written last, if it is a file.
+    #[must_use]
+    pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
+        let mut known = Known::of(file, records, written);
+        let origin = Arc::new(std::mem::take(&mut known.origin));
+        let mut side_band = Self::default();
+        for raw in records {
+            match file.attrs.decode(raw) {
+                Ok(record) => side_band.take(file, raw, &record, clock, (&known, &origin)),
+                Err(error) => side_band.malformed.get_or_insert((0, error)).0 += 1,
+            }
+        }
+        side_band.name_jit_dumps();
+        side_band.forget_shared_build_ids();
+        side_band
+    }
+
+    /// Samples lost in all events together.
+    #[must_use]
+    pub fn all_lost_samples(&self) -> u64 {
+        total(&self.lost_samples)
+    }
+
+    /// Samples that BPF filters dropped in all events together.
+    #[must_use]
+    pub fn all_filtered_samples(&self) -> u64 {
+        total(&self.filtered_samples)
+    }
+
+    fn take(
+        &mut self,
+        file: &File<'_>,
+        raw: &RawRecord<'_>,
+        record: &Record<'_>,
+        clock: &Clock<'_>,
+        known: (&Known<'_>, &Arc<Origin>),
+    ) {
+        let change = match &record.body {
+            Body::Comm(c) => {
+                Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() }
+            }
+            Body::Fork(t) => Change::Fork {
+                pid: signed(t.pid),
+                tid: signed(t.tid),
+                ppid: signed(t.ppid),
+                ptid: signed(t.ptid),
+                copies: record.misc & misc::FORK_EXEC == 0,
+            },
+            Body::Mmap(map) => match self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc), known) {
+                Some(change) => change,
+                None => return,
+            },
+            Body::Mmap2(map) => match self.map(raw.header.cpu_mode(), map, known) {
+                Some(change) => change,
+                None => return,
+            },
+            Body::KSymbol(symbol) if symbol.flags & KSYMBOL_UNREGISTER == 0 => match self.kernel_symbol(symbol) {
+                Some(change) => change,
+                None => return,
+            },
+            Body::Lost(lost) => {
+                self.lost_events = self.lost_events.saturating_add(lost.lost);
+                return;
+            }
+            Body::LostSamples(lost) => {
+                let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
+                let counts = if is_filtered { &mut self.filtered_samples } else { &mut self.lost_samples };
+                let count = counts.entry(file.attrs.event_of(raw)).or_default();
+                *count = count.saturating_add(lost.lost);
+                return;
+            }
+            _ => return,
+        };
+        self.changes.push((clock.moment(file.attrs.time_of(raw), raw.offset), change));
+    }
+
+    /// Tells the code that processes made where they have left its names: they map a page of that file as code.
+    fn name_jit_dumps(&mut self) {
+        if !self.jit_dumps.is_empty() {
+            let dumps = &self.jit_dumps;
+            let name = |module: Module| match &module.kind {
+                ModuleKind::PerfMap { pid, .. } => {
+                    let kind = ModuleKind::PerfMap { pid: *pid, dump: dumps.get(pid).cloned() };
+                    Module { kind, ..module }
+                }
+                _ => module,
+            };
+            self.modules = std::mem::take(&mut self.modules).into_iter().map(name).collect();
+        }
+    }
+
+    /// The files whose build IDs were recorded by path, where several files were mapped from one path: which of them the recorder read is
+    /// not known, so none of them has it.
+    fn forget_shared_build_ids(&mut self) {
+        let mut files: FxHashMap<&[u8], FileId> = FxHashMap::default();
+        let mut shared: FxHashSet<Arc<[u8]>> = FxHashSet::default();
+        for module in self.modules.iter().filter(|module| module.build_id.is_some()) {
+            let Some(file) = module.file else { continue };
+            if *files.entry(&module.path).or_insert(file) != file {
+                shared.insert(module.path.clone());
+            }
+        }
+        if !shared.is_empty() {
+            let is_shared = |module: &Module| module.file.is_some() && shared.contains(&module.path);
+            let forget = |module: Module| if is_shared(&module) { Module { build_id: None, ..module } } else { module };
+            self.modules = std::mem::take(&mut self.modules).into_iter().map(forget).collect();
+        }
+    }
+
+    fn map(&mut self, mode: CpuMode, map: &Mmap2<'_>, (known, origin): (&Known<'_>, &Arc<Origin>)) -> Option<Change> {
+        let path = map.filename.as_bytes();
+        let end = map.addr.checked_add(map.len)?;
+        let build_id = map.identity.build_id();
+        match mode {
+            CpuMode::Kernel => {
+                let (module, end) = if path.starts_with(KERNEL) {
+                    // Recorders that could not see the kernel's addresses wrote 0 for all of it.
+                    let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
+                    (Module::kernel(known.kernel.unwrap_or(KERNEL), origin.kernel), end)
+                } else if matches!(path.first(), Some(b'/' | b'[')) {
+                    let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
+                    (Module::kernel_module(path, map.addr, build_id.or_else(by_name)), end)
+                } else {
+                    return None;
+                };
+                let module = module.on(origin);
+                Some(Change::KernelMap(self.mapping(map, end, module)?))
+            }
+            CpuMode::GuestKernel => None,
+            _ => {
+                let pid = signed(map.pid);
+                let file = match &map.identity {
+                    MmapIdentity::Inode(inode) => FileId::of(inode),
+                    MmapIdentity::BuildId(_) => None,
+                };
+                if is_jit_dump(path) {
+                    self.jit_dumps.insert(pid, JitDump { path: path.into(), file });
+                }
+                let (executable, huge) = (map.prot & PROT_EXEC != 0, map.flags & MAP_HUGETLB != 0);
+                let build_id = build_id.or_else(|| known.files.get(path).copied());
+                let module = Module::of_user_mapping(path, pid, executable, huge, build_id).on(origin);
+                let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
+                let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
+                let file = file.filter(|_| module.kind == ModuleKind::File);
+                let module = Module { mounts, file, ..module };
+                Some(Change::Map { pid, tid: signed(map.tid), mapping: self.mapping(map, end, module)? })
+            }
+        }
+    }
+
+    /// Code that the kernel made and named.
+    fn kernel_symbol(&mut self, symbol: &KSymbol<'_>) -> Option<Change> {
+        let (start, end) = (symbol.addr, symbol.addr.checked_add(symbol.len.into())?);
+        let (index, _) = self.modules.insert_full(Module::kernel_symbol(symbol.name.as_bytes(), start, end));
+        let module = Some(ModuleId(u32::try_from(index).ok()?));
+        (start < end).then_some(Change::KernelMap(Mapping {
+            start,
+            end,
+            pgoff: 0,
+            module,
+            is_shared: false,
+            identity: true,
+        }))
+    }
+
+    fn mapping(&mut self, map: &Mmap2<'_>, end: u64, module: Module) -> Option<Mapping> {
+        let addressing = module.addressing();
+        let (index, _) = self.modules.insert_full(module);
+        (map.addr < end).then_some(Mapping {
+            start: map.addr,
+            end,
+            pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
+            module: Some(ModuleId(u32::try_from(index).ok()?)),
+            identity: addressing == Addressing::Absolute,
+            is_shared: map.flags & MAP_SHARED != 0 && map.prot & PROT_EXEC == 0 && is_file(map),
+        })
+    }
+}
+
+fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
+    counts.values().copied().fold(0, u64::saturating_add)
+}
+
+/// Whether an MMAP2 says which file it is of.
+fn is_file(map: &Mmap2<'_>) -> bool {
+    match map.identity {
+        MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
+        MmapIdentity::BuildId(_) => false,
+    }
+}
+
+/// Whether a mapped file is what JITs call `jit-PID.dump`.
+fn is_jit_dump(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
+    number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
+}
+
+/// The kernel writes thread numbers as unsigned; none is -1.
+fn signed(number: u32) -> i32 {
+    number.cast_signed()
+}
+
+/// An MMAP as an MMAP2: what it does not say is that it is of code unless it is marked as data.
+fn of_mmap<'a>(map: &Mmap<'a>, bits: u16) -> Mmap2<'a> {
+    Mmap2 {
+        pid: map.pid,
+        tid: map.tid,
+        addr: map.addr,
+        len: map.len,
+        pgoff: map.pgoff,
+        identity: MmapIdentity::Inode(Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 }),
+        prot: if bits & misc::MMAP_DATA == 0 { PROT_EXEC } else { 0 },
+        flags: 0,
+        filename: map.filename,
+    }
+}

@@ -1,0 +1,89 @@
+//! The tracepoints of a file: of each event its format, and the kernel's strings.
+
+use recrep_format::abi::EventType;
+use recrep_format::read::File;
+use recrep_format::tracing::Tracing;
+use rustc_hash::FxHashMap;
+
+use super::event::Event;
+use crate::query::warning::Warning;
+
+/// What a file tells of its tracepoints.
+#[derive(Debug, Default)]
+pub struct Formats {
+    /// By the places of the events in the file; none of what is no tracepoint, or of which nothing is told.
+    events: Vec<Option<Event>>,
+    strings: FxHashMap<u64, Vec<u8>>,
+    /// What could not be read.
+    pub warnings: Vec<Warning>,
+}
+
+impl Formats {
+    /// Reads what the file tells. Only formats of events that the file has are taken apart.
+    #[must_use]
+    pub fn read(file: &File<'_>) -> Self {
+        let wanted = |entry: &recrep_format::attrs::AttrEntry| {
+            (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
+        };
+        let ids: Vec<Option<u64>> = file.attrs.entries().iter().map(wanted).collect();
+        let mut formats = Self { events: vec![None; ids.len()], ..Self::default() };
+        if ids.iter().all(Option::is_none) {
+            return formats;
+        }
+        let tracing: Tracing<'_> = match file.feature() {
+            Some(Ok(tracing)) => tracing,
+            Some(Err(error)) => {
+                formats.warn(&error);
+                return formats;
+            }
+            None => {
+                let message =
+                    "the file does not tell the formats of its tracepoints, so what they recorded cannot be shown";
+                formats.warnings.push(Warning::new("no-tracing-data", message));
+                return formats;
+            }
+        };
+        let long_size = usize::from(tracing.long_size);
+        for format in tracing.events() {
+            match format {
+                Ok(format) if ids.contains(&Some(format.id)) => {
+                    let id = Some(format.id);
+                    let event = Event::new(format, tracing.endian, long_size);
+                    for (slot, _) in formats.events.iter_mut().zip(&ids).filter(|(_, have)| **have == id) {
+                        *slot = Some(event.clone());
+                    }
+                }
+                Ok(_) => {}
+                Err(error) if formats.warnings.is_empty() => formats.warn(&error),
+                Err(_) => {}
+            }
+        }
+        formats.strings = tracing.strings().map(|(address, text)| (address, text.to_vec())).collect();
+        formats
+    }
+
+    fn warn(&mut self, error: &recrep_format::error::Error) {
+        let message = format!("the formats of tracepoints cannot be read: {}", error.kind);
+        self.warnings.push(Warning { code: "bad-tracing-data", message, offset: Some(error.offset) });
+    }
+
+    /// The tracepoint at a place among the events.
+    #[must_use]
+    pub fn event(&self, place: usize) -> Option<&Event> {
+        self.events.get(place)?.as_ref()
+    }
+
+    /// Whether all events of a file are tracepoints that it tells of.
+    #[must_use]
+    pub fn are_all(file: &File<'_>) -> bool {
+        let entries = file.attrs.entries();
+        let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
+        are_tracepoints && !entries.is_empty() && Self::read(file).events.iter().all(Option::is_some)
+    }
+
+    /// The kernel's string at an address.
+    #[must_use]
+    pub fn string(&self, address: u64) -> Option<&[u8]> {
+        self.strings.get(&address).map(Vec::as_slice)
+    }
+}

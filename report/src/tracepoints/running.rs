@@ -1,0 +1,43 @@
+//! The kernel that was recorded, as print fmts ask of it: its functions and strings.
+
+use std::sync::{Arc, OnceLock};
+
+use super::eval::Kernel;
+use super::formats::Formats;
+use crate::symbols::{Loaded, Module, Resolver};
+use crate::timeline::{Moment, Timeline};
+
+/// Finds functions of the kernel and its modules as they were mapped at the end; symbols are loaded when first asked for.
+#[derive(Debug)]
+pub struct Running<'s> {
+    formats: &'s Formats,
+    timeline: &'s Timeline,
+    modules: Vec<&'s Module>,
+    resolver: &'s Resolver,
+    loaded: Vec<OnceLock<Arc<Loaded>>>,
+}
+
+impl<'s> Running<'s> {
+    /// One that has loaded nothing.
+    #[must_use]
+    pub fn new(formats: &'s Formats, timeline: &'s Timeline, modules: Vec<&'s Module>, resolver: &'s Resolver) -> Self {
+        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
+        Self { formats, timeline, modules, resolver, loaded }
+    }
+}
+
+impl Kernel for Running<'_> {
+    fn function(&self, address: u64) -> Option<(String, u64)> {
+        let mapping = self.timeline.kernel_mapping(address, Moment::END)?;
+        let number = usize::try_from(mapping.module?.0).ok()?;
+        let (module, slot) = (self.modules.get(number)?, self.loaded.get(number)?);
+        let loaded = slot.get_or_init(|| self.resolver.load(module));
+        let address = mapping.relative(address);
+        let symbol = loaded.lookup(address)?;
+        Some((loaded.shown(symbol.name).into_owned(), address.wrapping_sub(symbol.start)))
+    }
+
+    fn string(&self, address: u64) -> Option<&[u8]> {
+        self.formats.string(address)
+    }
+}
