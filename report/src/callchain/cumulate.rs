@@ -1,4 +1,4 @@
-//! Children: what each function has gathered together with all that it called.
+//! Children: what each function has metrics together with all that it called.
 //!
 //! A sample counts for each distinct row that a frame of its chain would have: once for a function that calls itself. Two
 //! frames would have the same row if they look alike in the columns that are asked for, so frames are sorted into
@@ -14,13 +14,13 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::stacks::{Chained, Frame, Stacks};
-use crate::count::metrics::Gathered;
+use super::stacks::{ChainRef, Frame, Stacks};
+use crate::count::metrics::Metrics;
 use crate::count::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
 
 /// Which words of a frame the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct FrameColumns {
     /// The module.
     pub module: bool,
     /// The address or the function.
@@ -116,17 +116,17 @@ impl Sample {
 impl Classified {
     /// Sorts the frames of these rows into classes.
     #[must_use]
-    pub fn new(rows: impl Iterator<Item = (Key, Count)>, stacks: &Stacks, shown: Shown) -> Self {
+    pub fn new(rows: impl Iterator<Item = (Key, Count)>, stacks: &Stacks, shown: FrameColumns) -> Self {
         let mut classified = Self::default();
         let mut known = FxHashMap::default();
         let classes = stacks.frames.iter().map(|frame| classified.class(shown.of(*frame), &mut known));
         let classes: Vec<u32> = classes.collect();
         let mut bases = FxHashMap::<Key, u32>::default();
         for (key, count) in rows {
-            let chained = Chained::unpack(Field::Chain.of(&key));
+            let chained = ChainRef::unpack(Field::Chain.of(&key));
             let own = stacks.find(&Frame::of(&key));
             let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
-            let key = Shown::without_frame(key);
+            let key = FrameColumns::without_frame(key);
             let base = *bases.entry(key).or_insert_with(|| {
                 classified.bases.push(key);
                 u32::try_from(classified.bases.len()).unwrap_or(u32::MAX) - 1
@@ -152,31 +152,31 @@ impl Classified {
         self.shown.len()
     }
 
-    /// What each row has gathered, in no order. With `own_only`, callers are left out.
+    /// What each row has metrics, in no order. With `own_only`, callers are left out.
     #[must_use]
-    pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Gathered)> {
+    pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
         let part = |samples: &[Sample]| {
-            let mut rows = FxHashMap::<RowId, Gathered>::default();
+            let mut rows = FxHashMap::<RowId, Metrics>::default();
             let mut seen = vec![0; self.class_count()];
             for (number, sample) in (1..).zip(samples) {
                 let (count, frames) = (sample.count, sample.len(stacks));
                 let own = rows.entry((sample.base, sample.class)).or_default();
-                own.add(&Gathered { count, all: count, depth: frames, ..Gathered::default() });
+                own.add(&Metrics { count, all: count, depth: frames, ..Metrics::default() });
                 if own_only {
                     continue;
                 }
                 sample.rows((stacks, &self.classes), true, (&mut seen, number), |class, place| {
                     let row = rows.entry((sample.base, class)).or_default();
-                    row.add(&Gathered { all: count, depth: place + 1, ..Gathered::default() });
+                    row.add(&Metrics { all: count, depth: place + 1, ..Metrics::default() });
                 });
             }
             rows
         };
         let size = self.samples.len().div_ceil(rayon::current_num_threads()).max(1);
-        let parts: Vec<FxHashMap<RowId, Gathered>> = self.samples.par_chunks(size).map(part).collect();
-        let merge = |a: FxHashMap<RowId, Gathered>, b: FxHashMap<RowId, Gathered>| {
+        let parts: Vec<FxHashMap<RowId, Metrics>> = self.samples.par_chunks(size).map(part).collect();
+        let merge = |a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>| {
             let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            from.into_iter().for_each(|(row, gathered)| into.entry(row).or_default().add(&gathered));
+            from.into_iter().for_each(|(row, metrics)| into.entry(row).or_default().add(&metrics));
             into
         };
         parts.into_iter().reduce(merge).unwrap_or_default().into_iter().collect()
@@ -193,7 +193,7 @@ impl Classified {
     }
 }
 
-impl Shown {
+impl FrameColumns {
     /// What is shown of a frame.
     fn of(self, frame: Frame) -> Frame {
         Frame {
@@ -224,7 +224,7 @@ mod tests {
         Frame { module, address, ..Frame::default() }
     }
 
-    fn key(module: u64, address: u64, chained: Chained) -> Key {
+    fn key(module: u64, address: u64, chained: ChainRef) -> Key {
         let mut key = NO_KEY;
         *Field::Module.of_mut(&mut key) = module;
         *Field::Address.of_mut(&mut key) = address;
@@ -238,21 +238,21 @@ mod tests {
         let [main, f] = [frame(1, 10), frame(2, 20)].map(|frame| stacks.number(frame));
         let callers = stacks.push([f, f, main]);
         let rows = vec![
-            (key(2, 20, Chained { callers, own: true }), Count { samples: 3, period: 30 }),
-            (key(1, 10, Chained { callers: 0, own: true }), Count { samples: 1, period: 5 }),
+            (key(2, 20, ChainRef { callers, own: true }), Count { samples: 3, period: 30 }),
+            (key(1, 10, ChainRef { callers: 0, own: true }), Count { samples: 1, period: 5 }),
         ];
         (stacks, rows)
     }
 
-    fn gathered(shown: Shown, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
+    fn metrics(shown: FrameColumns, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
         let (stacks, rows) = recursive();
         let classified = Classified::new(rows.into_iter(), &stacks, shown);
         let mut all: Vec<_> = classified
             .rows(&stacks, own_only)
             .into_iter()
-            .map(|(id, gathered)| {
+            .map(|(id, metrics)| {
                 let key = classified.key(id);
-                let Gathered { count, all, depth, .. } = gathered;
+                let Metrics { count, all, depth, .. } = metrics;
                 (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, depth)
             })
             .collect();
@@ -262,13 +262,13 @@ mod tests {
 
     #[test]
     fn a_function_that_calls_itself_counts_once() {
-        let shown = Shown { module: true, address: true, ..Shown::default() };
-        assert_eq!(gathered(shown, false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
-        assert_eq!(gathered(shown, true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
+        let shown = FrameColumns { module: true, address: true, ..FrameColumns::default() };
+        assert_eq!(metrics(shown, false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
+        assert_eq!(metrics(shown, true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
     }
 
     #[test]
     fn what_is_not_shown_does_not_tell_rows_apart() {
-        assert_eq!(gathered(Shown::default(), false), [(0, 0, 4, 35, 4)]);
+        assert_eq!(metrics(FrameColumns::default(), false), [(0, 0, 4, 35, 4)]);
     }
 }

@@ -24,7 +24,7 @@ pub struct Folded {
     order: Vec<u32>,
 }
 
-/// A line: its event's place in the profile, where its labels are, and what it has gathered.
+/// A line: its event's place in the profile, where its labels are, and what it has metrics.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     event: usize,

@@ -19,12 +19,12 @@
 //! - a stack of more than 127 branches is taken for damaged.
 //!
 //! What is known of a branch is part of its two frames (`Frame::branch`), so that sums over equal samples are all that trees need:
-//! see [`super::Passed`]. It is left out where no tree shows it.
+//! see [`super::BranchInfo`]. It is left out where no tree shows it.
 
 use recrep_format::abi::{BranchEntry, context};
 
-use super::passed::{Jump, from_info, to_info};
-use super::source::{Most, cut};
+use super::branch_info::{Jump, from_info, to_info};
+use super::source::{ChainLimit, cut};
 
 /// Stands before the branches of a chain; no mark of the kernel.
 const BRANCHES: u64 = u64::MAX;
@@ -35,7 +35,7 @@ const MOST_BRANCHES: usize = 127;
 /// Puts branches in front of callchains.
 #[derive(Clone, Debug)]
 pub struct History {
-    most: Most,
+    most: ChainLimit,
     annotated: bool,
     jumps: Vec<Jump>,
     calls: Vec<u64>,
@@ -44,7 +44,7 @@ pub struct History {
 impl History {
     /// With at most so many branches and callers each; `annotated` says whether trees show what is known of branches.
     #[must_use]
-    pub fn new(most: Most, annotated: bool) -> Self {
+    pub fn new(most: ChainLimit, annotated: bool) -> Self {
         Self { most, annotated, jumps: Vec::new(), calls: Vec::new() }
     }
 
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(looped(&[5, 5, 5, 5, 7]), [(5, 0, 0), (5, 1, 5), (5, 0, 0), (7, 0, 0)]);
     }
 
-    fn chain(most: Most, sources: &[u64], calls: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    fn chain(most: ChainLimit, sources: &[u64], calls: &[u64]) -> (Vec<u64>, Vec<u64>) {
         let mut words = calls.to_vec();
         History::new(most, false).put(branches(sources).into_iter(), true, &mut words);
         let (jumps, calls) = parts(&words);
@@ -194,14 +194,14 @@ mod tests {
     #[test]
     fn branches_take_the_place_of_callers() {
         let calls = [context::USER, 0x104, 0x204, 0x304, 0x404, 0x504];
-        let callee = Most { frames: 127, outermost: false };
+        let callee = ChainLimit { frames: 127, outermost: false };
         // The mark is met by the first branch, 0x104 by the second; two callers of the far end are left out.
         assert_eq!(
             chain(callee, &[0x900, 0x100], &calls),
             (vec![0x1900, 0x900, 0x1100, 0x100], vec![context::USER, 0x204, 0x304])
         );
         // From the caller on none is met, and the innermost are left out.
-        let caller = Most { outermost: true, ..callee };
+        let caller = ChainLimit { outermost: true, ..callee };
         assert_eq!(chain(caller, &[0x900, 0x100], &calls).1, [context::USER, 0x204, 0x304, 0x404, 0x504]);
         // Nothing is left of so few.
         assert_eq!(chain(callee, &[0x900, 0x100], &calls[..3]).1, [0u64; 0]);
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn the_newest_branches_are_kept_or_the_oldest() {
-        let two = |outermost| chain(Most { frames: 2, outermost }, &[1, 2, 3], &[]).0;
+        let two = |outermost| chain(ChainLimit { frames: 2, outermost }, &[1, 2, 3], &[]).0;
         assert_eq!(two(false), [0x1001, 1, 0x1002, 2]);
         assert_eq!(two(true), [0x1002, 2, 0x1003, 3]);
         let many: Vec<u64> = (0..128).collect();
-        assert_eq!(chain(Most { frames: 127, outermost: false }, &many, &[context::USER, 8]).0, [0u64; 0]);
+        assert_eq!(chain(ChainLimit { frames: 127, outermost: false }, &many, &[context::USER, 8]).0, [0u64; 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Distinct chains, each once: the words of all lie one after the other.
 //!
 //! ```text
-//!   hash ─► last entry of that hash ─► next ─► …     entry: whereabouts, first moment, where its words are
+//!   hash ─► last entry of that hash ─► next ─► …     entry: epoch, first moment, where its words are
 //!   chunks: [ words words words … | words … ]        a chain is in one chunk, so that nothing is ever copied again
 //! ```
 
@@ -13,7 +13,7 @@ use crate::timeline::{Moment, SpaceId};
 
 /// What decides the meaning of addresses: the space, and how many changes to it and to the kernel's mappings came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Whereabouts {
+pub struct SpaceEpoch {
     /// The address space; `None` where nothing is known of it.
     pub space: Option<SpaceId>,
     /// How many mappings it had seen.
@@ -27,7 +27,7 @@ pub struct Whereabouts {
 pub(super) struct Entry {
     /// A moment at which it was sampled.
     pub(super) at: Moment,
-    pub(super) whereabouts: Whereabouts,
+    pub(super) epoch: SpaceEpoch,
     chunk: u32,
     start: u32,
     len: u32,
@@ -61,18 +61,18 @@ impl Interner {
 
     /// The number of a chain, from 1 on.
     #[inline]
-    pub fn intern(&mut self, whereabouts: Whereabouts, at: Moment, words: &[u64]) -> u32 {
-        let hash = hash(whereabouts, words);
+    pub fn intern(&mut self, epoch: SpaceEpoch, at: Moment, words: &[u64]) -> u32 {
+        let hash = hash(epoch, words);
         let known = self.last.get(&hash).copied();
         let mut next = known;
         while let Some(number) = next {
             let Some(entry) = self.entries.get(number.get() as usize - 1) else { break };
-            if entry.whereabouts == whereabouts && self.words(entry) == words {
+            if entry.epoch == epoch && self.words(entry) == words {
                 return number.get();
             }
             next = entry.next;
         }
-        self.add(hash, known, whereabouts, at, words)
+        self.add(hash, known, epoch, at, words)
     }
 
     #[cold]
@@ -80,7 +80,7 @@ impl Interner {
         &mut self,
         hash: u64,
         next: Option<std::num::NonZeroU32>,
-        whereabouts: Whereabouts,
+        epoch: SpaceEpoch,
         at: Moment,
         words: &[u64],
     ) -> u32 {
@@ -94,7 +94,7 @@ impl Interner {
         }
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (chunk, start, len) = (small(self.chunks.len()) - 1, small(start), small(words.len()));
-        self.entries.push(Entry { at, whereabouts, chunk, start, len, next });
+        self.entries.push(Entry { at, epoch, chunk, start, len, next });
         let number = small(self.entries.len());
         if let Some(number) = std::num::NonZeroU32::new(number) {
             self.last.insert(hash, number);
@@ -117,11 +117,11 @@ impl Interner {
 }
 
 #[inline]
-fn hash(whereabouts: Whereabouts, words: &[u64]) -> u64 {
+fn hash(epoch: SpaceEpoch, words: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
-    let space = whereabouts.space.map_or(u32::MAX, |space| space.0);
-    hasher.write_u64(u64::from(space) << 32 | u64::from(whereabouts.mapped));
-    hasher.write_u64(u64::from(whereabouts.kernel) << 32 | words.len() as u64);
+    let space = epoch.space.map_or(u32::MAX, |space| space.0);
+    hasher.write_u64(u64::from(space) << 32 | u64::from(epoch.mapped));
+    hasher.write_u64(u64::from(epoch.kernel) << 32 | words.len() as u64);
     words.iter().for_each(|word| hasher.write_u64(*word));
     hasher.finish()
 }
@@ -139,8 +139,8 @@ mod tests {
             let mut interner = Interner::default();
             let mut known = std::collections::HashMap::new();
             for (space, mapped, words) in &chains {
-                let whereabouts = Whereabouts { space: Some(SpaceId(*space)), mapped: *mapped, kernel: 0 };
-                let number = interner.intern(whereabouts, Moment::START, words);
+                let epoch = SpaceEpoch { space: Some(SpaceId(*space)), mapped: *mapped, kernel: 0 };
+                let number = interner.intern(epoch, Moment::START, words);
                 prop_assert_eq!(*known.entry((space, mapped, words)).or_insert(number), number);
                 let entry = interner.entries()[number as usize - 1];
                 prop_assert_eq!(interner.words(&entry), &words[..]);
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn a_chain_longer_than_a_chunk_is_kept_whole() {
         let mut interner = Interner::default();
-        let whereabouts = Whereabouts { space: None, mapped: 0, kernel: 0 };
+        let epoch = SpaceEpoch { space: None, mapped: 0, kernel: 0 };
         let long: Vec<u64> = (0..CHUNK as u64 + 9).collect();
         for words in [&long[..], &long[..3], &long[..]] {
-            let number = interner.intern(whereabouts, Moment::START, words);
+            let number = interner.intern(epoch, Moment::START, words);
             assert_eq!(interner.words(&interner.entries()[number as usize - 1]), words);
         }
         assert_eq!(interner.len(), 2);

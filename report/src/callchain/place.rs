@@ -4,14 +4,14 @@ use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
 
 use super::history::parts;
-use super::intern::{Entry, Interner, Whereabouts};
+use super::intern::{Entry, Interner, SpaceEpoch};
 use super::stacks::{Frame, Stacks};
 use crate::count::End;
 use crate::timeline::{ModuleId, Timeline};
 
 /// What is wanted of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct FrameFields {
     /// Whether the level is part of a frame.
     pub level: bool,
     /// Whether the recorded address is.
@@ -26,7 +26,7 @@ pub struct Placed {
 
 /// Places the frames of all chains, in the order of their numbers. `hits` is told of the modules.
 #[must_use]
-pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut [bool]) -> Stacks {
+pub fn place(chains: &Interner, timeline: &Timeline, wanted: FrameFields, hits: &mut [bool]) -> Stacks {
     let mut placing = Placing {
         timeline,
         wanted,
@@ -37,7 +37,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
         stacks: Stacks::default(),
     };
     let mut words: Vec<Spot> = Vec::new();
-    let mut before: (Option<Whereabouts>, Vec<Spot>) = (None, Vec::new());
+    let mut before: (Option<SpaceEpoch>, Vec<Spot>) = (None, Vec::new());
     for entry in chains.entries() {
         words.clear();
         let (branches, callers) = parts(chains.words(entry));
@@ -57,7 +57,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
             a.ip == b.ip && a.mode == b.mode && a.is_return == b.is_return && a.branch == b.branch
         };
         let same = match before.0 {
-            Some(whereabouts) if whereabouts == entry.whereabouts => {
+            Some(epoch) if epoch == entry.epoch => {
                 words.iter().rev().zip(before.1.iter().rev()).take_while(is_same).count()
             }
             _ => 0,
@@ -68,7 +68,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: Placed, hits: &mut 
             word.frame = placing.frame(entry, word);
         }
         placing.stacks.push(words.iter().map(|word| word.frame));
-        before.0 = Some(entry.whereabouts);
+        before.0 = Some(entry.epoch);
         std::mem::swap(&mut before.1, &mut words);
     }
     for frame in &placing.stacks.frames {
@@ -95,11 +95,11 @@ struct Spot {
 }
 
 /// What decides the meaning of an address: its CPU mode, whether control returns to it, and where it is.
-type Home = ((Option<u16>, bool), Whereabouts);
+type Home = ((Option<u16>, bool), SpaceEpoch);
 
 struct Placing<'t> {
     timeline: &'t Timeline,
-    wanted: Placed,
+    wanted: FrameFields,
     /// Frames by address and by what decides the meaning of that.
     spots: FxHashMap<(u64, u32), u32>,
     /// The same of branches, by what is known of them too.
@@ -111,13 +111,13 @@ struct Placing<'t> {
 
 impl Placing<'_> {
     /// The number of what decides the meaning of addresses; mostly that of the frame before.
-    fn home(&mut self, kind: (Option<u16>, bool), whereabouts: Whereabouts) -> u32 {
+    fn home(&mut self, kind: (Option<u16>, bool), epoch: SpaceEpoch) -> u32 {
         match self.last {
-            Some((known, home)) if known == (kind, whereabouts) => home,
+            Some((known, home)) if known == (kind, epoch) => home,
             _ => {
                 let next = u32::try_from(self.homes.len()).unwrap_or(u32::MAX);
-                let home = *self.homes.entry((kind, whereabouts)).or_insert(next);
-                self.last = Some(((kind, whereabouts), home));
+                let home = *self.homes.entry((kind, epoch)).or_insert(next);
+                self.last = Some(((kind, epoch), home));
                 home
             }
         }
@@ -125,14 +125,14 @@ impl Placing<'_> {
 
     fn frame(&mut self, entry: &Entry, spot: &Spot) -> u32 {
         let Spot { ip, mode, is_return, branch, .. } = *spot;
-        let Whereabouts { space, mapped, kernel } = entry.whereabouts;
+        let SpaceEpoch { space, mapped, kernel } = entry.epoch;
         // The kernel is the same in every space, and a space does not ask the kernel.
-        let whereabouts = match mode {
-            Some(CpuMode::Kernel) => Whereabouts { space: None, mapped: 0, kernel },
-            Some(_) => Whereabouts { space, mapped, kernel: 0 },
-            None => entry.whereabouts,
+        let epoch = match mode {
+            Some(CpuMode::Kernel) => SpaceEpoch { space: None, mapped: 0, kernel },
+            Some(_) => SpaceEpoch { space, mapped, kernel: 0 },
+            None => entry.epoch,
         };
-        let home = self.home((mode.map(CpuMode::bits), is_return), whereabouts);
+        let home = self.home((mode.map(CpuMode::bits), is_return), epoch);
         let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
         let new = || {
             let (mode, place) = match mode {

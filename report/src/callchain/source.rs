@@ -22,7 +22,7 @@ pub trait ChainSource {
 
 /// How many frames of a chain are wanted, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Most {
+pub struct ChainLimit {
     /// At most so many.
     pub frames: usize,
     /// The outermost ones, if there are more; else the innermost.
@@ -35,7 +35,7 @@ pub struct Recorded<'d> {
     /// What came later.
     pub deferred: &'d Deferred<'d>,
     /// How many frames are wanted.
-    pub most: Most,
+    pub most: ChainLimit,
 }
 
 impl ChainSource for Recorded<'_> {
@@ -72,9 +72,9 @@ impl ChainSource for Recorded<'_> {
 ///   chain      KERNEL k1 k2 USER  to(0) from(0) from(1) …
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Calls<'d>(pub Recorded<'d>);
+pub struct HardwareCalls<'d>(pub Recorded<'d>);
 
-impl ChainSource for Calls<'_> {
+impl ChainSource for HardwareCalls<'_> {
     fn chain(
         &mut self,
         (sample, attr): (&Sample<'_, '_>, &Attr),
@@ -103,7 +103,7 @@ impl ChainSource for Calls<'_> {
 }
 
 /// Leaves as many frames of a chain as are wanted, with the marks before them.
-pub(super) fn cut(words: &mut Vec<u64>, most: Most) {
+pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     let is_frame = |word: &u64| *word < context::MAX;
     let too_many = words.iter().filter(|word| is_frame(word)).count().saturating_sub(most.frames);
     if too_many == 0 {
@@ -171,7 +171,7 @@ mod tests {
         let chain = [context::KERNEL, 1, 2, context::USER, 3, 4];
         let of = |frames, outermost| {
             let mut words = chain.to_vec();
-            cut(&mut words, Most { frames, outermost });
+            cut(&mut words, ChainLimit { frames, outermost });
             words
         };
         assert_eq!(of(4, false), chain);

@@ -23,20 +23,20 @@ pub struct Frame {
     pub line: u32,
     /// How many bytes were mapped there, where that is asked for.
     pub size: u64,
-    /// What is known of a branch whose source or target it is ([`super::Passed`]); 0 where it is a call's.
+    /// What is known of a branch whose source or target it is ([`super::BranchInfo`]); 0 where it is a call's.
     pub branch: u64,
 }
 
 /// What a key says of its sample's callchain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Chained {
+pub struct ChainRef {
     /// The number of the callers, from 1 on; 0 for none.
     pub callers: u32,
     /// Whether the sampled instruction is the innermost frame.
     pub own: bool,
 }
 
-impl Chained {
+impl ChainRef {
     /// As a word of a key.
     #[must_use]
     #[inline]
@@ -44,7 +44,7 @@ impl Chained {
         u64::from(self.callers) << 1 | u64::from(self.own)
     }
 
-    /// The reverse of [`Chained::pack`].
+    /// The reverse of [`ChainRef::pack`].
     #[must_use]
     #[inline]
     pub fn unpack(word: u64) -> Self {
@@ -123,7 +123,7 @@ impl Stacks {
 
     /// The frames of a key's sample, innermost first.
     pub fn of(&self, key: &Key) -> impl DoubleEndedIterator<Item = u32> {
-        let chained = Chained::unpack(Field::Chain.of(key));
+        let chained = ChainRef::unpack(Field::Chain.of(key));
         let own = if chained.own { self.numbers.get(&Frame::of(key)).copied() } else { None };
         own.into_iter().chain(self.chain(chained.callers).iter().copied())
     }
@@ -255,7 +255,7 @@ mod tests {
         let mut key = NO_KEY;
         (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
         let mut of = |own| {
-            *Field::Chain.of_mut(&mut key) = Chained { callers, own }.pack();
+            *Field::Chain.of_mut(&mut key) = ChainRef { callers, own }.pack();
             stacks.of(&key).collect::<Vec<_>>()
         };
         assert_eq!(of(true), [inner, a, b, outer]);

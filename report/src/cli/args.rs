@@ -8,13 +8,13 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
-use crate::cli::style_args::LookArgs;
+use crate::cli::style_args::StyleArgs;
 use crate::cli::symbol_args::SymbolArgs;
-use crate::query::fields::{Number, Shown};
+use crate::query::fields::{Number, TableColumn};
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times;
-use crate::query::{Column, Filters, Format, Only, Query, Source};
-use crate::terminal::style::{Colour, Looks};
+use crate::query::{Column, Filters, Format, Inspection, Query, Source};
+use crate::terminal::style::{Colour, Style};
 
 /// Reads perf.data files and prints histograms.
 #[derive(Debug, Parser)]
@@ -115,7 +115,7 @@ struct Args {
     symbol_sources: SymbolArgs,
 
     #[command(flatten)]
-    looks: LookArgs,
+    style: StyleArgs,
 
     /// Leave out what has no function, from the totals too
     #[arg(short = 'U', long)]
@@ -192,16 +192,16 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     let (mut columns, mut shown) = columns(&args, mode, usual).map_err(wrong)?;
     let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
     if args.calls.asks_for_parent() && !has_parent {
-        shown.push(Shown::Key(columns.len()));
+        shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
         has_parent = true;
     }
     let columns = Column::with_companions(columns, format);
-    let has = (shown.contains(&Shown::Number(Number::Children)), has_parent);
+    let has = (shown.contains(&TableColumn::Number(Number::Children)), has_parent);
     let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
-    let only = only(&args);
-    let looks = args.looks.clone().looks();
-    refuse_for(format, &looks, only, &args).map_err(wrong)?;
+    let inspection = inspection(&args);
+    let style = args.style.clone().style();
+    refuse_for(format, &style, inspection, &args).map_err(wrong)?;
     Ok(Query {
         mode,
         columns,
@@ -224,43 +224,43 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         percent_limit,
         separator: args.field_separator,
         symbol_sources: args.symbol_sources.options().map_err(wrong)?,
-        looks,
-        only,
+        style,
+        inspection,
         sources: sources(args.input.into_iter().chain(args.files).collect()),
     })
 }
 
 /// What goes with some forms of the answer only.
-fn refuse_for(format: Format, looks: &Looks, only: Option<Only>, query: &Args) -> Result<(), String> {
+fn refuse_for(format: Format, style: &Style, inspection: Option<Inspection>, query: &Args) -> Result<(), String> {
     let of_text = [
-        (looks.header, "--header"),
-        (!looks.widths.is_empty(), "--column-widths"),
-        (looks.colour == Colour::Always, "--stdio-color"),
+        (style.header, "--header"),
+        (!style.widths.is_empty(), "--column-widths"),
+        (style.colour == Colour::Always, "--stdio-color"),
         (query.field_separator.is_some(), "--field-separator"),
     ];
     if let Some((_, flag)) = of_text.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
         return Err(format!("{flag} goes with text only"));
     }
-    if format == Format::Csv && (query.hierarchy || query.group || only.is_some()) {
+    if format == Format::Csv && (query.hierarchy || query.group || inspection.is_some()) {
         return Err("--format csv goes with plain tables only".into());
     }
     Ok(())
 }
 
 /// What is asked for in the place of a histogram.
-fn only(args: &Args) -> Option<Only> {
+fn inspection(args: &Args) -> Option<Inspection> {
     let all = [
-        (args.stats, Only::Stats),
-        (args.tasks, Only::Tasks),
-        (args.mmaps, Only::Mmaps),
-        (args.dump_raw_trace, Only::Records),
-        (args.looks.is_header_only(), Only::Header),
+        (args.stats, Inspection::Stats),
+        (args.tasks, Inspection::Tasks),
+        (args.mmaps, Inspection::Mmaps),
+        (args.dump_raw_trace, Inspection::Records),
+        (args.style.is_header_only(), Inspection::Header),
     ];
     all.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
 /// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
-fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Shown>), String> {
+fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
     let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
     let mut take = |flag: &str, list: &str| {
         let mut keys = Vec::new();
@@ -304,11 +304,11 @@ fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Sho
         (args.show_total_period, Number::Period),
     ];
     let extra = extra.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, number)| Ok(number));
-    let mut shown: Vec<Shown> = Vec::new();
+    let mut shown: Vec<TableColumn> = Vec::new();
     for one in extra.chain(named) {
         let one = match one {
-            Ok(number) => Some(Shown::Number(number)),
-            Err(key) => columns.iter().position(|column| column.key == key).map(Shown::Key),
+            Ok(number) => Some(TableColumn::Number(number)),
+            Err(key) => columns.iter().position(|column| column.key == key).map(TableColumn::Key),
         };
         shown.extend(one.filter(|one| !shown.contains(one)));
     }

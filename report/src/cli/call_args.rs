@@ -5,7 +5,7 @@ use clap::Args;
 use crate::query::graph::{FrameKey, Graph};
 use crate::query::pattern::Pattern;
 use crate::query::sort_key::Mode;
-use crate::query::{Chains, Format};
+use crate::query::{ChainOptions, Format};
 
 /// What is made of callchains.
 #[derive(Clone, Debug, Default, Args)]
@@ -86,7 +86,7 @@ impl CallArgs {
         is_nested: bool,
         (has_column, has_parent): (bool, bool),
         percent_limit: Option<f64>,
-    ) -> Result<Chains, String> {
+    ) -> Result<ChainOptions, String> {
         let text = format == Format::Text && !mode.is_of_branches();
         let usual_children = text && mode == Mode::Samples && !is_nested;
         let mut graph = match &self.call_graph {
@@ -115,9 +115,9 @@ impl CallArgs {
         }
         let parent =
             if has_parent { Some(self.parent.clone().map_or_else(|| USUAL_PARENTS.parse(), Ok)?) } else { None };
-        Ok(Chains {
+        Ok(ChainOptions {
             counted: format == Format::Folded,
-            most: self.max_stack.unwrap_or(Chains::default().most),
+            most: self.max_stack.unwrap_or(ChainOptions::default().most),
             children: children_asked || (usual_children && !self.no_children),
             children_asked,
             graph: graph.filter(|_| text),

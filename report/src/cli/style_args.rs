@@ -1,8 +1,8 @@
-//! The options that say how an answer looks.
+//! The options that say how an answer style.
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::terminal::style::{Colour, Looks, Widths};
+use crate::terminal::style::{Colour, Style, Widths};
 
 /// What shares are of.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -12,9 +12,9 @@ enum PercentageArg {
     Relative,
 }
 
-/// How an answer looks.
+/// How an answer style.
 #[derive(Clone, Debug, Default, Args)]
-pub struct LookArgs {
+pub struct StyleArgs {
     /// Colour shares by heat: always, never, or on a terminal unless NO_COLOR is set
     #[arg(long, value_name = "auto|always|never", default_value = "auto")]
     stdio_color: Colour,
@@ -52,7 +52,7 @@ pub struct LookArgs {
     skip_empty: bool,
 }
 
-impl LookArgs {
+impl StyleArgs {
     /// Whether only the header is asked for.
     #[must_use]
     pub fn is_header_only(&self) -> bool {
@@ -61,8 +61,8 @@ impl LookArgs {
 
     /// What they mean.
     #[must_use]
-    pub fn looks(self) -> Looks {
-        Looks {
+    pub fn style(self) -> Style {
+        Style {
             colour: self.stdio_color,
             quiet: self.quiet,
             header: self.header || self.show_info,

@@ -11,7 +11,7 @@ use crate::cli::filter_args::FilterArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
 use crate::pipeline::report;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::{Column, Format, Query, Source};
 use crate::table::profile::Profile;
@@ -110,14 +110,14 @@ pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Qu
     settled(&query.sources, || profile_with(query, columns.to_vec(), &mut |_| {}))
 }
 
-/// The same, and shows `also` each input's stage.
+/// The same, and shows `also` each input's session.
 ///
 /// # Errors
 /// As [`report::run_with`].
 pub fn profile_with(
     query: &Query,
     columns: Vec<Column>,
-    also: &mut dyn FnMut(&Stage<'_>),
+    also: &mut dyn FnMut(&Session<'_>),
 ) -> anyhow::Result<(Profile, Query)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
     Ok((report::run_with(&query, also)?, query))

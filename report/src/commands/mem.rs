@@ -139,12 +139,12 @@ struct Event<'p> {
     name: &'p str,
     samples: u64,
     sort: Vec<&'p str>,
-    rows: Vec<Row>,
+    rows: Vec<LatencyRow>,
 }
 
 /// The accesses under one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct LatencyRow {
     key: BTreeMap<String, String>,
     samples: u64,
     percent: f64,
@@ -229,7 +229,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let total = samples;
     let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
         let samples = weights.iter().map(|(_, samples)| samples).sum();
-        Row {
+        LatencyRow {
             key: asked.keys.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
             samples,
             percent: percent(samples, total),
@@ -238,7 +238,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
             texts,
         }
     };
-    let mut rows: Vec<Row> = costs.into_iter().map(row).collect();
+    let mut rows: Vec<LatencyRow> = costs.into_iter().map(row).collect();
     rows.retain(|row| asked.query.percent_limit.is_none_or(|limit| row.percent >= limit));
     rows.sort_by(|a, b| {
         b.weight.cmp(&a.weight).then_with(|| b.samples.cmp(&a.samples)).then_with(|| a.texts.cmp(&b.texts))

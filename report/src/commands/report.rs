@@ -10,7 +10,7 @@ use crate::cli::outcome::{Out, failed, refused, say, stream, warn, written};
 use crate::input::several;
 use crate::pipeline::report;
 use crate::query::warning::Warning;
-use crate::query::{Only, Query, Source};
+use crate::query::{Inspection, Query, Source};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
@@ -24,11 +24,11 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
         Ok(query) => query,
         Err(error) => return refused(&error),
     };
-    match query.only {
-        Some(Only::Tasks | Only::Mmaps) => return stream(Ok(query), tasks::run),
-        Some(Only::Records) => return stream(Ok(query), each(dump::whole, dump::run)),
-        Some(Only::Header) => return stream(Ok(query), each(info::whole, info::run)),
-        Some(Only::Stats) | None => {}
+    match query.inspection {
+        Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(query), tasks::run),
+        Some(Inspection::Records) => return stream(Ok(query), each(dump::whole, dump::run)),
+        Some(Inspection::Header) => return stream(Ok(query), each(info::whole, info::run)),
+        Some(Inspection::Stats) | None => {}
     }
     let _bar = Bar::start();
     match report::answer(&query) {
@@ -38,14 +38,14 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 fn print(profile: &Profile, query: &Query) -> ExitCode {
-    if !query.looks.quiet {
+    if !query.style.quiet {
         warn(&profile.warnings);
         profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
     }
     let stdout = io::stdout();
     let screen = screen(&stdout, query);
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
-    if query.looks.header
+    if query.style.header
         && let Err(error) = each(info::whole, info::comment)(query, &mut out)
     {
         return failed(&error);
@@ -59,7 +59,7 @@ fn screen(stdout: &io::Stdout, query: &Query) -> Screen {
     let width = if is_terminal { terminal_size::terminal_size() } else { None };
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
-    let colour = match query.looks.colour {
+    let colour = match query.style.colour {
         Colour::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
         Colour::Always => true,
         Colour::Never => false,

@@ -2,7 +2,7 @@
 
 use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
 
-/// What a key has gathered.
+/// What a key has metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Samples.

@@ -67,7 +67,7 @@ pub enum Field {
     FromLine,
     /// The function among the callers by which rows are grouped: its module's number in the upper half, its own plus one below.
     Parent,
-    /// The callchain ([`crate::callchain::Chained`]).
+    /// The callchain ([`crate::callchain::ChainRef`]).
     Chain,
     /// The process.
     Process,

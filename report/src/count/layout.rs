@@ -58,7 +58,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         | SortKey::Locked
         | SortKey::Blocked => &[Field::DataSrc],
         SortKey::LocalWeight | SortKey::Weight => &[Field::Weight],
-        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Stage => &[Field::Latency],
+        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Session => &[Field::Latency],
         SortKey::PhysAddr => &[Field::PhysAddr],
         SortKey::DataDso => &[Field::DataModule],
         SortKey::FromDso => &[Field::FromModule],
@@ -194,7 +194,7 @@ fn data_src_bits(key: SortKey) -> u64 {
 fn latency_bits(key: SortKey) -> u64 {
     match key {
         SortKey::LocalInsLat | SortKey::InsLat => INS_LAT,
-        SortKey::LocalStage | SortKey::Stage => STAGE,
+        SortKey::LocalStage | SortKey::Session => STAGE,
         _ => 0,
     }
 }

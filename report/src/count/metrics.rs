@@ -1,4 +1,4 @@
-//! What the rows of a table have gathered, and the numbers that are made of it.
+//! What the rows of a table have metrics, and the numbers that are made of it.
 //!
 //! A row has its own samples, and those of what it called. Only what is its own has parts; where callers are not counted,
 //! the two are the same.
@@ -8,9 +8,9 @@ use recrep_format::abi::CpuMode;
 use crate::count::{Count, Field, Key, Meta, Sum};
 use crate::query::fields::Number;
 
-/// What a row has gathered.
+/// What a row has metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gathered {
+pub struct Metrics {
     /// Its own samples and their periods.
     pub count: Count,
     /// Those with it anywhere in their callchains.
@@ -30,8 +30,8 @@ pub struct Parts {
     pub weights: [u64; 3],
 }
 
-impl Gathered {
-    /// What a row has gathered; with parts where its key is given, since then their words are in it.
+impl Metrics {
+    /// What a row has metrics; with parts where its key is given, since then their words are in it.
     #[must_use]
     pub fn of(count: Count, key: Option<&Key>) -> Self {
         Self { count, all: count, depth: 0, parts: key.map(|key| Box::new(Parts::of(count, key))) }
@@ -57,7 +57,7 @@ impl Parts {
     }
 }
 
-impl Sum for Gathered {
+impl Sum for Metrics {
     fn add(&mut self, other: &Self) {
         self.count.add(other.count);
         self.all.add(other.all);
@@ -70,7 +70,7 @@ impl Sum for Gathered {
     }
 }
 
-impl Gathered {
+impl Metrics {
     /// A number of it: percents of `total`, the event's period; means and sums otherwise.
     #[must_use]
     pub fn value(&self, number: Number, total: u64) -> Value {
@@ -138,8 +138,8 @@ mod tests {
         let count = Count { samples: 4, period: 50 };
         let all = Count { samples: 5, period: 100 };
         let parts = Parts { levels: [10, 40, 0, 0], weights: [10, 8, 0] };
-        let gathered = Gathered { count, all, depth: 0, parts: Some(Box::new(parts)) };
-        let text = |number: Number| gathered.value(number, 200).to_string();
+        let metrics = Metrics { count, all, depth: 0, parts: Some(Box::new(parts)) };
+        let text = |number: Number| metrics.value(number, 200).to_string();
         assert_eq!(text(Number::OverheadSys), "5.00%");
         assert_eq!([text(Number::OverheadUs), text(Number::Children)], ["20.00%", "50.00%"]);
         assert_eq!([text(Number::Weight1), text(Number::Weight2), text(Number::Samples)], ["2", "2", "4"]);

@@ -1,4 +1,4 @@
-//! Keys with what they have gathered, each once: the table that counts and rows are kept in.
+//! Keys with what they have metrics, each once: the table that counts and rows are kept in.
 //!
 //! A table is cut into [`PARTITIONS`] by the hashes of its keys. What is added waits at the end of its partition until there is much of
 //! it, or until [`Partition::settle`]; only then are equal keys looked for. So a partition is worked on at a time, whose keys are in

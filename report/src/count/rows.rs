@@ -7,7 +7,7 @@ use super::key::Key;
 use super::layout::Layout;
 use super::partition::Partition;
 
-/// Keys and what they gathered, in no order. Only the words in use are kept.
+/// Keys and what they metrics, in no order. Only the words in use are kept.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     layout: Layout,
@@ -53,7 +53,7 @@ impl Rows {
         self.layout.unpack(self.words.get(row * width..(row + 1) * width).unwrap_or_default())
     }
 
-    /// What each has gathered.
+    /// What each has metrics.
     #[must_use]
     pub fn counts(&self) -> &[Count] {
         &self.counts

@@ -6,17 +6,17 @@ use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
-use crate::callchain::{Deferred, Most, Placed, Recorded};
-use crate::count::metrics::Gathered;
+use crate::callchain::{ChainLimit, Deferred, FrameFields, Recorded};
+use crate::count::metrics::Metrics;
 use crate::count::{Count, Field, Layout, Meta, Rows};
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times::Times;
-use crate::query::{Chains, Format, KeyError, Query};
+use crate::query::{ChainOptions, Format, KeyError, Query};
 use crate::scan;
-use crate::scan::{Chaining, Compiled, Scan, Sieve, Strays};
+use crate::scan::{Chaining, Compiled, Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
@@ -25,24 +25,24 @@ use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, Running, Traced};
 
 /// Whether samples of an event have one of these fields.
-pub(crate) fn samples_have(stage: &Stage<'_>, fields: SampleType) -> bool {
-    stage.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
+pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
+    session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
 }
 
 /// Counts the samples on all cores and adds the rows; gives what made no row.
 pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
-    stage: &Stage<'_>,
+    session: &Session<'_>,
     resolver: &Resolver,
-) -> Result<Strays, KeyError> {
-    count(profile, query, stage, resolver, Until::Rows)
+) -> Result<Dropped, KeyError> {
+    count(profile, query, session, resolver, Until::Rows)
 }
 
 /// Counts them as far as modules are known to lack functions, their callers' too where callchains are counted.
-pub(crate) fn module_uses(query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
+pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
-    count(&mut profile, query, stage, resolver, Until::ModuleUses)?;
+    count(&mut profile, query, session, resolver, Until::ModuleUses)?;
     Ok(profile.module_uses)
 }
 
@@ -56,39 +56,39 @@ enum Until {
 fn count(
     profile: &mut Profile,
     query: &Query,
-    stage: &Stage<'_>,
+    session: &Session<'_>,
     resolver: &Resolver,
     until: Until,
-) -> Result<Strays, KeyError> {
+) -> Result<Dropped, KeyError> {
     // Where no callchains were recorded there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.is_asked_of();
-    let has_calls = has_chains(stage);
-    let has_any = has_calls || (query.chains.branches && samples_have(stage, SampleType::BRANCH_STACK));
+    let has_calls = has_chains(session);
+    let has_any = has_calls || (query.chains.branches && samples_have(session, SampleType::BRANCH_STACK));
     let counted = query.chains.counted || (wanted && has_any);
     let children = query.chains.children && (has_calls || query.chains.children_asked);
     let is_shown = counted && query.chains.is_shown();
     // As in perf, where none were recorded trees begin where they would begin with them.
     let outermost = query.chains.from_caller();
-    let query = &Query { chains: Chains { counted, children, ..query.chains.clone() }, ..query.clone() };
-    let (attrs, side_band, timeline) = (&stage.file.attrs, &stage.side_band, &stage.timeline);
-    let places = profile.places(&stage.events);
+    let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
+    let (attrs, side_band, timeline) = (&session.file.attrs, &session.side_band, &session.timeline);
+    let places = profile.places(&session.events);
     let layout = Layout::of(query);
     let groups = if needs_groups(query) {
-        Groups::read(stage.file, &stage.split.side_band, &stage.clock)
+        Groups::read(session.file, &session.split.side_band, &session.clock)
     } else {
         Groups::default()
     };
-    let sieve = Sieve::new(&query.filters, compiled(query, stage, &groups), timeline);
-    let (clock, module_count, mode, quantum) = (&stage.clock, side_band.modules.len(), query.mode, query.quantum);
-    let deferred = Deferred::read(stage.file, &stage.split.side_band);
-    let most = Most { frames: query.chains.most, outermost };
-    let unwinding = if counted { stage.unwinding(resolver) } else { None };
+    let filter = SampleFilter::new(&query.filters, compiled(query, session, &groups), timeline);
+    let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
+    let deferred = Deferred::read(session.file, &session.split.side_band);
+    let most = ChainLimit { frames: query.chains.most, outermost };
+    let unwinding = if counted { session.unwinding(resolver) } else { None };
     let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let asked = query.of_traces();
-    let formats = if asked.is_empty() { Formats::default() } else { Formats::read(stage.file) };
+    let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
     let kernel = Running::new(&formats, timeline, side_band.modules.iter().collect(), resolver);
-    let (traced, found) = Traced::new(&asked, &stage.events, &formats, kernel)?;
+    let (traced, found) = Traced::new(&asked, &session.events, &formats, kernel)?;
     let traced = (!asked.is_empty()).then_some(&traced);
     profile.add_traced(&found);
     profile.warnings.extend(formats.warnings.iter().cloned());
@@ -100,7 +100,7 @@ fn count(
         // The lines of folded stacks add up to the totals.
         guests: query.format == Format::Folded,
         layout: &layout,
-        sieve: &sieve,
+        filter: &filter,
         groups: &groups,
         traced,
         quantum,
@@ -111,11 +111,11 @@ fn count(
             // Keys have functions, in the place of which an inlined one or an address may be told.
             whole: query.chains.inlined || query.chains.key != FrameKey::Function,
             history: query.chains.branches.then_some(query.chains.shows_branches()),
-            placed: Placed {
+            placed: FrameFields {
                 level: layout.level,
                 ip: layout.has(Field::Ip),
                 size: layout.has(Field::MapSize),
-                returns: query.chains.inlined && !are_calls(stage),
+                returns: query.chains.inlined && !are_calls(session),
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
                     || query.chains.key == FrameKey::Address,
             },
@@ -123,9 +123,9 @@ fn count(
         },
     };
     let modules = side_band.modules.iter().collect();
-    let labeller = Labeller { query, timeline, modules, events: &stage.events, groups: &groups, traced };
+    let labeller = Labeller { query, timeline, modules, events: &session.events, groups: &groups, traced };
     let symbols = OnceLock::new();
-    let scanned = scan.run(&stage.split.pieces, |hits| {
+    let scanned = scan.run(&session.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
         Naming { labeller: &labeller, symbols, inlined: query.chains.inlined }
     });
@@ -141,11 +141,11 @@ fn count(
     if query.has(SortKey::Symbol) {
         let doubts = profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
         profile.warnings.extend(doubts.warnings("samples"));
-        profile.module_uses.guest += scanned.strays.guest;
+        profile.module_uses.guest += scanned.dropped.guest;
     }
     if until == Until::ModuleUses {
         profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &side_band.modules);
-        return Ok(scanned.strays);
+        return Ok(scanned.dropped);
     }
     let mut stacks = scanned.stacks;
     let mut rows = labeller.by_ancestors(scanned.rows, &mut stacks, &symbols);
@@ -161,20 +161,20 @@ fn count(
         let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
         let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
         labeller.fold(&rows, (&symbols, &stacks), &places, &mut profile.folded);
-        return Ok(scanned.strays);
+        return Ok(scanned.dropped);
     }
     if is_shown {
         profile.children |= query.chains.children;
         let found = Found { symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
-        return Ok(scanned.strays);
+        return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
-    let of_row = |(row, count): (usize, &Count)| Gathered::of(*count, with_parts.then(|| rows.key(row)).as_ref());
-    let gathered: Vec<Gathered> = rows.counts().iter().enumerate().map(of_row).collect();
-    profile.add_rows(&places, labelled, &gathered);
-    Ok(scanned.strays)
+    let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
+    let metrics: Vec<Metrics> = rows.counts().iter().enumerate().map(of_row).collect();
+    profile.add_rows(&places, labelled, &metrics);
+    Ok(scanned.dropped)
 }
 
 /// Takes what has no function off the totals.
@@ -196,23 +196,23 @@ fn needs_groups(query: &Query) -> bool {
 }
 
 /// The filters in the terms of this file.
-fn compiled(query: &Query, stage: &Stage<'_>, groups: &Groups) -> Compiled {
+fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> Compiled {
     let filters = &query.filters;
     let modules = filters.dsos.as_ref().map(|wanted| {
         let passes =
             |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
-        stage.side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
+        session.side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
     });
     let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
     let events = filters.events.as_ref().map(|wanted| {
         let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
-        stage.events.iter().map(is_wanted).collect()
+        session.events.iter().map(is_wanted).collect()
     });
     let socket = filters.socket.map(|socket| groups.cpus_of(socket));
     let times = filters.times.as_ref().map(|times| {
         let (first, last) = match times {
             Times::Absolute(_) => (0, 0),
-            Times::Shares(_) => stage.sampled_between(),
+            Times::Shares(_) => session.sampled_between(),
         };
         times.stretches(first, last)
     });
@@ -227,12 +227,12 @@ fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
 }
 
 /// Whether samples of an event have callchains.
-pub(crate) fn has_chains(stage: &Stage<'_>) -> bool {
-    samples_have(stage, SampleType::CALLCHAIN)
+pub(crate) fn has_chains(session: &Session<'_>) -> bool {
+    samples_have(session, SampleType::CALLCHAIN)
 }
 
 /// Whether callchains are what the hardware has recorded of calls: then frames are calls, not what is returned to.
-fn are_calls(stage: &Stage<'_>) -> bool {
-    let attrs = stage.file.attrs.entries().iter();
+fn are_calls(session: &Session<'_>) -> bool {
+    let attrs = session.file.attrs.entries().iter();
     attrs.map(|entry| entry.attr.branch_sample_type).any(|kind| kind.contains(BranchSampleType::CALL_STACK))
 }

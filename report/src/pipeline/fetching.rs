@@ -6,22 +6,22 @@
 //! gets the same, and none has a word of servers in it. Where nobody asks for functions nothing is fetched.
 
 use crate::pipeline::counted::{has_chains, module_uses};
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::Servers;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
-use crate::query::{Chains, Column, Filters, KeyError, Query};
+use crate::query::{ChainOptions, Column, Filters, KeyError, Query};
 use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
 use crate::table::module_use::{ModuleUse, ModuleUses};
 use crate::terminal::progress;
 
 /// Fetches what is missing to answer `query`, if servers may be asked; gives what could not be had.
-pub(crate) fn fetch(query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Result<Vec<Warning>, KeyError> {
-    let Some(servers) = query.symbol_sources.servers.as_ref().filter(|_| names_functions(query, stage)) else {
+pub(crate) fn fetch(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<Vec<Warning>, KeyError> {
+    let Some(servers) = query.symbol_sources.servers.as_ref().filter(|_| names_functions(query, session)) else {
         return Ok(Vec::new());
     };
-    progress::expect(stage.split.pieces.iter().map(|piece| piece.bytes.len() as u64).sum());
-    let uses = module_uses(&by_function(query, stage), stage, resolver)?;
+    progress::expect(session.split.pieces.iter().map(|piece| piece.bytes.len() as u64).sum());
+    let uses = module_uses(&by_function(query, session), session, resolver)?;
     let wanted = worth_it(&uses, servers, needs_lines(query));
     resolver.fetch(&wanted);
     let mut warnings: Vec<_> = wanted.iter().flat_map(|module| not_fetched(module, resolver)).collect();
@@ -33,28 +33,28 @@ pub(crate) fn fetch(query: &Query, stage: &Stage<'_>, resolver: &Resolver) -> Re
 }
 
 /// The same samples by module and function.
-fn by_function(query: &Query, stage: &Stage<'_>) -> Query {
+fn by_function(query: &Query, session: &Session<'_>) -> Query {
     let column = |typed: &str, key| Column { typed: typed.into(), key };
     let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
-    let counted = counts_chains(query, stage);
+    let counted = counts_chains(query, session);
     Query {
         columns,
         mode: query.mode,
         filters: Filters { symbols: None, symbol_part: None, resolved: false, ..query.filters.clone() },
-        chains: Chains { counted, most: query.chains.most, ..Chains::default() },
+        chains: ChainOptions { counted, most: query.chains.most, ..ChainOptions::default() },
         symbol_sources: query.symbol_sources.clone(),
         ..Query::default()
     }
 }
 
 /// Whether callchains are looked at.
-fn counts_chains(query: &Query, stage: &Stage<'_>) -> bool {
-    (query.chains.is_shown() || query.chains.is_asked_of()) && has_chains(stage)
+fn counts_chains(query: &Query, session: &Session<'_>) -> bool {
+    (query.chains.is_shown() || query.chains.is_asked_of()) && has_chains(session)
 }
 
 /// Whether functions are asked for.
-fn names_functions(query: &Query, stage: &Stage<'_>) -> bool {
-    counts_chains(query, stage)
+fn names_functions(query: &Query, session: &Session<'_>) -> bool {
+    counts_chains(query, session)
         || query.filters.by_symbol()
         || needs_lines(query)
         || query.columns.iter().any(|column| column.key.is_of_symbol())

@@ -1,7 +1,7 @@
 //! The pipeline: inputs to a profile.
 //!
 //! ```text
-//!   Input ─► Stage (parts, records, frozen side-band) ─► Scan (all cores)
+//!   Input ─► Session (parts, records, frozen side-band) ─► Scan (all cores)
 //!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
 //! ```
 
@@ -13,11 +13,11 @@ use crate::input::{Input, OpenError};
 use crate::pipeline::counted::{has_chains, histogram, samples_have};
 use crate::pipeline::fetching;
 use crate::pipeline::session;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::warning::Warning;
-use crate::query::{Chains, Column, KeyError, Only, Query};
-use crate::scan::Strays;
+use crate::query::{ChainOptions, Column, Inspection, KeyError, Query};
+use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
@@ -31,11 +31,11 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
     settled(&query.sources, || run_with(query, &mut |_| {}))
 }
 
-/// The same, and shows `also` each input's stage.
+/// The same, and shows `also` each input's session.
 ///
 /// # Errors
 /// As [`run`]; an input changed while it was read ([`Changed`](crate::input::Changed)), which begins nothing again.
-pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+pub fn run_with(query: &Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
     gather(&mut Query { is_usual: false, ..query.clone() }, also)
 }
 
@@ -47,9 +47,9 @@ pub fn run_with(query: &Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Resu
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || {
         let mut query = query.clone();
-        if query.only == Some(Only::Stats) {
-            // Records and samples are counted, nothing is told of them.
-            let chains = Chains::default();
+        if query.inspection == Some(Inspection::Stats) {
+            // Records and samples are counted, nothing is warning of them.
+            let chains = ChainOptions::default();
             let mut counted = Query { columns: Vec::new(), chains, is_usual: false, ..query.clone() };
             return Ok((gather(&mut counted, &mut |_| {})?, query));
         }
@@ -57,7 +57,7 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     })
 }
 
-fn gather(query: &mut Query, also: &mut dyn FnMut(&Stage<'_>)) -> anyhow::Result<Profile> {
+fn gather(query: &mut Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut profile = Profile::default();
     let unreadable = each(&query.sources.clone(), |source| {
@@ -94,15 +94,15 @@ fn add(
     query: &mut Query,
     input: &Input,
     resolver: &Resolver,
-    also: &mut dyn FnMut(&Stage<'_>),
+    also: &mut dyn FnMut(&Session<'_>),
 ) -> anyhow::Result<()> {
-    session::on(input, |stage| {
-        if std::mem::take(&mut query.is_usual) && Formats::are_all(stage.file) {
+    session::on(input, |session| {
+        if std::mem::take(&mut query.is_usual) && Formats::are_all(session.file) {
             *query = query.by_trace();
         }
-        recorded(&input.name, query.mode, stage)?;
-        let has_history = query.chains.branches && samples_have(stage, SampleType::BRANCH_STACK);
-        if query.chains.is_asked && !has_chains(stage) && !has_history {
+        recorded(&input.name, query.mode, session)?;
+        let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
+        if query.chains.is_asked && !has_chains(session) && !has_history {
             let name = &input.name;
             if query.chains.branches {
                 anyhow::bail!(
@@ -111,10 +111,10 @@ fn add(
             }
             anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
         }
-        let not_fetched = fetching::fetch(query, stage, resolver)?;
-        let strays = histogram(profile, query, stage, resolver)?;
-        also(stage);
-        let (split, side_band) = (stage.split, &stage.side_band);
+        let not_fetched = fetching::fetch(query, session, resolver)?;
+        let dropped = histogram(profile, query, session, resolver)?;
+        also(session);
+        let (split, side_band) = (session.split, &session.side_band);
         profile.inputs.push(InputSummary {
             path: input.name.clone(),
             bytes: input.len(),
@@ -122,14 +122,14 @@ fn add(
             lost_events: side_band.lost_events,
             lost_samples: side_band.all_lost_samples(),
             filtered_samples: side_band.all_filtered_samples(),
-            complete: stage.is_complete(),
-            recording: Recording::of(stage.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
+            complete: session.is_complete(),
+            recording: Recording::of(session.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
         });
-        profile.warnings.extend(stage.warnings());
+        profile.warnings.extend(session.warnings());
         profile.warnings.extend(not_fetched);
-        profile.chain_ends.add(strays.ends);
-        profile.warnings.extend(strays_told(strays));
-        if query.mode == Mode::Samples && !query.chains.branches && have_branches(stage) {
+        profile.chain_ends.add(dropped.ends);
+        profile.warnings.extend(dropped_warnings(dropped));
+        if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
             let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
             profile.hints.push(hint);
         }
@@ -138,48 +138,48 @@ fn add(
 }
 
 /// Whether samples have branch stacks that are no callchains.
-fn have_branches(stage: &Stage<'_>) -> bool {
-    stage.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
+fn have_branches(session: &Session<'_>) -> bool {
+    session.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
         attr.sample_type.contains(SampleType::BRANCH_STACK)
             && !attr.branch_sample_type.contains(BranchSampleType::CALL_STACK)
     })
 }
 
 /// Whether what is asked for was recorded.
-fn recorded(name: &str, mode: Mode, stage: &Stage<'_>) -> anyhow::Result<()> {
+fn recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
     let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
-        Mode::Branches | Mode::FallThroughs if !samples_have(stage, SampleType::BRANCH_STACK) => {
+        Mode::Branches | Mode::FallThroughs if !samples_have(session, SampleType::BRANCH_STACK) => {
             anyhow::bail!("{name}: no branch stacks were recorded; record with -b, or leave -b out")
         }
-        Mode::Memory if !samples_have(stage, access) => {
+        Mode::Memory if !samples_have(session, access) => {
             anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W, or leave --mem-mode out")
         }
         _ => Ok(()),
     }
 }
 
-fn strays_told(strays: Strays) -> Vec<Warning> {
+fn dropped_warnings(dropped: Dropped) -> Vec<Warning> {
     let mut all = Vec::new();
-    if strays.unknown_id > 0 {
+    if dropped.unknown_id > 0 {
         let message =
-            format!("{} samples have an id that no event in the file has, and are left out", strays.unknown_id);
+            format!("{} samples have an id that no event in the file has, and are left out", dropped.unknown_id);
         all.push(Warning::new("unknown-id", message));
     }
-    if strays.malformed > 0 {
+    if dropped.malformed > 0 {
         let message =
-            format!("{} samples end before the fields that their event says, and are left out", strays.malformed);
+            format!("{} samples end before the fields that their event says, and are left out", dropped.malformed);
         all.push(Warning::new("bad-sample", message));
     }
-    if strays.torn_chains > 0 {
-        let message = format!("{} samples end before their callchains do, and count without them", strays.torn_chains);
+    if dropped.torn_chains > 0 {
+        let message = format!("{} samples end before their callchains do, and count without them", dropped.torn_chains);
         all.push(Warning::new("torn-callchain", message));
     }
-    if let Some(message) = strays.ends.told() {
+    if let Some(message) = dropped.ends.warning() {
         all.push(Warning::new("truncated-stack", message));
     }
-    if strays.guest > 0 {
-        let message = format!("{} samples are of guests: they count in the totals and are in no row", strays.guest);
+    if dropped.guest > 0 {
+        let message = format!("{} samples are of guests: they count in the totals and are in no row", dropped.guest);
         all.push(Warning::new("guest-samples", message));
     }
     all

@@ -23,7 +23,7 @@ use crate::timeline::sideband::SideBand;
 
 /// A file with its side-band frozen.
 #[derive(Debug)]
-pub struct Stage<'f> {
+pub struct Session<'f> {
     /// Its parts.
     pub file: &'f File<'f>,
     /// Its records, cut into pieces.
@@ -39,11 +39,11 @@ pub struct Stage<'f> {
     streams: &'f Streams<'f>,
 }
 
-/// Sets the stage for `input` and gives what `act` makes of it.
+/// Sets the session for `input` and gives what `act` makes of it.
 ///
 /// # Errors
 /// As [`Input::read`].
-pub fn on<R>(input: &Input, act: impl FnOnce(&Stage<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
     input.read(|file| {
         let streams = Streams::of(input, file);
         let split = &streams.split(file.endian);
@@ -51,7 +51,7 @@ pub fn on<R>(input: &Input, act: impl FnOnce(&Stage<'_>) -> anyhow::Result<R>) -
         let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
         let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
         let events = file.attrs.entries().iter().map(name_of).collect();
-        act(&Stage { file, split, clock, side_band, timeline, events, streams: &streams })
+        act(&Session { file, split, clock, side_band, timeline, events, streams: &streams })
     })
 }
 
@@ -60,7 +60,7 @@ fn name_of(entry: &AttrEntry) -> String {
     entry.name.clone().unwrap_or_else(|| event_name(&entry.attr))
 }
 
-impl Stage<'_> {
+impl Session<'_> {
     /// Returns what unwinds copied stacks, if samples of the file have any.
     #[must_use]
     pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<Unwinding<'s>> {

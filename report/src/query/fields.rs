@@ -1,4 +1,4 @@
-//! The columns of a table: numbers of what was gathered, and sort keys. `-F` names both.
+//! The columns of a table: numbers of what was metrics, and sort keys. `-F` names both.
 
 /// A column that is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +86,7 @@ impl Number {
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum TableColumn {
     /// A number.
     Number(Number),
     /// A sort key: a place among the query's columns.

@@ -16,7 +16,7 @@ mod trace_fields;
 pub mod warning;
 
 pub use column::{Column, KeyError};
-pub use request::{Chains, Filters, Format, Only, Query};
+pub use request::{ChainOptions, Filters, Format, Inspection, Query};
 pub use servers::Servers;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::column::Column;
-use super::fields::{Number, Shown};
+use super::fields::{Number, TableColumn};
 use super::graph::{FrameKey, Graph, Shape};
 use super::pattern::Pattern;
 use super::sort_key::{Mode, SortKey};
@@ -11,7 +11,7 @@ use super::source::Source;
 use super::symbol_options::SymbolOptions;
 use super::times::Times;
 use super::trace_fields::TraceColumn;
-use crate::terminal::style::Looks;
+use crate::terminal::style::Style;
 
 /// The form of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Format {
 
 /// What can be asked for in the place of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Only {
+pub enum Inspection {
     /// The counts of records.
     Stats,
     /// The tasks.
@@ -44,7 +44,7 @@ pub enum Only {
 
 /// What is made of callchains.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chains {
+pub struct ChainOptions {
     /// Whether they are looked at.
     pub counted: bool,
     /// At most so many frames of each.
@@ -73,7 +73,7 @@ pub struct Chains {
     pub is_asked: bool,
 }
 
-impl Default for Chains {
+impl Default for ChainOptions {
     fn default() -> Self {
         Self {
             counted: false,
@@ -93,7 +93,7 @@ impl Default for Chains {
     }
 }
 
-impl Chains {
+impl ChainOptions {
     /// Whether anything is made of chains that rows do not show.
     #[must_use]
     pub fn is_asked_of(&self) -> bool {
@@ -180,7 +180,7 @@ pub struct Query {
     /// Only rows with at least this share, in percent.
     pub percent_limit: Option<f64>,
     /// The columns of a table in their order: numbers, and all of `columns` but companions.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<TableColumn>,
     /// The steps of the `time` key, in nanoseconds.
     pub quantum: u64,
     /// Whether times are shown to the nanosecond.
@@ -196,11 +196,11 @@ pub struct Query {
     /// Where symbols come from.
     pub symbol_sources: SymbolOptions,
     /// What is made of callchains.
-    pub chains: Chains,
+    pub chains: ChainOptions,
     /// What is asked for in the place of a histogram.
-    pub only: Option<Only>,
-    /// How the answer looks.
-    pub looks: Looks,
+    pub inspection: Option<Inspection>,
+    /// How the answer style.
+    pub style: Style,
 }
 
 impl Query {
@@ -213,8 +213,8 @@ impl Query {
     /// The columns that are numbers, in their order.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         self.shown.iter().filter_map(|shown| match shown {
-            Shown::Number(number) => Some(*number),
-            Shown::Key(_) => None,
+            TableColumn::Number(number) => Some(*number),
+            TableColumn::Key(_) => None,
         })
     }
 
@@ -242,8 +242,8 @@ impl Query {
     #[must_use]
     pub fn by_trace(&self) -> Self {
         let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
-        let is_number = |shown: &&Shown| matches!(shown, Shown::Number(_));
-        let shown = self.shown.iter().filter(is_number).copied().chain([Shown::Key(0)]).collect();
+        let is_number = |shown: &&TableColumn| matches!(shown, TableColumn::Number(_));
+        let shown = self.shown.iter().filter(is_number).copied().chain([TableColumn::Key(0)]).collect();
         Self { columns, shown, ..self.clone() }
     }
 

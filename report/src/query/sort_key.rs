@@ -47,10 +47,10 @@ pub enum SortKey {
     LocalInsLat,
     /// The instruction latency of one sample, times how many there are.
     InsLat,
-    /// The third part of the weight of one sample: the cycles in a pipeline stage, or to retire.
+    /// The third part of the weight of one sample: the cycles in a pipeline session, or to retire.
     LocalStage,
     /// The same, times how many there are.
-    Stage,
+    Session,
     /// The physical data address.
     PhysAddr,
     /// The module that the data address is in.
@@ -195,8 +195,8 @@ const ALL: [Known; 59] = [
     known(SortKey::Weight, &["weight"], "Weight"),
     known(SortKey::LocalInsLat, &["local_ins_lat"], "Local INSTR Latency"),
     known(SortKey::InsLat, &["ins_lat"], "INSTR Latency"),
-    known(SortKey::LocalStage, &["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Stage Cycle"),
-    known(SortKey::Stage, &["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle"),
+    known(SortKey::LocalStage, &["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Session Cycle"),
+    known(SortKey::Session, &["p_stage_cyc", "retire_lat"], "Pipeline Session Cycle"),
     known(SortKey::PhysAddr, &["phys_daddr"], "Data Physical Address"),
     known(SortKey::DataDso, &["dso_daddr"], "Data Object"),
     known(SortKey::SymbolSize, &["symbol_size", "sym_size"], "Symbol size"),
@@ -290,7 +290,7 @@ impl SortKey {
     /// Whether it is a number that is shown times the samples of its row.
     #[must_use]
     pub fn is_times_samples(self) -> bool {
-        matches!(self, Self::Weight | Self::InsLat | Self::Stage)
+        matches!(self, Self::Weight | Self::InsLat | Self::Session)
     }
 
     /// Whether its text is of the function at the address, or at the end of a branch.

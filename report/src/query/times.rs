@@ -9,13 +9,13 @@
 //! ```
 
 /// A stretch of time in nanoseconds of the perf clock, both ends in it.
-pub type Stretch = (u64, u64);
+pub type Interval = (u64, u64);
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Times {
     /// Stretches of the perf clock.
-    Absolute(Vec<Stretch>),
+    Absolute(Vec<Interval>),
     /// Parts of the time between the first and the last sample, from 0 to 1.
     Shares(Vec<(f64, f64)>),
 }
@@ -42,7 +42,7 @@ impl Times {
 
     /// The stretches, where the first sample was taken at `first` and the last at `last`.
     #[must_use]
-    pub fn stretches(&self, first: u64, last: u64) -> Vec<Stretch> {
+    pub fn stretches(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
             Self::Absolute(stretches) => stretches.clone(),
             Self::Shares(shares) => {
@@ -69,7 +69,7 @@ fn part_of(total: u64, share: f64) -> u64 {
     (total as f64 * share).round() as u64
 }
 
-fn stretch(part: &str) -> Option<Stretch> {
+fn stretch(part: &str) -> Option<Interval> {
     let (from, to) = part.split_once(',').unwrap_or((part, ""));
     let from = if from.is_empty() { 0 } else { nanoseconds(from)? };
     let to = if to.is_empty() { u64::MAX } else { nanoseconds(to)? };

@@ -7,12 +7,12 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::naming::Naming;
-use crate::callchain::unwind::{Ends, Origin, Sources, Unwinding};
+use crate::callchain::unwind::{ChainSources, Ends, Origin, Unwinding};
 use crate::callchain::{
-    ChainSource, Chained, Frame, History, Interner, Most, Placed, Recorded, Whereabouts, callers, is_sound,
+    ChainLimit, ChainRef, ChainSource, Frame, FrameFields, History, Interner, Recorded, SpaceEpoch, callers, is_sound,
 };
 use crate::count::{End, Field, Key, Meta};
-use crate::timeline::{Moment, Stretch, Task, Timeline};
+use crate::timeline::{Epoch, Moment, Task, Timeline};
 
 /// What is known of a file's callchains before its samples are looked at.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub struct Chaining<'f> {
     /// Unwinds copied stacks.
     pub unwinding: Option<&'f Unwinding<'f>>,
     /// What is wanted of frames.
-    pub placed: Placed,
+    pub placed: FrameFields,
     /// Whether sampled instructions stay in their chains.
     pub whole: bool,
     /// Whether branches stand before callers, and if so, whether what is known of them is wanted.
@@ -33,14 +33,14 @@ pub struct Chaining<'f> {
 
 /// Distinct callchains, and what makes it cheap to find the one of the next sample.
 #[derive(Debug)]
-pub(super) struct Chains<'f> {
+pub(super) struct ChainCounter<'f> {
     /// Each distinct list of callers.
     pub(super) interner: Interner,
-    sources: Sources<'f>,
+    sources: ChainSources<'f>,
     early: Option<&'f dyn Naming>,
     whole: bool,
     history: Option<History>,
-    stretch: Option<Stretch>,
+    stretch: Option<Epoch>,
     words: Vec<u64>,
     functions: Vec<Function>,
 }
@@ -58,12 +58,12 @@ struct Function {
 /// How many addresses are remembered with their functions.
 const REMEMBERED: u64 = 1 << 15;
 
-impl<'f> Chains<'f> {
+impl<'f> ChainCounter<'f> {
     pub(super) fn new(chaining: &Chaining<'f>) -> Self {
         let Chaining { recorded, unwinding, early, whole, history, .. } = *chaining;
         Self {
             interner: Interner::default(),
-            sources: Sources::new(recorded, unwinding),
+            sources: ChainSources::new(recorded, unwinding),
             early,
             whole,
             history: history.map(|annotated| History::new(recorded.most, annotated)),
@@ -86,7 +86,7 @@ impl<'f> Chains<'f> {
         timeline: &Timeline,
         task: &Task,
         at: Moment,
-    ) -> Result<Chained> {
+    ) -> Result<ChainRef> {
         self.words.clear();
         let (sampled, words) = ((sample, attr, origin), &mut self.words);
         match &mut self.history {
@@ -98,10 +98,10 @@ impl<'f> Chains<'f> {
         let whole = self.words.len();
         let is_historic = self.history.is_some();
         if whole == 0 || ((!is_historic || origin == Origin::Calls) && !is_sound(&self.words)) {
-            return Ok(Chained::default());
+            return Ok(ChainRef::default());
         }
         let (own, words) = match if self.whole || is_historic { None } else { callers(sample, &mut self.words) } {
-            Some(0) => return Ok(Chained { callers: 0, own: true }),
+            Some(0) => return Ok(ChainRef { callers: 0, own: true }),
             Some(left) => (true, left),
             None => (false, whole),
         };
@@ -110,8 +110,8 @@ impl<'f> Chains<'f> {
             Some(stretch) if stretch.covers(task.space, at) => stretch,
             _ => *self.stretch.insert(timeline.stretch(task.space, at)),
         };
-        let Stretch { space, mapped, kernel, .. } = stretch;
-        Ok(Chained { callers: self.interner.intern(Whereabouts { space, mapped, kernel }, at, words), own })
+        let Epoch { space, mapped, kernel, .. } = stretch;
+        Ok(ChainRef { callers: self.interner.intern(SpaceEpoch { space, mapped, kernel }, at, words), own })
     }
 
     /// Puts the function in the place of a key's address. Instructions are many and functions few: with addresses, each
@@ -145,7 +145,7 @@ impl<'f> Chains<'f> {
 /// The same with the sample's branches in front; nothing where the chain is damaged.
 fn with_history(
     history: &mut History,
-    sources: &mut Sources<'_>,
+    sources: &mut ChainSources<'_>,
     (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
     (task, at): (&Task, Moment),
     words: &mut Vec<u64>,
@@ -158,7 +158,7 @@ fn with_history(
     } else if fields.callchain.is_some() {
         // The branches decide how much of it is left.
         let recorded = sources.recorded();
-        let mut whole = Recorded { most: Most { frames: usize::MAX, ..recorded.most }, ..recorded };
+        let mut whole = Recorded { most: ChainLimit { frames: usize::MAX, ..recorded.most }, ..recorded };
         whole.chain((sample, attr), task, at, words)?;
     }
     if !is_sound(words) {

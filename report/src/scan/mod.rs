@@ -7,14 +7,14 @@
 
 mod chains;
 mod extras;
+mod filter;
 mod naming;
 mod run;
-mod sieve;
 mod task;
 mod worker;
 
 pub use chains::Chaining;
+pub use filter::{Compiled, SampleFilter};
 pub use naming::Naming;
 pub use run::Scanned;
-pub use sieve::{Compiled, Sieve};
-pub use task::{Scan, Strays};
+pub use task::{Dropped, Scan};

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::naming::Naming;
-use super::task::{Scan, Strays};
+use super::task::{Dropped, Scan};
 use super::worker::Worker;
-use crate::callchain::{Chained, Frame, Interner, Stacks, place};
+use crate::callchain::{ChainRef, Frame, Interner, Stacks, place};
 use crate::count::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
 use crate::input::split::Piece;
 use crate::terminal::progress;
@@ -15,12 +15,12 @@ use crate::terminal::progress;
 /// The result.
 #[derive(Debug)]
 pub struct Scanned {
-    /// Rows and what they gathered.
+    /// Rows and what they metrics.
     pub rows: Rows,
     /// The totals of each event.
     pub totals: Vec<Count>,
     /// What made no row.
-    pub strays: Strays,
+    pub dropped: Dropped,
     /// The callchains that [`Field::Chain`] numbers.
     pub stacks: Stacks,
 }
@@ -48,10 +48,10 @@ impl Scan<'_> {
             }
             worker
         });
-        let (mut strays, mut hits) = (Strays::default(), vec![false; self.module_count]);
+        let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);
         let (mut parts, mut totals) = (Vec::new(), Vec::new());
         for worker in workers {
-            strays.add(Strays { ends: worker.chains.ends(), ..worker.strays });
+            dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
@@ -102,7 +102,7 @@ impl Scan<'_> {
                 stacks.number(Frame::of(&key));
             }
         }
-        Scanned { rows, totals, strays, stacks }
+        Scanned { rows, totals, dropped, stacks }
     }
 
     /// Finds the modules of all frames and remembers which were hit; the recorded chains are gone then.
@@ -125,10 +125,10 @@ impl Scan<'_> {
     fn renumber(&self, key: &mut Key, numbers: &[u32]) {
         if self.layout.has(Field::Chain) {
             let word = Field::Chain.of_mut(key);
-            let Chained { callers, own } = Chained::unpack(*word);
+            let ChainRef { callers, own } = ChainRef::unpack(*word);
             let index = (callers as usize).checked_sub(1);
             let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
-            *word = Chained { callers, own }.pack();
+            *word = ChainRef { callers, own }.pack();
         }
     }
 }

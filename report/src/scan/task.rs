@@ -3,7 +3,7 @@
 use recrep_format::attrs::AttrTable;
 
 use super::chains::Chaining;
-use super::sieve::Sieve;
+use super::filter::SampleFilter;
 use crate::callchain::unwind::Ends;
 use crate::count::Layout;
 use crate::query::sort_key::Mode;
@@ -28,7 +28,7 @@ pub struct Scan<'f> {
     /// What a key holds.
     pub layout: &'f Layout,
     /// Which samples make rows.
-    pub sieve: &'f Sieve<'f>,
+    pub filter: &'f SampleFilter<'f>,
     /// What CPUs and threads belong to; nothing where no key asks for it.
     pub groups: &'f Groups,
     /// What is shown of tracepoints' raw bytes, where that is asked for.
@@ -43,7 +43,7 @@ pub struct Scan<'f> {
 
 /// What the scan found beside the histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strays {
+pub struct Dropped {
     /// Samples whose id no event has.
     pub unknown_id: u64,
     /// Samples of guests that count in the totals only.
@@ -56,7 +56,7 @@ pub struct Strays {
     pub ends: Ends,
 }
 
-impl Strays {
+impl Dropped {
     /// Adds what another worker found.
     pub fn add(&mut self, other: Self) {
         self.unknown_id += other.unknown_id;

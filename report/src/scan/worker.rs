@@ -6,15 +6,15 @@ use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::chains::Chains;
-use super::task::{Scan, Strays};
-use crate::callchain::Chained;
+use super::chains::ChainCounter;
+use super::task::{Dropped, Scan};
+use crate::callchain::ChainRef;
 use crate::callchain::unwind::Origin;
 use crate::count::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::input::split::Piece;
 use crate::query::sort_key::Mode;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
-use crate::tracepoints::Seen;
+use crate::tracepoints::PayloadTexts;
 
 /// What a worker has and gathers.
 pub(super) struct Worker<'s> {
@@ -24,15 +24,15 @@ pub(super) struct Worker<'s> {
     /// Counter readings that wait for those before them.
     pub(super) reads: Reads,
     /// What made no row.
-    pub(super) strays: Strays,
+    pub(super) dropped: Dropped,
     /// Which modules were hit.
     pub(super) hits: Vec<bool>,
     /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
     span: Option<(Span, bool)>,
     /// What it has seen of tracepoints.
-    pub(super) seen: Seen,
+    pub(super) seen: PayloadTexts,
     /// The callchains of its samples.
-    pub(super) chains: Chains<'s>,
+    pub(super) chains: ChainCounter<'s>,
     events: Vec<Event>,
     /// The last field to look at.
     last: UpTo,
@@ -77,10 +77,10 @@ impl<'s> Worker<'s> {
             scan,
             histogram: Histogram::new(scan.layout.len(), events.len()),
             reads: Reads { pieces: Vec::new() },
-            strays: Strays::default(),
+            dropped: Dropped::default(),
             hits: vec![false; scan.module_count],
-            chains: Chains::new(&scan.chaining),
-            seen: Seen::default(),
+            chains: ChainCounter::new(&scan.chaining),
+            seen: PayloadTexts::default(),
             span: None,
             events,
             last: UpTo::field(last),
@@ -99,7 +99,7 @@ impl<'s> Worker<'s> {
             }
             match attrs.sample(raw) {
                 Some((event, sample)) => self.sample(event, &sample, &mut reads),
-                None => self.strays.unknown_id += 1,
+                None => self.dropped.unknown_id += 1,
             }
         }
         self.reads.pieces.push(reads);
@@ -108,7 +108,7 @@ impl<'s> Worker<'s> {
     #[inline]
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
-        if !self.scan.sieve.counts(index.0, sample) {
+        if !self.scan.filter.counts(index.0, sample) {
             return;
         }
         if event.reads || self.scan.layout.last.is_some() {
@@ -127,7 +127,7 @@ impl<'s> Worker<'s> {
     fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let mut fields = SampleFields::default();
         if sample.walk(self.last, &mut fields).is_err() {
-            self.strays.malformed += 1;
+            self.dropped.malformed += 1;
             return;
         }
         let mut key = NO_KEY;
@@ -168,7 +168,7 @@ impl<'s> Worker<'s> {
     /// Counts the sample's rows for a counter that it reads.
     fn reading(&mut self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>, value: u64, reads: &mut PieceReads) {
         let Some((id, target)) = self.counter_of(event, sample, id) else {
-            self.strays.unknown_id += 1;
+            self.dropped.unknown_id += 1;
             return;
         };
         let layout = self.scan.layout;
@@ -249,10 +249,10 @@ impl<'s> Worker<'s> {
     /// Finds the sample's key, and whose it is; `None` where it makes no row.
     #[inline]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<Found> {
-        let (layout, sieve) = (self.scan.layout, self.scan.sieve);
+        let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = sample.cpu_mode();
         if !self.scan.guests && matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
-            self.strays.guest += 1;
+            self.dropped.guest += 1;
             return None;
         }
         let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
@@ -262,13 +262,13 @@ impl<'s> Worker<'s> {
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);
         let (task, is_taken) = self.task(sample, at);
-        if !is_taken || !sieve.takes_cpu(sample.cpu()) {
+        if !is_taken || !filter.takes_cpu(sample.cpu()) {
             return None;
         }
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
             let place = self.scan.timeline.place(mode, &task, ip, at);
-            if !sieve.takes_module(place.module) {
+            if !filter.takes_module(place.module) {
                 return None;
             }
             // Where branches are counted the module is theirs.
@@ -302,8 +302,8 @@ impl<'s> Worker<'s> {
         let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
         let chained = self.chains.of((sample, &entry.attr, event.origin), self.scan.timeline, task, at);
         let chained = chained.unwrap_or_else(|_| {
-            self.strays.torn_chains += 1;
-            Chained::default()
+            self.dropped.torn_chains += 1;
+            ChainRef::default()
         });
         *Field::Chain.of_mut(key) = chained.pack();
         self.chains.name(key);
@@ -328,7 +328,7 @@ impl<'s> Worker<'s> {
             Some((span, is_taken)) if span.covers(pid, tid, at) => (span.task, *is_taken),
             _ => {
                 let span = self.scan.timeline.span(pid, tid, at);
-                let (task, is_taken) = (span.task, self.scan.sieve.takes_task(&span.task, tid));
+                let (task, is_taken) = (span.task, self.scan.filter.takes_task(&span.task, tid));
                 self.span = Some((span, is_taken));
                 (task, is_taken)
             }

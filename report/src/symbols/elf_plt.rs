@@ -22,7 +22,7 @@ use object::read::elf::{FileHeader, Rel, Rela, Sym};
 
 use super::demangle::PLT_SUFFIX;
 use super::elf::{self, Class, Image, Section};
-use super::elf_symbols::Symbols;
+use super::elf_symbols::RawSymbols;
 use super::table::{Binding, RawSymbol, TableBuilder};
 
 /// Adds the entries of `image`'s linkage tables. The last thing before a table is finished: these symbols have sizes
@@ -157,13 +157,13 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
 }
 
 /// The symbols that a section of relocations refers to.
-fn linked_symbols(image: &Image, relocations: &Section) -> Option<Symbols> {
-    Symbols::read(image, image.sections.get(relocations.link)?).ok()
+fn linked_symbols(image: &Image, relocations: &Section) -> Option<RawSymbols> {
+    RawSymbols::read(image, image.sections.get(relocations.link)?).ok()
 }
 
 fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
     image: &Image,
-    symbols: &Symbols,
+    symbols: &RawSymbols,
     index: usize,
 ) -> Option<Vec<u8>> {
     let symbol = symbols.entries::<Elf>().get(index)?;

@@ -1,7 +1,7 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
 //! Where they are placed is [`Placing`]'s. For a mapped file, up to two files take part: the one that has the symbol table (perhaps a separate debug file) and the one that was
-//! mapped (`runtime`). Symbols carry linked addresses; the program headers of the mapped file turn them into its file
+//! mapped (`runtime`). RawSymbols carry linked addresses; the program headers of the mapped file turn them into its file
 //! offsets. A debug file's own headers do not, since its segments have no contents and lie anywhere.
 //!
 //! # What counts as a symbol
@@ -50,12 +50,12 @@ pub(super) fn add_symbols(
 }
 
 /// A symbol table and the names in it, as bytes.
-pub(super) struct Symbols {
+pub(super) struct RawSymbols {
     entries: Vec<u8>,
     pub(super) names: Vec<u8>,
 }
 
-impl Symbols {
+impl RawSymbols {
     /// Reads what is in `section`.
     pub(super) fn read(image: &Image, section: &Section) -> Result<Self, Refusal> {
         let entries = image.read(section)?;
@@ -75,7 +75,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
-    let Symbols { entries, names } = Symbols::read(image, section)?;
+    let RawSymbols { entries, names } = RawSymbols::read(image, section)?;
     let names = Arc::new(names);
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;

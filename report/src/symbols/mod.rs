@@ -10,7 +10,7 @@
 //!
 //! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
 //! unique addresses of its samples, asks [`Resolver::load`] for each module that was hit (from as many threads as it
-//! likes: a module is loaded once, others wait for it), and looks each address up with [`Loaded::lookup`].
+//! likes: a module is loaded once, others wait for it), and style each address up with [`Loaded::lookup`].
 //!
 //! # Which address
 //! [`Module::addressing`] says in which space a module's symbols live:

@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, named};
-use crate::callchain::{Chained, Frame, Stacks};
+use super::side::{LoadedSymbols, named};
+use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Field, Key, Rows};
 use crate::query::pattern::Pattern;
 
@@ -13,7 +13,7 @@ impl Labeller<'_> {
     /// Sets the parents of rows, leaves out those without one where that is asked for, and puts functions in the place of what
     /// they call.
     #[must_use]
-    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &Symbols) -> Rows {
+    pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &LoadedSymbols) -> Rows {
         let chains = &self.query.chains;
         if let Some(pattern) = &chains.parent {
             let parents = Parents::new(self.matches(pattern, stacks, symbols), stacks, chains.from_caller());
@@ -32,12 +32,12 @@ impl Labeller<'_> {
                 stacks.number(frame);
             }
             rows = rows.changed(|row| {
-                let chained = Chained::unpack(Field::Chain.of(row));
+                let chained = ChainRef::unpack(Field::Chain.of(row));
                 let root = (chained.callers as usize).checked_sub(1).and_then(|index| *roots.get(index)?);
                 let root = root.and_then(|(frame, callers)| Some((stacks.frames.get(frame as usize)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
-                    *Field::Chain.of_mut(row) = Chained { callers, own: true }.pack();
+                    *Field::Chain.of_mut(row) = ChainRef { callers, own: true }.pack();
                 }
                 true
             });
@@ -46,7 +46,7 @@ impl Labeller<'_> {
     }
 
     /// Which frames have a function of such a name.
-    fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &Symbols) -> Vec<bool> {
+    fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
         let matches = |frame: &Frame| {
             let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
             // As in perf, no function that is inlined.
@@ -78,7 +78,7 @@ impl Parents {
 
     /// As in perf, the first one on the way that chains are looked at.
     fn of(&self, row: &Key, stacks: &Stacks) -> u64 {
-        let chained = Chained::unpack(Field::Chain.of(row));
+        let chained = ChainRef::unpack(Field::Chain.of(row));
         let index = (chained.callers as usize).checked_sub(1);
         let of_chain = index.and_then(|index| self.of_chains.get(index)).copied().unwrap_or(0);
         let own = Frame::of(row);

@@ -99,7 +99,7 @@ impl Kind {
         match key {
             SortKey::Ip | SortKey::FromAddr | SortKey::ToAddr | SortKey::LineOffset => Self::Address,
             SortKey::LocalWeight | SortKey::LocalInsLat | SortKey::LocalStage => Self::Number,
-            SortKey::Weight | SortKey::InsLat | SortKey::Stage => Self::PerSample,
+            SortKey::Weight | SortKey::InsLat | SortKey::Session => Self::PerSample,
             SortKey::DataSrc => Self::DataSrc,
             SortKey::Time if nanosecs => Self::Nanos,
             SortKey::Time => Self::Micros,

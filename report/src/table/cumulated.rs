@@ -3,25 +3,25 @@
 use rayon::prelude::*;
 
 use super::labeller::Labeller;
-use super::side::{Symbols, module_of, named};
+use super::side::{LoadedSymbols, module_of, named};
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::FileCalls;
-use crate::callchain::{Classified, Frame, RowId, Shown, Stacks, UNMAPPED};
-use crate::count::metrics::Gathered;
+use crate::callchain::trees::FileTrees;
+use crate::callchain::{Classified, Frame, FrameColumns, RowId, Stacks, UNMAPPED};
+use crate::count::metrics::Metrics;
 use crate::count::{Field, Layout, NO_KEY, Rows, Sum as _};
 use crate::query::graph::FrameKey;
-use crate::query::{Chains, Filters, Query};
+use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
 use crate::table::profile::Profile;
 
 /// Adds the parts of what is the rows' own.
-fn add_parts(rows: &Rows, classified: &Classified, gathered: &mut [(RowId, Gathered)]) {
-    let mut own = FxHashMap::<RowId, Gathered>::default();
+fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
+    let mut own = FxHashMap::<RowId, Metrics>::default();
     for ((key, count), sample) in rows.iter().zip(&classified.samples) {
-        own.entry((sample.base, sample.class)).or_default().add(&Gathered::of(count, Some(&key)));
+        own.entry((sample.base, sample.class)).or_default().add(&Metrics::of(count, Some(&key)));
     }
-    for (id, row) in gathered {
+    for (id, row) in metrics {
         row.parts = own.remove(id).and_then(|own| own.parts);
     }
 }
@@ -30,7 +30,7 @@ fn add_parts(rows: &Rows, classified: &Classified, gathered: &mut [(RowId, Gathe
 #[derive(Debug)]
 pub struct Found<'s> {
     /// The symbols of the modules that were hit.
-    pub symbols: &'s Symbols,
+    pub symbols: &'s LoadedSymbols,
     /// The callchains.
     pub stacks: Stacks,
     /// The places of the file's events in the profile.
@@ -42,28 +42,28 @@ impl Labeller<'_> {
     pub fn cumulate(&self, rows: &Rows, found: Found<'_>, profile: &mut Profile) {
         let Found { symbols, stacks, places } = found;
         let classified = Classified::new(rows.iter(), &stacks, self.shown());
-        let mut gathered = classified.rows(&stacks, !self.query.chains.children);
+        let mut metrics = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
-            add_parts(rows, &classified, &mut gathered);
+            add_parts(rows, &classified, &mut metrics);
         }
-        let key = |row: usize| gathered.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
-        let labelled = self.label(gathered.len(), &key, symbols, &mut profile.labels);
-        let (ids, gathered): (Vec<RowId>, Vec<Gathered>) = gathered.into_iter().unzip();
-        let places_of_rows = profile.add_rows(places, labelled, &gathered);
+        let key = |row: usize| metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
+        let labelled = self.label(metrics.len(), &key, symbols, &mut profile.labels);
+        let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
+        let places_of_rows = profile.add_rows(places, labelled, &metrics);
         if self.query.chains.graph.is_some() {
             let names = self.names(symbols, &stacks, profile);
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
             let rows = ids.into_iter().zip(places_of_rows).collect();
-            profile.calls.add(FileCalls { stacks, samples, classes, class_count, names, rows });
+            profile.calls.add(FileTrees { stacks, samples, classes, class_count, names, rows });
         }
     }
 
     /// What the columns show of a frame.
-    fn shown(&self) -> Shown {
-        let (chains, filters) = (Chains::default(), Filters::default());
+    fn shown(&self) -> FrameColumns {
+        let (chains, filters) = (ChainOptions::default(), Filters::default());
         let layout = Layout::of(&Query { chains, filters, ..self.query.clone() });
-        Shown {
+        FrameColumns {
             module: layout.has(Field::Module),
             address: layout.has(Field::Address),
             ip: layout.has(Field::Ip),
@@ -74,7 +74,7 @@ impl Labeller<'_> {
     }
 
     /// The names of frames in trees.
-    fn names(&self, symbols: &Symbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
+    fn names(&self, symbols: &LoadedSymbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
         let texts: Vec<(String, String)> =
             stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
         texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
@@ -82,7 +82,7 @@ impl Labeller<'_> {
 
     /// The module and the function of a frame; where there is no function, how far into the module it is. By address that
     /// comes with the module, and the text is perf's: the function, then its source line, else the offset in it.
-    pub(super) fn frame_name(&self, frame: Frame, symbols: &Symbols) -> (String, String) {
+    pub(super) fn frame_name(&self, frame: Frame, symbols: &LoadedSymbols) -> (String, String) {
         let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
             let is_told = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
             return (String::new(), if is_told { format!("{:#x}", frame.address) } else { "[unknown]".into() });
@@ -101,7 +101,7 @@ impl Labeller<'_> {
     }
 
     /// A frame that is told apart by its place in a function.
-    fn spot(&self, frame: Frame, module: &str, symbols: &Symbols) -> Option<(String, String)> {
+    fn spot(&self, frame: Frame, module: &str, symbols: &LoadedSymbols) -> Option<(String, String)> {
         let function = named(symbols, (u64::from(frame.module), frame.end, frame.address))?;
         let loaded = module_of(symbols, u64::from(frame.module))?;
         let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;

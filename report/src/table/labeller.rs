@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::side::{Side, Symbols, function, module_of};
+use super::side::{KeyAddress, LoadedSymbols, function, module_of};
 use super::texts::{KeyOf, Texts};
 use crate::count::{Field, Key, Meta};
 use crate::query::sort_key::SortKey;
@@ -34,11 +34,11 @@ pub struct Labeller<'f> {
 impl Labeller<'_> {
     /// The symbols of all modules that were hit, where functions are asked for.
     #[must_use]
-    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> Symbols {
+    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> LoadedSymbols {
         let functions = self.query.chains.counted
             || self.query.columns.iter().any(|column| column.key.is_of_symbol())
-            || self.needs_lines(Side::At)
-            || self.needs_lines(Side::From);
+            || self.needs_lines(KeyAddress::At)
+            || self.needs_lines(KeyAddress::From);
         if !functions && !self.query.filters.by_symbol() {
             return Vec::new();
         }
@@ -48,9 +48,9 @@ impl Labeller<'_> {
 
     /// Puts functions in the place of addresses.
     #[must_use]
-    pub fn resolve(&self, mut key: Key, symbols: &Symbols) -> Key {
+    pub fn resolve(&self, mut key: Key, symbols: &LoadedSymbols) -> Key {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
-        let ends = [(Side::At, &mut meta.at), (Side::From, &mut meta.from)];
+        let ends = [(KeyAddress::At, &mut meta.at), (KeyAddress::From, &mut meta.from)];
         for (side, end) in ends {
             if end.is_symbol {
                 continue;
@@ -61,7 +61,7 @@ impl Labeller<'_> {
             }
             if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
-                if side == Side::At && self.query.has(SortKey::SymbolOffset) {
+                if side == KeyAddress::At && self.query.has(SortKey::SymbolOffset) {
                     let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
                     *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
                 }
@@ -73,10 +73,10 @@ impl Labeller<'_> {
     }
 
     /// Whether source lines are asked for.
-    fn needs_lines(&self, side: Side) -> bool {
+    fn needs_lines(&self, side: KeyAddress) -> bool {
         let keys: &[SortKey] = match side {
-            Side::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
-            Side::From => &[SortKey::FromSrcline],
+            KeyAddress::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
+            KeyAddress::From => &[SortKey::FromSrcline],
         };
         keys.iter().any(|key| self.query.has(*key))
     }
@@ -98,12 +98,12 @@ impl Labeller<'_> {
 
     /// Whether the filter by function takes this row.
     #[must_use]
-    pub fn takes(&self, row: &Key, symbols: &Symbols) -> bool {
+    pub fn takes(&self, row: &Key, symbols: &LoadedSymbols) -> bool {
         let filters = &self.query.filters;
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();
         let is_resolved = || Meta::unpack(Field::Meta.of(row)).is_resolved(self.query.mode.is_of_branches());
         let is_named = || {
-            function(symbols, row, Side::At).is_some_and(|name| {
+            function(symbols, row, KeyAddress::At).is_some_and(|name| {
                 filters.symbols.as_ref().is_none_or(|names| names.contains(name.as_ref()))
                     && filters.symbol_part.as_ref().is_none_or(|part| name.contains(part.as_str()))
             })
@@ -113,7 +113,7 @@ impl Labeller<'_> {
 
     /// Finds the cells of rows whose keys are these. Several rows may have the same.
     #[must_use]
-    pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &Symbols, labels: &mut Labels) -> Labelled {
+    pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
         let texts = Texts {
             timeline: self.timeline,
             modules: &self.modules,

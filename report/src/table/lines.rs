@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use super::side::{INLINED, Symbols, named};
+use super::side::{INLINED, LoadedSymbols, named};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{Frame, Stacks};
 use crate::count::{Count, Key, Rows};
@@ -28,7 +28,7 @@ impl Labeller<'_> {
     pub fn fold(
         &self,
         rows: &Rows,
-        (symbols, stacks): (&Symbols, &Stacks),
+        (symbols, stacks): (&LoadedSymbols, &Stacks),
         places: &[(usize, CountValue)],
         folded: &mut Folded,
     ) {
@@ -58,7 +58,7 @@ impl Labeller<'_> {
         }
     }
 
-    fn frame_labels(&self, symbols: &Symbols, stacks: &Stacks, folded: &mut Folded) -> FrameLabels {
+    fn frame_labels(&self, symbols: &LoadedSymbols, stacks: &Stacks, folded: &mut Folded) -> FrameLabels {
         let texts: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
         let java =
             texts.iter().map(|text| Some(folded.label(without_java_mark(text.as_deref()?).to_owned()))).collect();
@@ -67,12 +67,12 @@ impl Labeller<'_> {
     }
 
     /// The frame of the sampled function.
-    fn own_frame(&self, key: &Key, symbols: &Symbols) -> String {
+    fn own_frame(&self, key: &Key, symbols: &LoadedSymbols) -> String {
         let frame = Frame::of(key);
         self.frame(frame, symbols).unwrap_or_else(|| self.frame_name(frame, symbols).1.replace(';', ":"))
     }
 
-    fn frame(&self, frame: Frame, symbols: &Symbols) -> Option<String> {
+    fn frame(&self, frame: Frame, symbols: &LoadedSymbols) -> Option<String> {
         if self.query.chains.key != FrameKey::Function {
             return Some(self.frame_name(frame, symbols).1.replace(';', ":"));
         }

@@ -18,4 +18,4 @@ pub use cumulated::Found;
 pub use labeller::Labeller;
 pub use lines::CountValue;
 pub use naming::{EarlyNaming, Naming};
-pub use side::Symbols;
+pub use side::LoadedSymbols;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::callchain::{Chained, Stacks};
+use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
 use crate::count::{Count, Field, Meta, Rows};
 use crate::query::warning::Warning;
@@ -68,7 +68,7 @@ impl ModuleUses {
         let mut counts = vec![0_u64; modules.len() + 1];
         for (row, count) in rows.iter() {
             lacking.clear();
-            let callers = stacks.chain(Chained::unpack(Field::Chain.of(&row)).callers).iter();
+            let callers = stacks.chain(ChainRef::unpack(Field::Chain.of(&row)).callers).iter();
             let frames = callers.filter_map(|number| stacks.frames.get(*number as usize));
             lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
             lacking.sort_unstable();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::labeller::Labeller;
-use super::side::{Symbols, module_of};
+use super::side::{LoadedSymbols, module_of};
 use crate::callchain::{Frame, is_of_branch};
 use crate::count::{End, Key, NO_KEY};
 use crate::query::graph::FrameKey;
@@ -16,7 +16,7 @@ pub struct Naming<'l, 'f> {
     /// Who knows the keys.
     pub labeller: &'l Labeller<'f>,
     /// The symbols of the modules that were hit.
-    pub symbols: &'l Symbols,
+    pub symbols: &'l LoadedSymbols,
     /// Whether functions are told that are inlined.
     pub inlined: bool,
 }

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use crate::callchain::folded::Folded;
-use crate::callchain::trees::Calls;
+use crate::callchain::trees::CallTrees;
 use crate::callchain::unwind::Ends;
-use crate::count::metrics::{Gathered, share};
+use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, PARTITIONS, Partition, partition_of};
 use crate::query::Query;
-use crate::query::fields::{Number, Shown};
+use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
 use crate::table::cells::{Cells, Labelled, Labels};
 use crate::table::module_use::ModuleUses;
@@ -48,8 +48,8 @@ pub struct InputSummary {
 pub struct Row<'l> {
     table: &'l EventTable<'l>,
     cells: &'l [u64],
-    /// What it has gathered.
-    pub gathered: &'l Gathered,
+    /// What it has metrics.
+    pub metrics: &'l Metrics,
     /// Its place among the event's rows, for [`Profile::calls`].
     pub place: usize,
 }
@@ -58,7 +58,7 @@ impl<'l> Row<'l> {
     /// Its own samples.
     #[must_use]
     pub fn count(self) -> Count {
-        self.gathered.count
+        self.metrics.count
     }
 
     /// Its share of the event's period.
@@ -67,16 +67,16 @@ impl<'l> Row<'l> {
         self.table.percent(self.count())
     }
 
-    /// What it has gathered in callchains, and its share, where that was counted.
+    /// What it has metrics in callchains, and its share, where that was counted.
     #[must_use]
     pub fn children(self) -> Option<(Count, f64)> {
-        self.table.children.then(|| (self.gathered.all, self.table.percent(self.gathered.all)))
+        self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
     /// The period by which it is sorted.
     #[must_use]
     pub fn weight(self) -> u64 {
-        self.table.weight(self.gathered)
+        self.table.weight(self.metrics)
     }
 
     /// The number in a column, of those that have numbers; of others, the number of the text.
@@ -88,7 +88,7 @@ impl<'l> Row<'l> {
     /// The text in a column.
     #[must_use]
     pub fn text(self, column: usize) -> Cow<'l, str> {
-        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.gathered.count))
+        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
     /// The texts of all columns.
@@ -110,7 +110,7 @@ pub struct EventTable<'l> {
     pub filtered_samples: u64,
     /// The places of the rows that are shown, in their order.
     order: Vec<usize>,
-    rows: &'l [Partition<Gathered>],
+    rows: &'l [Partition<Metrics>],
     cells: Cells<'l>,
     children: bool,
 }
@@ -132,8 +132,8 @@ impl<'l> EventTable<'l> {
     #[must_use]
     pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
         let place = *self.order.get(index)?;
-        let (cells, gathered) = at(self.rows, place)?;
-        Some(Row { table: self, cells, gathered, place })
+        let (cells, metrics) = at(self.rows, place)?;
+        Some(Row { table: self, cells, metrics, place })
     }
 
     /// All rows that are shown.
@@ -145,18 +145,18 @@ impl<'l> EventTable<'l> {
         share(count.period, self.total.period)
     }
 
-    fn weight(&self, gathered: &Gathered) -> u64 {
-        if self.children { gathered.all.period } else { gathered.count.period }
+    fn weight(&self, metrics: &Metrics) -> u64 {
+        if self.children { metrics.all.period } else { metrics.count.period }
     }
 
     /// Sorts the rows at these places; those that a limit leaves out are not shown.
     fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
         let key = |place: &usize| {
-            let (cells, gathered) = at(self.rows, *place)?;
-            let weight = self.weight(gathered);
+            let (cells, metrics) = at(self.rows, *place)?;
+            let weight = self.weight(metrics);
             let share = self.percent(Count { samples: 0, period: weight });
             let is_shown = least.is_none_or(|least| share >= least);
-            is_shown.then(|| (weight, self.cells.prefix(cells, &gathered.count), *place))
+            is_shown.then(|| (weight, self.cells.prefix(cells, &metrics.count), *place))
         };
         let mut keys: Vec<(u64, u64, usize)> = places.par_iter().filter_map(key).collect();
         let compare = |a: &(u64, u64, usize), b: &(u64, u64, usize)| {
@@ -184,8 +184,8 @@ impl<'l> EventTable<'l> {
     }
 }
 
-/// The cells of the row at a place, and what it has gathered.
-fn at(rows: &[Partition<Gathered>], place: usize) -> Option<(&[u64], &Gathered)> {
+/// The cells of the row at a place, and what it has metrics.
+fn at(rows: &[Partition<Metrics>], place: usize) -> Option<(&[u64], &Metrics)> {
     let (partition, index) = (rows.get(place % PARTITIONS)?, place / PARTITIONS);
     Some((partition.key(index).get(1..)?, partition.value(index)?))
 }
@@ -214,7 +214,7 @@ pub struct Profile {
     /// Callchains as lines.
     pub folded: Folded,
     /// Callchains for trees.
-    pub calls: Calls,
+    pub calls: CallTrees,
     /// How callchains on copied stacks end.
     pub chain_ends: Ends,
     /// Whether samples were counted in their callers too.
@@ -222,7 +222,7 @@ pub struct Profile {
     /// Which columns of tracepoints any input has.
     pub traced: Vec<bool>,
     events: Vec<Event>,
-    rows: Vec<Partition<Gathered>>,
+    rows: Vec<Partition<Metrics>>,
 }
 
 impl Profile {
@@ -259,29 +259,29 @@ impl Profile {
     }
 
     /// Adds the rows of a file, whose events have these places; the result is the place of each.
-    pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, gathered: &[Gathered]) -> Vec<usize> {
+    pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, metrics: &[Metrics]) -> Vec<usize> {
         labelled.renumber_events(places);
         if self.rows.is_empty() {
             self.rows = Partition::table(labelled.width());
         }
         // Equal rows are in one partition, and each is filled by one core.
         let of_rows: Vec<usize> =
-            (0..gathered.len()).into_par_iter().map(|row| partition_of(labelled.row(row))).collect();
+            (0..metrics.len()).into_par_iter().map(|row| partition_of(labelled.row(row))).collect();
         let mut of_partition = vec![Vec::new(); PARTITIONS];
         for (row, partition) in of_rows.into_iter().enumerate() {
             if let Some(rows) = of_partition.get_mut(partition) {
                 rows.push(row);
             }
         }
-        let fill = |(number, (partition, rows)): (usize, (&mut Partition<Gathered>, &Vec<usize>))| {
+        let fill = |(number, (partition, rows)): (usize, (&mut Partition<Metrics>, &Vec<usize>))| {
             let add = |row: &usize| {
-                let gathered = gathered.get(*row).cloned().unwrap_or_default();
-                partition.add(labelled.row(*row), gathered) * PARTITIONS + number
+                let metrics = metrics.get(*row).cloned().unwrap_or_default();
+                partition.add(labelled.row(*row), metrics) * PARTITIONS + number
             };
             rows.iter().map(add).collect()
         };
         let filled: Vec<Vec<usize>> = self.rows.par_iter_mut().zip(&of_partition).enumerate().map(fill).collect();
-        let mut found = vec![0; gathered.len()];
+        let mut found = vec![0; metrics.len()];
         for (row, place) in of_partition.iter().zip(filled).flat_map(|(rows, places)| rows.iter().zip(places)) {
             if let Some(slot) = found.get_mut(*row) {
                 *slot = place;
@@ -292,11 +292,11 @@ impl Profile {
 
     /// The columns of tables: before the share of what is a row's own, that with its callees, where those were counted.
     #[must_use]
-    pub fn shown(&self, query: &Query) -> Vec<Shown> {
+    pub fn shown(&self, query: &Query) -> Vec<TableColumn> {
         let mut shown = query.shown.clone();
-        let own = Shown::Number(Number::Overhead);
-        if self.children && shown.first() == Some(&own) && !shown.contains(&Shown::Number(Number::Children)) {
-            shown.insert(0, Shown::Number(Number::Children));
+        let own = TableColumn::Number(Number::Overhead);
+        if self.children && shown.first() == Some(&own) && !shown.contains(&TableColumn::Number(Number::Children)) {
+            shown.insert(0, TableColumn::Number(Number::Children));
         }
         shown
     }
@@ -329,7 +329,7 @@ impl Profile {
         let mut table = EventTable {
             name: &event.name,
             // What filters left.
-            total: if query.looks.relative { in_rows() } else { event.total },
+            total: if query.style.relative { in_rows() } else { event.total },
             lost_samples: event.lost_samples,
             filtered_samples: event.filtered_samples,
             order: Vec::new(),
@@ -363,7 +363,7 @@ mod tests {
             let label = profile.labels.intern(text.into());
             let count = Count { samples: 1, period };
             let row = Labelled::new(2, vec![0, label]);
-            profile.add_rows(&[0], row, &[Gathered { count, ..Gathered::default() }]);
+            profile.add_rows(&[0], row, &[Metrics { count, ..Metrics::default() }]);
         }
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();

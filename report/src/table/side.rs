@@ -7,23 +7,23 @@ use crate::count::{End, Field, Key, Meta};
 use crate::symbols::{LineId, Loaded, SymbolId};
 
 /// The symbols of modules by their numbers; none of those that were not hit.
-pub type Symbols = Vec<Option<Arc<Loaded>>>;
+pub type LoadedSymbols = Vec<Option<Arc<Loaded>>>;
 
 /// The symbols of a module by its number in a key.
-pub(super) fn module_of(symbols: &Symbols, number: u64) -> Option<&Loaded> {
+pub(super) fn module_of(symbols: &LoadedSymbols, number: u64) -> Option<&Loaded> {
     symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
 }
 
 /// Which of a key's addresses is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum KeyAddress {
     /// The sample's; of a branch, its target.
     At,
     /// Where a branch came from.
     From,
 }
 
-impl Side {
+impl KeyAddress {
     /// The word of its module.
     pub(super) fn module(self) -> Field {
         match self {
@@ -59,12 +59,12 @@ impl Side {
 }
 
 /// The name of the function that stands in the place of an address.
-pub(super) fn function<'s>(symbols: &'s Symbols, row: &Key, side: Side) -> Option<Cow<'s, str>> {
+pub(super) fn function<'s>(symbols: &'s LoadedSymbols, row: &Key, side: KeyAddress) -> Option<Cow<'s, str>> {
     named(symbols, (side.module().of(row), side.end(row), side.address().of(row)))
 }
 
 /// The name of the function that stands in the place of an address in a module.
-pub(super) fn named(symbols: &Symbols, (module, end, number): (u64, End, u64)) -> Option<Cow<'_, str>> {
+pub(super) fn named(symbols: &LoadedSymbols, (module, end, number): (u64, End, u64)) -> Option<Cow<'_, str>> {
     let module = module_of(symbols, module)?;
     let number = u32::try_from(number).ok().filter(|_| end.is_symbol)?;
     if end.is_inlined {

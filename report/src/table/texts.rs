@@ -7,7 +7,7 @@ use recrep_format::abi::{BranchFlags, DataSrc};
 use rustc_hash::FxHashMap;
 
 use super::amounts::{page_size, transaction};
-use super::side::{Side, Symbols, function, module_of};
+use super::side::{KeyAddress, LoadedSymbols, function, module_of};
 use super::words::{branch, cpu_mode, level, padded_hex, process};
 use crate::callchain::UNMAPPED;
 use crate::count::{CacheLine, Field, Key, Meta};
@@ -23,7 +23,7 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) timeline: &'t Timeline,
     pub(super) modules: &'t [&'f Module],
     pub(super) events: &'t [String],
-    pub(super) symbols: &'t Symbols,
+    pub(super) symbols: &'t LoadedSymbols,
     pub(super) groups: &'t Groups,
     pub(super) traced: Option<&'t Traced<'t>>,
     pub(super) nanosecs: bool,
@@ -74,11 +74,11 @@ impl Texts<'_, '_> {
             SortKey::Dso | SortKey::ToDso => self.dso(row, Field::Module),
             SortKey::FromDso => self.dso(row, Field::FromModule),
             SortKey::DataDso => self.dso(row, Field::DataModule),
-            SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, Side::At),
-            SortKey::FromSymbol => self.symbol(row, Side::From),
-            SortKey::Srcline | SortKey::ToSrcline => self.line(row, Side::At),
-            SortKey::FromSrcline => self.line(row, Side::From),
-            SortKey::Srcfile => source_file(&self.line(row, Side::At)).to_owned(),
+            SortKey::Symbol | SortKey::ToSymbol => self.symbol(row, KeyAddress::At),
+            SortKey::FromSymbol => self.symbol(row, KeyAddress::From),
+            SortKey::Srcline | SortKey::ToSrcline => self.line(row, KeyAddress::At),
+            SortKey::FromSrcline => self.line(row, KeyAddress::From),
+            SortKey::Srcfile => source_file(&self.line(row, KeyAddress::At)).to_owned(),
             SortKey::PhysAddr => self.marked(level(meta.at.level), self.address(word(Field::PhysAddr))),
             SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.level).into(),
             SortKey::FromCpuMode => cpu_mode(meta.from.level).into(),
@@ -90,9 +90,9 @@ impl Texts<'_, '_> {
             SortKey::Blocked => DataSrc(word(Field::DataSrc)).blocked_name().trim_start().into(),
             SortKey::Mispredict | SortKey::InTx | SortKey::Abort => branch(column, BranchFlags(word(Field::Branch))),
             SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
-            SortKey::SymbolOffset => match function(self.symbols, row, Side::At) {
+            SortKey::SymbolOffset => match function(self.symbols, row, KeyAddress::At) {
                 Some(name) => self.marked(level(meta.at.level), format_args!("{name}+{}", hex(word(Field::Offset)))),
-                None => self.symbol(row, Side::At),
+                None => self.symbol(row, KeyAddress::At),
             },
             SortKey::DsoSize if word(Field::Module) == 0 => "unknown".into(),
             SortKey::DsoSize => word(Field::MapSize).to_string(),
@@ -128,8 +128,8 @@ impl Texts<'_, '_> {
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
             SortKey::Parent => self.parent(word(Field::Parent)),
             SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
-            SortKey::FromPlace => self.place(row, Side::From),
-            SortKey::ToPlace => self.place(row, Side::At),
+            SortKey::FromPlace => self.place(row, KeyAddress::From),
+            SortKey::ToPlace => self.place(row, KeyAddress::At),
             // Their cells are numbers.
             SortKey::Ip
             | SortKey::FromAddr
@@ -140,7 +140,7 @@ impl Texts<'_, '_> {
             | SortKey::LocalInsLat
             | SortKey::InsLat
             | SortKey::LocalStage
-            | SortKey::Stage
+            | SortKey::Session
             | SortKey::DataSrc
             | SortKey::Time
             | SortKey::Cycles
@@ -157,7 +157,7 @@ impl Texts<'_, '_> {
         self.module(row, field).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned())
     }
 
-    fn symbol(&self, row: &Key, side: Side) -> String {
+    fn symbol(&self, row: &Key, side: KeyAddress) -> String {
         let level = level(side.end(row).level);
         match function(self.symbols, row, side) {
             Some(name) => self.marked(level, name),
@@ -189,21 +189,21 @@ impl Texts<'_, '_> {
     }
 
     /// A place in a module: its path and the offset.
-    fn place(&self, row: &Key, side: Side) -> String {
+    fn place(&self, row: &Key, side: KeyAddress) -> String {
         let path = self.module(row, side.module()).map(|module| String::from_utf8_lossy(&module.path));
         format!("{}+0x{:x}", path.as_deref().unwrap_or("[unknown]"), side.address().of(row))
     }
 
     fn symbol_size(&self, row: &Key) -> Option<u64> {
         let id = SymbolId(u32::try_from(Field::Address.of(row)).ok()?);
-        let end = Side::At.end(row);
+        let end = KeyAddress::At.end(row);
         let is_symbol = end.is_symbol && !end.is_inlined;
         let symbol = module_of(self.symbols, Field::Module.of(row))?.table.get(id).filter(|_| is_symbol)?;
         Some(symbol.end - symbol.start)
     }
 
     fn data_symbol(&self, row: &Key) -> String {
-        let level = level(Side::At.end(row).level);
+        let level = level(KeyAddress::At.end(row).level);
         let loaded = module_of(self.symbols, Field::DataModule.of(row));
         match loaded.and_then(|loaded| Some((loaded, loaded.lookup(Field::DataAddress.of(row))?))) {
             Some((loaded, symbol)) => {
@@ -218,7 +218,7 @@ impl Texts<'_, '_> {
     /// is mapped.
     fn cache_line(&self, row: &Key) -> String {
         let line = CacheLine::unpack(Field::DataLine.of(row));
-        let level = match Side::At.end(row).level {
+        let level = match KeyAddress::At.end(row).level {
             _ if !line.is_mapped => 'X',
             bits if line.is_shared && level(bits) != 'k' => 's',
             bits => level(bits),
@@ -234,7 +234,7 @@ impl Texts<'_, '_> {
     }
 
     /// The source line, in the text that its module keeps.
-    fn line(&self, row: &Key, side: Side) -> String {
+    fn line(&self, row: &Key, side: KeyAddress) -> String {
         let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
         let module = module_of(self.symbols, side.module().of(row));
         module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
@@ -246,7 +246,7 @@ impl Texts<'_, '_> {
     }
 
     /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
-    fn shown_address(&self, row: &Key, side: Side) -> u64 {
+    fn shown_address(&self, row: &Key, side: KeyAddress) -> u64 {
         let address = side.address().of(row);
         match self.module(row, side.module()).map(|m| &m.kind) {
             Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
@@ -271,17 +271,18 @@ enum Content {
 fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
     let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
-    let end =
-        |side: Side| [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()];
+    let end = |side: KeyAddress| {
+        [word(side.module()), word(side.address()), Meta { at: side.end(row), ..Meta::default() }.pack()]
+    };
     let [first, second, third] = match column {
         SortKey::Comm => [word(Field::Comm), 0, 0],
         SortKey::Pid | SortKey::Tid => [word(Field::Thread), 0, 0],
         SortKey::Dso | SortKey::ToDso => [word(Field::Module), 0, 0],
         SortKey::FromDso => [word(Field::FromModule), 0, 0],
         SortKey::DataDso => [word(Field::DataModule), 0, 0],
-        SortKey::Symbol | SortKey::ToSymbol => end(Side::At),
-        SortKey::FromSymbol | SortKey::FromPlace => end(Side::From),
-        SortKey::ToPlace => end(Side::At),
+        SortKey::Symbol | SortKey::ToSymbol => end(KeyAddress::At),
+        SortKey::FromSymbol | SortKey::FromPlace => end(KeyAddress::From),
+        SortKey::ToPlace => end(KeyAddress::At),
         SortKey::External => [word(Field::External), 0, 0],
         SortKey::Process => [word(Field::Process), 0, 0],
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
@@ -295,7 +296,7 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
             [word(Field::DataSrc), 0, 0]
         }
         SortKey::Mispredict | SortKey::InTx | SortKey::Abort => [word(Field::Branch), 0, 0],
-        SortKey::SymbolSize | SortKey::SymbolOffset => end(Side::At),
+        SortKey::SymbolSize | SortKey::SymbolOffset => end(KeyAddress::At),
         SortKey::DsoSize => [word(Field::Module).min(1), word(Field::MapSize), 0],
         SortKey::DsoPath | SortKey::BuildId => [word(Field::Module), 0, 0],
         SortKey::Socket => [u64::from(meta.cpu), 0, 0],
@@ -314,7 +315,7 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
         SortKey::LineOffset => return Content::Number(word(Field::LineOffset)),
         SortKey::LocalWeight | SortKey::Weight => return Content::Number(word(Field::Weight)),
         SortKey::LocalInsLat | SortKey::InsLat => return Content::Number(word(Field::Latency) & 0xffff),
-        SortKey::LocalStage | SortKey::Stage => return Content::Number(word(Field::Latency) >> 16),
+        SortKey::LocalStage | SortKey::Session => return Content::Number(word(Field::Latency) >> 16),
         SortKey::DataSrc => return Content::Number(word(Field::DataSrc)),
         SortKey::Cycles => return Content::Number(BranchFlags(word(Field::Branch)).cycles().into()),
         SortKey::Time if nanosecs => return Content::Number(word(Field::Time)),

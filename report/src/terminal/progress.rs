@@ -3,7 +3,7 @@
 //! nobody waits without knowing for what.
 //!
 //! Readers add to two counters, once for each piece of about a megabyte: that costs nothing that could be measured. Whoever
-//! shows them looks at them from a thread of its own.
+//! shows them style at them from a thread of its own.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,10 +1,10 @@
-//! How an answer looks: what changes neither samples nor rows.
+//! How an answer style: what changes neither samples nor rows.
 
 use std::str::FromStr;
 
 /// How a table is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Looks {
+pub struct Style {
     /// Whether shares are coloured by heat.
     pub colour: Colour,
     /// Only the rows: no heading above, no advice below, no warnings.

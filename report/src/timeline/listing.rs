@@ -1,7 +1,7 @@
 //! The timeline at its end: every thread as it was last, and what its process had mapped.
 
 use super::frozen::Timeline;
-use super::space::{Shown, SpaceId, shown};
+use super::space::{SpaceId, VisiblePart, shown};
 use super::threads::{CommRef, ThreadRef};
 
 /// The last use of a thread number.
@@ -37,7 +37,7 @@ impl Timeline {
 
     /// What is mapped in a process at the end, by address; a mapping that later ones cover in part is several pieces.
     #[must_use]
-    pub fn shown(&self, space: SpaceId) -> Vec<Shown> {
+    pub fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
         shown(&self.spaces, space)
     }
 }

@@ -17,18 +17,18 @@
 mod build;
 pub mod cgroups;
 pub mod clock;
+mod epoch;
 mod frozen;
 mod listing;
 mod moment;
 pub mod sideband;
 mod space;
-mod stretch;
 mod threads;
 
 pub use build::Change;
+pub use epoch::Epoch;
 pub use frozen::{Place, Timeline};
 pub use listing::LastLife;
 pub use moment::{FlushLimits, Moment, is_time};
-pub use space::{Mapping, ModuleId, Shown, SpaceId};
-pub use stretch::Stretch;
+pub use space::{Mapping, ModuleId, SpaceId, VisiblePart};
 pub use threads::{CommRef, Span, Task, ThreadRef};

@@ -53,7 +53,7 @@ impl Mapping {
 
 /// A piece of a mapping that no later one covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct VisiblePart {
     /// Its first address.
     pub start: u64,
     /// The address after its last one.
@@ -177,7 +177,7 @@ fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
 
 /// What is mapped in space `id` at the end of all time, by address: each piece that shows, and since when.
 #[must_use]
-pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<Shown> {
+pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
     let mut layers = Vec::new();
     let mut next = Some((id, Moment::END));
     while let Some((space, at)) = next.and_then(|(id, at)| Some((spaces.get(id.0 as usize)?, at))) {
@@ -187,20 +187,20 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<Shown> {
     let mut pieces = BTreeMap::new();
     for (space, at) in layers.into_iter().rev() {
         for (since, mapping) in space.mappings.iter().take_while(|(since, _)| *since <= at) {
-            lay(&mut pieces, Shown { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping });
+            lay(&mut pieces, VisiblePart { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping });
         }
     }
     pieces.into_values().filter(|piece| piece.mapping.module.is_some()).collect()
 }
 
 /// Lays a mapping over the pieces, by their starts, that were there before.
-fn lay(pieces: &mut BTreeMap<u64, Shown>, new: Shown) {
-    let reaches = |piece: &Shown| piece.end > new.start;
+fn lay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
+    let reaches = |piece: &VisiblePart| piece.end > new.start;
     let first = pieces.range(..new.start).next_back().filter(|(_, piece)| reaches(piece)).map(|(start, _)| *start);
     let below: Vec<u64> = first.into_iter().chain(pieces.range(new.start..new.end).map(|(start, _)| *start)).collect();
     for start in below {
         let Some(old) = pieces.remove(&start) else { continue };
-        let ends = [Shown { end: new.start, ..old }, Shown { start: new.end, ..old }];
+        let ends = [VisiblePart { end: new.start, ..old }, VisiblePart { start: new.end, ..old }];
         for end in ends.into_iter().filter(|piece| piece.start < piece.end) {
             pieces.insert(end.start, end);
         }

@@ -50,10 +50,10 @@ impl Event {
     }
 
     /// Reads raw bytes for what is asked of them.
-    pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(Asked<'_, '_>) -> R) -> R {
+    pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(RawSample<'_, '_>) -> R) -> R {
         let fields = self.fields();
         let raw = Raw { bytes, endian: self.endian };
-        ask(Asked { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
+        ask(RawSample { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
     }
 
     /// What the kernel would print.
@@ -70,12 +70,12 @@ impl Event {
 }
 
 /// The raw bytes of a sample, to be asked for texts.
-pub(super) struct Asked<'e, 'v> {
+pub(super) struct RawSample<'e, 'v> {
     event: &'e Event,
     values: Values<'v>,
 }
 
-impl Asked<'_, '_> {
+impl RawSample<'_, '_> {
     /// What the kernel would print; its fields, where that is not known.
     pub(super) fn text(&self) -> String {
         let mut out = Vec::new();

@@ -31,4 +31,4 @@ pub use eval::Kernel;
 pub use event::Event;
 pub use formats::Formats;
 pub use running::Running;
-pub use traced::{Seen, Traced};
+pub use traced::{PayloadTexts, Traced};

@@ -11,7 +11,7 @@ impl PrintFmt {
     pub(super) fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
         let Some(field) = values.fields.get(place) else { return };
         let turns = self.pieces.len();
-        // perf's library looks no further once it has come to the end.
+        // perf's library style no further once it has come to the end.
         if !field.is_array && *from < turns {
             for step in 0..turns {
                 let at = (*from + step) % turns;

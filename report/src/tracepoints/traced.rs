@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use super::event::{Asked, Event};
+use super::event::{Event, RawSample};
 use super::formats::Formats;
 use super::running::Running;
 use crate::query::sort_key::SortKey;
@@ -50,7 +50,7 @@ pub struct Traced<'f> {
 
 /// What one worker has seen.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct PayloadTexts {
     /// For each event, numbers by the bytes that are shown.
     numbers: Vec<FxHashMap<Box<[u8]>, u64>>,
 }
@@ -102,7 +102,7 @@ impl<'f> Traced<'f> {
     }
 
     /// The number of what a sample shows.
-    pub fn number(&self, event: u16, raw: Option<&[u8]>, seen: &mut Seen) -> u64 {
+    pub fn number(&self, event: u16, raw: Option<&[u8]>, seen: &mut PayloadTexts) -> u64 {
         let place = usize::from(event);
         let plan = self.plans.get(place).and_then(Option::as_ref);
         let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.formats.event(place)) else { return 0 };
@@ -130,7 +130,7 @@ impl<'f> Traced<'f> {
     }
 }
 
-impl Seen {
+impl PayloadTexts {
     /// More are not kept of an event: events whose bytes are never the same twice would fill the memory.
     const MOST: usize = 1 << 16;
 
@@ -175,7 +175,7 @@ fn skipped(parts: &[Part], event: &Event) -> usize {
     format.fields.iter().map(|field| field.offset).min().unwrap_or(0)
 }
 
-fn texts(asked: &Asked<'_, '_>, plan: &Plan) -> Vec<String> {
+fn texts(asked: &RawSample<'_, '_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
     let text = if needs_text { asked.text() } else { String::new() };
     let shown = |part: &Part| match part {
@@ -211,13 +211,13 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_asked_for_once() {
-        let mut seen = Seen::default();
+        let mut seen = PayloadTexts::default();
         assert_eq!(seen.number(0, b"a", || 7), 7);
         assert_eq!(seen.number(0, b"a", || 8), 7);
         assert_eq!(seen.number(1, b"a", || 9), 9);
         for value in 0..100_000u32 {
             seen.number(0, &value.to_le_bytes(), || 0);
         }
-        assert!(seen.numbers[0].len() <= Seen::MOST);
+        assert!(seen.numbers[0].len() <= PayloadTexts::MOST);
     }
 }

@@ -10,7 +10,7 @@ use crate::terminal::escape::escape;
 
 /// Prints the advice, a line each.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.looks.quiet {
+    if query.style.quiet {
         return Ok(());
     }
     lines(profile).iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
@@ -34,7 +34,7 @@ fn lines(profile: &Profile) -> Vec<String> {
     }
     let cut = profile.inputs.iter().filter(|input| !input.complete);
     all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
-    all.extend(profile.chain_ends.told());
+    all.extend(profile.chain_ends.warning());
     all.extend(profile.module_uses.footer());
     all
 }

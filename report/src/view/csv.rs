@@ -30,7 +30,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
             let numbers = [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
                 [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]
             });
-            let parts = parts.iter().map(|part| row.gathered.value(*part, table.total.period).to_string());
+            let parts = parts.iter().map(|part| row.metrics.value(*part, table.total.period).to_string());
             let numbers = numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
             let cells = [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
             csv.write_record(cells.map(|cell| cell.as_bytes().to_vec()))?;

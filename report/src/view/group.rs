@@ -7,16 +7,16 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::count::Sum as _;
-use crate::count::metrics::{Gathered, Value};
+use crate::count::metrics::{Metrics, Value};
 use crate::query::Query;
 use crate::table::profile::EventTable;
 
 use crate::terminal::escape::escape;
 
-/// A row: its texts, and what each event has gathered in it.
+/// A row: its texts, and what each event has metrics in it.
 pub(super) struct GroupRow<'p> {
     pub(super) columns: Vec<Cow<'p, str>>,
-    pub(super) members: Vec<Gathered>,
+    pub(super) members: Vec<Metrics>,
 }
 
 /// What one event has in a row.
@@ -30,10 +30,10 @@ pub(super) struct Member {
 impl GroupRow<'_> {
     /// What each event has, with its share of that event.
     pub(super) fn told(&self, tables: &[EventTable<'_>]) -> Vec<Member> {
-        let told = |(gathered, table): (&Gathered, &EventTable<'_>)| Member {
-            samples: gathered.count.samples,
-            period: gathered.count.period,
-            percent: gathered.value(crate::query::fields::Number::Overhead, table.total.period),
+        let told = |(metrics, table): (&Metrics, &EventTable<'_>)| Member {
+            samples: metrics.count.samples,
+            period: metrics.count.period,
+            percent: metrics.value(crate::query::fields::Number::Overhead, table.total.period),
         };
         self.members.iter().zip(tables).map(told).collect()
     }
@@ -47,17 +47,17 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
         for row in table.rows() {
             let columns: Vec<Cow<'p, str>> = row.texts().collect();
             let place = *places.entry(columns).or_insert_with_key(|columns| {
-                let members = vec![Gathered::default(); tables.len()];
+                let members = vec![Metrics::default(); tables.len()];
                 rows.push(GroupRow { columns: columns.clone(), members });
                 rows.len() - 1
             });
             if let Some(member) = rows.get_mut(place).and_then(|row| row.members.get_mut(event)) {
-                member.add(row.gathered);
+                member.add(row.metrics);
             }
         }
     }
     let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all.period).collect::<Vec<_>>();
-    let first = |row: &GroupRow<'_>| row.members.get(query.looks.group_sort).map_or(0, |member| member.all.period);
+    let first = |row: &GroupRow<'_>| row.members.get(query.style.group_sort).map_or(0, |member| member.all.period);
     rows.sort_by(|a, b| {
         let by_period = (first(b), periods(b)).cmp(&(first(a), periods(a)));
         by_period.then_with(|| a.columns.cmp(&b.columns))
@@ -71,7 +71,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
     let samples: u64 = tables.iter().map(|table| table.total.samples).sum();
     let period = tables.iter().fold(0u64, |sum, table| sum.wrapping_add(table.total.period));
-    if !query.looks.quiet {
+    if !query.style.quiet {
         writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
         writeln!(out, "# Event count (approx.): {period}\n#")?;
     }
@@ -81,7 +81,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     let wide = |width: usize| (width + 1) * tables.len() - 1;
     let heads: Vec<String> =
         numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), wide(number.width()))).collect();
-    if !query.looks.quiet {
+    if !query.style.quiet {
         writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
     }
     for row in rows(tables, query) {

@@ -12,7 +12,7 @@ const TOLD: usize = 4;
 
 /// Prints what is above all tables.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.looks.quiet {
+    if query.style.quiet {
         return Ok(());
     }
     writeln!(out, "#")?;
@@ -51,7 +51,7 @@ fn recorded(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Resul
 
 /// Prints what is above the table of an event.
 pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if query.looks.quiet {
+    if query.style.quiet {
         return Ok(());
     }
     writeln!(out, "# Samples: {} of event '{}'", table.total.samples, escape(table.name))?;

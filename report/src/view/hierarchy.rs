@@ -9,7 +9,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use crate::count::Sum as _;
-use crate::count::metrics::{Gathered, share};
+use crate::count::metrics::{Metrics, share};
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Query};
 use crate::table::profile::{EventTable, Profile, Row};
@@ -30,7 +30,7 @@ pub(super) struct Level<'p> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rows: Vec<Level<'p>>,
     #[serde(skip)]
-    gathered: Gathered,
+    metrics: Metrics,
     /// Its row's place in the profile, at the last level.
     #[serde(skip)]
     place: Option<usize>,
@@ -51,14 +51,14 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     let is_of_column = |key: SortKey| column.key.companions().iter().any(|(_, companion)| *companion == key);
     let all = || query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
-    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Gathered, Vec<Row<'p>>)>::new();
+    let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Metrics, Vec<Row<'p>>)>::new();
     for row in rows {
         let places = [depth].into_iter().chain(companions.iter().map(|(place, _)| *place));
-        let (gathered, part) = parts.entry(places.map(|place| row.text(place)).collect()).or_default();
-        gathered.add(row.gathered);
+        let (metrics, part) = parts.entry(places.map(|place| row.text(place)).collect()).or_default();
+        metrics.add(row.metrics);
         part.push(*row);
     }
-    let level = |(texts, (gathered, part)): (Vec<Cow<'p, str>>, (Gathered, Vec<Row<'p>>))| Level {
+    let level = |(texts, (metrics, part)): (Vec<Cow<'p, str>>, (Metrics, Vec<Row<'p>>))| Level {
         key: &column.typed,
         companions: companions
             .iter()
@@ -66,11 +66,11 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
             .zip(texts.iter().skip(1).cloned())
             .collect(),
         value: texts.into_iter().next().unwrap_or_default(),
-        samples: gathered.count.samples,
-        period: gathered.count.period,
-        percent: (share(gathered.count.period, total) * 100.0).round() / 100.0,
+        samples: metrics.count.samples,
+        period: metrics.count.period,
+        percent: (share(metrics.count.period, total) * 100.0).round() / 100.0,
         rows: below(&part, depth + 1, total, query),
-        gathered,
+        metrics,
         place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),
     };
     let mut levels: Vec<Level<'p>> = parts.into_iter().map(level).collect();
@@ -83,7 +83,7 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
 
 /// Prints a table's tree.
 pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    if !query.looks.quiet {
+    if !query.style.quiet {
         let numbers: Vec<_> = query.numbers().collect();
         let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
         let heads: Vec<String> =
@@ -106,7 +106,7 @@ fn lines(
     for level in levels {
         write!(out, "  ")?;
         for number in query.numbers() {
-            write!(out, "{:>1$}  ", level.gathered.value(number, total).to_string(), number.width())?;
+            write!(out, "{:>1$}  ", level.metrics.value(number, total).to_string(), number.width())?;
         }
         writeln!(out, "{:1$}{2}", "", depth * 2, escape(&level.value))?;
         write!(out, "{}", level.place.map_or("", |place| trees.below(place)))?;

@@ -108,7 +108,7 @@ impl<'p> RowOut<'p> {
             samples,
             period,
             percent: rounded(row.percent()),
-            fields: parts.iter().map(|number| (number.name(), row.gathered.value(*number, total))).collect(),
+            fields: parts.iter().map(|number| (number.name(), row.metrics.value(*number, total))).collect(),
             children: row.children().map(children),
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         let rows = group::rows(&tables, query).into_iter();
         rows.map(|row| GroupOut::of(row, &tables, query)).collect()
     });
-    let is_shown = |table: &EventTable<'_>| !query.looks.skip_empty || table.total.samples > 0;
+    let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
     let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
     let events = shown.map(|(index, table)| event(index, table, query)).collect();
     let report =
@@ -131,7 +131,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
 }
 
 fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event<'p> {
-    let has_rows = query.only.is_none() && !query.hierarchy && !query.group;
+    let has_rows = query.inspection.is_none() && !query.hierarchy && !query.group;
     Event {
         index,
         name: table.name,

@@ -19,7 +19,7 @@ mod trees;
 
 use std::io::{self, Write};
 
-use crate::query::{Format, Only, Query};
+use crate::query::{Format, Inspection, Query};
 use crate::table::profile::Profile;
 
 pub use mmaps::{MappedFile, MappedRow};
@@ -39,7 +39,7 @@ pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Wr
         Format::Json => json::print(profile, query, out),
         Format::Folded => folded::print(profile, query, out),
         Format::Csv => csv::print(profile, query, out),
-        Format::Text if query.only == Some(Only::Stats) => stats::print(profile, query, out),
+        Format::Text if query.inspection == Some(Inspection::Stats) => stats::print(profile, query, out),
         Format::Text => text::print(profile, query, screen, out),
     }
 }

@@ -17,9 +17,9 @@ use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::count::metrics::Gathered;
+use crate::count::metrics::Metrics;
 use crate::query::Query;
-use crate::query::fields::Shown;
+use crate::query::fields::TableColumn;
 use crate::query::sort_key::SortKey;
 use crate::table::profile::{EventTable, Profile, Row};
 
@@ -58,9 +58,9 @@ struct Head<'q> {
 }
 
 fn heads(query: &Query) -> Vec<Head<'_>> {
-    let head = |shown: &Shown| match shown {
-        Shown::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
-        Shown::Key(place) => {
+    let head = |shown: &TableColumn| match shown {
+        TableColumn::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
+        TableColumn::Key(place) => {
             let heading = query.columns.get(*place).map_or("", |column| column.heading());
             Head { heading, least: heading.width(), is_number: false }
         }
@@ -71,20 +71,20 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
 /// The texts of the numbers of the row before: rows go by their periods, so many have the same.
 #[derive(Default)]
 struct Before {
-    of: Option<Gathered>,
+    of: Option<Metrics>,
     texts: Vec<String>,
 }
 
 /// The text of a row's columns.
 fn cells<'r>(row: Row<'r>, total: u64, query: &Query, before: &mut Before) -> Vec<Cow<'r, str>> {
-    if before.of.as_ref() != Some(row.gathered) {
-        before.of = Some(row.gathered.clone());
-        before.texts = query.numbers().map(|number| row.gathered.value(number, total).to_string()).collect();
+    if before.of.as_ref() != Some(row.metrics) {
+        before.of = Some(row.metrics.clone());
+        before.texts = query.numbers().map(|number| row.metrics.value(number, total).to_string()).collect();
     }
     let mut numbers = before.texts.iter();
-    let cell = |shown: &Shown| match shown {
-        Shown::Number(_) => numbers.next().cloned().unwrap_or_default().into(),
-        Shown::Key(place) => {
+    let cell = |shown: &TableColumn| match shown {
+        TableColumn::Number(_) => numbers.next().cloned().unwrap_or_default().into(),
+        TableColumn::Key(place) => {
             let text = escaped(row.text(*place));
             // perf right-aligns the number before the colon.
             let is_thread = query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
@@ -130,10 +130,10 @@ fn aligned(
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    let forced = query.looks.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
+    let forced = query.style.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
     let forced: Vec<bool> = widths.iter_mut().zip(forced).map(|(width, wanted)| force(width, wanted)).collect();
     let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
-    if !query.looks.quiet {
+    if !query.style.quiet {
         let mut head = String::new();
         lines.line("# ", &headings, &mut head);
         let last = widths.len().saturating_sub(1);
@@ -228,7 +228,7 @@ fn separated(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let trees = Trees::of(profile, table, query);
-    if !query.looks.quiet {
+    if !query.style.quiet {
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }

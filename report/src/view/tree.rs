@@ -13,7 +13,7 @@
 
 use std::fmt::Write;
 
-use crate::callchain::trees::{Calls, Node};
+use crate::callchain::trees::{CallTrees, Node};
 use crate::count::Count;
 use crate::query::graph::{Graph, Shape, Value};
 use crate::terminal::escape::escape;
@@ -21,7 +21,7 @@ use crate::terminal::escape::escape;
 /// How trees are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawing<'p> {
-    pub(super) calls: &'p Calls,
+    pub(super) calls: &'p CallTrees,
     pub(super) graph: &'p Graph,
     /// The period of the event.
     pub(super) total: u64,
@@ -35,7 +35,7 @@ const MARGIN: usize = 12;
 const LEVEL: usize = 11;
 
 impl Drawing<'_> {
-    /// Draws the tree of a row that has gathered `row`.
+    /// Draws the tree of a row that has metrics `row`.
     pub(super) fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
         let before = text.len();
         match self.graph.shape {
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_tree_is_drawn_as_perf_draws_it() {
-        let mut calls = Calls::default();
+        let mut calls = CallTrees::default();
         let [main, work, parse, read, print] =
             ["main", "work", "parse", "read", "print"].map(|name| calls.name(String::new(), name.into()));
         let count = |period| Count { samples: period, period };

@@ -3,19 +3,19 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::file::{FileCalls, Item, RowPlace};
+use super::file::{FileTrees, Item, RowPlace};
 use super::names::Names;
 use super::tree::{Node, Walk, Wanted};
 
 /// Callchains of all files.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct CallTrees {
     /// Modules and functions of frames.
     names: Names,
-    files: Vec<FileCalls>,
+    files: Vec<FileTrees>,
 }
 
-impl Calls {
+impl CallTrees {
     /// The number of a name.
     pub fn name(&mut self, module: String, function: String) -> u32 {
         self.names.number(module, function)
@@ -34,7 +34,7 @@ impl Calls {
     }
 
     /// Adds the callchains of a file.
-    pub fn add(&mut self, file: FileCalls) {
+    pub fn add(&mut self, file: FileTrees) {
         self.files.push(file);
     }
 

@@ -9,7 +9,7 @@ pub type RowPlace = usize;
 
 /// Callchains of a file.
 #[derive(Debug)]
-pub struct FileCalls {
+pub struct FileTrees {
     /// The chains.
     pub stacks: Stacks,
     /// The samples.
@@ -18,7 +18,7 @@ pub struct FileCalls {
     pub classes: Vec<u32>,
     /// How many classes there are.
     pub class_count: usize,
-    /// The name of each frame: a number that [`super::Calls::name`] gave.
+    /// The name of each frame: a number that [`super::CallTrees::name`] gave.
     pub names: Vec<u32>,
     /// Where the rows are in the profile.
     pub rows: FxHashMap<RowId, RowPlace>,
@@ -32,7 +32,7 @@ pub(super) struct Item {
     pub(super) first: u32,
 }
 
-impl FileCalls {
+impl FileTrees {
     /// Adds to each row's items those of this file.
     pub(super) fn items(
         &self,

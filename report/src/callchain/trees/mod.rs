@@ -15,6 +15,6 @@ mod file;
 mod names;
 mod tree;
 
-pub use all::Calls;
-pub use file::{FileCalls, RowPlace};
+pub use all::CallTrees;
+pub use file::{FileTrees, RowPlace};
 pub use tree::{Node, Wanted};

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use super::file::{FileCalls, Item};
+use super::file::{FileTrees, Item};
 use super::names::Names;
-use crate::callchain::Passed;
+use crate::callchain::BranchInfo;
 use crate::count::Count;
 
 /// Which parts of a tree are wanted.
@@ -26,7 +26,7 @@ pub struct Node {
     /// Their names.
     pub names: Vec<u32>,
     /// What is known of the branches that went through each of them, where that is wanted.
-    pub passed: Vec<Passed>,
+    pub passed: Vec<BranchInfo>,
     /// The samples whose chains end here.
     pub own: Count,
     /// Those that go on, in parts that are shown or not.
@@ -48,7 +48,7 @@ impl Node {
 /// What is known of the items.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'c> {
-    pub(super) files: &'c [FileCalls],
+    pub(super) files: &'c [FileTrees],
     pub(super) names: &'c Names,
     pub(super) from_caller: bool,
 }
@@ -110,8 +110,8 @@ impl Walk<'_> {
     }
 
     /// What is known of the branches that went through these items' frames at `depth`.
-    fn passed(self, items: &[Item], depth: u32) -> Passed {
-        let mut passed = Passed::default();
+    fn passed(self, items: &[Item], depth: u32) -> BranchInfo {
+        let mut passed = BranchInfo::default();
         for item in items {
             let frame = self.frame(item, depth).and_then(|(file, frame)| file.stacks.frames.get(frame as usize));
             passed.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
@@ -139,7 +139,7 @@ impl Walk<'_> {
 
     /// An item's frame at `depth`, and its file.
     #[inline]
-    fn frame(&self, item: &Item, depth: u32) -> Option<(&FileCalls, u32)> {
+    fn frame(&self, item: &Item, depth: u32) -> Option<(&FileTrees, u32)> {
         let file = self.files.get(item.file as usize)?;
         let sample = file.samples.get(item.sample as usize)?;
         let place = if self.from_caller { item.first.checked_sub(depth)? } else { item.first.checked_add(depth)? };

@@ -34,7 +34,7 @@ pub struct Ends {
 impl Ends {
     /// A sentence about those that are cut short, if any are.
     #[must_use]
-    pub fn told(self) -> Option<String> {
+    pub fn warning(self) -> Option<String> {
         let Self { all, truncated } = self;
         let percent = share(truncated, all);
         (truncated > 0).then(|| {

@@ -62,7 +62,7 @@ pub enum End {
     #[default]
     Outermost,
     /// As many frames as were asked for.
-    Most,
+    ChainLimit,
     /// What was copied of the stack ends.
     Truncated,
     /// Nothing is mapped there, or nothing is known of how to go on.
@@ -150,7 +150,7 @@ impl<'s> Unwinding<'s> {
         let mut is_return = false;
         loop {
             if ips.len() >= most {
-                return End::Most;
+                return End::ChainLimit;
             }
             // The call is before the address to which it returns.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };

@@ -21,4 +21,4 @@ mod sources;
 pub use copied::{Copied, Ends};
 pub use frames::{Chain, End, Scratch, Unwinding};
 pub use registers::{Registers, UserStack};
-pub use sources::{Origin, Sources};
+pub use sources::{ChainSources, Origin};

@@ -7,7 +7,7 @@ use recrep_format::record::Sample;
 
 use super::copied::{Copied, Ends};
 use super::frames::Unwinding;
-use crate::callchain::{Calls, ChainSource, Recorded};
+use crate::callchain::{ChainSource, HardwareCalls, Recorded};
 use crate::timeline::{Moment, Task};
 
 /// Where an event's chains come from.
@@ -38,12 +38,12 @@ impl Origin {
 
 /// All sources of a file's chains; what a worker has.
 #[derive(Debug)]
-pub struct Sources<'u> {
+pub struct ChainSources<'u> {
     recorded: Recorded<'u>,
     copied: Option<Copied<'u>>,
 }
 
-impl<'u> Sources<'u> {
+impl<'u> ChainSources<'u> {
     /// Of what was recorded, and what unwinds copied stacks.
     #[must_use]
     pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u Unwinding<'u>>) -> Self {
@@ -70,7 +70,7 @@ impl<'u> Sources<'u> {
     ) -> Result<()> {
         let sampled = (sample, attr);
         match (origin, &mut self.copied) {
-            (Origin::Calls, _) => Calls(self.recorded).chain(sampled, task, at, words),
+            (Origin::Calls, _) => HardwareCalls(self.recorded).chain(sampled, task, at, words),
             (Origin::Copied, Some(copied)) => copied.chain(sampled, task, at, words),
             _ => self.recorded.chain(sampled, task, at, words),
         }

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::args::{C2cQuery, Detail, Display};
 use super::stats::{Reach, Stats};
 use crate::commands::derived;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::lists;
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format};
@@ -131,8 +131,8 @@ fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
 }
 
 /// Which node each CPU is in, as a file says.
-pub(super) fn nodes(stage: &Stage<'_>, of: &mut BTreeMap<u32, u32>) {
-    let Some(Ok(topology)) = stage.file.feature::<NumaTopology<'_>>() else { return };
+pub(super) fn nodes(session: &Session<'_>, of: &mut BTreeMap<u32, u32>) {
+    let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else { return };
     for node in &topology.nodes.0 {
         let cpus = lists::cpus(&node.cpus.to_text()).unwrap_or_default();
         of.extend(cpus.into_iter().map(|cpu| (cpu, node.node)));

@@ -22,7 +22,7 @@ pub use args::{C2cQuery, parse};
 
 use crate::commands::derived;
 use crate::input::several::settled;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::Format;
 use crate::query::warning::Warning;
 use crate::table::profile::InputSummary;
@@ -52,7 +52,7 @@ struct Answer<'p> {
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (nodes, (profile, query)) = settled(&asked.query.sources, || {
         let mut nodes = BTreeMap::new();
-        let also = &mut |stage: &Stage<'_>| lines::nodes(stage, &mut nodes);
+        let also = &mut |session: &Session<'_>| lines::nodes(session, &mut nodes);
         let answer = derived::profile_with(&asked.query, lines::columns(asked), also)?;
         Ok((nodes, answer))
     })?;

@@ -14,7 +14,7 @@
 //!
 //! What is not decoded stands in the bytes, and is counted: `rest: 4 bytes`.
 //!
-//! Nothing is gathered: each record is printed when it is met. Of compressed records one piece at a time is unpacked, and
+//! Nothing is metrics: each record is printed when it is met. Of compressed records one piece at a time is unpacked, and
 //! what it leaves unfinished is kept until the next one. Damage ends the listing after what is whole, with a
 //! warning that names the byte; a record that is too short for its type is shown as bytes, and counted.
 

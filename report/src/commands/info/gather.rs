@@ -1,4 +1,4 @@
-//! Everything that `rep info` tells, gathered.
+//! Everything that `rep info` tells, metrics.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::value::Value;
 use crate::input::split::Piece;
 use crate::input::unpack;
 use crate::input::{Input, Stream};
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 
 /// What a file is. This is the shape of `recrep-info/1`.
@@ -149,13 +149,13 @@ pub struct TimeRange {
 impl Info {
     /// Gathers it.
     #[must_use]
-    pub fn gather(input: &Input, stage: &Stage<'_>) -> Self {
-        let file = stage.file;
+    pub fn gather(input: &Input, session: &Session<'_>) -> Self {
+        let file = session.file;
         let stream = |stream: &Stream| StreamInfo { name: stream.name.clone(), bytes: stream.bytes().len() as u64 };
         let features: Vec<FeatureInfo> = features(file);
         let missing = (0..=u8::MAX).map(FeatureId).filter(|id| id.name().is_some());
         let missing = missing.filter(|id| file.features.iter().all(|(have, _)| have != id));
-        let mut warnings = stage.warnings();
+        let mut warnings = session.warnings();
         warnings.extend(features.iter().filter_map(|feature| {
             let error = feature.error.clone()?;
             Some(Warning {
@@ -169,15 +169,15 @@ impl Info {
             bytes: input.len(),
             streams: input.streams().iter().map(stream).collect(),
             container: container(file),
-            events: events(stage),
+            events: events(session),
             missing_features: missing.map(|id| id.to_string()).collect(),
             features,
-            records: stage.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
-            time: time_range(stage),
-            lost_events: stage.side_band.lost_events,
-            lost_samples: stage.side_band.all_lost_samples(),
-            filtered_samples: stage.side_band.all_filtered_samples(),
-            complete: stage.is_complete(),
+            records: session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+            time: time_range(session),
+            lost_events: session.side_band.lost_events,
+            lost_samples: session.side_band.all_lost_samples(),
+            filtered_samples: session.side_band.all_filtered_samples(),
+            complete: session.is_complete(),
             warnings,
         }
     }
@@ -204,8 +204,8 @@ fn container(file: &File<'_>) -> Container {
     }
 }
 
-fn events(stage: &Stage<'_>) -> Vec<EventInfo> {
-    let entries = stage.file.attrs.entries().iter().zip(&stage.events).enumerate();
+fn events(session: &Session<'_>) -> Vec<EventInfo> {
+    let entries = session.file.attrs.entries().iter().zip(&session.events).enumerate();
     let one = |(index, (entry, name)): (usize, (&recrep_format::attrs::AttrEntry, &String))| EventInfo {
         index,
         name: name.clone(),
@@ -230,10 +230,10 @@ fn features(file: &File<'_>) -> Vec<FeatureInfo> {
 }
 
 /// The smallest and the largest time of a sample.
-fn time_range(stage: &Stage<'_>) -> Option<TimeRange> {
-    let attrs = &stage.file.attrs;
+fn time_range(session: &Session<'_>) -> Option<TimeRange> {
+    let attrs = &session.file.attrs;
     let of_piece = |piece: &Piece<'_>| {
-        let frames = Frames::new(piece.bytes, piece.offset, stage.file.endian).map_while(Result::ok);
+        let frames = Frames::new(piece.bytes, piece.offset, session.file.endian).map_while(Result::ok);
         let times = frames.filter_map(|raw| {
             let (event, sample) = attrs.sample(raw)?;
             attrs.sample_layout(event).filter(|layout| layout.time.is_some())?;
@@ -241,7 +241,7 @@ fn time_range(stage: &Stage<'_>) -> Option<TimeRange> {
         });
         times.map(|time| TimeRange { first: time, last: time }).reduce(TimeRange::with)
     };
-    stage.split.pieces.par_iter().filter_map(of_piece).reduce_with(TimeRange::with)
+    session.split.pieces.par_iter().filter_map(of_piece).reduce_with(TimeRange::with)
 }
 
 impl TimeRange {

@@ -4,10 +4,10 @@
 //!   File ─► container: magic, byte order, mode, where the parts are
 //!        ─► events: attr, ids          ─► text for people, in the words of the ABI and of `perf evlist -v`
 //!        ─► features: decoded          ─► JSON, schema recrep-info/1
-//!   Stage ► records by type, first and last sample, what was lost, what is wrong
+//!   Session ► records by type, first and last sample, what was lost, what is wrong
 //! ```
 //!
-//! Everything is gathered into one [`Info`], from which both forms are printed. All that `perf report --header-only` tells
+//! Everything is metrics into one [`Info`], from which both forms are printed. All that `perf report --header-only` tells
 //! of the header is there; the moment that perf calls "captured on" is the file's modification time, which is no part of
 //! it, and is left to `ls`.
 
@@ -27,7 +27,7 @@ use anyhow::Context as _;
 use crate::input::Input;
 use crate::input::several::settled;
 use crate::pipeline::session;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::query::{Format, Source};
 use crate::view::CANNOT_WRITE;
@@ -64,7 +64,7 @@ pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
 pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let info = settled(std::slice::from_ref(&query.source), || {
         let input = Input::open(&query.source)?;
-        session::on(&input, |stage| Ok(Info::gather(&input, stage)))
+        session::on(&input, |session| Ok(Info::gather(&input, session)))
     })?;
     match query.format {
         Format::Text => text::print(&info, out),
@@ -74,13 +74,13 @@ pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
     Ok(info.warnings)
 }
 
-/// The same of an input whose stage is set.
+/// The same of an input whose session is set.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn comment_on(input: &Input, stage: &Stage<'_>, out: &mut impl Write) -> io::Result<()> {
+pub fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
-    text::print(&Info::gather(input, stage), &mut text)?;
+    text::print(&Info::gather(input, session), &mut text)?;
     commented(&text, out)
 }
 

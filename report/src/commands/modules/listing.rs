@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::stacks::Stacks;
+use super::stacks::StackSummary;
 use crate::count::metrics::share;
 use crate::query::warning::Warning;
 use crate::symbols::{Attempt, Explanation, Module};
@@ -19,7 +19,7 @@ pub(super) struct Listing {
     /// Those with a function.
     pub(super) resolved: u64,
     pub(super) modules: Vec<ModuleRow>,
-    pub(super) stacks: Stacks,
+    pub(super) stacks: StackSummary,
     /// About stacks that were cut off.
     pub(super) truncated_stacks: Option<Explanation>,
     warnings: Vec<Warning>,
@@ -69,7 +69,7 @@ const AT_LIMIT: Explanation = Explanation {
 };
 
 impl Listing {
-    pub(super) fn of(profile: &Profile, stacks: Stacks, unresolved: bool) -> Self {
+    pub(super) fn of(profile: &Profile, stacks: StackSummary, unresolved: bool) -> Self {
         let uses = &profile.module_uses;
         let (all, resolved) = uses.total();
         let mut modules: Vec<ModuleRow> = uses
@@ -82,8 +82,8 @@ impl Listing {
             modules.push(ModuleRow::of_guests(uses.guest, all.samples));
         }
         let truncated_stacks = match stacks {
-            Stacks { copies_truncated: 1.., .. } => Some(TRUNCATED),
-            Stacks { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),
+            StackSummary { copies_truncated: 1.., .. } => Some(TRUNCATED),
+            StackSummary { callchains_at_limit: 1.., .. } => Some(AT_LIMIT),
             _ => None,
         };
         Self {

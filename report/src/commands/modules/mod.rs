@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   report (by dso, symbol) ─► Profile::module_uses ─► Listing ─► text, JSON
-//!   Stage of each input     ─► Stacks ───────────────────┘
+//!   Session of each input     ─► StackSummary ───────────────────┘
 //! ```
 
 mod args;
@@ -18,7 +18,7 @@ use anyhow::Context as _;
 
 pub use args::parse;
 pub use query::ModulesQuery;
-pub use stacks::Stacks;
+pub use stacks::StackSummary;
 
 use crate::input::several::settled;
 use crate::pipeline::report;
@@ -33,8 +33,8 @@ use listing::Listing;
 /// An input cannot be read, or the output cannot be written.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (stacks, profile) = settled(&query.report.sources, || {
-        let mut stacks = Stacks::default();
-        let profile = report::run_with(&query.report, &mut |stage| stacks = stacks.and(Stacks::of(stage)))?;
+        let mut stacks = StackSummary::default();
+        let profile = report::run_with(&query.report, &mut |session| stacks = stacks.and(StackSummary::of(session)))?;
         Ok((stacks, profile))
     })?;
     let listing = Listing::of(&profile, stacks, query.unresolved);

@@ -1,4 +1,4 @@
-//! Stacks that were cut off when they were recorded: frames that nothing can bring back.
+//! StackSummary that were cut off when they were recorded: frames that nothing can bring back.
 
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, SampleType};
@@ -8,14 +8,14 @@ use recrep_format::record::SampleFields;
 use serde::Serialize;
 
 use crate::input::split::Piece;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 
 /// How deep the kernel follows frame pointers unless told otherwise (`kernel.perf_event_max_stack`).
 const MAX_STACK: usize = 127;
 
 /// What became of the stacks of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Stacks {
+pub struct StackSummary {
     /// Samples with a callchain.
     pub callchains: u64,
     /// Those as deep as the kernel goes.
@@ -28,18 +28,18 @@ pub struct Stacks {
     pub copy_bytes: u64,
 }
 
-impl Stacks {
-    /// Looks at the samples that have stacks.
-    pub(super) fn of(stage: &Stage<'_>) -> Self {
+impl StackSummary {
+    /// Style at the samples that have stacks.
+    pub(super) fn of(session: &Session<'_>) -> Self {
         let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
-        if !stage.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
+        if !session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
             return Self::default();
         }
-        stage.split.pieces.par_iter().map(|piece| Self::of_piece(stage, piece)).reduce(Self::default, Self::and)
+        session.split.pieces.par_iter().map(|piece| Self::of_piece(session, piece)).reduce(Self::default, Self::and)
     }
 
-    fn of_piece(stage: &Stage<'_>, piece: &Piece<'_>) -> Self {
-        let attrs = &stage.file.attrs;
+    fn of_piece(session: &Session<'_>, piece: &Piece<'_>) -> Self {
+        let attrs = &session.file.attrs;
         let mut all = Self::default();
         for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
             if raw.header.kind != RecordType::SAMPLE {

@@ -8,16 +8,16 @@ use clap::ValueEnum;
 use recrep_format::abi::{CpuMode, DataSrc};
 use recrep_format::record::RawRecord;
 
+use super::filter::{Asked, SampleFilter};
 use super::frames::Finder;
 use super::order;
 use super::query::{ScriptFilters, Symbols};
-use super::sieve::{Asked, Sieve};
 use super::values;
 use crate::input::Input;
 use crate::input::several::each;
 use crate::pipeline::fetching;
 use crate::pipeline::session;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::SymbolOptions;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
@@ -108,13 +108,13 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
     heading(query, out).context(CANNOT_WRITE)?;
     let unreadable = each(&query.sources, |source| {
         let input = Input::open(source)?;
-        warnings.extend(session::on(&input, |stage| {
+        warnings.extend(session::on(&input, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =
-                fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, stage, &resolver)?;
-            let doubts = list(query, stage, &resolver, out)?;
-            let mut warnings = stage.warnings();
+                fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, session, &resolver)?;
+            let doubts = list(query, session, &resolver, out)?;
+            let mut warnings = session.warnings();
             warnings.extend(not_fetched.into_iter().chain(doubts));
             Ok(warnings)
         })?);
@@ -133,16 +133,16 @@ fn heading(query: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
 /// Lists the accesses of one input; returns what is not proven of names.
 fn list(
     query: &AccessQuery,
-    stage: &Stage<'_>,
+    session: &Session<'_>,
     resolver: &Resolver,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    let mut finder = Finder::new(stage, resolver, false);
-    let sieve = Sieve::new(&query.filters, stage)?;
+    let mut finder = Finder::new(session, resolver, false);
+    let filter = SampleFilter::new(&query.filters, session)?;
     let mut listed = 0;
-    for at in order::listed(stage, &BTreeSet::new()) {
-        let Some(raw) = order::record_at(stage, at).filter(|_| listed < query.limit) else { continue };
-        if let Some(line) = line(query, stage, &sieve, &mut finder, raw) {
+    for at in order::listed(session, &BTreeSet::new()) {
+        let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
+        if let Some(line) = line(query, session, &filter, &mut finder, raw) {
             listed += 1;
             writeln!(out, "{line}").context(CANNOT_WRITE)?;
         }
@@ -153,12 +153,12 @@ fn list(
 /// The line of a sample; nothing where it is left out.
 fn line(
     query: &AccessQuery,
-    stage: &Stage<'_>,
-    sieve: &Sieve<'_>,
+    session: &Session<'_>,
+    filter: &SampleFilter<'_>,
     finder: &mut Finder<'_, '_>,
     raw: RawRecord<'_>,
 ) -> Option<String> {
-    let attrs = &stage.file.attrs;
+    let attrs = &session.file.attrs;
     let (index, sample) = attrs.sample(raw)?;
     let (fields, entry) = (sample.fields().ok()?, attrs.get(index)?);
     let mode = sample.cpu_mode();
@@ -168,12 +168,12 @@ fn line(
     if is_guest || !(query.kinds.is_empty() || query.kinds.iter().any(is_wanted)) {
         return None;
     }
-    let at = stage.clock.moment(fields.time, raw.offset);
+    let at = session.clock.moment(fields.time, raw.offset);
     let [pid, tid] = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
-    let task = stage.timeline.thread(pid, tid, at);
+    let task = session.timeline.thread(pid, tid, at);
     let ip = fields.ip.unwrap_or(0);
     let place = finder.place(mode, &task, ip, at);
-    let comm = stage.timeline.comm(stage.timeline.comm_so_far(tid, at));
+    let comm = session.timeline.comm(session.timeline.comm_so_far(tid, at));
     let asked = Asked {
         time: fields.time,
         cpu: fields.cpu.map(|[cpu, _]| cpu),
@@ -183,7 +183,7 @@ fn line(
     };
     let function = finder.symbol(place).map(|function| function.name);
     let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(name));
-    if !sieve.passes(&asked) || (query.resolved && function.is_none()) || !sieve.symbols().is_none_or(is_named) {
+    if !filter.passes(&asked) || (query.resolved && function.is_none()) || !filter.symbols().is_none_or(is_named) {
         return None;
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());

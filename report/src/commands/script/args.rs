@@ -28,7 +28,7 @@ pub struct ScriptArgs {
     fields: Vec<String>,
 
     #[command(flatten)]
-    look: LookArgs,
+    look: StyleArgs,
 
     #[command(flatten)]
     filters: FilterArgs,
@@ -66,7 +66,7 @@ pub struct ScriptArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How lines look")]
-struct LookArgs {
+struct StyleArgs {
     /// Times to the nanosecond
     #[arg(long)]
     ns: bool,
@@ -230,7 +230,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
     })
 }
 
-impl LookArgs {
+impl StyleArgs {
     fn compiled(self) -> Look {
         let usual = Look::default();
         Look {

@@ -11,9 +11,9 @@ use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, frames};
 use super::query::ScriptQuery;
 use super::source;
-use crate::callchain::unwind::{Origin, Sources, Unwinding};
-use crate::callchain::{Deferred, Most, Recorded};
-use crate::pipeline::session::Stage;
+use crate::callchain::unwind::{ChainSources, Origin, Unwinding};
+use crate::callchain::{ChainLimit, Deferred, Recorded};
+use crate::pipeline::session::Session;
 use crate::terminal::escape::escape;
 use crate::timeline::{Moment, Task};
 
@@ -25,8 +25,8 @@ pub(super) struct Site<'a> {
 }
 
 /// Prints callchains.
-pub(super) struct Chains<'s> {
-    sources: Sources<'s>,
+pub(super) struct ChainPrinter<'s> {
+    sources: ChainSources<'s>,
     words: Vec<u64>,
     shown: bool,
     most: usize,
@@ -44,20 +44,20 @@ struct Frame {
     back: u64,
 }
 
-impl<'s> Chains<'s> {
+impl<'s> ChainPrinter<'s> {
     /// Of what came after the samples, and what unwinds copied stacks.
     pub(super) fn new(
-        (stage, query): (&Stage<'_>, &'s ScriptQuery),
+        (session, query): (&Session<'_>, &'s ScriptQuery),
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s Unwinding<'s>>,
     ) -> Self {
         let look = &query.look;
         let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
-        let recorded = Recorded { deferred, most: Most { frames: look.max_stack, outermost: false } };
+        let recorded = Recorded { deferred, most: ChainLimit { frames: look.max_stack, outermost: false } };
         Self {
-            sources: Sources::new(recorded, unwinding),
+            sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
-            shown: look.chains && stage.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
+            shown: look.chains && session.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
             most: look.max_stack,
             stop_at: &look.stop_at,
             inline: look.inline,

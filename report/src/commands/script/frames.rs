@@ -8,7 +8,7 @@ use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::symbols::{Inlined, Loaded, Module, ModuleKind, Resolver, Source, SymbolId};
 use crate::table::module_use::Doubts;
@@ -25,7 +25,7 @@ pub(super) struct Function {
 
 /// Finds places and names; modules are loaded when first asked for.
 pub(super) struct Finder<'s, 'f> {
-    stage: &'s Stage<'f>,
+    session: &'s Session<'f>,
     resolver: &'s Resolver,
     loaded: Vec<Option<Arc<Loaded>>>,
     kernel_path: bool,
@@ -34,13 +34,13 @@ pub(super) struct Finder<'s, 'f> {
 }
 
 impl<'s, 'f> Finder<'s, 'f> {
-    pub(super) fn new(stage: &'s Stage<'f>, resolver: &'s Resolver, kernel_path: bool) -> Self {
-        let loaded = vec![None; stage.side_band.modules.len()];
-        Self { stage, resolver, loaded, kernel_path, inlined: FxHashMap::default(), doubts: Doubts::default() }
+    pub(super) fn new(session: &'s Session<'f>, resolver: &'s Resolver, kernel_path: bool) -> Self {
+        let loaded = vec![None; session.side_band.modules.len()];
+        Self { session, resolver, loaded, kernel_path, inlined: FxHashMap::default(), doubts: Doubts::default() }
     }
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
-        self.stage.timeline.place(mode, task, ip, at)
+        self.session.timeline.place(mode, task, ip, at)
     }
 
     /// The same of an address that may be of the other level: code of one, data or a branch's end in the other.
@@ -51,7 +51,7 @@ impl<'s, 'f> Finder<'s, 'f> {
     }
 
     fn module(&self, place: Place) -> Option<&'s Module> {
-        self.stage.side_band.modules.get_index(place.module?.0 as usize)
+        self.session.side_band.modules.get_index(place.module?.0 as usize)
     }
 
     fn loaded(&mut self, place: Place) -> Option<&Arc<Loaded>> {

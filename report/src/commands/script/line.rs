@@ -10,17 +10,17 @@ use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
 
 use super::branches::{self, Spot};
-use super::chain::{Chains, Site};
+use super::chain::{ChainPrinter, Site};
 use super::fields::{Field, Fields};
+use super::filter::{Asked, SampleFilter};
 use super::frames::Finder;
-use super::outs::Outs;
+use super::outputs::Outputs;
 use super::query::ScriptQuery;
-use super::sieve::{Asked, Sieve};
-use super::source::{self, Sources};
+use super::source::{self, SourceFiles};
 use super::start::{Start, Who};
 use super::{records, values};
 use crate::commands::dump::RegisterNames;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::symbols::Resolver;
 use crate::terminal::escape::escape;
@@ -36,12 +36,12 @@ const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 
 /// Prints samples; some columns are as wide as what came before them.
 pub(super) struct Printer<'s, 'f> {
-    stage: &'s Stage<'f>,
+    session: &'s Session<'f>,
     finder: Finder<'s, 'f>,
-    chains: Chains<'s>,
-    sieve: Sieve<'s>,
+    chains: ChainPrinter<'s>,
+    filter: SampleFilter<'s>,
     start: Start,
-    sources: Sources,
+    sources: SourceFiles,
     groups: Groups,
     registers: RegisterNames,
     source_paths: bool,
@@ -75,38 +75,41 @@ impl<'s, 'f> Printer<'s, 'f> {
     /// # Errors
     /// What is asked for is not in the file.
     pub(super) fn new(
-        stage: &'s Stage<'f>,
+        session: &'s Session<'f>,
         query: &'s ScriptQuery,
         resolver: &'s Resolver,
         formats: &'s Formats,
-        chains: Chains<'s>,
+        chains: ChainPrinter<'s>,
     ) -> anyhow::Result<Self> {
-        let (fields, missing): (Vec<_>, Vec<_>) = columns(stage, query).into_iter().unzip();
-        let clock = stage.file.feature::<ClockData>().and_then(Result::ok);
+        let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
+        let clock = session.file.feature::<ClockData>().and_then(Result::ok);
         if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
             anyhow::bail!(
                 "tod: the file does not say when its clock was what by the wall clock; record with -k CLOCKID"
             );
         }
         let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
-        let groups =
-            if cgroups { Groups::read(stage.file, &stage.split.side_band, &stage.clock) } else { Groups::default() };
-        let arch = stage.file.feature::<Arch<'_>>().and_then(Result::ok);
+        let groups = if cgroups {
+            Groups::read(session.file, &session.split.side_band, &session.clock)
+        } else {
+            Groups::default()
+        };
+        let arch = session.file.feature::<Arch<'_>>().and_then(Result::ok);
         Ok(Self {
-            stage,
-            finder: Finder::new(stage, resolver, query.look.kernel_path),
+            session,
+            finder: Finder::new(session, resolver, query.look.kernel_path),
             chains,
-            sieve: Sieve::new(&query.filters, stage)?,
+            filter: SampleFilter::new(&query.filters, session)?,
             start: Start::new(&query.look, clock),
-            sources: Sources::default(),
+            sources: SourceFiles::default(),
             groups,
             registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
             source_paths: query.symbol_sources.source_paths,
             formats,
-            kernel: Running::new(formats, &stage.timeline, stage.side_band.modules.iter().collect(), resolver),
+            kernel: Running::new(formats, &session.timeline, session.side_band.modules.iter().collect(), resolver),
             fields,
             missing: missing.into_iter().flatten().collect(),
-            name_width: stage.events.iter().map(String::len).max().unwrap_or(0),
+            name_width: session.events.iter().map(String::len).max().unwrap_or(0),
             data_src_width: 0,
             readings: Readings::default(),
             lines: 0,
@@ -135,12 +138,12 @@ impl<'s, 'f> Printer<'s, 'f> {
         if raw.header.kind == RecordType::FINISHED_ROUND {
             return writeln!(out, "PERF_RECORD_FINISHED_ROUND");
         }
-        let attrs = &self.stage.file.attrs;
+        let attrs = &self.session.file.attrs;
         let Some(index) = attrs.event_of(&raw) else { return Ok(()) };
         let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
             return Ok(());
         };
-        let at = self.stage.clock.moment(attrs.time_of(&raw), raw.offset);
+        let at = self.session.clock.moment(attrs.time_of(&raw), raw.offset);
         let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
         let mut time = trailer.time;
@@ -148,11 +151,11 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !entry.attr.sample_id_all() {
             (own, cpu, time) = (told.map_or(own, |told| told.tid), Some(0), Some(told.map_or(0, |told| told.time)));
         }
-        if !self.sieve.lists_records_of(cpu) {
+        if !self.filter.lists_records_of(cpu) {
             return Ok(());
         }
         let [_, tid] = told.map_or(own, |told| told.tid);
-        let timeline = &self.stage.timeline;
+        let timeline = &self.session.timeline;
         let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
         let Some(fields) = self.fields.get(index.0) else { return Ok(()) };
         let who = Who {
@@ -174,29 +177,29 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints a sample: once, or for each counter that it reads.
-    pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
-        let attrs = &self.stage.file.attrs;
+    pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outputs: &mut Outputs<'_, W>) -> io::Result<()> {
+        let attrs = &self.session.file.attrs;
         let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
         let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
-        let at = self.stage.clock.moment(fields.time, raw.offset);
+        let at = self.session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let task = self.stage.timeline.thread(tid[0], tid[1], at);
+        let task = self.session.timeline.thread(tid[0], tid[1], at);
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             return Ok(());
         }
         let place = self.finder.place(mode, &task, fields.ip.unwrap_or(0), at);
         let period = fields.period.unwrap_or(entry.attr.sample_period);
-        let comm = self.stage.timeline.comm(self.stage.timeline.comm_so_far(tid[1], at)).into_owned();
+        let comm = self.session.timeline.comm(self.session.timeline.comm_so_far(tid[1], at)).into_owned();
         let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at, place };
-        let Some(read) = found.fields.read.take() else { return self.print(index, &found, outs) };
+        let Some(read) = found.fields.read.take() else { return self.print(index, &found, outputs) };
         let group = entry.attr.read_format.contains(ReadFormat::GROUP);
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| sample.event_id()).unwrap_or(0);
             let last = self.readings.insert(id, counter.value).unwrap_or(0);
             found.period = counter.value.wrapping_sub(last);
             if found.period != 0 {
-                self.print(attrs.by_id(id).unwrap_or(index), &found, outs)?;
+                self.print(attrs.by_id(id).unwrap_or(index), &found, outputs)?;
             }
         }
         Ok(())
@@ -210,10 +213,10 @@ impl<'s, 'f> Printer<'s, 'f> {
             tid: [s.task.pid, s.tid[1]],
             module: s.place.module.map(|module| module.0 as usize),
         };
-        if !self.sieve.passes(&asked) {
+        if !self.filter.passes(&asked) {
             return false;
         }
-        if let Some(symbols) = self.sieve.symbols() {
+        if let Some(symbols) = self.filter.symbols() {
             let function = self.finder.symbol(s.place);
             let ip = s.fields.ip.unwrap_or(0);
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
@@ -223,13 +226,13 @@ impl<'s, 'f> Printer<'s, 'f> {
                 return false;
             }
         }
-        self.sieve.is_on(index)
+        self.filter.is_on(index)
     }
 
-    fn print<W: Write>(&mut self, index: AttrIndex, s: &Found<'_>, outs: &mut Outs<'_, W>) -> io::Result<()> {
+    fn print<W: Write>(&mut self, index: AttrIndex, s: &Found<'_>, outputs: &mut Outputs<'_, W>) -> io::Result<()> {
         let Some(fields) = self.fields.get(index.0).filter(|fields| !fields.is_empty()).cloned() else { return Ok(()) };
-        let stage = self.stage;
-        let Some(attr) = stage.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+        let session = self.session;
+        let Some(attr) = session.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
         if !self.passes(index, s) {
             return Ok(());
         }
@@ -237,7 +240,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         self.line(index, attr, &fields, s, &mut text)?;
-        outs.sample(index, &text)?;
+        outputs.sample(index, &text)?;
         self.text = text;
         Ok(())
     }
@@ -264,7 +267,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             write!(out, "{:>10} ", s.period)?;
         }
         if fields.has(Field::Event) {
-            let name = self.stage.events.get(index.0).map_or("", String::as_str);
+            let name = self.session.events.get(index.0).map_or("", String::as_str);
             write!(out, "{:>width$}: ", escape(name), width = self.name_width)?;
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
@@ -373,7 +376,7 @@ impl<'s, 'f> Printer<'s, 'f> {
 }
 
 /// The columns of each event, and what its samples lack of them.
-fn columns(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
+fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&recrep_format::attrs::AttrEntry, &String)| {
         let wanted = query.fields.of(&entry.attr);
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
@@ -389,7 +392,7 @@ fn columns(stage: &Stage<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)
         }
         (wanted, warnings)
     };
-    stage.file.attrs.entries().iter().zip(&stage.events).map(of).collect()
+    session.file.attrs.entries().iter().zip(&session.events).map(of).collect()
 }
 
 /// Whether an event records every branch (perf's `is_bts_event`).

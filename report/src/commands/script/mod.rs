@@ -9,7 +9,7 @@
 //! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
 //! are listed among them, are found by their moments (16 bytes each) and put in order; nothing else of them is kept.
 //!
-//! A callchain has the sources that it has in a report ([`Sources`](crate::callchain::unwind::Sources)): what was recorded, the hardware's record of
+//! A callchain has the sources that it has in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): what was recorded, the hardware's record of
 //! calls in the place of its user part, the frames on a copied stack, and parts that came in records of their own after the sample. Where
 //! such a record is need not be looked for while printing: the pass over all headers that every view begins with has
 //! found it, and [`Deferred`] keeps for each, by thread and cookie, where in the file its addresses are. So memory grows with these records, which are
@@ -21,13 +21,13 @@ mod branches;
 mod chain;
 mod choice;
 mod fields;
+mod filter;
 mod frames;
 mod line;
 mod order;
-mod outs;
+mod outputs;
 mod query;
 mod records;
-mod sieve;
 mod source;
 mod start;
 mod values;
@@ -49,21 +49,21 @@ use crate::commands::info;
 use crate::input::Input;
 use crate::pipeline::fetching;
 use crate::pipeline::session;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
-use crate::query::{Chains as Asked, Column, Query};
+use crate::query::{ChainOptions, Column, Query};
 use crate::symbols::Resolver;
 use crate::tracepoints::Formats;
 use crate::view::CANNOT_WRITE;
 use anyhow::Context as _;
-use chain::Chains;
+use chain::ChainPrinter;
 use line::Printer;
-use outs::Outs;
+use outputs::Outputs;
 
 /// What of functions and source lines the columns ask for, as a histogram would be asked.
-fn by_function(query: &ScriptQuery, stage: &Stage<'_>) -> Query {
-    let shown: Vec<Fields> = stage.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
+fn by_function(query: &ScriptQuery, session: &Session<'_>) -> Query {
+    let shown: Vec<Fields> = session.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
     let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
     let mut columns = Vec::new();
     if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
@@ -74,7 +74,7 @@ fn by_function(query: &ScriptQuery, stage: &Stage<'_>) -> Query {
     }
     let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
     let look = &query.look;
-    let chains = Asked { children, inlined: look.inline, most: look.max_stack, ..Default::default() };
+    let chains = ChainOptions { children, inlined: look.inline, most: look.max_stack, ..Default::default() };
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
@@ -90,36 +90,38 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
     }
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::on(&input, |stage| {
+    session::on(&input, |session| {
         if query.header != Header::None {
-            info::comment_on(&input, stage, out).context(CANNOT_WRITE)?;
+            info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }
         if query.header == Header::Only {
-            return Ok(stage.warnings());
+            return Ok(session.warnings());
         }
-        let not_fetched = fetching::fetch(&by_function(query, stage), stage, &resolver)?;
-        let formats = Formats::read(stage.file);
-        let deferred = Deferred::read(stage.file, &stage.split.side_band);
-        let unwinding = stage.unwinding(&resolver);
-        let chains = Chains::new((stage, query), &deferred, unwinding.as_ref());
-        let mut printer = Printer::new(stage, query, &resolver, &formats, chains)?;
-        let mut outs = match &query.per_event_dump {
-            Some(path) => Outs::per_event(out, path, &stage.events).context("cannot write a file for each event")?,
-            None => Outs::one(out),
+        let not_fetched = fetching::fetch(&by_function(query, session), session, &resolver)?;
+        let formats = Formats::read(session.file);
+        let deferred = Deferred::read(session.file, &session.split.side_band);
+        let unwinding = session.unwinding(&resolver);
+        let chains = ChainPrinter::new((session, query), &deferred, unwinding.as_ref());
+        let mut printer = Printer::new(session, query, &resolver, &formats, chains)?;
+        let mut outputs = match &query.per_event_dump {
+            Some(path) => {
+                Outputs::per_event(out, path, &session.events).context("cannot write a file for each event")?
+            }
+            None => Outputs::one(out),
         };
-        for listed in order::listed(stage, &query.records) {
-            let Some(raw) = order::record_at(stage, listed) else { continue };
+        for listed in order::listed(session, &query.records) {
+            let Some(raw) = order::record_at(session, listed) else { continue };
             if query.limit.is_some_and(|limit| printer.lines() >= limit) {
                 break;
             }
             match raw.header.kind {
-                RecordType::SAMPLE => printer.sample(raw, &mut outs),
-                _ => printer.record(raw, outs.main()),
+                RecordType::SAMPLE => printer.sample(raw, &mut outputs),
+                _ => printer.record(raw, outputs.main()),
             }
             .context(CANNOT_WRITE)?;
         }
-        outs.finish().context(CANNOT_WRITE)?;
-        let mut warnings = stage.warnings();
+        outputs.finish().context(CANNOT_WRITE)?;
+        let mut warnings = session.warnings();
         warnings.extend(not_fetched);
         let shows_traces = printer.has(Field::Trace);
         warnings.extend(printer.warnings());

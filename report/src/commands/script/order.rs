@@ -9,7 +9,7 @@ use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 use rayon::prelude::*;
 
 use crate::input::split::Piece;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::timeline::Moment;
 
 /// A record: when it counts, in which piece it is, and at which byte of it.
@@ -17,10 +17,10 @@ pub(super) type Listed = (Moment, u32, u32);
 
 /// Samples, and the other records that are asked for: in the order of their moments, or as they lie in the file where the
 /// ends of its rounds are to be seen.
-pub(super) fn listed(stage: &Stage<'_>, records: &BTreeSet<RecordType>) -> Vec<Listed> {
-    let attrs = &stage.file.attrs;
+pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<Listed> {
+    let attrs = &session.file.attrs;
     let of_piece = |(number, piece): (u32, &Piece<'_>)| {
-        let frames = Frames::new(piece.bytes, piece.offset, stage.file.endian).map_while(Result::ok);
+        let frames = Frames::new(piece.bytes, piece.offset, session.file.endian).map_while(Result::ok);
         let mut found = Vec::new();
         for raw in frames {
             let time = match raw.header.kind {
@@ -33,11 +33,11 @@ pub(super) fn listed(stage: &Stage<'_>, records: &BTreeSet<RecordType>) -> Vec<L
                 _ => continue,
             };
             let at = u32::try_from(raw.offset - piece.offset).unwrap_or(u32::MAX);
-            found.push((stage.clock.moment(time, raw.offset), number, at));
+            found.push((session.clock.moment(time, raw.offset), number, at));
         }
         found
     };
-    let pieces: Vec<_> = (0u32..).zip(&stage.split.pieces).collect();
+    let pieces: Vec<_> = (0u32..).zip(&session.split.pieces).collect();
     let mut all: Vec<_> = pieces.into_par_iter().flat_map_iter(of_piece).collect();
     if records.contains(&RecordType::FINISHED_ROUND) {
         all.par_sort_unstable_by_key(|(_, piece, at)| (*piece, *at));
@@ -48,10 +48,10 @@ pub(super) fn listed(stage: &Stage<'_>, records: &BTreeSet<RecordType>) -> Vec<L
 }
 
 /// The record.
-pub(super) fn record_at<'f>(stage: &Stage<'f>, (_, piece, at): Listed) -> Option<RawRecord<'f>> {
-    let piece = stage.split.pieces.get(piece as usize)?;
+pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): Listed) -> Option<RawRecord<'f>> {
+    let piece = session.split.pieces.get(piece as usize)?;
     let bytes = piece.bytes.get(at as usize..)?;
-    let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, stage.file.endian);
+    let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, session.file.endian);
     let bytes = bytes.get(..usize::from(header.size))?;
     Some(RawRecord { header, offset: piece.offset + u64::from(at), bytes, payload: &[] })
 }

@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Texts of source files; each is read once.
 #[derive(Default)]
-pub(super) struct Sources {
+pub(super) struct SourceFiles {
     files: FxHashMap<String, Option<Vec<String>>>,
     /// The line that each thread printed last: it is not printed again.
     last: FxHashMap<i32, (String, u32)>,
@@ -35,7 +35,7 @@ pub(super) fn written(at: &Inlined, whole_path: bool) -> Option<String> {
     Some(format!("{}:{}", crate::terminal::escape::escape(name), at.line))
 }
 
-impl Sources {
+impl SourceFiles {
     /// The text of the source line at a place, unless the thread's last one was the same.
     pub(super) fn code(&mut self, finder: &mut Finder<'_, '_>, place: Place, tid: i32) -> Option<String> {
         let at = finder.inlined(place, place.address).first().cloned()?;

@@ -22,10 +22,10 @@ use recrep_format::record::{Body, MmapIdentity};
 use crate::input::Input;
 use crate::input::several::{each, settled};
 use crate::pipeline::session;
-use crate::pipeline::session::Stage;
+use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
-use crate::query::{Format, Only, Query};
-use crate::timeline::Shown;
+use crate::query::{Format, Inspection, Query};
+use crate::timeline::VisiblePart;
 use crate::view;
 use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
 
@@ -39,12 +39,12 @@ const MAP_SHARED: u32 = 1;
 /// # Errors
 /// An input cannot be read, or the output cannot be written.
 pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let with_mappings = query.only == Some(Only::Mmaps);
+    let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
     let unreadable = each(&query.sources, |source| {
         lists.push(settled(std::slice::from_ref(source), || {
             let input = Input::open(source)?;
-            session::on(&input, |stage| Ok(list(&input.name, stage, with_mappings)))
+            session::on(&input, |session| Ok(list(&input.name, session, with_mappings)))
         })?);
         Ok(())
     })?;
@@ -56,29 +56,29 @@ pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> 
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
 }
 
-fn list(path: &str, stage: &Stage<'_>, with_mappings: bool) -> TaskList {
-    let lives = stage.timeline.last_lives();
+fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {
+    let lives = session.timeline.last_lives();
     let rows = tree::order(&lives).into_iter().filter_map(|(place, depth)| {
         let life = lives.get(place)?;
         let space = life.space.filter(|_| with_mappings);
-        let pieces = space.map(|space| stage.timeline.shown(space)).unwrap_or_default();
+        let pieces = space.map(|space| session.timeline.shown(space)).unwrap_or_default();
         Some(TaskRow {
             pid: life.pid,
             tid: life.tid,
             ppid: life.parent.unwrap_or(-1),
-            comm: stage.timeline.comm(life.comm).into_owned(),
+            comm: session.timeline.comm(life.comm).into_owned(),
             depth,
-            mappings: with_mappings.then(|| pieces.iter().map(|piece| mapped(stage, piece)).collect()),
+            mappings: with_mappings.then(|| pieces.iter().map(|piece| mapped(session, piece)).collect()),
         })
     });
-    TaskList { path: path.to_owned(), tasks: rows.collect(), warnings: stage.warnings() }
+    TaskList { path: path.to_owned(), tasks: rows.collect(), warnings: session.warnings() }
 }
 
 /// A piece of a mapping with what its record says.
-fn mapped(stage: &Stage<'_>, piece: &Shown) -> MappedRow {
-    let records = &stage.split.side_band;
+fn mapped(session: &Session<'_>, piece: &VisiblePart) -> MappedRow {
+    let records = &session.split.side_band;
     let at = records.partition_point(|raw| raw.offset < piece.since.offset());
-    let record = records.get(at).and_then(|raw| stage.file.attrs.decode(raw).ok());
+    let record = records.get(at).and_then(|raw| session.file.attrs.decode(raw).ok());
     let (pgoff, prot, flags, file) = match record.map(|record| (record.misc, record.body)) {
         Some((_, Body::Mmap2(map))) => {
             let file = match map.identity {
@@ -95,7 +95,7 @@ fn mapped(stage: &Stage<'_>, piece: &Shown) -> MappedRow {
         }
         _ => (0, 0, 0, MappedFile::Inode(0)),
     };
-    let module = piece.mapping.module.and_then(|id| stage.side_band.modules.get_index(id.0 as usize));
+    let module = piece.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
     let shared = if flags & MAP_SHARED != 0 { 's' } else { 'p' };
     MappedRow {

@@ -10,7 +10,7 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 use super::bounded::Bounded;
 
-/// Rewriting looks at some parts again and again, so what is longer than any real name is left as the demangler has it.
+/// Rewriting style at some parts again and again, so what is longer than any real name is left as the demangler has it.
 const LONGEST_REWRITTEN: usize = 1 << 14;
 
 /// Puts the text for `name` in place of `text`; says `false` if it is no C++ name.

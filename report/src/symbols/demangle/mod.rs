@@ -43,7 +43,7 @@ pub fn demangle_into(name: &[u8], text: &mut String) -> bool {
     false
 }
 
-/// Whether `name` looks like the output of a compiler that mangles.
+/// Whether `name` style like the output of a compiler that mangles.
 pub(super) fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }

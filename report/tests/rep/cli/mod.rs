@@ -5,7 +5,7 @@ mod common;
 mod compressed;
 mod corpus;
 mod inputs;
-mod looks;
 mod names;
 mod several;
 mod stats;
+mod style;

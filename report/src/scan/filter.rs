@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use recrep_format::record::Sample;
 
 use crate::query::Filters;
-use crate::query::times::Stretch;
+use crate::query::times::Interval;
 use crate::timeline::{CommRef, ModuleId, Task, Timeline};
 
 /// What the filters need to know of a file beside its timeline.
@@ -18,19 +18,19 @@ pub struct Compiled {
     /// Which CPUs are in the socket that is asked for.
     pub socket: Option<HashSet<u32>>,
     /// Which stretches of time count; all, where there is no filter by time.
-    pub times: Option<Vec<Stretch>>,
+    pub times: Option<Vec<Interval>>,
 }
 
 /// Compiled filters.
 #[derive(Debug)]
-pub struct Sieve<'f> {
+pub struct SampleFilter<'f> {
     filters: &'f Filters,
     compiled: Compiled,
     /// Which names of threads pass.
     comms: Option<Vec<bool>>,
 }
 
-impl<'f> Sieve<'f> {
+impl<'f> SampleFilter<'f> {
     /// The filters for the file of this timeline.
     #[must_use]
     pub fn new(filters: &'f Filters, compiled: Compiled, timeline: &Timeline) -> Self {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use recrep_format::attrs::AttrIndex;
 
 /// The places.
-pub(super) struct Outs<'o, W> {
+pub(super) struct Outputs<'o, W> {
     main: &'o mut W,
     files: Vec<EventFile>,
 }
@@ -19,7 +19,7 @@ struct EventFile {
     samples: u64,
 }
 
-impl<'o, W: Write> Outs<'o, W> {
+impl<'o, W: Write> Outputs<'o, W> {
     pub(super) fn one(main: &'o mut W) -> Self {
         Self { main, files: Vec::new() }
     }

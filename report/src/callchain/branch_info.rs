@@ -1,6 +1,6 @@
 //! What is known of the branches that went through a part of a call tree.
 //!
-//! Each frame of a branch has a word for what one branch tells; [`Passed`] is the sum over samples, and reads as perf's.
+//! Each frame of a branch has a word for what one branch tells; [`BranchInfo`] is the sum over samples, and reads as perf's.
 //!
 //! ```text
 //!   bit    63 62   61…32                31…16        15…8    7…0
@@ -103,7 +103,7 @@ pub fn is_of_branch(word: u64) -> bool {
 
 /// What is known of all branches that went through a frame of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct BranchInfo {
     targets: u64,
     predicted: u64,
     aborted: u64,
@@ -114,7 +114,7 @@ pub struct Passed {
     turn_cycles: u64,
 }
 
-impl Passed {
+impl BranchInfo {
     /// Adds what a frame's word says of so many samples.
     pub fn add(&mut self, word: u64, samples: u64) {
         let add = |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
@@ -162,7 +162,7 @@ impl Passed {
 }
 
 /// Behind a function: where more branches ended than began there, of those; nothing where there is nothing to say.
-impl fmt::Display for Passed {
+impl fmt::Display for BranchInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = match (self.targets, self.sources) {
             (0, 0) => vec!["calltrace".to_owned()],
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn said(words: &[(u64, u64)]) -> String {
-        let mut passed = Passed::default();
+        let mut passed = BranchInfo::default();
         words.iter().for_each(|(word, samples)| passed.add(*word, *samples));
         passed.to_string()
     }

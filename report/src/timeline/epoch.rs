@@ -11,7 +11,7 @@ use super::threads::{CommRef, ThreadRef};
 /// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
 /// of the same space, an address means the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct Epoch {
     /// The address space; `None` where nothing is known of it.
     pub space: Option<SpaceId>,
     /// How many mappings it had seen.
@@ -22,7 +22,7 @@ pub struct Stretch {
     until: Moment,
 }
 
-impl Stretch {
+impl Epoch {
     /// Whether it answers for this space at this moment.
     #[must_use]
     #[inline]
@@ -34,11 +34,11 @@ impl Stretch {
 impl Timeline {
     /// The stretch of a space that this moment is in.
     #[must_use]
-    pub fn stretch(&self, space: Option<SpaceId>, at: Moment) -> Stretch {
+    pub fn stretch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
         let of = |space: Option<&Space>| space.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
         let own = of(space.and_then(|id| self.spaces.get(id.0 as usize)));
         let kernel = of(Some(&self.kernel));
-        Stretch { space, mapped: own.0, kernel: kernel.0, from: own.1.max(kernel.1), until: own.2.min(kernel.2) }
+        Epoch { space, mapped: own.0, kernel: kernel.0, from: own.1.max(kernel.1), until: own.2.min(kernel.2) }
     }
 
     /// Where an address of a space belongs, in this CPU mode.

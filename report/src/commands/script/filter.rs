@@ -3,8 +3,8 @@
 use recrep_format::attrs::AttrIndex;
 
 use super::query::{ScriptFilters, Symbols};
-use crate::pipeline::session::Stage;
-use crate::query::times::{Stretch, Times};
+use crate::pipeline::session::Session;
+use crate::query::times::{Interval, Times};
 
 /// What a sample is asked about.
 pub(super) struct Asked<'a> {
@@ -17,34 +17,34 @@ pub(super) struct Asked<'a> {
 }
 
 /// The filters, compiled.
-pub(super) struct Sieve<'q> {
+pub(super) struct SampleFilter<'q> {
     filters: &'q ScriptFilters,
     /// Whether each module is one of those asked for.
     modules: Option<Vec<bool>>,
-    times: Option<Vec<Stretch>>,
+    times: Option<Vec<Interval>>,
     on: Option<AttrIndex>,
     off: Option<AttrIndex>,
     /// Whether samples are left out until one switches them on.
     is_off: bool,
 }
 
-impl<'q> Sieve<'q> {
+impl<'q> SampleFilter<'q> {
     /// # Errors
     /// An event that is to switch is not in the file.
-    pub(super) fn new(filters: &'q ScriptFilters, stage: &Stage<'_>) -> anyhow::Result<Self> {
+    pub(super) fn new(filters: &'q ScriptFilters, session: &Session<'_>) -> anyhow::Result<Self> {
         let modules = filters.dsos.as_ref().map(|wanted| {
             let is_wanted = |name: &str| wanted.contains(name);
-            stage.side_band.modules.iter().map(|m| is_wanted(&m.name()) || is_wanted(&m.long_name())).collect()
+            session.side_band.modules.iter().map(|m| is_wanted(&m.name()) || is_wanted(&m.long_name())).collect()
         });
         let times = filters.times.as_ref().map(|times| match times {
             Times::Absolute(_) => times.stretches(0, 0),
             Times::Shares(_) => {
-                let (first, last) = stage.sampled_between();
+                let (first, last) = session.sampled_between();
                 times.stretches(first, last)
             }
         });
         let (on, off) =
-            (event("--switch-on", &filters.switch_on, stage)?, event("--switch-off", &filters.switch_off, stage)?);
+            (event("--switch-on", &filters.switch_on, session)?, event("--switch-off", &filters.switch_off, session)?);
         Ok(Self { filters, modules, times, on, off, is_off: on.is_some() })
     }
 
@@ -93,11 +93,11 @@ impl<'q> Sieve<'q> {
     }
 }
 
-fn event(flag: &str, name: &Option<String>, stage: &Stage<'_>) -> anyhow::Result<Option<AttrIndex>> {
+fn event(flag: &str, name: &Option<String>, session: &Session<'_>) -> anyhow::Result<Option<AttrIndex>> {
     let Some(name) = name else { return Ok(None) };
-    let found = stage.events.iter().position(|event| event == name);
+    let found = session.events.iter().position(|event| event == name);
     match found {
         Some(place) => Ok(Some(AttrIndex(place))),
-        None => anyhow::bail!("{flag}: no event is called `{name}`; there are: {}", stage.events.join(", ")),
+        None => anyhow::bail!("{flag}: no event is called `{name}`; there are: {}", session.events.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! What changes how an answer looks, and nothing that it says.
+//! What changes how an answer style, and nothing that it says.
 
 use super::common::{Place, json, run, two_events};
 use recrep_format::endian::Endian;
