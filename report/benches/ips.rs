@@ -1,13 +1,8 @@
-//! The histogram by ip beside the least that any reader must do: walk the records and hash the ips.
+//! The histogram by ip, compared with the minimum that any reader must do: walk the records and hash the ips.
 //!
-//! `cargo bench -p recrep-report` makes a file of 256 MiB (samples as `rec -a -g` leaves them, in 20,000 places) and reads it;
-//! `RECREP_BENCH_FILE=x.data` reads a real one. The figures are in `docs/speed.md`.
-#![allow(
-    missing_docs,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a benchmark that cannot run has nothing to say"
-)]
+//! `cargo bench -p recrep-report` creates and reads a file of 256 MiB (samples like those of `rec -a -g`, at 20,000
+//! addresses); `RECREP_BENCH_FILE=x.data` reads a real one. The results are in `docs/design.md`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark that cannot run may panic")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,14 +28,14 @@ fn main() {
     divan::main();
 }
 
-/// The file, and the directory that goes with the program.
+/// Returns the path of the file, which is created on first use.
 fn path() -> &'static PathBuf {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
         std::env::var_os("RECREP_BENCH_FILE").map_or_else(
             || {
                 let path = std::env::temp_dir().join(format!("recrep-bench-{}.data", std::process::id()));
-                std::fs::write(&path, made()).unwrap();
+                std::fs::write(&path, file_bytes()).unwrap();
                 path
             },
             PathBuf::from,
@@ -48,7 +43,7 @@ fn path() -> &'static PathBuf {
     })
 }
 
-fn made() -> Vec<u8> {
+fn file_bytes() -> Vec<u8> {
     let chain: Vec<u64> = (0..FRAMES).map(|frame| 0x40_0000 + frame * 64).collect();
     let event = Event::new("cpu-clock").sampling(SampleType::CALLCHAIN);
     let mut stream = Stream::new(Endian::NATIVE).event(event).task(1, 1).at(1).comm("bench");
@@ -61,7 +56,7 @@ fn made() -> Vec<u8> {
     stream.file()
 }
 
-/// Measures `work` over the file, telling bytes and samples for each second.
+/// Measures `work` over the file, and reports bytes and samples per second.
 fn measure(bencher: Bencher<'_, '_>, work: impl Fn() -> u64 + Sync) {
     let bytes = std::fs::metadata(path()).unwrap().len();
     let samples = work();

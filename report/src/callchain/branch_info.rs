@@ -1,6 +1,7 @@
-//! What is known of the branches that went through a part of a call tree.
+//! Information about the branches through a node of a call tree.
 //!
-//! Each frame of a branch has a word for what one branch tells; [`BranchInfo`] is the sum over samples, and reads as perf's.
+//! Each frame of a branch has a word that describes this branch; [`BranchInfo`] is their sum over samples, and is
+//! displayed as by perf.
 //!
 //! ```text
 //!   bit    63 62   61…32                31…16        15…8    7…0
@@ -12,26 +13,27 @@ use std::fmt;
 
 use recrep_format::abi::{BranchEntry, BranchFlags};
 
-/// A branch, and what was left out before it.
+/// A branch, and the repeated turns of a loop that were removed before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Jump {
     pub(super) branch: BranchEntry,
-    /// Turns of a loop.
+    /// Number of removed turns.
     pub(super) turns: u64,
-    /// The cycles of the last one of them.
+    /// Cycles of the turn removed last.
     pub(super) cycles: u64,
 }
 
-/// A frame of a branch.
+/// Set for each frame of a branch.
 const BRANCH: u64 = 1 << 63;
-/// It is the source.
+/// Set for the source of a branch.
 const SOURCE: u64 = 1 << 62;
 const PREDICTED: u64 = 1;
 const ABORTED: u64 = 1 << 1;
-/// Where the kinds are, or the cycles of a turn.
+/// Lowest bit of the kinds, or of the cycles of a turn.
 const UPPER: u32 = 32;
 
-/// Kinds of branches in the order in which they are told; those of `BranchFlags::kind_name`, but for conditional ones.
+/// Kinds of branches in display order: the names of `BranchFlags::kind_name`, with `COND` split by direction, and the
+/// crossing of pages.
 const KINDS: [&str; 25] = [
     "COND_FWD",
     "COND_BWD",
@@ -60,26 +62,26 @@ const KINDS: [&str; 25] = [
     "CROSS_2M",
 ];
 
-/// What is known of a branch's target.
+/// Returns the word for a branch's target.
 pub(super) fn to_info(jump: &Jump) -> u64 {
     let flags = jump.branch.flags;
     let known = kinds(jump.branch.from, jump.branch.to, flags) << UPPER;
     BRANCH | known | if flags.predicted() { PREDICTED } else { 0 } | if flags.abort() { ABORTED } else { 0 }
 }
 
-/// What is known of a branch's source.
+/// Returns the word for a branch's source.
 pub(super) fn from_info(jump: &Jump) -> u64 {
     let cycles = u64::from(jump.branch.flags.cycles()) << 16;
-    // A turn of at most 127 branches: its cycles do not reach the bits above.
+    // A turn has at most 127 branches, so its cycles do not reach bit 62.
     BRANCH | SOURCE | jump.cycles << UPPER | cycles | jump.turns << 8
 }
 
-/// The kinds that a branch is of, as bits.
+/// Returns the kinds of a branch, as bits.
 fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
     let bit = |name: &str| KINDS.iter().position(|kind| *kind == name).map_or(0, |place| 1 << place);
     let crosses = |size: u64| from / size != to / size;
     let kind = match flags.kind_name() {
-        // perf counts no kind of a branch from nowhere.
+        // perf counts no kind for a branch from address 0.
         "" => return 0,
         _ if from == 0 => return 0,
         "COND" if to > from => bit("COND_FWD"),
@@ -95,13 +97,13 @@ fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
     }
 }
 
-/// Whether a frame's word says that it is of a branch.
+/// Returns whether a frame's word marks it as part of a branch.
 #[must_use]
 pub fn is_of_branch(word: u64) -> bool {
     word & BRANCH != 0
 }
 
-/// What is known of all branches that went through a frame of a tree.
+/// Sum of the information about all branches through a frame of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchInfo {
     targets: u64,
@@ -115,7 +117,7 @@ pub struct BranchInfo {
 }
 
 impl BranchInfo {
-    /// Adds what a frame's word says of so many samples.
+    /// Adds a frame's word for so many samples.
     pub fn add(&mut self, word: u64, samples: u64) {
         let add = |into: &mut u64, each: u64| *into = into.saturating_add(each.saturating_mul(samples));
         let upper = word >> UPPER & 0x3fff_ffff;
@@ -132,8 +134,8 @@ impl BranchInfo {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    fn of_targets(&self) -> Vec<String> {
+    #[allow(clippy::cast_precision_loss, reason = "only one decimal is printed")]
+    fn target_texts(&self) -> Vec<String> {
         let percent = |part: u64| part as f64 * 100.0 / self.targets as f64;
         let named = KINDS.iter().enumerate().filter(|(place, _)| self.kinds >> place & 1 == 1);
         let mut all: Vec<String> = named.map(|(_, kind)| (*kind).to_owned()).collect();
@@ -146,8 +148,8 @@ impl BranchInfo {
         all
     }
 
-    /// Means, rounded down.
-    fn of_sources(&self) -> Vec<String> {
+    /// Returns means, rounded down.
+    fn source_texts(&self) -> Vec<String> {
         let (cycles, turns) = (self.cycles / self.sources.max(1), self.turns / self.sources.max(1));
         let mut all = Vec::new();
         if cycles > 0 {
@@ -161,15 +163,16 @@ impl BranchInfo {
     }
 }
 
-/// Behind a function: where more branches ended than began there, of those; nothing where there is nothing to say.
+/// Prints the text after a function's name: about branches to it, or about branches from it if these are more; nothing
+/// if there is nothing to report.
 impl fmt::Display for BranchInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = match (self.targets, self.sources) {
+        let texts = match (self.targets, self.sources) {
             (0, 0) => vec!["calltrace".to_owned()],
-            (targets, sources) if targets >= sources => self.of_targets(),
-            _ => self.of_sources(),
+            (targets, sources) if targets >= sources => self.target_texts(),
+            _ => self.source_texts(),
         };
-        if said.is_empty() { Ok(()) } else { write!(f, " ({})", said.join(" ")) }
+        if texts.is_empty() { Ok(()) } else { write!(f, " ({})", texts.join(" ")) }
     }
 }
 
@@ -181,35 +184,35 @@ mod tests {
         Jump { branch: BranchEntry { from, to, flags: BranchFlags(flags) }, turns: 3, cycles: 127 * 0xffff }
     }
 
-    fn said(words: &[(u64, u64)]) -> String {
-        let mut passed = BranchInfo::default();
-        words.iter().for_each(|(word, samples)| passed.add(*word, *samples));
-        passed.to_string()
+    fn text(words: &[(u64, u64)]) -> String {
+        let mut info = BranchInfo::default();
+        words.iter().for_each(|(word, samples)| info.add(*word, *samples));
+        info.to_string()
     }
 
     #[test]
-    fn targets_tell_of_prediction_and_sources_of_time() {
+    fn targets_show_predictions_and_sources_show_cycles() {
         let (good, bad) = (jump(0x10, 0x20, 2 | 7 << 4), jump(0x10, 0x20, 1 | 8 | 10 << 4));
-        assert_eq!(said(&[(to_info(&good), 5)]), "");
-        assert_eq!(said(&[(to_info(&good), 2), (to_info(&bad), 1)]), " (predicted:66.7% abort:33.3%)");
-        assert_eq!(said(&[(from_info(&good), 2), (from_info(&bad), 2)]), " (cycles:8 iter:3 avg_cycles:2774315)");
-        assert_eq!(said(&[(0, 5)]), " (calltrace)");
+        assert_eq!(text(&[(to_info(&good), 5)]), "");
+        assert_eq!(text(&[(to_info(&good), 2), (to_info(&bad), 1)]), " (predicted:66.7% abort:33.3%)");
+        assert_eq!(text(&[(from_info(&good), 2), (from_info(&bad), 2)]), " (cycles:8 iter:3 avg_cycles:2774315)");
+        assert_eq!(text(&[(0, 5)]), " (calltrace)");
     }
 
     #[test]
-    fn kinds_are_told_in_their_order() {
+    fn kinds_are_shown_in_order() {
         let (ahead, back) = (jump(0x10, 0x2000, 2 | 1 << 20), jump(0x2000, 0x10, 2 | 1 << 20));
         let call = jump(0x10, 0x40_0000, 2 | 4 << 20);
         let all = [&ahead, &back, &call].map(|jump| (to_info(jump), 1));
-        assert_eq!(said(&all), " (COND_FWD COND_BWD CALL CROSS_4K CROSS_2M)");
-        assert_eq!(said(&[(to_info(&jump(0x10, 0x20, 2 | 15 << 20 | 1 << 26)), 1)]), " (FAULT_DATA)");
+        assert_eq!(text(&all), " (COND_FWD COND_BWD CALL CROSS_4K CROSS_2M)");
+        assert_eq!(text(&[(to_info(&jump(0x10, 0x20, 2 | 15 << 20 | 1 << 26)), 1)]), " (FAULT_DATA)");
     }
 
     #[test]
-    fn every_kind_that_flags_have_is_told() {
+    fn every_kind_of_the_flags_is_shown() {
         for kind in (2..15).map(|kind| kind << 20).chain((0..8).map(|new| 15 << 20 | new << 26)) {
             let name = BranchFlags(kind).kind_name();
-            assert_eq!(said(&[(to_info(&jump(0x10, 0x20, 2 | kind)), 1)]), format!(" ({name})"));
+            assert_eq!(text(&[(to_info(&jump(0x10, 0x20, 2 | kind)), 1)]), format!(" ({name})"));
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Children: what each function has metrics together with all that it called.
+//! Children: the metrics of each function including everything that it called.
 //!
-//! A sample counts for each distinct row that a frame of its chain would have: once for a function that calls itself. Two
-//! frames would have the same row if they look alike in the columns that are asked for, so frames are sorted into
-//! classes first:
+//! A sample counts once for each distinct row that the frames of its chain would have, even if a function calls itself.
+//! Two frames have the same row if they look alike in the requested columns, so frames are first sorted into classes:
 //!
 //! ```text
 //!   columns comm,dso:    frames  main (ls) · qsort (libc) · compare (ls)  ─► classes  ls · libc · ls  ─► 2 rows
 //!   columns comm,symbol:                                                  ─► classes  0 · 1 · 2       ─► 3 rows
 //! ```
 //!
-//! All that a row says beside its frame (comm, CPU, …) is the sample's: its base. A row is a pair of base and class.
+//! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -18,37 +17,37 @@ use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
 
-/// Which words of a frame the columns show.
+/// Fields of a frame that the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameColumns {
     /// The module.
     pub module: bool,
     /// The address or the function.
     pub address: bool,
-    /// The address as it was recorded.
+    /// The recorded address.
     pub ip: bool,
-    /// How far in its function it is.
+    /// The offset in the function.
     pub offset: bool,
     /// The source line.
     pub line: bool,
-    /// How many bytes were mapped there.
+    /// The size of the mapping.
     pub size: bool,
 }
 
-/// Equal samples.
+/// A group of equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The event.
     pub event: u16,
-    /// What its rows have beside a frame.
+    /// Number of the base: the parts of its rows other than the frame.
     pub base: u32,
-    /// The class of the sampled instruction.
+    /// Class of the sampled instruction.
     pub class: u32,
-    /// Its frame, where that is the innermost one of the chain.
+    /// Frame of the sampled instruction, if it is the innermost one of the chain.
     pub own: Option<u32>,
-    /// The other frames: a chain of the stacks.
+    /// Number of the chain with the other frames.
     pub callers: u32,
-    /// How many they are.
+    /// Number of samples and their period.
     pub count: Count,
 }
 
@@ -57,11 +56,11 @@ pub struct Sample {
 pub struct Classified {
     /// The samples.
     pub samples: Vec<Sample>,
-    /// The class of each frame.
+    /// Class of each frame.
     pub classes: Vec<u32>,
-    /// A key for each base, without a frame.
+    /// Key of each base, without a frame.
     bases: Vec<Key>,
-    /// A frame of each class, with what is shown of it.
+    /// Frame of each class, with only the displayed fields.
     shown: Vec<Frame>,
 }
 
@@ -69,13 +68,13 @@ pub struct Classified {
 pub type RowId = (u32, u32);
 
 impl Sample {
-    /// How many frames it has.
+    /// Returns the number of frames.
     #[must_use]
     pub fn len(&self, stacks: &Stacks) -> usize {
         stacks.chain(self.callers).len() + usize::from(self.own.is_some())
     }
 
-    /// The frame at `place`, counted from the innermost.
+    /// Returns the frame at `place`, counted from the innermost.
     #[must_use]
     #[inline]
     pub fn frame(&self, stacks: &Stacks, place: usize) -> Option<u32> {
@@ -85,9 +84,9 @@ impl Sample {
         }
     }
 
-    /// Calls `row` for each distinct row that the sample counts for beside its own: its class, and its first place in the
-    /// chain, seen from the outermost frame or from the innermost. `seen` holds the number of the last sample for each
-    /// class.
+    /// Calls `row` for each distinct row, other than the sample's own, that the sample counts for: with the row's class
+    /// and its first place in the chain, searched from the outermost or the innermost frame. `seen` holds, for each
+    /// class, the number of the last sample that had it; `number` is this sample's, from 1 on.
     #[inline]
     pub fn rows(
         &self,
@@ -114,7 +113,7 @@ impl Sample {
 }
 
 impl Classified {
-    /// Sorts the frames of these rows into classes.
+    /// Sorts the frames of `stacks` into classes, and turns the rows into samples of these.
     #[must_use]
     pub fn new(rows: impl Iterator<Item = (Key, Count)>, stacks: &Stacks, shown: FrameColumns) -> Self {
         let mut classified = Self::default();
@@ -146,13 +145,13 @@ impl Classified {
         })
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     #[must_use]
     pub fn class_count(&self) -> usize {
         self.shown.len()
     }
 
-    /// What each row has metrics, in no order. With `own_only`, callers are left out.
+    /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
     #[must_use]
     pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
         let part = |samples: &[Sample]| {
@@ -182,7 +181,7 @@ impl Classified {
         parts.into_iter().reduce(merge).unwrap_or_default().into_iter().collect()
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     #[must_use]
     pub fn key(&self, (base, class): RowId) -> Key {
         let mut key = self.bases.get(base as usize).copied().unwrap_or(NO_KEY);
@@ -194,7 +193,7 @@ impl Classified {
 }
 
 impl FrameColumns {
-    /// What is shown of a frame.
+    /// Returns a frame with only the displayed fields.
     fn of(self, frame: Frame) -> Frame {
         Frame {
             module: if self.module { frame.module } else { 0 },
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_does_not_tell_rows_apart() {
+    fn hidden_columns_do_not_separate_rows() {
         assert_eq!(metrics(FrameColumns::default(), false), [(0, 0, 4, 35, 4)]);
     }
 }

@@ -1,5 +1,6 @@
 //! User parts of callchains that were recorded after their samples (`PERF_RECORD_CALLCHAIN_DEFERRED`): a thread's user
-//! stack does not change while it is in the kernel, so one record, written on the way back, does for all samples until then.
+//! stack does not change while the thread is in the kernel, so one record, written at the return to user space, serves
+//! all samples until then.
 
 use recrep_format::abi::RecordType;
 use recrep_format::bytes::U64s;
@@ -7,14 +8,14 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
-/// Parts of chains by thread and cookie.
+/// User parts of callchains by thread and cookie.
 #[derive(Debug, Default)]
 pub struct Deferred<'a> {
     chains: FxHashMap<(u32, u64), U64s<'a>>,
 }
 
 impl<'a> Deferred<'a> {
-    /// Those among these records.
+    /// Collects the deferred callchains among these records.
     #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'a>]) -> Self {
         let mut deferred = Self::default();
@@ -27,7 +28,7 @@ impl<'a> Deferred<'a> {
         deferred
     }
 
-    /// The part of this thread's chains that has this cookie.
+    /// Returns the user part for a thread's chains with this cookie.
     #[must_use]
     pub fn chain(&self, tid: u32, cookie: u64) -> Option<U64s<'a>> {
         self.chains.get(&(tid, cookie)).copied()

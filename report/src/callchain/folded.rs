@@ -3,11 +3,11 @@
 //! ```text
 //!   labels [ "main", "sort;by_key_[i]", … ]     each text once
 //!   words  [ 0 4 7 9 | 0 4 8 | … ]              the labels of a line, outermost first
-//!   lines  [ end, event, count ]
+//!   lines  [ event, start, end, count ]
 //! ```
 //!
-//! Lines come in any order and a line may come several times; [`Folded::settle`] puts those of each event in the order of their
-//! bytes and joins the equal ones, whatever threads and files they came from.
+//! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event by their bytes and
+//! merges equal ones, so that the result does not depend on the order of threads and files.
 
 use std::cmp::Ordering;
 
@@ -20,11 +20,11 @@ pub struct Folded {
     labels: IndexSet<String>,
     words: Vec<u32>,
     lines: Vec<Line>,
-    /// The forms of labels by their ranks, once words are ranks: twice the label's number, plus one within a line.
+    /// Forms of labels by rank, once words are ranks: twice the label's number, plus one for the form within a line.
     order: Vec<u32>,
 }
 
-/// A line: its event's place in the profile, where its labels are, and what it has metrics.
+/// A line: index of its event in the profile, range of its labels in `words`, and count.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     event: usize,
@@ -34,12 +34,12 @@ struct Line {
 }
 
 impl Folded {
-    /// The number of a label.
+    /// Returns the number of a label, adding the label if it is new.
     pub fn label(&mut self, text: String) -> u32 {
         u32::try_from(self.labels.insert_full(text).0).unwrap_or(u32::MAX)
     }
 
-    /// Adds a line of an event; one without labels is none.
+    /// Adds a line of an event; a line without labels is ignored.
     pub fn add(&mut self, event: usize, labels: impl IntoIterator<Item = u32>, count: u64) {
         let start = self.words.len();
         self.words.extend(labels);
@@ -49,12 +49,12 @@ impl Folded {
         }
     }
 
-    /// Puts the lines in order: by event, then as their texts are. Equal ones become one.
+    /// Sorts the lines by event, then by text, and merges equal ones.
     pub fn settle(&mut self) {
-        // Each label twice: as it reads within a line, with a separator behind it, and as it reads at the end. Then
-        // their ranks compare as the texts of lines do.
+        // Each label has two forms: within a line, followed by a separator, and at the end of a line. With ranks of
+        // forms as words, lines compare like their texts.
         let mut order: Vec<u32> = (0..u32::try_from(self.labels.len() * 2).unwrap_or(u32::MAX)).collect();
-        order.par_sort_unstable_by(|a, b| self.read(*a).cmp(self.read(*b)));
+        order.par_sort_unstable_by(|a, b| self.form_bytes(*a).cmp(self.form_bytes(*b)));
         let mut ranks = vec![0; order.len()];
         for (rank, form) in (0u32..).zip(&order) {
             if let Some(slot) = ranks.get_mut(*form as usize) {
@@ -84,13 +84,13 @@ impl Folded {
         });
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
@@ -100,12 +100,12 @@ impl Folded {
         self.labels.get_index(label as usize).map_or("", String::as_str)
     }
 
-    /// The bytes of a form of a label.
-    fn read(&self, form: u32) -> impl Iterator<Item = u8> {
+    /// Returns the bytes of a form of a label.
+    fn form_bytes(&self, form: u32) -> impl Iterator<Item = u8> {
         self.text(form / 2).bytes().chain((form % 2 == 1).then_some(b';'))
     }
 
-    /// The event of the settled line at `index`, its labels and its count.
+    /// Returns the event, the labels and the count of the line at `index`, after [`Folded::settle`].
     #[must_use]
     pub fn line(&self, index: usize) -> Option<(usize, impl Iterator<Item = &str>, u64)> {
         let line = self.lines.get(index)?;
@@ -115,7 +115,7 @@ impl Folded {
     }
 }
 
-/// A name before the frames.
+/// Returns a name as a label before the frames: spaces become `_`, semicolons `:`.
 #[must_use]
 pub fn folded_root(text: &str) -> String {
     text.trim().replace(' ', "_").replace(';', ":")
@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_in_the_order_of_their_bytes(
+        fn lines_are_sorted_by_their_bytes(
             lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 1..4), 1u64..9), 0..40),
         ) {
             let mut folded = Folded::default();

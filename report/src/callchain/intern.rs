@@ -1,8 +1,8 @@
-//! Distinct chains, each once: the words of all lie one after the other.
+//! Distinct chains, each stored once; the words of all chains follow each other.
 //!
 //! ```text
-//!   hash ─► last entry of that hash ─► next ─► …     entry: epoch, first moment, where its words are
-//!   chunks: [ words words words … | words … ]        a chain is in one chunk, so that nothing is ever copied again
+//!   hash ─► last entry with that hash ─► previous one ─► …     entry: epoch, a moment, location of its words
+//!   chunks: [ words words words … | words … ]                  a chain is within one chunk, so nothing is ever moved
 //! ```
 
 use std::hash::Hasher;
@@ -11,27 +11,28 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::timeline::{Moment, SpaceId};
 
-/// What decides the meaning of addresses: the space, and how many changes to it and to the kernel's mappings came before.
+/// Everything that determines the meaning of an address: the space, and the number of earlier mapping changes in it and
+/// in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceEpoch {
-    /// The address space; `None` where nothing is known of it.
+    /// Address space; `None` if unknown.
     pub space: Option<SpaceId>,
-    /// How many mappings it had seen.
+    /// Number of mapping changes that the space had seen.
     pub mapped: u32,
-    /// How many mappings the kernel had seen.
+    /// Number of mapping changes that the kernel had seen.
     pub kernel: u32,
 }
 
 /// A distinct chain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// A moment at which it was sampled.
+    /// Moment of one of its samples.
     pub(super) at: Moment,
     pub(super) epoch: SpaceEpoch,
     chunk: u32,
     start: u32,
     len: u32,
-    /// The entry before it that has the same hash.
+    /// Previous entry with the same hash.
     next: Option<std::num::NonZeroU32>,
 }
 
@@ -43,23 +44,23 @@ pub struct Interner {
     chunks: Vec<Vec<u64>>,
 }
 
-/// How many words a chunk has room for.
+/// Capacity of a chunk in words.
 const CHUNK: usize = 1 << 16;
 
 impl Interner {
-    /// How many distinct chains there are.
+    /// Returns the number of distinct chains.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no chains.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The number of a chain, from 1 on.
+    /// Returns the number of a chain, from 1 on, adding the chain if it is new.
     #[inline]
     pub fn intern(&mut self, epoch: SpaceEpoch, at: Moment, words: &[u64]) -> u32 {
         let hash = hash(epoch, words);
@@ -102,12 +103,12 @@ impl Interner {
         number
     }
 
-    /// The chains in the order of their numbers.
+    /// Returns the chains in the order of their numbers.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The words of a chain.
+    /// Returns the words of a chain.
     #[inline]
     pub(super) fn words(&self, entry: &Entry) -> &[u64] {
         let start = entry.start as usize;
@@ -133,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_chains_of_one_place_have_one_number(
+        fn equal_chains_of_one_epoch_have_one_number(
             chains in prop::collection::vec((0u32..2, 0u32..2, prop::collection::vec(0u64..3, 0..5)), 1..100),
         ) {
             let mut interner = Interner::default();
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_longer_than_a_chunk_is_kept_whole() {
+    fn a_chain_longer_than_a_chunk_is_not_split() {
         let mut interner = Interner::default();
         let epoch = SpaceEpoch { space: None, mapped: 0, kernel: 0 };
         let long: Vec<u64> = (0..CHUNK as u64 + 9).collect();

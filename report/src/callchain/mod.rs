@@ -1,23 +1,24 @@
-//! Callchains: who called what was sampled.
+//! Callchains: the functions that led to each sample.
 //!
 //! ```text
-//!   sample ─► ChainSource ─► words ─► Interner (one per worker) ─► number in the key
+//!   sample ─► ChainSource ─► words ─► Interner (one per worker) ─► chain number in the key
 //!                                        │ after the scan, once per distinct chain
 //!                                        ▼
-//!                        place: addresses ─► (module, address), each once
+//!                        place: each distinct address ─► (module, address)
 //!                                        ▼
-//!                        resolve: symbols, each once ─► Stacks: chains of frame numbers, the same ones joined
+//!                        symbols: each distinct address ─► function ─► Stacks: distinct chains of frame numbers
 //! ```
 //!
-//! A sample costs one hash over its chain and one lookup. Its own instruction is in the key anyway, as a function, and
-//! what is interned are its callers: few, where instructions are many. What an address means depends on the address space
-//! and on what was mapped there at the sample's moment, so a chain is interned together with its space and with how many
-//! changes that space and the kernel had seen ([`crate::timeline::Epoch`]): equal words then mean equal frames. Memory
-//! grows with distinct chains, not with samples.
+//! A sample costs one hash over its chain and one lookup. The key already holds the sampled instruction, as a function,
+//! so only the callers are interned: there are many distinct instructions, but few distinct lists of callers. The
+//! meaning of an address depends on the address space and on its mappings at the time of the sample. A chain is
+//! therefore interned together with its space and the number of mapping changes that the space and the kernel had seen
+//! by then ([`crate::timeline::Epoch`]): equal words then mean equal frames. Memory grows with distinct chains, not
+//! with samples.
 //!
-//! Chains are kept as the kernel writes them: innermost frame first, with marks (`PERF_CONTEXT_*`) before the frames of
-//! each level. A sample of an event without callchains has its own address for a chain. Branches may stand before all of that
-//! ([`History`]).
+//! Chains keep the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the frames of
+//! each CPU mode. The chain of a sample whose event has no callchains is the sample's own address. Entries of the
+//! branch stack can precede the callers ([`History`]).
 
 mod branch_info;
 mod cumulate;

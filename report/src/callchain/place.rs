@@ -1,4 +1,4 @@
-//! From addresses to places: which module, and where in it. Each distinct address of a space is looked up once.
+//! Turns addresses into modules and addresses within them; each distinct address of a space is looked up once.
 
 use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
@@ -9,51 +9,51 @@ use super::stacks::{Frame, Stacks};
 use crate::count::End;
 use crate::timeline::{ModuleId, Timeline};
 
-/// What is wanted of the frames.
+/// Fields that distinguish frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameFields {
-    /// Whether the level is part of a frame.
+    /// Whether the CPU mode is part of a frame.
     pub level: bool,
-    /// Whether the recorded address is.
+    /// Whether the recorded address is part of a frame.
     pub ip: bool,
-    /// Whether the size of what is mapped there is.
+    /// Whether the size of the mapping is part of a frame.
     pub size: bool,
-    /// Whether frames are told apart by whether control returns to them.
+    /// Whether return addresses are distinguished from sampled addresses.
     pub returns: bool,
-    /// Whether addresses where nothing was mapped are told apart.
+    /// Whether unmapped addresses are distinguished from each other.
     pub unmapped: bool,
 }
 
-/// Places the frames of all chains, in the order of their numbers. `hits` is told of the modules.
+/// Returns the frames of all chains, in the order of the chains' numbers, and sets `hits` for each module with a frame.
 #[must_use]
 pub fn place(chains: &Interner, timeline: &Timeline, wanted: FrameFields, hits: &mut [bool]) -> Stacks {
     let mut placing = Placing {
         timeline,
         wanted,
-        spots: FxHashMap::default(),
-        of_branches: FxHashMap::default(),
-        homes: FxHashMap::default(),
+        call_frames: FxHashMap::default(),
+        branch_frames: FxHashMap::default(),
+        contexts: FxHashMap::default(),
         last: None,
         stacks: Stacks::default(),
     };
-    let mut words: Vec<Spot> = Vec::new();
-    let mut before: (Option<SpaceEpoch>, Vec<Spot>) = (None, Vec::new());
+    let mut words: Vec<ChainWord> = Vec::new();
+    let mut before: (Option<SpaceEpoch>, Vec<ChainWord>) = (None, Vec::new());
     for entry in chains.entries() {
         words.clear();
         let (branches, callers) = parts(chains.words(entry));
-        words.extend(branches.as_chunks().0.iter().map(|[ip, branch]| Spot {
+        words.extend(branches.as_chunks().0.iter().map(|[ip, branch]| ChainWord {
             ip: *ip,
             mode: None,
             is_return: false,
             branch: *branch,
             frame: 0,
         }));
-        levels(callers, |mode, ip, is_return| {
+        for_each_address(callers, |mode, ip, is_return| {
             let is_return = is_return && wanted.returns;
-            words.push(Spot { ip, mode: Some(mode), is_return, branch: 0, frame: 0 });
+            words.push(ChainWord { ip, mode: Some(mode), is_return, branch: 0, frame: 0 });
         });
-        // Chains that follow each other are often of one thread, whose outer frames stay.
-        let is_same = |(a, b): &(&Spot, &Spot)| {
+        // Consecutive chains are often of one thread and share their outer frames.
+        let is_same = |(a, b): &(&ChainWord, &ChainWord)| {
             a.ip == b.ip && a.mode == b.mode && a.is_return == b.is_return && a.branch == b.branch
         };
         let same = match before.0 {
@@ -80,59 +80,60 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: FrameFields, hits: 
     placing.stacks
 }
 
-/// Stands for all addresses where nothing was mapped.
+/// Address that stands for all unmapped addresses, if these are not distinguished.
 pub const UNMAPPED: u64 = u64::MAX;
 
 /// An address of a chain and the number of its frame.
 #[derive(Clone, Copy)]
-struct Spot {
+struct ChainWord {
     ip: u64,
-    /// Of branches it is not known.
+    /// `None` for branches: it is not recorded.
     mode: Option<CpuMode>,
     is_return: bool,
     branch: u64,
     frame: u32,
 }
 
-/// What decides the meaning of an address: its CPU mode, whether control returns to it, and where it is.
-type Home = ((Option<u16>, bool), SpaceEpoch);
+/// Everything else that determines the frame of an address: its CPU mode, whether it is a return address, its space and
+/// time.
+type AddressContext = ((Option<u16>, bool), SpaceEpoch);
 
 struct Placing<'t> {
     timeline: &'t Timeline,
     wanted: FrameFields,
-    /// Frames by address and by what decides the meaning of that.
-    spots: FxHashMap<(u64, u32), u32>,
-    /// The same of branches, by what is known of them too.
-    of_branches: FxHashMap<(u64, u64, u32), u32>,
-    homes: FxHashMap<Home, u32>,
-    last: Option<(Home, u32)>,
+    /// Frames by address and number of its context.
+    call_frames: FxHashMap<(u64, u32), u32>,
+    /// Frames of branches, by address, branch information and number of the context.
+    branch_frames: FxHashMap<(u64, u64, u32), u32>,
+    contexts: FxHashMap<AddressContext, u32>,
+    last: Option<(AddressContext, u32)>,
     stacks: Stacks,
 }
 
 impl Placing<'_> {
-    /// The number of what decides the meaning of addresses; mostly that of the frame before.
-    fn home(&mut self, kind: (Option<u16>, bool), epoch: SpaceEpoch) -> u32 {
+    /// Returns the number of a context; usually that of the previous frame.
+    fn context(&mut self, kind: (Option<u16>, bool), epoch: SpaceEpoch) -> u32 {
         match self.last {
-            Some((known, home)) if known == (kind, epoch) => home,
+            Some((known, number)) if known == (kind, epoch) => number,
             _ => {
-                let next = u32::try_from(self.homes.len()).unwrap_or(u32::MAX);
-                let home = *self.homes.entry((kind, epoch)).or_insert(next);
-                self.last = Some(((kind, epoch), home));
-                home
+                let next = u32::try_from(self.contexts.len()).unwrap_or(u32::MAX);
+                let number = *self.contexts.entry((kind, epoch)).or_insert(next);
+                self.last = Some(((kind, epoch), number));
+                number
             }
         }
     }
 
-    fn frame(&mut self, entry: &Entry, spot: &Spot) -> u32 {
-        let Spot { ip, mode, is_return, branch, .. } = *spot;
+    fn frame(&mut self, entry: &Entry, word: &ChainWord) -> u32 {
+        let ChainWord { ip, mode, is_return, branch, .. } = *word;
         let SpaceEpoch { space, mapped, kernel } = entry.epoch;
-        // The kernel is the same in every space, and a space does not ask the kernel.
+        // Kernel addresses mean the same in every space, and user addresses do not depend on the kernel's mappings.
         let epoch = match mode {
             Some(CpuMode::Kernel) => SpaceEpoch { space: None, mapped: 0, kernel },
             Some(_) => SpaceEpoch { space, mapped, kernel: 0 },
             None => entry.epoch,
         };
-        let home = self.home((mode.map(CpuMode::bits), is_return), epoch);
+        let context = self.context((mode.map(CpuMode::bits), is_return), epoch);
         let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
         let new = || {
             let (mode, place) = match mode {
@@ -140,8 +141,8 @@ impl Placing<'_> {
                 None => timeline.place_in_any_mode_of(space, ip, entry.at),
             };
             let level = if wanted.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
-            // Where nothing was mapped is no code: what is found there, where functions keep no frame pointers, differs
-            // in each sample and says nothing to a person.
+            // Unmapped addresses are no code: without frame pointers, callchains contain arbitrary values, which differ
+            // in each sample and mean nothing to a reader.
             stacks.number(Frame {
                 module: place.module.map_or(0, |ModuleId(module)| module + 1),
                 end: End { level, ..End::default() },
@@ -154,18 +155,18 @@ impl Placing<'_> {
             })
         };
         match branch {
-            0 => *self.spots.entry((ip, home)).or_insert_with(new),
-            _ => *self.of_branches.entry((ip, branch, home)).or_insert_with(new),
+            0 => *self.call_frames.entry((ip, context)).or_insert_with(new),
+            _ => *self.branch_frames.entry((ip, branch, context)).or_insert_with(new),
         }
     }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode that the marks say, and whether control
-/// returns to it: all but the innermost of each level. Before the first mark it is the user's.
-fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before
+/// the first marker), and whether it is a return address: all are, except the innermost of each mode.
+fn for_each_address(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
     let (mut mode, mut is_return) = (CpuMode::User, false);
     for word in words {
-        let level = match *word {
+        let next_mode = match *word {
             context::HV => CpuMode::Hypervisor,
             context::KERNEL => CpuMode::Kernel,
             context::USER => CpuMode::User,
@@ -175,7 +176,7 @@ fn levels(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
                 continue;
             }
         };
-        (mode, is_return) = (level, false);
+        (mode, is_return) = (next_mode, false);
     }
 }
 
@@ -185,12 +186,12 @@ mod tests {
 
     fn of(words: &[u64]) -> Vec<(CpuMode, u64, bool)> {
         let mut all = Vec::new();
-        levels(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
+        for_each_address(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
         all
     }
 
     #[test]
-    fn marks_say_the_level_of_what_follows() {
+    fn context_markers_set_the_cpu_mode_of_later_addresses() {
         let chain = [context::KERNEL, 1, 2, context::USER, 3];
         assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
         assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);

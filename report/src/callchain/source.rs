@@ -1,5 +1,5 @@
-//! Where the chain of a sample comes from. Whatever finds chains (the kernel following frame pointers, the hardware's
-//! record of calls, an unwinder) gives them in one form, so that nothing behind it needs to know.
+//! Sources of callchains: the kernel following frame pointers, the hardware's record of calls, an unwinder. All give
+//! chains in one form, so that later steps need not know the source.
 
 use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
@@ -12,29 +12,29 @@ use crate::timeline::{Moment, Task};
 
 /// Finds the chains of samples.
 pub trait ChainSource {
-    /// Puts the chain of `sample`, of an event with this attr, into the empty `words`: addresses, innermost first, with a
-    /// mark (`PERF_CONTEXT_*`) before those of each level.
+    /// Writes the chain of `sample`, of an event with this attr, into the empty `words`: addresses, innermost first,
+    /// with a context marker (`PERF_CONTEXT_*`) before those of each CPU mode.
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for its fields.
     fn chain(&mut self, sample: (&Sample<'_, '_>, &Attr), task: &Task, at: Moment, words: &mut Vec<u64>) -> Result<()>;
 }
 
-/// How many frames of a chain are wanted, and which.
+/// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLimit {
-    /// At most so many.
+    /// Maximum number of frames.
     pub frames: usize,
-    /// The outermost ones, if there are more; else the innermost.
+    /// Whether longer chains keep their outermost frames, not their innermost.
     pub outermost: bool,
 }
 
-/// Chains as they were recorded; parts that came later are put in their places.
+/// Chains as recorded, completed by user parts that were recorded later.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'d> {
-    /// What came later.
+    /// User parts that were recorded later.
     pub deferred: &'d Deferred<'d>,
-    /// How many frames are wanted.
+    /// Limit on the frames of each chain.
     pub most: ChainLimit,
 }
 
@@ -49,7 +49,7 @@ impl ChainSource for Recorded<'_> {
     ) -> Result<()> {
         match sample.callchain()? {
             Some(chain) => words.extend(chain.iter()),
-            None => words.extend([mark(sample.cpu_mode()), sample.ip().unwrap_or(0)]),
+            None => words.extend([context_marker(sample.cpu_mode()), sample.ip().unwrap_or(0)]),
         }
         if let [.., context::USER_DEFERRED, cookie] = words[..] {
             words.truncate(words.len() - 2);
@@ -64,7 +64,7 @@ impl ChainSource for Recorded<'_> {
     }
 }
 
-/// Chains whose user part is what the hardware has recorded of the calls that had not returned
+/// Chains whose user part is the hardware's record of the calls that had not returned yet
 /// (`PERF_SAMPLE_BRANCH_CALL_STACK`).
 ///
 /// ```text
@@ -102,7 +102,7 @@ impl ChainSource for HardwareCalls<'_> {
     }
 }
 
-/// Leaves as many frames of a chain as are wanted, with the marks before them.
+/// Cuts a chain to the limit; the frames left keep their context markers.
 pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     let is_frame = |word: &u64| *word < context::MAX;
     let too_many = words.iter().filter(|word| is_frame(word)).count().saturating_sub(most.frames);
@@ -110,42 +110,43 @@ pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
         return;
     }
     let (mut left, mut skipped) = (most.frames, too_many);
-    let mut level = None;
+    let mut marker = None;
     let mut kept = Vec::with_capacity(words.len());
     for word in words.iter().copied() {
         if !is_frame(&word) {
-            level = Some(word);
+            marker = Some(word);
         } else if most.outermost && skipped > 0 {
             skipped -= 1;
         } else if left > 0 {
             left -= 1;
-            kept.extend(level.take());
+            kept.extend(marker.take());
             kept.push(word);
         }
     }
     *words = kept;
 }
 
-/// Whether all marks in a chain are known ones. With another perf takes the chain for damaged and lets go of all of it:
-/// where functions keep no frame pointers, what stands in their place can look like a mark.
+/// Returns whether all context markers in a chain are known. perf treats a chain with any other marker as damaged and
+/// discards it whole: without frame pointers, callchains contain arbitrary values, which can look like markers.
 #[inline]
 pub fn is_sound(words: &[u64]) -> bool {
-    const MARKS: [u64; 3] = [context::KERNEL, context::USER, context::HV];
-    words.iter().all(|word| *word < context::MAX || MARKS.contains(word))
+    const MARKERS: [u64; 3] = [context::KERNEL, context::USER, context::HV];
+    words.iter().all(|word| *word < context::MAX || MARKERS.contains(word))
 }
 
-/// Takes the sampled instruction off a chain whose innermost frame it is: how many words at its end are left. `None`
-/// where the chain begins elsewhere. The same callers are met from many instructions, so they are worth interning apart.
+/// Removes the sampled instruction from a chain whose innermost frame it is, and returns the number of words left, at
+/// the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers, so these are
+/// interned alone.
 #[inline]
 pub fn callers(sample: &Sample<'_, '_>, words: &mut [u64]) -> Option<usize> {
-    let mark = mark(sample.cpu_mode());
+    let marker = context_marker(sample.cpu_mode());
     match words {
-        [first, second, rest @ ..] if *first == mark && Some(*second) == sample.ip() => match rest.first() {
+        [first, second, rest @ ..] if *first == marker && Some(*second) == sample.ip() => match rest.first() {
             None => Some(0),
-            // Nothing of this level is left.
+            // No frame of this CPU mode is left.
             Some(next) if *next >= context::MAX => Some(rest.len()),
             Some(_) => {
-                *second = mark;
+                *second = marker;
                 Some(rest.len() + 1)
             }
         },
@@ -153,8 +154,8 @@ pub fn callers(sample: &Sample<'_, '_>, words: &mut [u64]) -> Option<usize> {
     }
 }
 
-/// What stands before the frames of this level.
-fn mark(mode: CpuMode) -> u64 {
+/// Returns the context marker before frames of this CPU mode.
+fn context_marker(mode: CpuMode) -> u64 {
     match mode {
         CpuMode::Kernel => context::KERNEL,
         CpuMode::User => context::USER,
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_chain_keeps_the_levels_of_its_frames() {
+    fn a_cut_chain_keeps_the_context_markers_of_its_frames() {
         let chain = [context::KERNEL, 1, 2, context::USER, 3, 4];
         let of = |frames, outermost| {
             let mut words = chain.to_vec();

@@ -1,50 +1,50 @@
-//! Chains of frames: what is left of callchains when addresses have become functions.
+//! Chains of frames: callchains after addresses were replaced by functions.
 
 use rustc_hash::FxHashMap;
 
 use crate::count::{End, Field, Key, Meta};
 
-/// A frame: a function, or an address that has none.
+/// A frame: a function, or an address without a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// The module's number plus one; 0 where nothing was mapped.
+    /// Number of the module plus one; 0 if nothing was mapped.
     pub module: u32,
-    /// What [`Frame::address`] is, and the level.
+    /// Kind of [`Frame::address`], and the CPU mode.
     pub end: End,
-    /// The address in the module's own terms, or a symbol's number.
+    /// Address in the module's own terms, or number of a symbol.
     pub address: u64,
-    /// The address as it was recorded, where that is asked for.
+    /// Recorded address, if asked for.
     pub ip: u64,
-    /// How far in its function it is, where that is asked for.
+    /// Offset in the function, if asked for.
     pub offset: u32,
-    /// Whether control returns to it, where that is asked for: what is called is before it.
+    /// Whether it is a return address, if asked for: the call instruction is before it.
     pub is_return: bool,
-    /// The number of its source line plus one, where that is asked for.
+    /// Number of the source line plus one, if asked for.
     pub line: u32,
-    /// How many bytes were mapped there, where that is asked for.
+    /// Size of the mapping in bytes, if asked for.
     pub size: u64,
-    /// What is known of a branch whose source or target it is ([`super::BranchInfo`]); 0 where it is a call's.
+    /// Information about the branch whose source or target it is ([`super::BranchInfo`]); 0 for a frame of a call.
     pub branch: u64,
 }
 
-/// What a key says of its sample's callchain.
+/// Reference from a key to its sample's callchain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainRef {
-    /// The number of the callers, from 1 on; 0 for none.
+    /// Number of the chain of callers, from 1 on; 0 for none.
     pub callers: u32,
     /// Whether the sampled instruction is the innermost frame.
     pub own: bool,
 }
 
 impl ChainRef {
-    /// As a word of a key.
+    /// Returns the reference as a word of a key.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         u64::from(self.callers) << 1 | u64::from(self.own)
     }
 
-    /// The reverse of [`ChainRef::pack`].
+    /// Returns the reference from a word made by [`ChainRef::pack`].
     #[must_use]
     #[inline]
     pub fn unpack(word: u64) -> Self {
@@ -53,7 +53,7 @@ impl ChainRef {
 }
 
 impl Frame {
-    /// The frame of a key's own instruction.
+    /// Returns the frame of a key's sampled instruction.
     #[must_use]
     #[inline]
     pub fn of(key: &Key) -> Self {
@@ -70,7 +70,7 @@ impl Frame {
         }
     }
 
-    /// Puts it in the place of a key's own.
+    /// Replaces the frame of a key's sampled instruction.
     #[inline]
     pub fn put(&self, key: &mut Key) {
         let meta = Meta { at: self.end, ..Meta::unpack(Field::Meta.of(key)) };
@@ -91,7 +91,7 @@ impl Frame {
 /// Distinct chains of frames, innermost first.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// What the numbers in chains stand for.
+    /// Distinct frames, indexed by the numbers in chains.
     pub frames: Vec<Frame>,
     numbers: FxHashMap<Frame, u32>,
     words: Vec<u32>,
@@ -99,19 +99,19 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// How many chains there are.
+    /// Returns the number of chains.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no chains.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The chain of this number, counted from 1; 0 is one without frames.
+    /// Returns the chain with this number, counted from 1; 0 is the chain without frames.
     #[must_use]
     #[inline]
     pub fn chain(&self, number: u32) -> &[u32] {
@@ -121,15 +121,15 @@ impl Stacks {
         self.words.get(start..end).unwrap_or_default()
     }
 
-    /// The frames of a key's sample, innermost first.
+    /// Returns the frames of a key's sample, innermost first.
     pub fn of(&self, key: &Key) -> impl DoubleEndedIterator<Item = u32> {
         let chained = ChainRef::unpack(Field::Chain.of(key));
         let own = if chained.own { self.numbers.get(&Frame::of(key)).copied() } else { None };
         own.into_iter().chain(self.chain(chained.callers).iter().copied())
     }
 
-    /// The same chains with other frames, one or several for each; frames that become equal get one number, and so do
-    /// chains. The second result is the new number of each chain.
+    /// Replaces each frame by one or several, and returns the new chains and the new number of each old chain. Frames
+    /// and chains that become equal get one number.
     #[must_use]
     pub fn map(&self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> (Self, Vec<u32>) {
         let mut mapped = Self::default();
@@ -145,18 +145,18 @@ impl Stacks {
             let start = (word as usize).checked_sub(1).map_or(0, |before| ends.get(before).copied().unwrap_or(0));
             of_frames.get(start..end).unwrap_or_default()
         };
-        let mut known = Known::default();
+        let mut known = ChainIndex::default();
         let mut scratch = Vec::new();
         let chains = (1..=u32::try_from(self.len()).unwrap_or(u32::MAX)).map(|number| {
             scratch.clear();
             scratch.extend(self.chain(number).iter().flat_map(|word| of_frame(*word)));
-            mapped.add_once(&scratch, &mut known)
+            mapped.push_unique(&scratch, &mut known)
         });
         let chains = chains.collect();
         (mapped, chains)
     }
 
-    /// Adds the chains of `other` behind those that are here; gives by how much their numbers grow.
+    /// Appends the chains of `other`, and returns the offset to add to their numbers.
     pub fn append(&mut self, other: &Self) -> u32 {
         let grown = u32::try_from(self.len()).unwrap_or(u32::MAX);
         let of_frame: Vec<u32> = other.frames.iter().map(|frame| self.number(*frame)).collect();
@@ -166,20 +166,20 @@ impl Stacks {
         grown
     }
 
-    /// Adds a chain; its number.
+    /// Adds a chain and returns its number.
     pub fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
         self.words.extend(words);
         self.ends.push(self.words.len());
         u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
-    /// The number of a frame that is there.
+    /// Returns the number of a frame; `None` if it is unknown.
     #[must_use]
     pub fn find(&self, frame: &Frame) -> Option<u32> {
         self.numbers.get(frame).copied()
     }
 
-    /// The number of a frame.
+    /// Returns the number of a frame, adding the frame if it is new.
     pub fn number(&mut self, frame: Frame) -> u32 {
         *self.numbers.entry(frame).or_insert_with(|| {
             self.frames.push(frame);
@@ -187,7 +187,7 @@ impl Stacks {
         })
     }
 
-    fn add_once(&mut self, words: &[u32], known: &mut Known) -> u32 {
+    fn push_unique(&mut self, words: &[u32], known: &mut ChainIndex) -> u32 {
         let hash = {
             use std::hash::Hasher;
             let mut hasher = rustc_hash::FxHasher::default();
@@ -209,9 +209,9 @@ impl Stacks {
     }
 }
 
-/// Which chains there are, by hash: the last one of each, and the one before each with the same; 0 for none.
+/// Chains by hash: the last chain of each hash, and for each chain the previous one with its hash; 0 for none.
 #[derive(Debug, Default)]
-struct Known {
+struct ChainIndex {
     last: FxHashMap<u64, u32>,
     next: Vec<u32>,
 }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_that_become_equal_are_one() {
+    fn chains_that_become_equal_are_merged() {
         let mut stacks = Stacks { frames: [10, 11, 20].map(frame).to_vec(), ..Stacks::default() };
         for chain in [&[0, 2][..], &[1, 2], &[2], &[]] {
             stacks.push(chain.iter().copied());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_its_own_frame_and_those_of_its_callers() {
+    fn a_sample_has_its_own_frame_and_its_callers() {
         let mut stacks = Stacks::default();
         let [inner, a, b, outer] = [1, 2, 3, 4].map(|address| stacks.number(frame(address)));
         let callers = stacks.push([a, b, outer]);

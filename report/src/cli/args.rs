@@ -1,4 +1,4 @@
-//! The command line. Letters and meanings are those of `perf report`; what is not known here is refused by name.
+//! Command line of `rep report`. Options have the letters and meanings of `perf report`; others are usage errors.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::query::times;
 use crate::query::{Column, Filters, Format, Inspection, Query, Source};
 use crate::terminal::style::{Colour, Style};
 
-/// Reads perf.data files and prints histograms.
+/// Read perf.data files and print histograms
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
 #[command(
@@ -28,44 +28,44 @@ struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A file to read (may be given several times)
+    /// File to read (may be given several times)
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys [default: comm,dso,symbol; trace where the file has tracepoints only; more for --mem-mode
-    /// and -b]. All keys are listed below
+    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; others with
+    /// --mem-mode and -b]
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
-    /// Count branches: each branch of each sample's branch stack is one, with a period of 1
+    /// Count every entry of the samples' branch stacks, each with period 1
     #[arg(short, long, conflicts_with = "mem_mode")]
     branch_stack: bool,
 
-    /// Count memory accesses: the period is the weight (of loads, usually the latency)
+    /// Report memory accesses, with the weight (of loads, usually the latency) as the period
     #[arg(long)]
     mem_mode: bool,
 
-    /// The form of the answer
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
 
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long)]
     json: bool,
 
-    /// A table on standard output (what rep prints anyway)
+    /// Print a table on standard output (default)
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
-    /// At most N rows for each event
+    /// Print at most N rows per event
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Only rows with at least this share of their event, in percent
+    /// Print only rows with at least this percentage of their event; also the minimum for call trees
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys, and overhead, overhead_sys, overhead_us, sample, period, weight1, …
+    /// Show these columns, in this order: sort keys, overhead, overhead_sys, overhead_us, sample, period, weight1, …
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 
@@ -77,23 +77,23 @@ struct Args {
     #[arg(long)]
     show_total_period: bool,
 
-    /// Show the shares of kernel and user code
+    /// Show the overhead of kernel and of user code
     #[arg(long, visible_alias = "showcpuutilization")]
     show_cpu_utilization: bool,
 
-    /// Rows below rows, a level for each key
+    /// Show a hierarchy of rows, one level per sort key
     #[arg(short = 'H', long, conflicts_with = "group")]
     hierarchy: bool,
 
-    /// One table for all events, with a column for each
+    /// Show all events in one table, with one column per event
     #[arg(long)]
     group: bool,
 
-    /// Show what tracepoints recorded as it lies in their raw bytes, not as the kernel prints it
+    /// Show tracepoint fields raw, ignoring the kernel's print format
     #[arg(long)]
     raw_trace: bool,
 
-    /// The steps of the `time` key
+    /// Resolution of the sort key `time`
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 
@@ -101,7 +101,7 @@ struct Args {
     #[arg(long)]
     ns: bool,
 
-    /// Set fields apart by SEP, unpadded; SEP inside a field becomes a dot
+    /// Separate fields with SEP, without padding; SEP inside a field becomes a dot
     #[arg(short = 't', long, value_name = "SEP")]
     field_separator: Option<String>,
 
@@ -117,23 +117,23 @@ struct Args {
     #[command(flatten)]
     style: StyleArgs,
 
-    /// Leave out what has no function, from the totals too
+    /// Leave out samples without a known function, also from the totals
     #[arg(short = 'U', long)]
     hide_unresolved: bool,
 
-    /// Only list all records, raw and decoded: what `rep dump` prints
+    /// List all records, raw and decoded, as `rep dump` does
     #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
     dump_raw_trace: bool,
 
-    /// Only count the records of each type
+    /// Print only the number of records of each type
     #[arg(long)]
     stats: bool,
 
-    /// Only list the tasks, each below the one that it comes from
+    /// Print only the tasks, each below its parent
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     tasks: bool,
 
-    /// Only list the tasks, each with what it had mapped at its end
+    /// Print only the tasks, each with its final memory mappings
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     mmaps: bool,
 }
@@ -150,10 +150,10 @@ enum FormatArg {
     Csv,
 }
 
-/// Reads a command line (with the program's name first).
+/// Parses a command line, whose first word is the program's name.
 ///
 /// # Errors
-/// What the user must be told: a mistake (exit status 2), or the help that was asked for.
+/// Returns an error if the command line is wrong (exit status 2), or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Error> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     if args.get(1).is_some_and(|arg| arg == "report") {
@@ -169,7 +169,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         return Err(wrong("--field-separator takes at least one character".into()));
     }
     let mode = match (args.branch_stack, args.mem_mode) {
-        // As in perf, a history of branches is one of samples.
+        // As in perf, --branch-history counts samples.
         (true, _) if !args.calls.asks_for_history() => Mode::Branches,
         (_, true) => Mode::Memory,
         _ => Mode::Samples,
@@ -182,14 +182,14 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         FormatArg::Folded => Format::Folded,
     };
     if format == Format::Folded && mode == Mode::Branches {
-        return Err(wrong("--format folded prints callchains, -b counts branches: leave one of them out".into()));
+        return Err(wrong("--format folded prints callchains and -b counts branches: leave out one of them".into()));
     }
-    let usual = match mode {
+    let default_keys = match mode {
         _ if format == Format::Folded => "comm",
         Mode::Samples if args.calls.asks_for_history() => "srcline,symbol,dso",
         _ => mode.default_keys(),
     };
-    let (mut columns, mut shown) = columns(&args, mode, usual).map_err(wrong)?;
+    let (mut columns, mut shown) = columns(&args, mode, default_keys).map_err(wrong)?;
     let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
     if args.calls.asks_for_parent() && !has_parent {
         shown.push(TableColumn::Key(columns.len()));
@@ -201,7 +201,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
     let inspection = inspection(&args);
     let style = args.style.clone().style();
-    refuse_for(format, &style, inspection, &args).map_err(wrong)?;
+    check_format(format, &style, inspection, &args).map_err(wrong)?;
     Ok(Query {
         mode,
         columns,
@@ -230,24 +230,24 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     })
 }
 
-/// What goes with some forms of the answer only.
-fn refuse_for(format: Format, style: &Style, inspection: Option<Inspection>, query: &Args) -> Result<(), String> {
-    let of_text = [
+/// Rejects options that the output format does not support.
+fn check_format(format: Format, style: &Style, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
+    let text_only = [
         (style.header, "--header"),
         (!style.widths.is_empty(), "--column-widths"),
         (style.colour == Colour::Always, "--stdio-color"),
-        (query.field_separator.is_some(), "--field-separator"),
+        (args.field_separator.is_some(), "--field-separator"),
     ];
-    if let Some((_, flag)) = of_text.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
-        return Err(format!("{flag} goes with text only"));
+    if let Some((_, flag)) = text_only.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
+        return Err(format!("{flag} needs text output (--format text)"));
     }
-    if format == Format::Csv && (query.hierarchy || query.group || inspection.is_some()) {
-        return Err("--format csv goes with plain tables only".into());
+    if format == Format::Csv && (args.hierarchy || args.group || inspection.is_some()) {
+        return Err("--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)".into());
     }
     Ok(())
 }
 
-/// What is asked for in the place of a histogram.
+/// Returns the output that was requested instead of a histogram.
 fn inspection(args: &Args) -> Option<Inspection> {
     let all = [
         (args.stats, Inspection::Stats),
@@ -256,11 +256,11 @@ fn inspection(args: &Args) -> Option<Inspection> {
         (args.dump_raw_trace, Inspection::Records),
         (args.style.is_header_only(), Inspection::Header),
     ];
-    all.into_iter().find_map(|(is_asked, what)| is_asked.then_some(what))
+    all.into_iter().find_map(|(is_asked, inspection)| is_asked.then_some(inspection))
 }
 
-/// The sort keys, and which columns are shown in which order. Keys that `-F` does not name come last.
-fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
+/// Returns the sort keys, and the columns in the order shown. Sort keys that `-F` does not name come last.
+fn columns(args: &Args, mode: Mode, default_keys: &str) -> Result<(Vec<Column>, Vec<TableColumn>), String> {
     let (mut named, mut fields) = (Vec::new(), Vec::<String>::new());
     let mut take = |flag: &str, list: &str| {
         let mut keys = Vec::new();
@@ -285,7 +285,7 @@ fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Tab
     let sort = match (&args.sort, &shown_keys) {
         (Some(sort), _) => take("--sort", sort)?,
         (None, Some(_)) => Vec::new(),
-        (None, None) => take("--sort", usual)?,
+        (None, None) => take("--sort", default_keys)?,
     };
     let mut columns: Vec<Column> = Vec::new();
     for column in sort.into_iter().chain(shown_keys.into_iter().flatten()) {
@@ -294,7 +294,7 @@ fn columns(args: &Args, mode: Mode, usual: &str) -> Result<(Vec<Column>, Vec<Tab
         }
     }
     if columns.is_empty() {
-        return Err("--fields: there is no sort key among them, so there is nothing to group by".into());
+        return Err("--fields: the list has no sort key, so there is nothing to group by".into());
     }
     let extra = [
         (args.fields.is_none(), Number::Overhead),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_and_its_absence_mean_the_same() {
+    fn report_is_the_default_command() {
         assert_eq!(read("rep report a.data").unwrap(), read("rep a.data").unwrap());
         assert_eq!(read("rep -i a.data").unwrap(), read("rep a.data").unwrap());
         assert_eq!(read("rep a b -").unwrap().sources.len(), 3);
@@ -340,13 +340,13 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_perfs() {
+    fn default_keys_are_those_of_perf() {
         let keys: Vec<_> = read("rep x").unwrap().columns.iter().map(|c| c.key).collect();
         assert_eq!(keys, [SortKey::Comm, SortKey::Dso, SortKey::Symbol]);
     }
 
     #[test]
-    fn what_is_not_known_is_refused_by_name() {
+    fn usage_errors_name_the_argument() {
         for (line, word) in [
             ("rep --sort no-pe x", "no-pe"),
             ("rep --sort comm,dso_from x", "needs -b"),

@@ -1,4 +1,4 @@
-//! The options that say which samples count: the same for every command that makes a histogram.
+//! Options that filter samples, shared by all commands that count samples.
 
 use clap::Args;
 
@@ -6,34 +6,34 @@ use crate::query::Filters;
 use crate::query::lists::{cpus, names, numbers};
 use crate::query::times::Times;
 
-/// Which samples count.
+/// Options that filter samples.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FilterArgs {
-    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    /// Only samples in these time ranges: START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 
-    /// Only these events
+    /// Only samples of these events
     #[arg(long, value_name = "EVENT[,EVENT…]")]
     event: Option<String>,
 
-    /// Only functions with this in their names
+    /// Only functions whose names contain TEXT
     #[arg(long, value_name = "TEXT")]
     symbol_filter: Option<String>,
 
-    /// Only the CPUs of this socket
+    /// Only CPUs of this socket
     #[arg(long, value_name = "SOCKET")]
     socket_filter: Option<u32>,
 
-    /// Only threads of these names
+    /// Only threads with these names
     #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
     comms: Option<String>,
 
-    /// Only modules of these names or paths
+    /// Only modules (shared objects) with these names or paths
     #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
     dsos: Option<String>,
 
-    /// Only functions of these names
+    /// Only functions with these names
     #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
     symbols: Option<String>,
 
@@ -51,10 +51,10 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// What they mean.
+    /// Parses the values of the options.
     ///
     /// # Errors
-    /// What the user must be told of them.
+    /// Returns an error if a value is malformed.
     pub fn compiled(self) -> Result<Filters, String> {
         Ok(Filters {
             comms: self.comms.as_deref().map(names),

@@ -1,4 +1,5 @@
-//! Command-line options that several commands share, and how each becomes part of a [`Query`](crate::query::Query).
+//! Command line of `rep report`, options shared by several commands, and exit statuses. Options become a
+//! [`Query`](crate::query::Query).
 
 pub mod args;
 pub mod call_args;

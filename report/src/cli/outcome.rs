@@ -1,4 +1,4 @@
-//! How a command ends: its exit status, and what standard error says.
+//! Ends a command: messages on standard error, and the exit status.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::process::ExitCode;
@@ -7,15 +7,15 @@ use crate::query::KeyError;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 
-/// Exit status if the input cannot be answered.
+/// Exit status if there is no answer, for instance because no input can be read.
 const FAILED: u8 = 1;
-/// Exit status if the command line is wrong.
+/// Exit status of usage errors.
 const USAGE: u8 = 2;
 
-/// Standard output of a command that prints as it goes.
+/// Standard output of a command that prints while it runs.
 pub type Out = BufWriter<StdoutLock<'static>>;
 
-/// Runs a command that prints as it goes, and returns its exit status.
+/// Runs a command that prints while it runs, and returns its exit status.
 pub fn stream<Q>(
     query: Result<Q, clap::Error>,
     run: impl FnOnce(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
@@ -35,25 +35,25 @@ pub fn stream<Q>(
     }
 }
 
-/// Prints what is wrong with the command line, or the help that it asks for.
+/// Prints a usage error or the requested help, and returns the exit status.
 #[must_use]
 pub fn refused(error: &clap::Error) -> ExitCode {
     let printed = error.print();
     ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE })
 }
 
-/// Prints why there is no answer. A reader that closed the pipe has seen enough: that is success.
+/// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no more output.
 #[must_use]
 pub fn failed(error: &anyhow::Error) -> ExitCode {
     if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
     say(&format!("rep: {}", escape(&format!("{error:#}"))));
-    // Some names only the file can refuse.
+    // Some sort keys (tracepoint fields) can be checked only after the file was read: still a usage error.
     ExitCode::from(if error.is::<KeyError>() { USAGE } else { FAILED })
 }
 
-/// Returns the exit status after the answer was written with this result.
+/// Returns the exit status for the result of writing the output.
 #[must_use]
 pub fn written(result: io::Result<()>) -> ExitCode {
     match result {
@@ -74,7 +74,7 @@ pub fn warn(warnings: &[Warning]) {
     }
 }
 
-/// Prints a line to standard error, if it can be written.
+/// Prints a line to standard error, and ignores write errors.
 pub fn say(line: &str) {
     let _unwritten = writeln!(io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! The input of a command that reads one file.
+//! Input option of commands that read one file.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use clap::Args;
 
 use crate::query::Source;
 
-/// Which file to read.
+/// File to read.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
     /// File to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// The file to read
+    /// File to read
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     input: Option<PathBuf>,
 }
 
 impl SourceArgs {
-    /// The input that is meant.
+    /// Returns the input to read.
     #[must_use]
     pub fn source(self) -> Source {
         Source::or_default(self.input.or(self.file))

@@ -1,10 +1,10 @@
-//! The options that say how an answer style.
+//! Options for the appearance of the output.
 
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::terminal::style::{Colour, Style, Widths};
 
-/// What shares are of.
+/// Total that percentages refer to.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum PercentageArg {
     #[default]
@@ -12,54 +12,54 @@ enum PercentageArg {
     Relative,
 }
 
-/// How an answer style.
+/// Options for the appearance of the output.
 #[derive(Clone, Debug, Default, Args)]
 pub struct StyleArgs {
-    /// Colour shares by heat: always, never, or on a terminal unless NO_COLOR is set
+    /// Colour percentages: always, never, or auto (on a terminal, unless NO_COLOR is set)
     #[arg(long, value_name = "auto|always|never", default_value = "auto")]
     stdio_color: Colour,
 
-    /// Only the rows: no heading, no advice, no warnings
+    /// Print only rows: no headings, hints or warnings
     #[arg(short, long)]
     quiet: bool,
 
-    /// Show what the files say of their recording above the table
+    /// Print the header information of the files above the table
     #[arg(long)]
     header: bool,
 
-    /// Show only what the files say of their recording: what `rep info` prints
+    /// Print only the header information of the files, as `rep info` does
     #[arg(long)]
     header_only: bool,
 
-    /// The same as --header
+    /// Same as --header
     #[arg(short = 'I', long)]
     show_info: bool,
 
-    /// Make the columns so wide, from the first on, cutting what is longer; 0 for as wide as what is in them
+    /// Column widths, left to right; longer text is cut; 0 fits the contents
     #[arg(short = 'w', long, value_name = "WIDTH[,WIDTH…]")]
     column_widths: Option<Widths>,
 
-    /// Sort the rows of --group by this event, counted from 0
+    /// Sort the rows of --group by event number N, counted from 0
     #[arg(long, value_name = "N", default_value_t = 0, requires = "group")]
     group_sort_idx: usize,
 
-    /// Shares of all samples, or of those that filters left
+    /// Show percentages of all samples (absolute) or of those that pass the filters (relative)
     #[arg(long, value_enum, default_value = "absolute")]
     percentage: PercentageArg,
 
-    /// Leave events without samples out of JSON and CSV, too
+    /// Leave out events without samples in JSON and CSV too (text never shows them)
     #[arg(long, action = ArgAction::SetTrue)]
     skip_empty: bool,
 }
 
 impl StyleArgs {
-    /// Whether only the header is asked for.
+    /// Returns whether only the header information is printed.
     #[must_use]
     pub fn is_header_only(&self) -> bool {
         self.header_only
     }
 
-    /// What they mean.
+    /// Returns the appearance that these options describe.
     #[must_use]
     pub fn style(self) -> Style {
         Style {

@@ -1,4 +1,4 @@
-//! The options that say where symbols come from: the same for every command that names functions.
+//! Options for the sources of symbols, shared by all commands that print function names.
 
 use std::path::PathBuf;
 
@@ -6,64 +6,64 @@ use clap::Args;
 
 use crate::query::{Servers, SymbolOptions};
 
-/// Where symbols come from.
+/// Options for the sources of symbols.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SymbolArgs {
-    /// The directory that holds the recorded machine's files, in place of `/`
+    /// Look for the recorded machine's files below DIR instead of /
     #[arg(long, value_name = "DIR")]
     symfs: Option<PathBuf>,
 
-    /// A copy of the recorded kernel's /proc/kallsyms
+    /// Read kernel symbols from FILE, a copy of the recorded kernel's /proc/kallsyms
     #[arg(long, value_name = "FILE")]
     kallsyms: Option<PathBuf>,
 
-    /// The recorded kernel's image with its symbols
+    /// Read kernel symbols from FILE, the recorded kernel's vmlinux
     #[arg(short = 'k', long, value_name = "FILE")]
     vmlinux: Option<PathBuf>,
 
-    /// Look for no kernel image where such files are kept
+    /// Do not search the usual places for a vmlinux
     #[arg(long, conflicts_with = "vmlinux")]
     ignore_vmlinux: bool,
 
-    /// Use the files at the recorded paths even if nothing shows that they are the recorded ones
+    /// Use files at the recorded paths without proof (build ID, inode) that they are the recorded ones
     #[arg(long)]
     trust_paths: bool,
 
-    /// Show source files with their directories
+    /// Show source files with their full paths
     #[arg(long)]
     full_source_path: bool,
 
-    /// Show the kernel's names, too, as people write them
+    /// Demangle kernel symbols too
     #[arg(long, conflicts_with = "no_demangle")]
     demangle_kernel: bool,
 
-    /// Where copies of files are kept by build ID [default: $PERF_BUILDID_DIR, else ~/.debug]
+    /// Directory of the build ID cache [default: $PERF_BUILDID_DIR, else ~/.debug]
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
-    /// Ask the debuginfod servers in DEBUGINFOD_URLS for the debug files of modules in which at least PERCENT of the samples have
-    /// an address without a function [default: 1]
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with unresolved addresses (or without the
+    /// source lines to show) in at least PERCENT of all samples [default: 1]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     debuginfod: Option<u32>,
 
-    /// Show names of C++ and Rust as their files spell them
+    /// Do not demangle symbols
     #[arg(long)]
     no_demangle: bool,
 
-    /// Show names of C++ and Rust as people write them (what rep does anyway)
+    /// Demangle C++ and Rust symbols (default)
     #[arg(long, overrides_with = "no_demangle")]
     demangle: bool,
 }
 
 impl SymbolArgs {
-    /// What they mean, on this machine.
+    /// Adds the settings in environment variables to these options.
     ///
     /// # Errors
-    /// What the user must be told: servers are to be asked, and the environment does not name them.
+    /// Returns an error if `--debuginfod` is given and its environment variables are missing or malformed.
     pub fn options(self) -> Result<SymbolOptions, String> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let by_habit = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
+        let default_dir = || set("PERF_BUILDID_DIR").or_else(|| Some(set("HOME")?.join(".debug")));
         let debuginfod_cache = debuginfod_cache(set);
         let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
         let servers = self.debuginfod.map(|least| Servers::of(text, least, debuginfod_cache.clone())).transpose()?;
@@ -71,7 +71,7 @@ impl SymbolArgs {
             symfs: self.symfs,
             kallsyms: self.kallsyms,
             vmlinux: self.vmlinux,
-            build_id_dir: self.buildid_dir.or_else(by_habit),
+            build_id_dir: self.buildid_dir.or_else(default_dir),
             demangle: !self.no_demangle,
             debuginfod_cache,
             servers,
@@ -83,13 +83,13 @@ impl SymbolArgs {
     }
 }
 
-/// Where debuginfod's clients keep what they fetched: debuginfod-client-config(7), "CACHE".
+/// Returns the cache directory of debuginfod's clients: debuginfod-client-config(7), "CACHE".
 fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     if let Some(path) = set("DEBUGINFOD_CACHE_PATH") {
         return Some(path);
     }
     let home = set("HOME");
-    // Where their first versions kept it, which still counts if it is there.
+    // The cache of the first versions is still used if it exists.
     let old = home.as_ref().map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
     let usual = || set("XDG_CACHE_HOME").or_else(|| Some(home?.join(".cache")));
     old.or_else(|| Some(usual()?.join("debuginfod_client")))

@@ -1,4 +1,5 @@
-//! Views that are made of a histogram: what their command lines have in common, and what they make of it.
+//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options,
+//! parsing, JSON.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,26 +17,26 @@ use crate::query::sort_key::{Mode, SortKey};
 use crate::query::{Column, Format, Query, Source};
 use crate::table::profile::Profile;
 
-/// What every view takes.
+/// Options that all these commands share.
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A file to read (may be given several times)
+    /// File to read (may be given several times)
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Text on standard output (what rep prints anyway)
+    /// Print text on standard output (default)
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long)]
     pub json: bool,
 
-    /// At most N of what is listed
+    /// Print at most N entries
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
@@ -46,10 +47,10 @@ pub struct ViewArgs {
     symbol_sources: SymbolArgs,
 }
 
-/// The form of the answer, of views that have two.
+/// Output format, for commands that print text or JSON.
 #[derive(Clone, Debug, Args)]
 pub struct FormArgs {
-    /// The form of the answer
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
 }
@@ -61,7 +62,7 @@ enum Form {
 }
 
 impl FormArgs {
-    /// What it means.
+    /// Returns the output format; `--json` in `args` takes precedence.
     #[must_use]
     pub fn format(&self, args: &ViewArgs) -> Format {
         if args.json || matches!(self.format, Form::Json) { Format::Json } else { Format::Text }
@@ -69,10 +70,10 @@ impl FormArgs {
 }
 
 impl ViewArgs {
-    /// What they mean.
+    /// Builds a query from these options.
     ///
     /// # Errors
-    /// What the user must be told of them.
+    /// Returns an error if a filter or symbol option is malformed.
     pub fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
         let paths: Vec<_> = self.input.into_iter().chain(self.files).collect();
         let sources = match paths.is_empty() {
@@ -84,10 +85,10 @@ impl ViewArgs {
     }
 }
 
-/// Reads the command line of a view, its name first as one word, and gives what `compile` makes of it.
+/// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, asks for help or the version, or `compile` fails.
 pub fn parse<A: Parser + CommandFactory, Q>(
     words: Vec<OsString>,
     compile: impl FnOnce(A) -> Result<Q, String>,
@@ -96,24 +97,24 @@ pub fn parse<A: Parser + CommandFactory, Q>(
     compile(args).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
 }
 
-/// Columns under their own names.
+/// Returns columns with these names and keys.
 #[must_use]
 pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
     keys.iter().map(|(typed, key)| Column { typed: (*typed).into(), key: *key }).collect()
 }
 
-/// The histogram by these columns, whole.
+/// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
 ///
 /// # Errors
-/// As [`report::run`].
+/// Returns the errors of [`report::run`].
 pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || profile_with(query, columns.to_vec(), &mut |_| {}))
 }
 
-/// The same, and shows `also` each input's session.
+/// Like [`profile`], but passes each input's session to `also`, and does not start again.
 ///
 /// # Errors
-/// As [`report::run_with`].
+/// Returns the errors of [`report::run_with`].
 pub fn profile_with(
     query: &Query,
     columns: Vec<Column>,
@@ -126,13 +127,13 @@ pub fn profile_with(
 /// Writes a value as JSON on one line.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns I/O errors from the writer.
 pub fn json(value: &impl serde::Serialize, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }
 
-/// How many percent, to two decimals.
+/// Returns `part` as a percentage of `whole`, rounded to two decimals.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> f64 {
     (crate::count::metrics::share(part, whole) * 100.0).round() / 100.0

@@ -1,8 +1,8 @@
-//! `rep mem`: what memory accesses cost. Loads and stores by level, or by any other sort keys, with percentiles of the
-//! weight (of loads, usually the latency in cycles).
+//! `rep mem`: the cost of memory accesses. Loads and stores by memory level, or by any other sort keys, with
+//! percentiles of the weight (of loads, usually the latency in cycles).
 //!
-//! Percentiles are exact: the histogram has a row for each distinct weight, so memory grows with these and not with
-//! the samples. The p-th percentile is the least weight that at least p percent of the samples do not exceed.
+//! Percentiles are exact: the histogram has a row per distinct weight, so memory use grows with distinct weights, not
+//! with samples. The p-th percentile is the smallest weight that at least p percent of the samples do not exceed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,20 +25,20 @@ use crate::table::profile::{EventTable, InputSummary};
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 
-/// What was asked.
+/// Query of `rep mem`.
 #[derive(Clone, Debug)]
 pub struct MemQuery {
     query: Query,
     keys: Vec<Column>,
-    /// Only accesses of these kinds.
+    /// Kinds of accesses to count; all if empty.
     kinds: Vec<Access>,
-    /// Text: fields apart by this, without padding.
+    /// Separator between fields, in place of padding.
     separator: Option<String>,
-    /// Each access on a line.
+    /// List of single accesses (`-D`), in place of the table.
     listed: Option<AccessQuery>,
 }
 
-/// Tells what memory accesses cost: how many there were at each level, with exact percentiles of their weights
+/// Show the cost of memory accesses: samples per memory level, with exact percentiles of their weights
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, about, long_about = None)]
 #[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list()))]
@@ -49,7 +49,7 @@ struct MemArgs {
     #[command(flatten)]
     form: FormArgs,
 
-    /// Group by these keys. All keys are listed below
+    /// Group by these keys, listed below
     #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
     sort: String,
 
@@ -61,11 +61,11 @@ struct MemArgs {
     #[arg(short, long)]
     phys_data: bool,
 
-    /// Group by the page sizes behind data addresses too; with -D, show them
+    /// Group by page sizes of data addresses too; with -D, show them
     #[arg(long)]
     data_page_size: bool,
 
-    /// Only rows with at least this share of their event's samples, in percent
+    /// Print only rows with at least this percentage of their event's samples
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
@@ -73,15 +73,15 @@ struct MemArgs {
     #[arg(short = 'U', long)]
     hide_unresolved: bool,
 
-    /// List the accesses, one on a line
+    /// List single accesses, one per line
     #[arg(short = 'D', long, conflicts_with_all = ["json", "sort", "percent_limit", "format"])]
     dump_raw_samples: bool,
 
-    /// Set fields apart by SEP, unpadded
+    /// Separate fields with SEP, without padding
     #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
     field_separator: Option<String>,
 
-    /// The steps of the `time` key
+    /// Resolution of the sort key `time`
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 
@@ -90,10 +90,10 @@ struct MemArgs {
     ns: bool,
 }
 
-/// Reads a command line (with `rep mem` first, as one word).
+/// Parses a command line, whose first word is `rep mem`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
     derived::parse(words, |args: MemArgs| {
         if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
@@ -142,46 +142,46 @@ struct Event<'p> {
     rows: Vec<LatencyRow>,
 }
 
-/// The accesses under one key.
+/// Accesses with one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LatencyRow {
     key: BTreeMap<String, String>,
     samples: u64,
     percent: f64,
-    /// The sum of the weights.
+    /// Sum of the weights.
     weight: u64,
     latency: Latency,
     #[serde(skip)]
     texts: Vec<String>,
 }
 
-/// What accesses cost each.
+/// Distribution of the weights of single accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Latency {
-    /// The least.
+    /// Minimum.
     pub min: u64,
-    /// The median.
+    /// Median.
     pub p50: u64,
-    /// What nine in ten do not exceed.
+    /// 90th percentile.
     pub p90: u64,
-    /// What 99 in a hundred do not exceed.
+    /// 99th percentile.
     pub p99: u64,
-    /// The most.
+    /// Maximum.
     pub max: u64,
 }
 
 impl Latency {
-    /// Of these weights and how often each was sampled.
+    /// Computes the distribution of `(weight, samples)` pairs.
     #[must_use]
     pub fn of(mut weights: Vec<(u64, u64)>) -> Self {
         weights.sort_unstable();
         let total: u64 = weights.iter().map(|(_, samples)| samples).sum();
         let at = |percent: u64| {
             let rank = total.saturating_mul(percent).div_ceil(100).max(1);
-            let mut seen = 0;
+            let mut sum = 0;
             let reached = weights.iter().find(|(_, samples)| {
-                seen += samples;
-                seen >= rank
+                sum += samples;
+                sum >= rank
             });
             reached.map_or(0, |(weight, _)| *weight)
         };
@@ -191,10 +191,10 @@ impl Latency {
     }
 }
 
-/// Answers.
+/// Answers the query, and returns warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if let Some(listed) = &asked.listed {
         return list_accesses(listed, out);
@@ -216,7 +216,7 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
 fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
     let mut samples = 0;
-    // The operation and the weight are behind the keys.
+    // The operation and the weight are the two columns after the keys.
     let keys = asked.keys.len();
     for row in table.rows() {
         if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys)) {
@@ -269,7 +269,7 @@ fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::i
     Ok(())
 }
 
-/// Rows for other programs: a separator inside a text becomes a dot.
+/// Prints rows without padding, for other programs. A separator inside a text becomes a dot.
 fn separated(event: &Event<'_>, separator: &str, headings: &[&str], out: &mut impl Write) -> std::io::Result<()> {
     let numbers = ["Samples", "Share", "p50", "p90", "p99", "Max"];
     writeln!(out, "# {}", [&numbers[..], headings].concat().join(separator))?;

@@ -1,4 +1,4 @@
-//! `rep report`, the command without a name: histograms of samples.
+//! `rep report`, the default command: histograms of samples.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -67,7 +67,7 @@ fn screen(stdout: &io::Stdout, query: &Query) -> Screen {
     Screen { width: width.map(|(columns, _)| usize::from(columns.0)), colour }
 }
 
-/// Returns a command that answers for each input of a query in turn.
+/// Returns a function that runs a single-input command for each input of a query in turn.
 fn each<Q>(
     of: fn(&Source) -> Q,
     run: fn(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,

@@ -1,7 +1,7 @@
-//! `rep timeline`: how many samples each thread had in each slice of time.
+//! `rep timeline`: number of samples per thread and time slice.
 //!
-//! A slice is a step of `--time-quantum`; `time` in the answer is its beginning, in seconds of the perf clock. Text shows a
-//! line for each thread, a character for each slice, from `.` (none) over `1` to `9` (as many as the fullest slice).
+//! A slice is `--time-quantum` long; `time` in the output is its start, in seconds of the perf clock. Text has a line
+//! per thread and a character per slice: `.` for no samples, else `1` to `9`, where `9` is the event's maximum.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,10 +23,10 @@ use crate::table::profile::{EventTable, InputSummary};
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 
-/// A line of text is no longer than that: more slices are put together.
-const MOST_SLICES: usize = 100;
+/// Maximum number of characters per thread in text; with more slices, a character covers several of them.
+const MAX_COLUMNS: usize = 100;
 
-/// Tells when threads ran: how many samples each had in each slice of time
+/// Show when threads ran: samples per thread and time slice
 #[derive(Debug, Parser)]
 #[command(name = "rep timeline", version, about, long_about = None, args_override_self = true)]
 struct TimelineArgs {
@@ -36,15 +36,15 @@ struct TimelineArgs {
     #[command(flatten)]
     form: FormArgs,
 
-    /// How long a slice is
+    /// Length of a slice
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 }
 
-/// Reads a command line (with `rep timeline` first, as one word).
+/// Parses a command line, whose first word is `rep timeline`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
     derived::parse(words, |args: TimelineArgs| {
         let format = args.form.format(&args.view);
@@ -57,7 +57,7 @@ pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
 struct Answer<'p> {
     schema: &'static str,
     inputs: &'p [InputSummary],
-    /// The length of a slice.
+    /// Length of a slice.
     quantum_ns: u64,
     events: Vec<Event<'p>>,
     warnings: &'p [Warning],
@@ -80,7 +80,7 @@ struct Thread {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Slice {
-    /// Its beginning, in seconds with nine decimals.
+    /// Start, in seconds with nine decimals.
     time: String,
     samples: u64,
     period: u64,
@@ -88,10 +88,10 @@ struct Slice {
     nanoseconds: u64,
 }
 
-/// Answers.
+/// Answers the query, and returns warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };
@@ -131,8 +131,8 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
         let first = all().map(|slice| slice.nanoseconds).min().unwrap_or(0);
         let last = all().map(|slice| slice.nanoseconds).max().unwrap_or(0);
         let count = (last - first) / asked.quantum + 1;
-        let together = count.div_ceil(MOST_SLICES as u64);
-        let step = asked.quantum.saturating_mul(together);
+        let per_column = count.div_ceil(MAX_COLUMNS as u64);
+        let step = asked.quantum.saturating_mul(per_column);
         let filled = |thread: &Thread| {
             let mut sums = BTreeMap::<u64, u64>::new();
             for slice in &thread.slices {
@@ -143,8 +143,8 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
         let lines: Vec<_> = event.threads.iter().map(|thread| (thread, filled(thread))).collect();
         let most = lines.iter().flat_map(|(_, sums)| sums.values()).max().copied().unwrap_or(1);
         writeln!(out, "# Samples: {} of event '{}'", event.samples, escape(event.name))?;
-        let (seconds, below) = (first / 1_000_000_000, first % 1_000_000_000);
-        writeln!(out, "# A column is {} us, the first from {seconds}.{below:09}; 9 is {most} samples\n#", step / 1000)?;
+        let (seconds, nanos) = (first / 1_000_000_000, first % 1_000_000_000);
+        writeln!(out, "# A column is {} us, the first from {seconds}.{nanos:09}; 9 is {most} samples\n#", step / 1000)?;
         for (thread, sums) in lines {
             let mark = |column: u64| match sums.get(&column).copied().unwrap_or(0) {
                 0 => '.',
@@ -153,7 +153,7 @@ fn print(events: &[Event<'_>], asked: &Query, out: &mut impl Write) -> std::io::
                     .and_then(|n| char::from_digit(n, 10))
                     .unwrap_or('9'),
             };
-            let marks: String = (0..count.div_ceil(together)).map(mark).collect();
+            let marks: String = (0..count.div_ceil(per_column)).map(mark).collect();
             writeln!(out, "{:>9}  {marks}  {}", thread.samples, escape(&thread.thread))?;
         }
         writeln!(out)?;

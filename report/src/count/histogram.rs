@@ -1,18 +1,18 @@
-//! What one worker has counted: keys, and the totals of each event.
+//! Histogram of one worker: counts by key, and totals by event.
 
 use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
 
-/// What a key has metrics.
+/// Count of a key: samples and period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The sum of their periods.
+    /// Sum of their periods.
     pub period: u64,
 }
 
 impl Count {
-    /// Adds another count. Periods come from the file, so their sum must not be able to end the program.
+    /// Adds another count. Periods come from the file, so their sum may overflow and must not panic.
     #[inline]
     pub fn add(&mut self, other: Self) {
         self.samples += other.samples;
@@ -27,39 +27,40 @@ impl Sum for Count {
     }
 }
 
-/// What a sample adds to a histogram: one row, or one for each of its branches.
+/// Rows that a sample adds to a histogram: one, or one per branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleRows {
-    /// How many.
+    /// Number of rows.
     pub count: u64,
-    /// Their keys, one behind the other; nothing where they count in the totals only.
+    /// Keys of the rows, concatenated; empty if the rows count in the totals only.
     pub keys: Vec<u64>,
-    /// The period of each, where that is not the sample's own.
+    /// Period of each row, if it is not the sample's.
     pub period: Option<u64>,
 }
 
-/// A histogram over keys of some words.
+/// Histogram over keys of a fixed number of words.
 ///
-/// The keys that were met last are kept apart: few programs have many hot places, and what is counted there is not even
-/// hashed into a table.
+/// The most recent keys are counted in a direct-mapped cache in front of the hash tables. Most programs have few hot
+/// addresses, so most samples never reach a table.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     width: usize,
-    /// For each place of [`place`]: samples and period since a key was put there, then the key; no samples where there is none.
+    /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the key. Samples are 0
+    /// if the slot is empty.
     recent: Vec<u64>,
-    /// The places that have a key.
+    /// Indexes of the used slots.
     used: Vec<usize>,
     partitions: Vec<Partition<Count>>,
     totals: Vec<Count>,
 }
 
 impl Histogram {
-    /// Nothing counted, for keys of so many words and for so many events.
+    /// Creates an empty histogram for keys of `width` words and for `events` events.
     #[must_use]
     pub fn new(width: usize, events: usize) -> Self {
         Self {
             width,
-            // Zeros of the system's: what is not used costs nothing.
+            // Zeroed by the system: unused pages cost nothing.
             recent: vec![0; PLACES * (2 + width)],
             used: Vec::new(),
             partitions: Partition::table(width),
@@ -67,7 +68,7 @@ impl Histogram {
         }
     }
 
-    /// Counts samples of an event in its totals.
+    /// Adds to the totals of an event.
     #[inline]
     pub fn count_total(&mut self, event: usize, count: Count) {
         if let Some(total) = self.totals.get_mut(event) {
@@ -75,7 +76,7 @@ impl Histogram {
         }
     }
 
-    /// Counts the rows of a sample with this period.
+    /// Counts the rows of a sample; `period` applies unless the rows have their own.
     pub fn count_rows(&mut self, event: usize, rows: &SampleRows, period: u64) {
         let period = rows.period.unwrap_or(period);
         self.count_total(event, Count { samples: rows.count, period: period.wrapping_mul(rows.count) });
@@ -84,7 +85,7 @@ impl Histogram {
         }
     }
 
-    /// Adds to a key.
+    /// Adds to the count of a key.
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
         let place = place(hash(key));
@@ -102,7 +103,7 @@ impl Histogram {
         have.iter_mut().zip(key).for_each(|(have, word)| *have = *word);
     }
 
-    /// What was counted: the table of its keys, and the totals of each event.
+    /// Returns the table of counts by key, and the totals by event.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
         for place in std::mem::take(&mut self.used) {
@@ -116,13 +117,13 @@ impl Histogram {
     }
 }
 
-/// The count and the key at a place.
+/// Returns the count and the key in a cache slot.
 #[inline]
 fn slot(recent: &mut [u64], width: usize, place: usize) -> Option<(&mut [u64; 2], &mut [u64])> {
     recent.get_mut(place * (2 + width)..(place + 1) * (2 + width))?.split_first_chunk_mut()
 }
 
-/// Adds the totals of another worker.
+/// Adds another worker's totals to `all`.
 pub fn add_totals(all: &mut Vec<Count>, totals: &[Count]) {
     all.resize(all.len().max(totals.len()), Count::default());
     all.iter_mut().zip(totals).for_each(|(all, one)| all.add(*one));
@@ -139,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merged_parts_are_the_whole(
+        fn merged_histograms_equal_one_histogram(
             samples in prop::collection::vec((0u64..9000, 0usize..2, any::<u64>()), 0..400),
             cut in 0usize..400,
         ) {

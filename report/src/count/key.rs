@@ -1,93 +1,95 @@
-//! Keys of a histogram: words that hold what was asked for.
+//! Keys of a histogram: one word per field that the query needs.
 
-/// A word of a key.
+/// Field of a key: one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
-    /// Event, levels, CPU and what the addresses are: [`Meta`].
+    /// Event, CPU modes, CPU and kinds of the addresses ([`Meta`]).
     Meta,
-    /// A comm ([`crate::timeline::CommRef::pack`]).
+    /// Comm ([`crate::timeline::CommRef::pack`]).
     Comm,
-    /// A module's number plus one; 0 where nothing was mapped. Of a branch, the target's.
+    /// Number of the module plus one; 0 if nothing was mapped. Of a branch, the target's.
     Module,
-    /// The address in the module's own terms; as it is where there is no module. Of a branch, the target.
+    /// Address in its module ([`crate::symbols::Module::lookup_address`]); the recorded address if there is no module.
+    /// Of a branch, the target.
     Address,
-    /// The sampled address.
+    /// Sampled address.
     Ip,
-    /// A thread ([`crate::timeline::ThreadRef::pack`]).
+    /// Thread ([`crate::timeline::ThreadRef::pack`]).
     Thread,
-    /// Where the data came from: the parts that are asked for.
+    /// Data source: the bits that the query needs.
     DataSrc,
-    /// The weight.
+    /// Weight.
     Weight,
-    /// The second part of the weight in the low 16 bits, the third above it: those that are asked for.
+    /// Second part of the weight in the low 16 bits, the third above it: those that the query needs.
     Latency,
-    /// The physical data address.
+    /// Physical data address.
     PhysAddr,
-    /// The module of the data address, as [`Field::Module`].
+    /// Module of the data address, as [`Field::Module`].
     DataModule,
-    /// The module that the branch left, as [`Field::Module`].
+    /// Module of the branch source, as [`Field::Module`].
     FromModule,
-    /// Where in it.
+    /// Address of the branch source, as [`Field::Address`].
     FromAddress,
-    /// The branch instruction.
+    /// Recorded address of the branch source.
     From,
-    /// The target.
+    /// Recorded address of the branch target.
     To,
-    /// What is known of the branch: the parts that are asked for.
+    /// Branch flags: the bits that the query needs.
     Branch,
-    /// How far in its function the address is; set where functions take the place of addresses.
+    /// Offset of the address in its function; set when functions replace addresses.
     Offset,
-    /// How many bytes were mapped where the address is.
+    /// Size of the mapping that has the address, in bytes.
     MapSize,
-    /// Why a transaction ended.
+    /// Transaction flags and abort code.
     Transaction,
-    /// When, in whole steps of the query's quantum.
+    /// Time, rounded down to a multiple of the query's quantum.
     Time,
-    /// The page size behind the ip.
+    /// Page size at the sampled address.
     CodePage,
-    /// The page size behind the data address.
+    /// Page size at the data address.
     DataPage,
-    /// The cgroup's id.
+    /// ID of the cgroup.
     Cgroup,
-    /// The number of a cgroup namespace ([`crate::timeline::cgroups::Groups`]).
+    /// Number of the cgroup namespace ([`crate::timeline::cgroups::Groups`]).
     CgroupSpace,
-    /// The data address.
+    /// Recorded data address.
     DataAddr,
-    /// The data address in its module's own terms.
+    /// Data address in its module, as [`Field::Address`].
     DataAddress,
-    /// The cache line of the data address ([`CacheLine`]).
+    /// Cache line of the data address ([`CacheLine`]).
     DataLine,
-    /// Where in its cache line the data address is.
+    /// Offset of the data address in its cache line.
     LineOffset,
-    /// Whether a branch, or the one that led to what was run, was from one module to another.
+    /// Whether the branch, or the one before the code that was run, went from one module to another.
     External,
-    /// The number of the source line in its module plus one, once it is looked up.
+    /// Number of the source line in its module plus one, once looked up.
     Line,
-    /// The same of the address that a branch left.
+    /// Source line of the branch source, as [`Field::Line`].
     FromLine,
-    /// The function among the callers by which rows are grouped: its module's number in the upper half, its own plus one below.
+    /// Caller by which rows are grouped (`parent`): its module as [`Field::Module`] in the upper half, its symbol's
+    /// number plus one in the lower half.
     Parent,
-    /// The callchain ([`crate::callchain::ChainRef`]).
+    /// Callchain ([`crate::callchain::ChainRef`]).
     Chain,
-    /// The process.
+    /// Process (pid).
     Process,
     /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
     Reach,
-    /// What is shown of a tracepoint's raw bytes ([`crate::tracepoints::Traced`]).
+    /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
 }
 
-/// A key with room for every word; those not in use are 0.
+/// A key with a word for every field; unused words are 0.
 pub type Key = [u64; Field::COUNT];
 
-/// A key of which nothing is known.
+/// An empty key.
 pub const NO_KEY: Key = [0; Field::COUNT];
 
 #[allow(clippy::indexing_slicing, reason = "a field's number is below the length of a key")]
 impl Field {
-    /// How many words a key has at most.
+    /// Number of fields.
     pub const COUNT: usize = Self::ALL.len();
-    /// All of them, in the order of their numbers.
+    /// All fields, ordered by discriminant.
     pub const ALL: [Self; 36] = [
         Self::Meta,
         Self::Comm,
@@ -127,70 +129,70 @@ impl Field {
         Self::Payload,
     ];
 
-    /// This word of a key.
+    /// Returns this word of a key.
     #[must_use]
     #[inline]
     pub fn of(self, key: &Key) -> u64 {
         key[self as usize]
     }
 
-    /// This word of a key, to set.
+    /// Returns a mutable reference to this word of a key.
     #[inline]
     pub fn of_mut(self, key: &mut Key) -> &mut u64 {
         &mut key[self as usize]
     }
 }
 
-/// A cache line in a key: the address of its first byte, and in the bits below what is known of its mapping.
+/// A cache line in a key: the address of its first byte, with flags of its mapping in the low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheLine {
-    /// The address of its first byte, in the module's own terms.
+    /// Address of the first byte, as [`Field::Address`].
     pub address: u64,
-    /// Whether it is data of a file that processes share.
+    /// Whether it belongs to a file mapping shared between processes.
     pub is_shared: bool,
-    /// Whether anything is mapped there.
+    /// Whether anything is mapped at the address.
     pub is_mapped: bool,
 }
 
 impl CacheLine {
-    /// How long one is, in bytes.
+    /// Size in bytes.
     pub const LEN: u64 = 64;
 
-    /// As a word.
+    /// Packs it into a word.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         self.address & !(Self::LEN - 1) | u64::from(self.is_shared) << 1 | u64::from(self.is_mapped)
     }
 
-    /// The reverse of [`CacheLine::pack`].
+    /// Unpacks a word of [`CacheLine::pack`].
     #[must_use]
     pub fn unpack(word: u64) -> Self {
         Self { address: word & !(Self::LEN - 1), is_shared: word & 2 != 0, is_mapped: word & 1 != 0 }
     }
 }
 
-/// An address in a key, beside the address itself.
+/// CPU mode of an address in a key, and what the word of the address holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct End {
-    /// The CPU mode: the low bits of a record's `misc`.
+    /// CPU mode: the low bits of a record's `misc`.
     pub level: u8,
-    /// Whether a symbol's number in its module stands in the place of the address.
+    /// Whether the word holds the number of a symbol of the module instead of the address.
     pub is_symbol: bool,
-    /// Whether that is the number of a function that was inlined there.
+    /// Whether that number is the one of an inlined function.
     pub is_inlined: bool,
 }
 
-/// The small parts of a key in one word.
+/// The small parts of a key, packed into one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// The event's place in the file.
+    /// Index of the event in the file.
     pub event: u16,
-    /// What [`Field::Address`] is.
+    /// CPU mode and kind of [`Field::Address`].
     pub at: End,
-    /// What [`Field::FromAddress`] is.
+    /// CPU mode and kind of [`Field::FromAddress`].
     pub from: End,
-    /// The CPU; all ones where it is not sampled.
+    /// CPU; all ones if not sampled.
     pub cpu: u32,
 }
 
@@ -199,29 +201,29 @@ impl End {
         u64::from(self.level) << 2 | u64::from(self.is_inlined) << 1 | u64::from(self.is_symbol)
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "a byte is cut out")]
+    #[allow(clippy::cast_possible_truncation, reason = "only the low byte is meant")]
     fn unpack(word: u64) -> Self {
         Self { level: (word as u8) >> 2, is_inlined: word & 2 == 2, is_symbol: word & 1 == 1 }
     }
 }
 
 impl Meta {
-    /// As a word.
+    /// Packs it into a word.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)
     }
 
-    /// Whether its address has a function; of a branch, both.
+    /// Returns whether the address is resolved; of a branch, both addresses.
     #[must_use]
     pub fn is_resolved(self, of_branch: bool) -> bool {
         self.at.is_symbol && (!of_branch || self.from.is_symbol)
     }
 
-    /// The reverse of [`Meta::pack`].
+    /// Unpacks a word of [`Meta::pack`].
     #[must_use]
-    #[allow(clippy::cast_possible_truncation, reason = "the parts are cut out by their widths")]
+    #[allow(clippy::cast_possible_truncation, reason = "the casts select the parts by their widths")]
     pub fn unpack(word: u64) -> Self {
         let (at, from) = (End::unpack(word >> 32), End::unpack(word >> 40));
         Self { event: (word >> 48) as u16, at, from, cpu: word as u32 }
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_in_the_order_of_their_numbers() {
+    fn all_fields_are_listed_by_discriminant() {
         for (number, field) in Field::ALL.into_iter().enumerate() {
             assert_eq!(field as usize, number);
         }

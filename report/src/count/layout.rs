@@ -1,4 +1,4 @@
-//! Which words a question needs of a key, and how far into a sample it must look for them.
+//! Fields of a key that a query needs, and how far samples must be parsed for them.
 
 use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
 
@@ -8,32 +8,32 @@ use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
 use crate::query::sort_key::{Mode, SortKey};
 
-/// The words of a key that are in use, and which parts of some.
+/// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     fields: Vec<Field>,
-    /// Whether the level is part of the key.
+    /// Whether the CPU mode is part of the key.
     pub level: bool,
     /// Whether the CPU is part of the key.
     pub cpu: bool,
-    /// The bits of [`Field::DataSrc`].
+    /// Bits of [`Field::DataSrc`] in use.
     pub data_src: u64,
-    /// The bits of [`Field::Latency`].
+    /// Bits of [`Field::Latency`] in use.
     pub latency: u64,
-    /// The bits of [`Field::Branch`].
+    /// Bits of [`Field::Branch`] in use.
     pub branch: u64,
-    /// How long a cache line is taken to be, in bytes.
+    /// Assumed size of a cache line, in bytes.
     pub line: u64,
-    /// The last field of a sample that must be found by walking it; `None` where none must.
+    /// Last needed field of a sample that is found only by walking the sample; `None` if there is none.
     pub last: Option<SampleType>,
 }
 
-/// The second part of a weight, in a key.
+/// Second part of a weight in [`Field::Latency`].
 const INS_LAT: u64 = 0xffff;
-/// The third.
+/// Third part of a weight in [`Field::Latency`].
 const STAGE: u64 = 0xffff << 16;
 
-/// What a column needs of a key.
+/// Returns the fields that a column needs, besides [`Field::Meta`].
 fn needs(key: SortKey) -> &'static [Field] {
     match key {
         SortKey::Comm => &[Field::Comm],
@@ -58,7 +58,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         | SortKey::Locked
         | SortKey::Blocked => &[Field::DataSrc],
         SortKey::LocalWeight | SortKey::Weight => &[Field::Weight],
-        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStage | SortKey::Session => &[Field::Latency],
+        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStageCycles | SortKey::StageCycles => &[Field::Latency],
         SortKey::PhysAddr => &[Field::PhysAddr],
         SortKey::DataDso => &[Field::DataModule],
         SortKey::FromDso => &[Field::FromModule],
@@ -86,13 +86,13 @@ fn needs(key: SortKey) -> &'static [Field] {
 }
 
 impl Layout {
-    /// What this question needs.
+    /// Returns the layout for a query.
     #[must_use]
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key);
         let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
         let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
-        let of_callees = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
+        let callees_have_positions = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
         let needed = |field: &Field| match field {
             Field::Meta => true,
             Field::Module if by_module || by_symbol => true,
@@ -101,8 +101,8 @@ impl Layout {
             Field::Weight | Field::Latency if weights => true,
             Field::Module | Field::Address if query.chains.counted => true,
             Field::Chain => query.chains.counted,
-            // What takes the place of its callees is told apart as frames are.
-            Field::Line | Field::Offset if of_callees => true,
+            // Functions that replace their callees become frames, which lines or offsets tell apart.
+            Field::Line | Field::Offset if callees_have_positions => true,
             field => keys().any(|key| needs(key).contains(field)),
         };
         let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
@@ -121,10 +121,10 @@ impl Layout {
         layout
     }
 
-    /// The field that lies last in a sample, of all that are needed; those at fixed places need no walk.
+    /// Returns the last of the needed fields in a sample. Fields at fixed offsets need no walk.
     fn last_field(&self, mode: Mode) -> Option<SampleType> {
         let has = |fields: &[Field]| fields.iter().any(|field| self.has(*field));
-        let asked = [
+        let needed = [
             (has(&[Field::CodePage]), SampleType::CODE_PAGE_SIZE),
             (has(&[Field::DataPage]), SampleType::DATA_PAGE_SIZE),
             (has(&[Field::Cgroup]), SampleType::CGROUP),
@@ -137,28 +137,28 @@ impl Layout {
             (has(&[Field::Payload]), SampleType::RAW),
             (has(&[Field::DataModule, Field::DataAddr, Field::LineOffset]), SampleType::ADDR),
         ];
-        asked.into_iter().find_map(|(is_asked, field)| is_asked.then_some(field))
+        needed.into_iter().find_map(|(is_needed, field)| is_needed.then_some(field))
     }
 
-    /// How many words are in use.
+    /// Returns the number of words in use.
     #[must_use]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Never: a key has at least its [`Meta`](super::Meta).
+    /// Returns whether no words are in use: never, a key has at least [`Meta`](super::Meta).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Whether this word is in use.
+    /// Returns whether this field is in use.
     #[must_use]
     pub fn has(&self, field: Field) -> bool {
         self.fields.contains(&field)
     }
 
-    /// Puts the words in use of a whole key into as many.
+    /// Copies the words in use from a key to `packed`.
     #[inline]
     pub fn pack(&self, key: &Key, packed: &mut [u64]) {
         for (word, field) in packed.iter_mut().zip(&self.fields) {
@@ -166,7 +166,7 @@ impl Layout {
         }
     }
 
-    /// The whole key of the words in use.
+    /// Returns the key with these words in use, the others 0.
     #[must_use]
     #[inline]
     pub fn unpack(&self, packed: &[u64]) -> Key {
@@ -194,7 +194,7 @@ fn data_src_bits(key: SortKey) -> u64 {
 fn latency_bits(key: SortKey) -> u64 {
     match key {
         SortKey::LocalInsLat | SortKey::InsLat => INS_LAT,
-        SortKey::LocalStage | SortKey::Session => STAGE,
+        SortKey::LocalStageCycles | SortKey::StageCycles => STAGE,
         _ => 0,
     }
 }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_needed_is_in_a_key() {
+    fn keys_have_only_needed_fields() {
         assert_eq!(layout("rep -s comm").fields, [Field::Meta, Field::Comm]);
         assert_eq!(layout("rep -s sym").fields, [Field::Meta, Field::Module, Field::Address]);
         assert_eq!(layout("rep -s comm,dso,sym,ip,pid,cpu,event").len(), 6);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_walked_as_far_as_it_must_be() {
+    fn samples_are_walked_up_to_the_last_needed_field() {
         assert_eq!(layout("rep").last, None);
         assert_eq!(layout("rep --mem-mode -s comm").last, Some(SampleType::WEIGHT_STRUCT));
         assert_eq!(layout("rep --mem-mode -s mem").last, Some(SampleType::DATA_SRC));

@@ -1,37 +1,37 @@
-//! What the rows of a table have metrics, and the numbers that are made of it.
+//! Metrics of table rows, and the numbers computed from them.
 //!
-//! A row has its own samples, and those of what it called. Only what is its own has parts; where callers are not counted,
-//! the two are the same.
+//! A row has a self count and a children count, which includes what it called. Only the self count has parts. If
+//! children are not counted, the two counts are equal.
 
 use recrep_format::abi::CpuMode;
 
 use crate::count::{Count, Field, Key, Meta, Sum};
 use crate::query::fields::Number;
 
-/// What a row has metrics.
+/// Metrics of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// Its own samples and their periods.
+    /// Self: samples taken in the row itself.
     pub count: Count,
-    /// Those with it anywhere in their callchains.
+    /// Children: samples with the row anywhere in their callchains.
     pub all: Count,
-    /// How long the callchains are that are shown below it.
+    /// Length of the longest callchain below the row.
     pub depth: usize,
-    /// What only some questions ask for.
+    /// Parts of the self count, if the query needs them.
     pub parts: Option<Box<Parts>>,
 }
 
-/// The parts of what is a row's own.
+/// Parts of a row's self count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// The periods by level: kernel, user, the guests' kernels, the guests' users.
+    /// Periods by CPU mode: kernel, user, guest kernel, guest user.
     pub levels: [u64; 4],
-    /// The sums of the three parts of the samples' weights.
+    /// Sums of the three parts of the samples' weights.
     pub weights: [u64; 3],
 }
 
 impl Metrics {
-    /// What a row has metrics; with parts where its key is given, since then their words are in it.
+    /// Creates the metrics of a count; with parts if the row's key is given, which must have the words for them.
     #[must_use]
     pub fn of(count: Count, key: Option<&Key>) -> Self {
         Self { count, all: count, depth: 0, parts: key.map(|key| Box::new(Parts::of(count, key))) }
@@ -40,7 +40,7 @@ impl Metrics {
 
 impl Parts {
     fn of(count: Count, key: &Key) -> Self {
-        let level = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
+        let index = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
             CpuMode::Kernel => Some(0),
             CpuMode::User => Some(1),
             CpuMode::GuestKernel => Some(2),
@@ -48,7 +48,7 @@ impl Parts {
             _ => None,
         };
         let mut levels = [0; 4];
-        if let Some(part) = level.and_then(|level: usize| levels.get_mut(level)) {
+        if let Some(part) = index.and_then(|index: usize| levels.get_mut(index)) {
             *part = count.period;
         }
         let latency = Field::Latency.of(key);
@@ -71,7 +71,7 @@ impl Sum for Metrics {
 }
 
 impl Metrics {
-    /// A number of it: percents of `total`, the event's period; means and sums otherwise.
+    /// Returns a number of the row: a percentage of `total` (the event's period), a mean or a sum.
     #[must_use]
     pub fn value(&self, number: Number, total: u64) -> Value {
         let Parts { levels, weights } = self.parts.as_deref().copied().unwrap_or_default();
@@ -95,19 +95,19 @@ impl Metrics {
     }
 }
 
-/// How many percent `part` is of `whole`.
+/// Returns `part` as a percentage of `whole`; 0 if `whole` is 0.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// A number in a table.
+/// Number in a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A share.
+    /// Percentage.
     Percent(f64),
-    /// Anything else.
+    /// Integer.
     Whole(u64),
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_means_and_levels_are_shares() {
+    fn weights_are_means_and_cpu_modes_are_percentages() {
         let count = Count { samples: 4, period: 50 };
         let all = Count { samples: 5, period: 100 };
         let parts = Parts { levels: [10, 40, 0, 0], weights: [10, 8, 0] };

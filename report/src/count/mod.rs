@@ -1,4 +1,4 @@
-//! From samples to counted keys: integers only, no text and no IO.
+//! Counts samples by keys of integers. No text and no I/O.
 //!
 //! ```text
 //!   piece ─► worker: sample ─► Key ─► its own Histogram ─► partitions ─┐             ┌─► partition 0 ─┐
@@ -6,8 +6,8 @@
 //!   piece ─► worker: …                                                 ┘             └─► …           ─┘
 //! ```
 //!
-//! A key holds what the question needs and nothing else, so that samples that would end in one row meet early. What text
-//! stands for a number is found out afterwards, once for each distinct key ([`crate::table`]).
+//! A key holds only what the query needs, so that samples of one row are merged early. The texts for its numbers are
+//! looked up afterwards, once per distinct key ([`crate::table`]).
 
 mod histogram;
 mod key;

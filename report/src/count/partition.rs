@@ -1,8 +1,8 @@
-//! Keys with what they have metrics, each once: the table that counts and rows are kept in.
+//! Hash table of keys and values, split into partitions. It holds counts and rows.
 //!
-//! A table is cut into [`PARTITIONS`] by the hashes of its keys. What is added waits at the end of its partition until there is much of
-//! it, or until [`Partition::settle`]; only then are equal keys looked for. So a partition is worked on at a time, whose keys are in
-//! a core's cache, and tables of several workers are merged partition by partition on all cores.
+//! Keys are distributed over [`PARTITIONS`] partitions by hash. New entries wait at the end of their partition until
+//! they reach a size limit or until [`Partition::settle`]; only then are equal keys merged. This works on one partition
+//! at a time, whose keys fit in a core's cache. Tables of several workers are merged in parallel, by partition.
 //!
 //! ```text
 //!   words    │ a │ b │ c │ d ┊ b │ e │ a │        each of `width` words, in the order of arrival
@@ -16,19 +16,19 @@ use hashbrown::HashTable;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
-/// How many partitions a table has.
+/// Number of partitions of a table.
 pub const PARTITIONS: usize = 64;
 
-/// How many bytes of a partition wait before they are settled.
-const WAITING: usize = 1 << 20;
+/// Bytes of waiting entries at which a partition is settled.
+const MAX_WAITING: usize = 1 << 20;
 
-/// What can be added up, in any order.
+/// Value that can be added up, in any order.
 pub trait Sum: Send {
-    /// Adds another.
+    /// Adds another value.
     fn add(&mut self, other: &Self);
 }
 
-/// The hash of a key. Its bits 10 to 25 are its [`place`], the highest of them its partition.
+/// Returns the hash of a key. Bits 10 to 25 are its [`place`]; the highest of these are its partition.
 #[inline]
 pub(super) fn hash(key: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -36,69 +36,69 @@ pub(super) fn hash(key: &[u64]) -> u64 {
     hasher.finish()
 }
 
-/// Whether two keys are equal. They are short: calling memcmp would take longer.
+/// Returns whether two keys are equal. Keys are short, so a call of memcmp would take longer.
 #[inline]
 pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// How many places [`place`] tells apart.
+/// Number of different results of [`place`].
 pub(super) const PLACES: usize = 1 << 16;
 
-/// One of [`PLACES`] for a hash; those of a partition follow each other.
+/// Returns the place of a hash, below [`PLACES`]. The places of a partition are contiguous.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "sixteen bits are left")]
+#[allow(clippy::cast_possible_truncation, reason = "only 16 bits remain")]
 pub(super) fn place(hash: u64) -> usize {
     (hash >> 10) as usize & (PLACES - 1)
 }
 
-/// The partition of a place.
+/// Returns the partition of a place.
 #[inline]
 pub(super) fn of_place(place: usize) -> usize {
     place / (PLACES / PARTITIONS)
 }
 
-/// The partition of a key.
+/// Returns the partition of a key.
 #[must_use]
 pub fn partition_of(key: &[u64]) -> usize {
     of_place(place(hash(key)))
 }
 
-/// The keys whose hashes are alike.
+/// Part of a table: the keys whose hashes belong to one partition.
 #[derive(Clone, Debug)]
 pub struct Partition<V> {
     width: usize,
     words: Vec<u64>,
     values: Vec<V>,
-    /// The settled keys: a part of the hash, and the place among them.
+    /// Settled keys: the upper half of the hash, and the index of the key.
     index: HashTable<(u32, u32)>,
 }
 
 impl<V: Sum> Partition<V> {
-    /// An empty one, for keys of so many words.
+    /// Creates an empty partition for keys of `width` words.
     #[must_use]
     pub fn new(width: usize) -> Self {
         Self { width, words: Vec::new(), values: Vec::new(), index: HashTable::new() }
     }
 
-    /// [`PARTITIONS`] of them.
+    /// Creates a table: [`PARTITIONS`] empty partitions.
     #[must_use]
     pub fn table(width: usize) -> Vec<Self> {
         (0..PARTITIONS).map(|_| Self::new(width)).collect()
     }
 
-    /// Adds to a key. It may wait.
+    /// Adds to a key. The entry may wait until the partition is settled.
     #[inline]
     pub fn push(&mut self, key: &[u64], value: V) {
         self.words.extend(key);
         self.values.push(value);
         let waiting = self.values.len() - self.index.len();
-        if waiting * (size_of::<V>() + 8 * self.width) >= WAITING {
+        if waiting * (size_of::<V>() + 8 * self.width) >= MAX_WAITING {
             self.settle();
         }
     }
 
-    /// Adds to a key, and tells its place. Nothing may wait.
+    /// Adds to a key at once and returns its index. No entries may be waiting.
     pub fn add(&mut self, key: &[u64], value: V) -> usize {
         self.words.extend_from_slice(key);
         self.values.push(value);
@@ -108,13 +108,13 @@ impl<V: Sum> Partition<V> {
         at
     }
 
-    /// Adds all of another.
+    /// Appends all entries of another partition. They wait.
     pub fn append(&mut self, other: Self) {
         self.words.extend(other.words);
         self.values.extend(other.values);
     }
 
-    /// Adds up what waits.
+    /// Merges the waiting entries into the settled ones.
     pub fn settle(&mut self) {
         for waiting in self.index.len()..self.values.len() {
             self.settle_one(waiting);
@@ -123,15 +123,15 @@ impl<V: Sum> Partition<V> {
         self.words.truncate(self.index.len() * self.width);
     }
 
-    /// Adds the value at `from` to its key's, if that is settled, else puts it behind those that are; its place.
+    /// Merges the entry at `from` into the settled entry of its key, or settles it as the last one. Returns its index.
     #[inline]
-    #[allow(clippy::indexing_slicing, reason = "settled places and `from` are below the number of values")]
+    #[allow(clippy::indexing_slicing, reason = "settled indexes and `from` are below the number of values")]
     fn settle_one(&mut self, from: usize) -> usize {
         let (width, settled) = (self.width, self.index.len());
         let (before, key) = self.words.split_at(from * width);
         let key = &key[..width];
         let hash = hash(key);
-        #[allow(clippy::cast_possible_truncation, reason = "a part of the hash tells most keys apart")]
+        #[allow(clippy::cast_possible_truncation, reason = "half of the hash tells most keys apart")]
         let tag = (hash >> 32) as u32;
         let of = |at: u32| &before[at as usize * width..][..width];
         if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag && are_equal(of(at), key)) {
@@ -147,51 +147,51 @@ impl<V: Sum> Partition<V> {
         settled
     }
 
-    /// How many keys it has; nothing may wait.
+    /// Returns the number of keys. No entries may be waiting.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The key at a place.
+    /// Returns the key at an index.
     #[must_use]
     #[inline]
     pub fn key(&self, at: usize) -> &[u64] {
         self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
     }
 
-    /// The value at a place.
+    /// Returns the value at an index.
     #[must_use]
     #[inline]
     pub fn value(&self, at: usize) -> Option<&V> {
         self.values.get(at)
     }
 
-    /// All values.
+    /// Returns all values.
     #[must_use]
     pub fn values(&self) -> &[V] {
         &self.values
     }
 
-    /// All keys and values.
+    /// Iterates over all keys and values.
     pub fn iter(&self) -> impl Iterator<Item = (&[u64], &V)> {
         self.values.iter().enumerate().map(|(at, value)| (self.key(at), value))
     }
 
-    /// The words of all keys, and their values.
+    /// Returns the words of all keys, and the values.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u64>, Vec<V>) {
         (self.words, self.values)
     }
 }
 
-/// Merges tables of keys of so many words, each partition on some core; all is settled then.
+/// Merges tables with keys of `width` words, partitions in parallel. The result is settled.
 #[must_use]
 pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
     let mut of_partition: Vec<Vec<Partition<V>>> = (0..PARTITIONS).map(|_| Vec::with_capacity(tables.len())).collect();
@@ -199,7 +199,7 @@ pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Parti
         of_partition.iter_mut().zip(table).for_each(|(all, one)| all.push(one));
     }
     let merge = |mut all: Vec<Partition<V>>| {
-        // The one with most is settled already, if any is.
+        // Start with the partition that has most settled keys: they need no merging.
         all.sort_by_key(|one| std::cmp::Reverse(one.index.len()));
         let mut all = all.into_iter();
         let mut merged = all.next().unwrap_or_else(|| Partition::new(width));
@@ -226,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_key_is_there_once_with_its_sum(
+        fn merged_tables_have_each_key_once_with_its_sum(
             adds in prop::collection::vec((0u64..20, 0u64..3, 1u64..9), 0..300),
             cuts in prop::collection::vec(0usize..300, 0..3),
             settled_after in 0usize..300,
@@ -253,10 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_settled_when_it_is_much() {
+    fn partitions_settle_when_many_entries_wait() {
         let mut partition = Partition::<u64>::new(1);
         (0..200_000).for_each(|n| partition.push(&[n % 3], 1));
-        assert!(partition.values.capacity() * 16 <= 4 * WAITING, "{}", partition.values.capacity());
+        assert!(partition.values.capacity() * 16 <= 4 * MAX_WAITING, "{}", partition.values.capacity());
         assert_eq!(partition.add(&[7], 1), partition.len() - 1);
         partition.settle();
         assert_eq!(partition.len(), 4);

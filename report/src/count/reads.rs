@@ -1,8 +1,8 @@
-//! Samples that carry counter readings (`PERF_SAMPLE_READ`): their periods are differences.
+//! Samples with counter values (`PERF_SAMPLE_READ`): their periods are differences of values.
 //!
-//! Such a sample counts for each counter that it reads, with what that counter gained since its last reading as the
-//! period; where it gained nothing, it does not count. A worker knows the last reading only within its
-//! piece, so the first reading of each counter in a piece waits until the pieces are put in a row:
+//! Such a sample counts for each counter that it reads. The period is the increment since the counter's last value; an
+//! increment of zero is not counted. A worker knows the last value only within its piece, so the first value of each
+//! counter in a piece waits until all pieces are read and sorted:
 //!
 //! ```text
 //!   piece 0: id 7: 100, 130     first 100 → waits; 130 → 30        last 130
@@ -14,10 +14,10 @@ use rustc_hash::FxHashMap;
 
 use super::histogram::{Histogram, SampleRows};
 
-/// Readings in one piece.
+/// Counter values in one piece.
 #[derive(Clone, Debug)]
 pub struct PieceReads {
-    /// The piece's place.
+    /// Index of the piece.
     pub piece: usize,
     counters: FxHashMap<u64, Readings>,
 }
@@ -31,13 +31,13 @@ struct Readings {
 }
 
 impl PieceReads {
-    /// No readings yet.
+    /// Creates an empty set of values for a piece.
     #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, counters: FxHashMap::default() }
     }
 
-    /// The same with other keys of so many words.
+    /// Changes the waiting keys, of `width` words each.
     #[must_use]
     pub fn map(mut self, width: usize, mut change: impl FnMut(&mut [u64])) -> Self {
         let all = self.counters.values_mut().map(|readings| &mut readings.rows.keys);
@@ -45,7 +45,7 @@ impl PieceReads {
         self
     }
 
-    /// Takes a reading of counter `id`; the period if it is known, which is when it is not the first.
+    /// Records a value of counter `id`. Returns the period; `None` for the first value in the piece, whose rows wait.
     pub fn read(&mut self, id: u64, value: u64, event: usize, rows: impl FnOnce() -> SampleRows) -> Option<u64> {
         match self.counters.get_mut(&id) {
             Some(readings) => {
@@ -61,15 +61,15 @@ impl PieceReads {
     }
 }
 
-/// The readings of all pieces.
+/// Counter values of all pieces.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
-    /// In any order.
+    /// Pieces, in any order.
     pub pieces: Vec<PieceReads>,
 }
 
 impl Reads {
-    /// Counts the readings that waited.
+    /// Counts the first values of all pieces, which waited.
     pub fn settle(mut self, histogram: &mut Histogram) {
         self.pieces.sort_by_key(|p| p.piece);
         let mut last = FxHashMap::<u64, u64>::default();
@@ -91,7 +91,7 @@ mod tests {
     use crate::count::{Count, Partition};
 
     #[test]
-    fn differences_do_not_depend_on_where_the_pieces_are_cut() {
+    fn periods_do_not_depend_on_where_pieces_are_cut() {
         let values = [100, 130, 130, 150, 200];
         for cut in 0..=values.len() {
             let mut histogram = Histogram::new(1, 1);

@@ -7,7 +7,7 @@ use super::key::Key;
 use super::layout::Layout;
 use super::partition::Partition;
 
-/// Keys and what they metrics, in no order. Only the words in use are kept.
+/// Keys and their counts, unordered. Only the words in use are stored.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     layout: Layout,
@@ -16,7 +16,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The rows of a table that is settled.
+    /// Creates rows from a settled table.
     #[must_use]
     pub fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
         let len: usize = table.iter().map(Partition::len).sum();
@@ -33,19 +33,19 @@ impl Rows {
         rows
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     #[must_use]
     #[inline]
     pub fn key(&self, row: usize) -> Key {
@@ -53,32 +53,32 @@ impl Rows {
         self.layout.unpack(self.words.get(row * width..(row + 1) * width).unwrap_or_default())
     }
 
-    /// What each has metrics.
+    /// Returns the counts of all rows.
     #[must_use]
     pub fn counts(&self) -> &[Count] {
         &self.counts
     }
 
-    /// All of them.
+    /// Iterates over the keys and counts.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
         self.counts.iter().enumerate().map(|(row, count)| (self.key(row), *count))
     }
 
-    /// Changes keys; leaves out those for which `change` says no.
+    /// Changes all keys; drops the rows for which `change` returns `false`.
     #[must_use]
     pub fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
         let (layout, width) = (&self.layout, self.layout.len().max(1));
         let one = |words: &mut [u64]| {
             let mut key = layout.unpack(words);
-            let stays = change(&mut key);
+            let keeps = change(&mut key);
             layout.pack(&key, words);
-            stays
+            keeps
         };
-        let stays: Vec<bool> = self.words.par_chunks_mut(width).map(one).collect();
-        let mut kept = stays.iter();
-        self.counts.retain(|_| *kept.next().unwrap_or(&false));
-        if self.counts.len() < stays.len() {
-            let kept = self.words.chunks(width).zip(&stays).filter(|(_, stays)| **stays);
+        let keep: Vec<bool> = self.words.par_chunks_mut(width).map(one).collect();
+        let mut flags = keep.iter();
+        self.counts.retain(|_| *flags.next().unwrap_or(&false));
+        if self.counts.len() < keep.len() {
+            let kept = self.words.chunks(width).zip(&keep).filter(|(_, keep)| **keep);
             self.words = kept.flat_map(|(words, _)| words).copied().collect();
         }
         self

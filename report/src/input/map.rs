@@ -1,16 +1,16 @@
-//! Files in memory (all of this package's `unsafe`), and what happens where one is cut short while it is read.
+//! Memory-mapped files (all `unsafe` code of this package), and truncation of a file while it is mapped.
 //!
 //! ```text
-//!   mapping:   [ page | page | page | page ]          the file is cut to 1.5 pages
-//!   reading:     ok     ok ½0   SIGBUS ─► handler: zero pages from here to the end, the byte is remembered
+//!   mapping:   [ page | page | page | page ]          the file is truncated to 1.5 pages
+//!   reading:     ok     ok ½0   SIGBUS ─► handler: maps zero pages from here to the end, stores the offset
 //! ```
 //!
-//! The kernel sends SIGBUS to whoever touches a page of a mapping that its file no longer has. The handler of this module puts
-//! zero pages there, so that reading goes on and ends soon: a record of size 0 ends every walk. What was read then is
-//! not an answer; [`Mapped::lost`] says so, and is asked after everything was read.
+//! The kernel sends SIGBUS to a thread that touches a page of a mapping beyond the end of its file. The handler in this
+//! module maps zero pages there, so that reading continues and soon stops: a record of size 0 ends every walk. Results
+//! computed from such zeros are wrong, so callers check [`Mapped::lost`] after reading.
 //!
-//! Mapping instead of reading: on two cores with the page cache warm, one pass over 296 MB by mapping takes 0.04 to 0.05 s, and 0.25 to
-//! 0.33 s with a copy in memory. The pages of a mapping are the page cache's, which the kernel can have back.
+//! Why files are mapped: on two cores with a warm page cache, one pass over 296 MB takes 0.04 to 0.05 s with a mapping,
+//! and 0.25 to 0.33 s with a copy in memory. Mapped pages belong to the page cache, so the kernel can reclaim them.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -27,21 +27,21 @@ use memmap2::{Mmap, MmapOptions};
 pub(crate) struct Mapped {
     map: Mmap,
     file: File,
-    was: Stamp,
+    stamp: Stamp,
     region: &'static Region,
 }
 
-/// What tells that a file was written to.
+/// Size and modification time of a file, which change when it is written to.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
-    written: (i64, i64),
+    modified: (i64, i64),
 }
 
 impl Stamp {
     fn of(file: &File) -> io::Result<Self> {
         let meta = file.metadata()?;
-        Ok(Self { len: meta.len(), written: (meta.mtime(), meta.mtime_nsec()) })
+        Ok(Self { len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) })
     }
 }
 
@@ -49,26 +49,26 @@ impl Mapped {
     /// Maps a whole file.
     pub(crate) fn new(file: File) -> io::Result<Self> {
         handle_bus_errors()?;
-        let was = Stamp::of(&file)?;
-        let len = usize::try_from(was.len).map_err(io::Error::other)?;
+        let stamp = Stamp::of(&file)?;
+        let len = usize::try_from(stamp.len).map_err(io::Error::other)?;
         let map = map(&file, len)?;
         let region = Region::add(map.as_ptr().addr(), len);
-        Ok(Self { map, file, was, region })
+        Ok(Self { map, file, stamp, region })
     }
 
-    /// The bytes; zeros where the file was cut since.
+    /// Returns the file's bytes; those that were truncated away since read as zeros.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// The byte from which on what was read may not be what the file had: where it was cut, or its
-    /// first if it was rewritten. What was only appended is no loss.
+    /// Returns the offset from which the bytes may differ from the file that was opened: where it was truncated, or 0
+    /// if it was rewritten. Appended bytes are no loss.
     pub(crate) fn lost(&self) -> Option<u64> {
         let missed = Some(self.region.missed.load(Ordering::SeqCst)).filter(|missed| *missed != usize::MAX);
         let missed = missed.map(|missed| missed as u64);
         let changed = match Stamp::of(&self.file) {
-            Ok(now) if now.len < self.was.len => Some(now.len),
-            Ok(now) if now.len == self.was.len && now != self.was => Some(0),
+            Ok(now) if now.len < self.stamp.len => Some(now.len),
+            Ok(now) if now.len == self.stamp.len && now != self.stamp => Some(0),
             _ => None,
         };
         missed.into_iter().chain(changed).min()
@@ -77,41 +77,41 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // Before the memory is given back.
+        // Before the memory is unmapped.
         self.region.is_mapped.store(false, Ordering::SeqCst);
     }
 }
 
-#[allow(unsafe_code, reason = "a mapped file is the way to read hundreds of megabytes on all cores at once")]
+#[allow(unsafe_code, reason = "mapping lets all cores read hundreds of megabytes at once")]
 fn map(file: &File, len: usize) -> io::Result<Mmap> {
-    // SAFETY: the mapping is read-only and lives as long as the slice that is taken of it. What Rust cannot rule out is that
-    // someone else changes or shortens the file meanwhile. All parsing is of bytes, checked at each read and valid for every bit
-    // pattern, so changed bytes give a wrong answer, which `Mapped::lost` tells of, never undefined behaviour by a
-    // broken invariant; what a shortened file has lost reads as zeros, by the handler below.
+    // SAFETY: the mapping is read-only and outlives every slice borrowed from it. Rust cannot rule out that another
+    // process changes or truncates the file meanwhile. All parsing works on bytes, is checked at each read and accepts
+    // every bit pattern, so changed bytes give a wrong answer, which `Mapped::lost` reports, and never break an
+    // invariant; truncated bytes read as zeros, because of the handler below.
     unsafe { MmapOptions::new().len(len).map(file) }
 }
 
-/// A mapping as the handler finds it. Never freed, so that the handler may walk all of them at any moment.
+/// A mapping, as the signal handler sees it. Never freed, so that the handler may walk the list at any moment.
 #[derive(Debug)]
 struct Region {
     start: usize,
     len: usize,
     is_mapped: AtomicBool,
-    /// The first byte that the file no longer had when it was read; `usize::MAX` if there was none.
+    /// Offset of the first missing page that was read; `usize::MAX` if none was.
     missed: AtomicUsize,
     next: Option<&'static Region>,
 }
 
-/// The region that was added last.
+/// Head of the list: the region that was added last.
 static REGIONS: AtomicPtr<Region> = AtomicPtr::new(ptr::null_mut());
-/// Held while a region is added.
+/// Lock held while a region is added.
 static ADDING: Mutex<()> = Mutex::new(());
-/// The length of a page; set before the handler is.
+/// Page size in bytes; set before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this thread is within [`tolerating`], and whether a page was missed there. Without a destructor and a
-    /// constant at first, so that the handler may use it.
+    /// Whether this thread is in [`tolerating`], and whether a missing page was replaced there. Has a constant initial
+    /// value and no destructor, so that the handler may use it.
     static TOLERANCE: Cell<Tolerance> = const { Cell::new(Tolerance::None) };
 }
 
@@ -122,7 +122,8 @@ enum Tolerance {
     Used,
 }
 
-/// Acts on files that others have mapped; `None` if one of them was cut short meanwhile.
+/// Calls `act`, which reads files that other code has mapped. Returns `None` if one of them was truncated meanwhile, or
+/// if the handler cannot be installed.
 pub(crate) fn tolerating<R>(act: impl FnOnce() -> R) -> Option<R> {
     if handle_bus_errors().is_err() {
         return None;
@@ -135,7 +136,7 @@ pub(crate) fn tolerating<R>(act: impl FnOnce() -> R) -> Option<R> {
 
 impl Region {
     fn add(start: usize, len: usize) -> &'static Self {
-        let _one_at_a_time = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = ADDING.lock().unwrap_or_else(PoisonError::into_inner);
         let next = last_region();
         let (is_mapped, missed) = (AtomicBool::new(true), AtomicUsize::new(usize::MAX));
         let region = Box::leak(Box::new(Self { start, len, is_mapped, missed, next }));
@@ -144,27 +145,27 @@ impl Region {
     }
 }
 
-#[allow(unsafe_code, reason = "the handler cannot lock what holds the regions")]
+#[allow(unsafe_code, reason = "the handler cannot take a lock, so the list is a raw pointer")]
 fn last_region() -> Option<&'static Region> {
-    // SAFETY: null, or a region that `add` has leaked: valid for ever, and never written to but through its atomics.
+    // SAFETY: null, or a region leaked by `add`: valid until the process ends, and only changed through its atomics.
     unsafe { REGIONS.load(Ordering::SeqCst).as_ref() }
 }
 
-/// Installs the handler once.
+/// Installs the SIGBUS handler, once per process.
 #[allow(unsafe_code, reason = "there is no safe way to handle SIGBUS")]
 fn handle_bus_errors() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     let install = || {
-        // SAFETY: asks for a number.
+        // SAFETY: returns a number and has no other effect.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_bus_error;
-        // SAFETY: all zeros is a `sigaction`: no flags, an empty mask, SIG_DFL.
+        // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask, SIG_DFL.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the action is whole and outlives the call; the handler has the signature that SA_SIGINFO asks for, and
-        // does only what a handler may (see there).
+        // SAFETY: the action is initialized and outlives the call; the handler has the signature that SA_SIGINFO
+        // requires, and is async-signal-safe (see its doc comment).
         match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
@@ -173,40 +174,40 @@ fn handle_bus_errors() -> io::Result<()> {
     INSTALLED.get_or_init(install).map_err(io::Error::from_raw_os_error)
 }
 
-/// Puts zero pages where a mapped file no longer has any. Any other SIGBUS has its default effect, the process's end.
+/// Maps zero pages over the missing pages of a mapped file. Any other SIGBUS ends the process, as by default.
 ///
-/// Runs in whatever the thread was doing, so it takes no lock and allocates nothing: it loads atomics, reads a
-/// thread-local constant, and makes system calls (`mmap` is one; POSIX does not list it as async-signal-safe, glibc's and musl's
-/// are the bare call: no lock, no state).
-#[allow(unsafe_code, reason = "a signal handler")]
+/// Interrupts the thread anywhere, so it takes no lock and allocates nothing: it uses atomics and a thread-local that
+/// needs no initialization, and makes system calls (POSIX does not list `mmap` as async-signal-safe, but glibc's and
+/// musl's are the bare system call: no lock, no state).
+#[allow(unsafe_code, reason = "a signal handler gets raw pointers and makes system calls")]
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: with SA_SIGINFO the kernel passes a valid `siginfo_t`, which is there until the handler returns (sigaction(2)).
+    // SAFETY: with SA_SIGINFO the kernel passes a `siginfo_t` that is valid until the handler returns (sigaction(2)).
     let info = unsafe { &*info };
     let code = info.si_code;
-    // SAFETY: SIGBUS has an address there unless a process has sent it, which the code tells; any bits are an address.
+    // SAFETY: for SIGBUS this field is the address, unless a process sent it (see `code`); any bits are a valid number.
     let address = unsafe { info.si_addr() }.addr();
-    // Greater than 0: from the kernel, because of an access (sigaction(2)).
-    if code > 0 && is_replaced(address) {
+    // Greater than 0: sent by the kernel because of an access (sigaction(2)).
+    if code > 0 && replace_pages(address) {
         return;
     }
-    // SAFETY: a system call. An access comes again once this returns, and then ends the process.
+    // SAFETY: a system call. The access is repeated once the handler returns, and then ends the process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     if code <= 0 {
-        // SAFETY: a system call; the signal waits until this returns.
+        // SAFETY: a system call; the signal stays pending until the handler returns.
         unsafe { libc::raise(signal) };
     }
 }
 
-/// Replaces what is missing at `address`, if that is in a mapped file of ours.
-fn is_replaced(address: usize) -> bool {
+/// Maps zero pages at `address` if it is in a [`Region`] or this thread is in [`tolerating`]; returns whether it did.
+fn replace_pages(address: usize) -> bool {
     let page = PAGE.load(Ordering::SeqCst);
     let start = address & !(page - 1);
-    let is_in = |region: &&Region| {
+    let contains = |region: &&Region| {
         region.is_mapped.load(Ordering::SeqCst)
             && address.checked_sub(region.start).is_some_and(|offset| offset < region.len)
     };
-    if let Some(region) = std::iter::successors(last_region(), |region| region.next).find(is_in) {
-        // What lies behind a missing page is missing too, and one mapping for all of it is one mapping more, however long it is.
+    if let Some(region) = std::iter::successors(last_region(), |region| region.next).find(contains) {
+        // All pages after a missing one are missing too: one new mapping covers them.
         let len = (region.start + region.len).next_multiple_of(page) - start;
         region.missed.fetch_min(start - region.start, Ordering::SeqCst);
         return put_zeros(start, len);
@@ -222,10 +223,10 @@ fn is_replaced(address: usize) -> bool {
 fn put_zeros(start: usize, len: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     let at = ptr::without_provenance_mut(start);
-    // SAFETY: `start` is the beginning of a page that was just read in vain, and the pages up to `len` are in the same mapping of a
-    // file: either one of `Region`, which is read-only and stays mapped while it is read, or, one page, of
-    // whoever runs in `tolerating`. Nothing of Rust's own memory is in mapped files, nothing is written to these, and the kernel
-    // replaces the pages at once for all threads, so each read gives the file's bytes or zeros.
+    // SAFETY: `start` is the beginning of a page whose read just failed, and the `len` bytes are in the same mapping of
+    // a file: either a `Region`, which is read-only and stays mapped while it is read, or a single page that is read in
+    // `tolerating`. Mapped files hold no memory of Rust's own and are not written to, and the kernel replaces the pages
+    // atomically for all threads, so each read gives the file's bytes or zeros.
     let put = unsafe { libc::mmap(at, len, libc::PROT_READ, flags, -1, 0) };
     put != libc::MAP_FAILED
 }
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_reads_as_zeros_and_is_told() {
+    fn truncated_pages_read_as_zeros_and_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let file = file_of_ones(dir.path());
         let (other, page) = (Mapped::new(file.try_clone().unwrap()).unwrap(), page());
@@ -266,12 +267,12 @@ mod tests {
         });
         assert_eq!(mapped.bytes()[page + page / 2 - 1], 1);
         assert_eq!(mapped.lost(), Some(page as u64 * 3 / 2));
-        assert_eq!(other.region.missed.load(Ordering::SeqCst), usize::MAX, "nobody read there");
-        assert_eq!(other.lost(), Some(page as u64 * 3 / 2), "the file tells");
+        assert_eq!(other.region.missed.load(Ordering::SeqCst), usize::MAX, "not read through this mapping");
+        assert_eq!(other.lost(), Some(page as u64 * 3 / 2), "the size of the file shows it");
     }
 
     #[test]
-    fn a_file_that_grows_again_has_still_lost_what_was_missed() {
+    fn a_loss_is_reported_after_the_file_grew_again() {
         let dir = tempfile::tempdir().unwrap();
         let (file, page) = (file_of_ones(dir.path()), page());
         let mapped = Mapped::new(file.try_clone().unwrap()).unwrap();
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rewritten_is_lost_and_what_is_appended_is_not() {
+    fn rewritten_bytes_are_lost_and_appended_bytes_are_not() {
         use std::io::{Seek, SeekFrom, Write};
         let dir = tempfile::tempdir().unwrap();
         let mut file = file_of_ones(dir.path());
@@ -296,25 +297,25 @@ mod tests {
     }
 
     #[test]
-    #[allow(unsafe_code, reason = "a mapping of somebody else")]
-    fn what_others_have_mapped_is_tolerated_where_it_is_asked_for() {
+    #[allow(unsafe_code, reason = "maps a file without `Mapped`")]
+    fn truncation_of_other_mappings_is_tolerated_on_request() {
         let dir = tempfile::tempdir().unwrap();
         let file = file_of_ones(dir.path());
-        // SAFETY: nobody else has this file.
+        // SAFETY: no other process uses this file.
         let map = unsafe { Mmap::map(&file) }.unwrap();
         assert_eq!(tolerating(|| map[0]), Some(1));
         file.set_len(0).unwrap();
         assert_eq!(tolerating(|| map[2 * page()]), None);
-        assert_eq!(tolerating(|| map[2 * page()]), Some(0), "it is replaced by now");
+        assert_eq!(tolerating(|| map[2 * page()]), Some(0), "the page was replaced before");
     }
 
-    /// The test in which a child process of [`any_other_bus_error_ends_the_process`] dies.
+    /// Runs in a child process of [`any_other_bus_error_ends_the_process`] and dies there.
     #[test]
-    #[allow(unsafe_code, reason = "a mapping of somebody else")]
+    #[allow(unsafe_code, reason = "maps a file without `Mapped`")]
     fn dies_if_asked_to() {
         let Some(dir) = std::env::var_os("RECREP_TEST_DIES") else { return };
         let file = file_of_ones(Path::new(&dir));
-        // SAFETY: nobody else has this file.
+        // SAFETY: no other process uses this file.
         let map = unsafe { Mmap::map(&file) }.unwrap();
         file.set_len(0).unwrap();
         std::process::exit(i32::from(map[page()]));

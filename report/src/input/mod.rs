@@ -1,4 +1,4 @@
-//! Bytes: files, standard input and directories, opened or mapped, unpacked and split into pieces of records.
+//! Inputs: opens or maps files, standard input and directories, unpacks them and splits them into pieces of records.
 //!
 //! ```text
 //!   Source ─► open (map, read, unpack) ─► Input ─► streams ─► split: pieces of whole records, side-band

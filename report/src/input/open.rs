@@ -1,10 +1,9 @@
-//! Opening what is to be read: a mapped file, or standard input in memory.
+//! Opening of inputs: a file is mapped, standard input is read into memory.
 //!
-//! What `perf record --threads` writes is a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream
-//! of records without a header. It is one input. Any other directory stands for the perf.data files in it.
+//! `perf record --threads` writes a directory: `data`, a perf.data file, and `data.0`, `data.1`, …, each a stream of
+//! records without a header. Such a directory is one input. Any other directory stands for the perf.data files in it.
 //!
-//! perf.data files are read in place (`input_map`), so that
-//! memory does not grow with them and all cores can start at once.
+//! Files are mapped (`input::map`), so that memory use does not grow with them and all cores can start at once.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -17,26 +16,26 @@ use recrep_format::read::{self, Magic};
 use crate::input::map::Mapped;
 use crate::query::Source;
 
-/// The bytes of an input and its name.
+/// An open input.
 #[derive(Debug)]
 pub struct Input {
-    /// What the user called it.
+    /// Name as the user gave it; `-` for standard input.
     pub name: String,
     bytes: Bytes,
     streams: Vec<Stream>,
     written: Option<SystemTime>,
 }
 
-/// Records that lie beside a perf.data file, in a file of their own.
+/// A stream of records in a file of its own, beside the `data` file of a directory.
 #[derive(Debug)]
 pub struct Stream {
-    /// The name of the file in its directory.
+    /// File name in the directory.
     pub name: String,
     bytes: Option<Bytes>,
 }
 
 impl Stream {
-    /// The records.
+    /// Returns the records.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref().map_or(&[], Bytes::get)
@@ -68,25 +67,25 @@ impl Bytes {
 /// An input that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The file is not there.
+    /// The file does not exist.
     #[error("cannot read {}: there is no such file{}", .0.display(), hint(.0))]
     Missing(PathBuf),
-    /// The file may not be read.
+    /// The user may not read the file.
     #[error("cannot read {}: permission denied; its owner can allow it with chmod", .0.display())]
     Permission(PathBuf),
-    /// A directory that is not one recording.
-    #[error("cannot read {}: it is a directory without a recording (`data`) in it; name a perf.data file", .0.display())]
+    /// A directory that is not a recording.
+    #[error("cannot read {}: it is a directory without a recording (`data`); name a perf.data file", .0.display())]
     Directory(PathBuf),
-    /// A directory in which there is nothing to read.
+    /// A directory without perf.data files.
     #[error("cannot read {}: no file in this directory is a perf.data file", .0.display())]
     NothingIn(PathBuf),
-    /// Nothing in it.
-    #[error("cannot read {}: it is empty; the recording did not begin, or the copy did not end", .0.display())]
+    /// An empty file.
+    #[error("cannot read {}: it is empty; the recording never started, or a copy was interrupted", .0.display())]
     Empty(PathBuf),
-    /// Anything else that the system said.
+    /// Any other I/O error.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
-    /// Not a perf.data file, or one whose header or attrs cannot be read.
+    /// Not a perf.data file, or its header or attrs cannot be parsed.
     #[error("cannot read {0}: {1}")]
     Format(String, Error),
     /// None of several inputs can be read.
@@ -94,12 +93,12 @@ pub enum OpenError {
     All(Vec<Self>),
 }
 
-/// An input that was cut short or rewritten while it was read.
+/// An input that was truncated or rewritten while it was read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {name}: another process changed it from byte {from} on while it was read")]
 pub struct Changed {
     name: String,
-    /// The first byte that may not be what was there at first.
+    /// Offset of the first byte that may differ from the file that was opened.
     from: u64,
 }
 
@@ -108,18 +107,16 @@ fn hint(path: &Path) -> &'static str {
 }
 
 impl Input {
-    /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory in the order of their
-    /// names, with those that cannot be opened.
+    /// Returns the inputs that a source stands for: itself, or the perf.data files of a directory in name order. Files
+    /// of the directory that cannot be opened are included, so that they are reported.
     ///
     /// # Errors
-    /// In a directory there is no perf.data file, or it cannot be read.
+    /// Returns an error if the directory cannot be read or has no perf.data file.
     pub fn sources(source: &Source) -> Result<Vec<Source>, OpenError> {
         match source {
             Source::Path(path) if path.is_dir() && !is_recording(path) => {
                 let mut files = files_in(path)?;
-                files.retain(|file| {
-                    begins_as_perf_data(file).unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof)
-                });
+                files.retain(|file| has_perf_magic(file).unwrap_or_else(|e| e.kind() != io::ErrorKind::UnexpectedEof));
                 if files.is_empty() {
                     return Err(OpenError::NothingIn(path.clone()));
                 }
@@ -132,7 +129,7 @@ impl Input {
     /// Opens one input.
     ///
     /// # Errors
-    /// It is not there, may not be read, is empty or is a directory that is not one recording.
+    /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is not a recording.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
         match source {
             Source::Stdin => {
@@ -143,17 +140,17 @@ impl Input {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get()
     }
 
-    /// Acts on the parts of the file.
+    /// Parses the file and calls `act` with it.
     ///
     /// # Errors
-    /// It is not a perf.data file ([`OpenError::Format`]); what `act` returns; [`Changed`] if the file is not what was
-    /// acted on any more.
+    /// Returns [`OpenError::Format`] if it is not a perf.data file, [`Changed`] if it changed while `act` ran, and any
+    /// error of `act`.
     pub fn read<R>(&self, act: impl FnOnce(&read::File<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
         let file = read::File::parse(self.bytes()).map_err(|error| OpenError::Format(self.name.clone(), error).into());
         let outcome = file.and_then(|file| act(&file));
@@ -167,26 +164,26 @@ impl Input {
         Some(Changed { name, from })
     }
 
-    /// How many bytes it has, with the streams beside it.
+    /// Returns the number of bytes, including the streams beside it.
     #[must_use]
     pub fn len(&self) -> u64 {
         let streams = self.streams.iter().map(|stream| stream.bytes().len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
     }
 
-    /// Never: an empty input is not opened.
+    /// Returns whether there are no bytes, which is never the case: an empty input is not opened.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The time at which it was last written; `None` for a pipe.
+    /// Returns the time of the last modification; `None` for a pipe.
     #[must_use]
     pub fn written(&self) -> Option<SystemTime> {
         self.written
     }
 
-    /// The streams beside it, in the order of their numbers.
+    /// Returns the streams beside it, in the order of their numbers.
     #[must_use]
     pub fn streams(&self) -> &[Stream] {
         &self.streams
@@ -207,7 +204,7 @@ impl Input {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             match open_file(&file) {
                 Ok(bytes) => Ok(Stream { name, bytes: Some(bytes) }),
-                // A thread that had nothing to write.
+                // The file of a thread that wrote nothing.
                 Err(OpenError::Empty(_)) => Ok(Stream { name, bytes: None }),
                 Err(error) => Err(error),
             }
@@ -218,10 +215,10 @@ impl Input {
     }
 }
 
-/// The file of a directory that has the header.
+/// Name of the file with the header in a directory.
 const DATA: &str = "data";
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError {
+fn open_error(path: &Path) -> impl Fn(io::Error) -> OpenError {
     move |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(path.into()),
         io::ErrorKind::PermissionDenied => OpenError::Permission(path.into()),
@@ -230,51 +227,51 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> OpenError {
     }
 }
 
-/// Whether a directory is one recording.
+/// Returns whether a directory is a recording.
 fn is_recording(dir: &Path) -> bool {
     is_perf_data(&dir.join(DATA))
 }
 
-/// Whether a file begins as perf.data files do.
+/// Returns whether a path is a file that starts with perf.data's magic.
 fn is_perf_data(path: &Path) -> bool {
-    path.is_file() && begins_as_perf_data(path).unwrap_or(false)
+    path.is_file() && has_perf_magic(path).unwrap_or(false)
 }
 
-fn begins_as_perf_data(path: &Path) -> io::Result<bool> {
+fn has_perf_magic(path: &Path) -> io::Result<bool> {
     let mut head = [0; 8];
     File::open(path)?.read_exact(&mut head)?;
     Ok(Magic::read(&head).is_ok())
 }
 
-/// What `data.N` says of N.
+/// Returns N if the file name is `data.N`.
 fn stream_number(path: &Path) -> Option<u32> {
     path.file_name()?.to_str()?.strip_prefix(DATA)?.strip_prefix('.')?.parse().ok()
 }
 
-/// The files in a directory, in the order of their names.
+/// Returns the files in a directory, in name order.
 fn files_in(dir: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let paths = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-    let mut files: Vec<PathBuf> = paths.map_err(failed(dir))?;
+    let mut files: Vec<PathBuf> = paths.map_err(open_error(dir))?;
     files.retain(|path| path.is_file());
     files.sort();
     Ok(files)
 }
 
-/// The time at which a regular file was last written.
+/// Returns the modification time of a regular file.
 fn written(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok()
 }
 
 fn open_file(path: &Path) -> Result<Bytes, OpenError> {
-    let kind = fs::metadata(path).map_err(failed(path))?;
-    let mut file = File::open(path).map_err(failed(path))?;
+    let kind = fs::metadata(path).map_err(open_error(path))?;
+    let mut file = File::open(path).map_err(open_error(path))?;
     if !kind.is_file() {
         return read_all(&mut file, path);
     }
     if kind.len() == 0 {
         return Err(OpenError::Empty(path.into()));
     }
-    Ok(Bytes::Mapped(Mapped::new(file).map_err(failed(path))?))
+    Ok(Bytes::Mapped(Mapped::new(file).map_err(open_error(path))?))
 }
 
 fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
@@ -295,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn each_kind_of_unreadable_input_has_its_error() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
         assert!(matches!(open(&file), Err(OpenError::Missing(_))));

@@ -1,16 +1,16 @@
-//! The inputs of a command that takes several: those that cannot be read are left out.
+//! Commands with several inputs: unreadable ones are left out, and ones that change while they are read are read again.
 
 use crate::input::{Changed, Input, OpenError};
 use crate::query::Source;
 use crate::query::warning::Warning;
 
-/// How often an answer is begun again because an input was written to while it was read.
+/// Number of attempts to answer while inputs change.
 const ATTEMPTS: u32 = 3;
 
-/// Acts on each input of `sources`, in their order; returns what is wrong with those that cannot be read.
+/// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read.
 ///
 /// # Errors
-/// No input can be read; what `act` returns, unless that is an [`OpenError`].
+/// Returns an error if no input can be read, and any error of `act` that is not an [`OpenError`].
 pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<()>) -> anyhow::Result<Vec<Warning>> {
     let (mut answered, mut unreadable) = (false, Vec::new());
     for source in sources {
@@ -32,11 +32,11 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
     Ok(unreadable.into_iter().map(warning).collect())
 }
 
-/// Answers once more where an input was cut short or rewritten while it was read: by then it is known how far it goes.
-/// Standard input cannot be read again.
+/// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt opens it at its new
+/// size. Standard input cannot be read again.
 ///
 /// # Errors
-/// What `answer` returns, at last.
+/// Returns the error of the last attempt.
 pub fn settled<R>(sources: &[Source], mut answer: impl FnMut() -> anyhow::Result<R>) -> anyhow::Result<R> {
     for _ in 1..ATTEMPTS {
         match answer() {

@@ -1,20 +1,20 @@
-//! One pass over the data section: what there is, where to cut it, and the records that are not samples.
+//! One pass over the data section: counts the records, cuts them into pieces, and collects those that are not samples.
 //!
 //! ```text
 //!   data:   R R S S S S S R S S S F S S S S … ▒▒▒ (damage: the walk ends here, with a warning)
-//!           │ │           │                │
-//!           └─┴── side-band, kept by place ─┘      pieces of ~1 MiB, each beginning at a record, for the workers
+//!           │ │           │
+//!           └─┴───────────┴── side-band, collected      all records: pieces of ~1 MiB for the workers
 //! ```
 //!
-//! Only record headers are touched here. Samples are left for the workers, which walk their pieces again.
+//! Only record headers are read here. The workers walk the pieces again and decode the samples.
 //!
 //! # On all cores
-//! A record says only where the next one begins, so a walk has to start at the beginning. To share it, the data is cut
-//! every 4 MiB (`CHUNK`), and the walk of each chunk starts at a guess: the first place from which a row of records can
-//! be read whose headers all look like records (`Data::guess`). A guess may be wrong (the data of an AUXTRACE record, or
-//! bytes of a copied stack, can look like anything), so a chunk counts only if the walk of the chunk before it ended exactly
-//! where this one began; otherwise the chunk is walked again, from there. The result is that of one walk from the
-//! beginning, whatever the guesses were, in damaged data too.
+//! The start of a record is known only from the size of the record before it, so a walk has to start at the beginning.
+//! To share the work, the data is cut into chunks of 4 MiB (`CHUNK`), and the walk of each chunk starts at a guess: the
+//! first position from which `PLAUSIBLE` headers in a row look valid (`Data::guess`). A guess may be wrong (the data of
+//! an AUXTRACE record, or the bytes of a copied stack, can look like anything), so the walk of a chunk counts only if
+//! the walk of the chunk before it ended exactly where this one started; otherwise the chunk is walked again from
+//! there. The result is that of one walk from the beginning, whatever the guesses were, in damaged data too.
 
 use std::collections::BTreeMap;
 
@@ -27,34 +27,34 @@ use recrep_format::record::{RawRecord, RecordHeader};
 
 use crate::terminal::progress;
 
-/// The least length of a piece, in bytes; the last of a chunk may be shorter.
+/// Minimum length of a piece in bytes; the last piece of a chunk may be shorter.
 const PIECE: usize = 1 << 20;
-/// The length of a chunk, in bytes.
+/// Length of a chunk in bytes.
 const CHUNK: usize = 4 * PIECE;
-/// The number of headers in a row that must look like records where a chunk begins.
+/// Number of headers in a row that must look valid where a chunk starts.
 const PLAUSIBLE: usize = 8;
 
-/// Records that follow each other, all whole.
+/// Consecutive whole records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// Their bytes.
     pub bytes: &'a [u8],
-    /// Where they begin in the file.
+    /// Their offset in the file.
     pub offset: u64,
 }
 
-/// What the pass found.
+/// Result of the pass.
 #[derive(Debug, Default)]
 pub struct Split<'a> {
-    /// How many records of each type.
+    /// Number of records of each type.
     pub counts: BTreeMap<RecordType, u64>,
-    /// The records that are not samples, in file order.
+    /// Records of the kernel other than samples, and BUILD_ID records, in file order.
     pub side_band: Vec<RawRecord<'a>>,
-    /// All records, cut for the workers.
+    /// All records, cut into pieces for the workers.
     pub pieces: Vec<Piece<'a>>,
-    /// Where the first round ends.
+    /// Offset of the first FINISHED_ROUND record.
     pub first_round: Option<u64>,
-    /// Why the walk ended before the end of the data; for each stream once at most.
+    /// Errors that ended the walk before the end of the data, at most one for each stream.
     pub damage: Vec<Error>,
 }
 
@@ -62,22 +62,22 @@ pub struct Split<'a> {
 #[derive(Clone, Copy)]
 struct Data<'a> {
     bytes: &'a [u8],
-    /// Where they begin in the file.
+    /// Their offset in the file.
     offset: u64,
     endian: Endian,
 }
 
 /// A walk over a part of a stream.
 struct Walk<'a> {
-    /// Its first byte in the stream.
+    /// Position of its first byte in the stream.
     begin: usize,
-    /// The byte behind its last record.
+    /// Position after its last record.
     end: usize,
     found: Split<'a>,
 }
 
 impl<'a> Split<'a> {
-    /// Walks `data`, which begins at byte `offset` of the file.
+    /// Walks `data`, which starts at byte `offset` of the file.
     #[must_use]
     pub fn of(data: &'a [u8], offset: u64, endian: Endian) -> Self {
         let mut split = Self::default();
@@ -85,9 +85,9 @@ impl<'a> Split<'a> {
         split
     }
 
-    /// Walks one more stream, whose bytes count from `offset`, where no stream before it has any.
+    /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
     pub fn walk(&mut self, data: &'a [u8], offset: u64, endian: Endian) {
-        // Once to find the records, once to look into them.
+        // Once here, once by the workers.
         progress::expect(2 * data.len() as u64);
         self.walk_chunks(Data { bytes: data, offset, endian }, CHUNK);
     }
@@ -112,7 +112,7 @@ impl<'a> Split<'a> {
         }
     }
 
-    /// Adds what follows.
+    /// Appends the result of the walk that follows.
     fn append(&mut self, next: Self) {
         for (kind, count) in next.counts {
             *self.counts.entry(kind).or_default() += count;
@@ -142,7 +142,7 @@ impl<'a> Data<'a> {
         Frames::new(self.bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian)
     }
 
-    /// Walks the records that begin at `begin` or later and before `end`.
+    /// Walks the records that start in `begin..end`.
     fn walk(self, begin: usize, end: usize) -> Walk<'a> {
         let mut found = Split::default();
         let mut samples = 0u64;
@@ -176,8 +176,8 @@ impl<'a> Data<'a> {
         Some(Piece { bytes, offset: self.offset + begin as u64 })
     }
 
-    /// Where a record may begin, at `from` or later and before `to`. The kernel's records and nearly all of perf's have sizes that are
-    /// multiples of 8.
+    /// Returns a position in `from..to` where a record probably starts. The sizes of the kernel's records, and of
+    /// nearly all of perf's, are multiples of 8.
     fn guess(self, from: usize, to: usize) -> Option<usize> {
         (from..to).step_by(8).find(|begin| self.looks_like_records(*begin))
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_hold_everything_once() {
+    fn pieces_cover_the_data_without_gap_or_overlap() {
         let kinds = std::iter::repeat_n(RecordType::SAMPLE, 100).chain([RecordType::COMM, RecordType::FINISHED_ROUND]);
         let data = stream(kinds, 50_000);
         let split = Split::of(&data, 104, Endian::Little);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_the_damage_is_kept() {
+    fn records_before_damage_are_kept() {
         let mut data = stream([RecordType::SAMPLE, RecordType::COMM], 64);
         data.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
         let split = Split::of(&data, 0, Endian::Little);
@@ -243,16 +243,17 @@ mod tests {
         }
     }
 
-    /// A stream whose trace and copied bytes look like records, damaged by the end of `damage`.
+    /// A stream whose trace data and copied bytes look like records, with the byte at `damage` (modulo its length)
+    /// flipped.
     fn misleading(records: &[(u8, u16)], damage: Option<usize>) -> Vec<u8> {
         let mut e = Encoder::new(Endian::Little);
         let record = |e: &mut Encoder, kind, size| RecordHeader { kind, misc: 0, size }.encode(e);
-        for &(what, words) in records {
+        for &(choice, words) in records {
             let size = 8 + 8 * words;
-            match what {
+            match choice {
                 0 => record(&mut e, RecordType::FINISHED_ROUND, 8),
                 1 => {
-                    // Its data is as long as `words` says, and not always a multiple of 8.
+                    // About `words` words of data, not always a multiple of 8 bytes.
                     record(&mut e, RecordType::AUXTRACE, 48);
                     let len = 8 * usize::from(words) + usize::from(words % 3);
                     e.u64(len as u64);
@@ -262,7 +263,7 @@ mod tests {
                     e.bytes(&data.as_bytes()[..len]);
                 }
                 _ => {
-                    let kind = if what == 2 { RecordType::MMAP2 } else { RecordType::SAMPLE };
+                    let kind = if choice == 2 { RecordType::MMAP2 } else { RecordType::SAMPLE };
                     record(&mut e, kind, size);
                     (0..words).for_each(|n| record(&mut e, RecordType::COMM, 8 + 8 * (n % 2)));
                 }
@@ -278,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_are_as_one_walk(
+        fn chunks_give_the_same_as_one_walk(
             records in prop::collection::vec((0u8..6, 0u16..60), 0..60),
             damage in prop::option::of(any::<usize>()),
             chunk in 1usize..40,
@@ -286,7 +287,7 @@ mod tests {
             let bytes = misleading(&records, damage);
             let mut split = Split::default();
             split.walk_chunks(Data { bytes: &bytes, offset: 104, endian: Endian::Little }, 8 * chunk);
-            // What one walk finds.
+            // The same by one walk.
             let mut frames = Frames::new(&bytes, 104, Endian::Little);
             let mut counts = BTreeMap::<RecordType, u64>::new();
             let (mut kept, mut rounds, mut damage) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,11 +1,12 @@
-//! The streams of records of an input: its data section, and in a directory the files beside it.
+//! The record streams of an input: its data section and, for a directory, the files beside it.
 //!
-//! Each is unpacked by itself where it is compressed, since each has its own zstd stream. Places in them go on from one
-//! to the next, so that places compare; what is told to the user names the file and the byte in it:
+//! Compressed streams are unpacked one by one, since each is a zstd stream of its own. Records have positions that
+//! continue from one stream to the next, so that any two can be compared; messages name the file and the offset in it
+//! instead:
 //!
 //! ```text
 //!   data     data.0        data.1             files
-//!   ├────────┼─────────────┼──────────┤       places
+//!   ├────────┼─────────────┼──────────┤       positions
 //! ```
 
 use recrep_format::endian::Endian;
@@ -27,18 +28,18 @@ pub struct Streams<'f> {
 
 #[derive(Debug)]
 struct Stream<'f> {
-    /// The file that it is in; `None` for the data section of the one that was named.
+    /// Name of its file; `None` for the data section.
     file: Option<&'f str>,
-    /// The place of its first byte.
+    /// Position of its first byte.
     begin: u64,
-    /// The byte of the file at that place.
+    /// File offset of its first byte.
     offset: u64,
     packed: &'f [u8],
     unpacked: Option<Unpacked>,
 }
 
 impl<'f> Streams<'f> {
-    /// The streams of `input`, whose parts `file` has.
+    /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     #[must_use]
     pub fn of(input: &'f Input, file: &File<'f>) -> Self {
         let mut streams = Self { all: Vec::new() };
@@ -53,7 +54,7 @@ impl<'f> Streams<'f> {
     fn add(&mut self, parts: &File<'_>, file: Option<&'f str>, packed: &'f [u8], begin: u64, offset: u64) {
         let frames = || Frames::new(packed, offset, parts.endian);
         let unpacked = unpack::is_compressed(frames()).then(|| unpack::unpack(frames(), &parts.attrs));
-        // Of unpacked records the place in the unpacked stream is told.
+        // For unpacked records messages give the offset in the unpacked stream.
         let (begin, offset) = match (&unpacked, file) {
             (Some(_), None) => (0, 0),
             _ => (begin, offset),
@@ -61,7 +62,7 @@ impl<'f> Streams<'f> {
         self.all.push(Stream { file, begin, offset, packed, unpacked });
     }
 
-    /// All records, cut into pieces.
+    /// Walks all streams and cuts them into pieces.
     #[must_use]
     pub fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
@@ -75,13 +76,13 @@ impl<'f> Streams<'f> {
         split
     }
 
-    /// Whether records were unpacked: then their places are not those of the bytes in the file.
+    /// Returns whether any stream was unpacked: offsets of its records are then not offsets in the file.
     #[must_use]
     pub fn are_compressed(&self) -> bool {
         self.all.iter().any(|stream| stream.unpacked.is_some())
     }
 
-    /// Why streams could not be unpacked whole.
+    /// Returns a warning for each stream that could not be unpacked completely.
     pub fn unpacking(&self) -> impl Iterator<Item = Warning> {
         self.all.iter().filter_map(|stream| {
             let error = stream.unpacked.as_ref()?.damage.as_ref()?;
@@ -89,13 +90,14 @@ impl<'f> Streams<'f> {
         })
     }
 
-    /// A warning whose offset is a place, as one with a byte of a file.
+    /// Replaces the position in a warning by the offset in the file, and names the file if it is not the data
+    /// section's.
     #[must_use]
     pub fn located(&self, warning: Warning) -> Warning {
-        let Some(place) = warning.offset else { return warning };
-        match self.all.iter().rev().find(|stream| stream.begin <= place) {
+        let Some(position) = warning.offset else { return warning };
+        match self.all.iter().rev().find(|stream| stream.begin <= position) {
             Some(stream) => {
-                let offset = Some(place - stream.begin + stream.offset);
+                let offset = Some(position - stream.begin + stream.offset);
                 in_file(stream.file, Warning { offset, ..warning })
             }
             None => warning,

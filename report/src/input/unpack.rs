@@ -1,8 +1,8 @@
-//! A compressed data section as the records that it stands for.
+//! Unpacking of compressed data sections.
 //!
-//! COMPRESSED records hold pieces of one zstd stream. Here they are replaced by what they unpack to, in their place; a
-//! record that one piece begins and a later one ends stands where it ends. Offsets that are told of such data
-//! count in the unpacked section.
+//! COMPRESSED and COMPRESSED2 records (containers) hold pieces of one zstd stream. Each is replaced by the records that
+//! it unpacks to; a record that starts in one piece and ends in a later one comes where it ends. Messages about
+//! unpacked records give offsets in the unpacked section.
 
 use recrep_format::abi::RecordType;
 use recrep_format::attrs::AttrTable;
@@ -11,27 +11,27 @@ use recrep_format::error::{Error, Result};
 use recrep_format::read::{Frames, Unpacker};
 use recrep_format::record::{Body, RawRecord};
 
-/// How many times its own size a file may unpack to. zstd shrinks samples of one stack that carry 64 KiB of it each to a
-/// seven-hundredth; a few bytes that claim to be gigabytes are no recording.
-const MOST: usize = 1000;
-/// To how much one container may unpack: recorders pack at most one ring into one, of which this is a large one.
-const MOST_AT_ONCE: usize = 64 << 20;
-/// What even the smallest file may unpack to.
-const LEAST: usize = 16 << 20;
+/// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the same stack to a
+/// seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
+const MAX_RATIO: usize = 1000;
+/// Maximum unpacked size of one container in bytes: recorders pack at most one ring into it, and this is a large ring.
+const MAX_CONTAINER: usize = 64 << 20;
+/// Unpacked size in bytes that a file of any size may have.
+const ALWAYS_ALLOWED: usize = 16 << 20;
 
 /// The data section without its containers.
 #[derive(Debug, Default)]
 pub struct Unpacked {
     /// The records.
     pub bytes: Vec<u8>,
-    /// How many COMPRESSED containers there were. perf's statistics have these, and not those of COMPRESSED2.
+    /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
     pub containers: u64,
-    /// Why it ends early.
+    /// Error that ended unpacking early.
     pub damage: Option<Error>,
 }
 
-/// Whether the data has compressed records. perf compresses from the first sample on, so this is found out soon; a
-/// file without them is walked only by its headers up to its first sample.
+/// Returns whether the data has compressed records. perf compresses from the first sample on, so only the headers up to
+/// the first sample are read.
 #[must_use]
 pub fn is_compressed(frames: Frames<'_>) -> bool {
     frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE).any(|raw| is_container(&raw))
@@ -87,53 +87,54 @@ pub(crate) fn piece<'a>(raw: &RawRecord<'a>, attrs: &AttrTable) -> Option<Result
     }
 }
 
-/// The containers of one stream, unpacked one after another within what its size justifies.
+/// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
 #[derive(Debug)]
 pub(crate) struct Unpacking {
     unpacker: Unpacker,
     endian: Endian,
-    /// Bytes that are unpacked and not taken yet.
+    /// Unpacked bytes that were not taken yet.
     pending: Vec<u8>,
-    /// Where in the unpacked stream `pending` begins.
+    /// Offset of `pending` in the unpacked stream.
     offset: u64,
-    /// How many more bytes may come.
+    /// Number of bytes that may still be unpacked.
     left: usize,
 }
 
 impl Unpacking {
-    /// At the start of a stream of `packed` bytes.
+    /// Starts a stream of `packed` bytes.
     ///
     /// # Errors
-    /// zstd cannot have its memory.
+    /// Returns an error if zstd cannot allocate memory.
     pub(crate) fn new(packed: usize, endian: Endian) -> Result<Self> {
-        let left = packed.saturating_mul(MOST).max(LEAST);
+        let left = packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED);
         Ok(Self { unpacker: Unpacker::new()?, endian, pending: Vec::new(), offset: 0, left })
     }
 
     /// Unpacks the next piece, found at byte `offset` of the file.
     ///
     /// # Errors
-    /// The piece is damaged or unpacks to too much; what came out before can be taken.
+    /// Returns an error if the piece is damaged or unpacks to too many bytes; bytes unpacked before that can be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
-        let outcome = self.unpacker.unpack(piece, offset, self.left.min(MOST_AT_ONCE), &mut self.pending);
+        let outcome = self.unpacker.unpack(piece, offset, self.left.min(MAX_CONTAINER), &mut self.pending);
         self.left = self.left.saturating_sub(self.pending.len() - before);
         outcome
     }
 
-    /// Returns the records that are unpacked and not taken yet.
+    /// Returns the unpacked records that were not taken yet.
     pub(crate) fn records(&self) -> Frames<'_> {
         Frames::new(&self.pending, self.offset, self.endian)
     }
 
-    /// Takes the first `len` bytes.
+    /// Removes and returns the first `len` unpacked bytes.
     pub(crate) fn take(&mut self, len: usize) -> std::vec::Drain<'_, u8> {
         let len = len.min(self.pending.len());
         self.offset += len as u64;
         self.pending.drain(..len)
     }
 
-    /// Whether what is left after the whole records were taken is longer than any record: then no further piece helps.
+    /// Returns whether the bytes left after the whole records were taken exceed the largest record: more pieces do not
+    /// help.
     pub(crate) fn is_stuck(&self) -> bool {
         self.pending.len() > usize::from(u16::MAX)
     }

@@ -1,4 +1,4 @@
-//! One file: its samples are counted, named and added to the profile.
+//! Counts the samples of one file, names them and adds them to the profile.
 
 use std::sync::OnceLock;
 
@@ -24,12 +24,12 @@ use crate::table::{CountValue, EarlyNaming, Found, Labeller, Naming};
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, Running, Traced};
 
-/// Whether samples of an event have one of these fields.
+/// Returns whether the samples of any event have one of these fields.
 pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
     session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
 }
 
-/// Counts the samples on all cores and adds the rows; gives what made no row.
+/// Counts the samples on all cores, adds the rows to the profile, and returns the numbers of samples without a row.
 pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
@@ -39,14 +39,14 @@ pub(crate) fn histogram(
     count(profile, query, session, resolver, Until::Rows)
 }
 
-/// Counts them as far as modules are known to lack functions, their callers' too where callchains are counted.
+/// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
 pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
     count(&mut profile, query, session, resolver, Until::ModuleUses)?;
     Ok(profile.module_uses)
 }
 
-/// How far counting goes.
+/// Result at which counting stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     ModuleUses,
@@ -60,14 +60,14 @@ fn count(
     resolver: &Resolver,
     until: Until,
 ) -> Result<Dropped, KeyError> {
-    // Where no callchains were recorded there are no callers to count.
+    // Without recorded callchains there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.is_asked_of();
     let has_calls = has_chains(session);
     let has_any = has_calls || (query.chains.branches && samples_have(session, SampleType::BRANCH_STACK));
     let counted = query.chains.counted || (wanted && has_any);
     let children = query.chains.children && (has_calls || query.chains.children_asked);
     let is_shown = counted && query.chains.is_shown();
-    // As in perf, where none were recorded trees begin where they would begin with them.
+    // As in perf, the frame at which chains begin does not depend on whether callchains were recorded.
     let outermost = query.chains.from_caller();
     let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
     let (attrs, side_band, timeline) = (&session.file.attrs, &session.side_band, &session.timeline);
@@ -97,7 +97,7 @@ fn count(
         clock,
         timeline,
         mode,
-        // The lines of folded stacks add up to the totals.
+        // Folded lines add up to the event's total, so they include guests.
         guests: query.format == Format::Folded,
         layout: &layout,
         filter: &filter,
@@ -108,7 +108,7 @@ fn count(
         chaining: Chaining {
             recorded: Recorded { deferred: &deferred, most },
             unwinding: unwinding.as_ref(),
-            // Keys have functions, in the place of which an inlined one or an address may be told.
+            // Keys hold the function of the sampled instruction, which does not give inlined functions or addresses.
             whole: query.chains.inlined || query.chains.key != FrameKey::Function,
             history: query.chains.branches.then_some(query.chains.shows_branches()),
             placed: FrameFields {
@@ -177,7 +177,7 @@ fn count(
     Ok(scanned.dropped)
 }
 
-/// Takes what has no function off the totals.
+/// Subtracts samples without a function from the totals.
 fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
     for (row, count) in rows.iter() {
         let meta = Meta::unpack(Field::Meta.of(&row));
@@ -189,13 +189,13 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
     }
 }
 
-/// Whether a question asks for what CPUs and threads belong to.
+/// Returns whether the query needs the sockets of CPUs or the cgroups of threads.
 fn needs_groups(query: &Query) -> bool {
     let keys = [SortKey::Socket, SortKey::Cgroup, SortKey::CgroupId];
     query.filters.socket.is_some() || keys.into_iter().any(|key| query.has(key))
 }
 
-/// The filters in the terms of this file.
+/// Compiles the filters for this file.
 fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> Compiled {
     let filters = &query.filters;
     let modules = filters.dsos.as_ref().map(|wanted| {
@@ -219,19 +219,21 @@ fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> Compiled {
     Compiled { events, modules, socket, times }
 }
 
-/// What of a line of folded stacks counts: the period, where `perf script` prints one.
+/// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose
+/// period `perf script` does not print, else the period.
 fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
     let by_samples =
         query.numbers().any(|number| number == Number::Samples) || entry.attr.kind == EventType::TRACEPOINT;
     if by_samples { |count| count.samples } else { |count| count.period }
 }
 
-/// Whether samples of an event have callchains.
+/// Returns whether the samples of any event have callchains.
 pub(crate) fn has_chains(session: &Session<'_>) -> bool {
     samples_have(session, SampleType::CALLCHAIN)
 }
 
-/// Whether callchains are what the hardware has recorded of calls: then frames are calls, not what is returned to.
+/// Returns whether callchains come from the call stack of the hardware (LBR): their frames are calls, not return
+/// addresses.
 fn are_calls(session: &Session<'_>) -> bool {
     let attrs = session.file.attrs.entries().iter();
     attrs.map(|entry| entry.attr.branch_sample_type).any(|kind| kind.contains(BranchSampleType::CALL_STACK))

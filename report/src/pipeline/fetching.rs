@@ -1,9 +1,10 @@
-//! Fetching what is missing: which modules are worth asking servers for, and what came of it.
+//! Fetches missing debug files: decides for which modules debuginfod servers are asked, and warns about failures.
 //!
-//! A module is worth it where at least a share of the samples (1 % unless told otherwise) has an address in it without a function: their
-//! own, or a caller's where callchains are looked at. To know that, the samples are counted once more, before all else, by module and
-//! function alone; then files are fetched ([`Resolver::fetch`]), and the question is answered as if they had been there. So every view
-//! gets the same, and none has a word of servers in it. Where nobody asks for functions nothing is fetched.
+//! Servers are asked for a module if at least a share of the samples (by default 1 %) have an address in it without a
+//! function: their own, or a caller's if callchains are used. To find out, the samples are first counted by module and
+//! function alone; then files are fetched ([`Resolver::fetch`]), and the query is answered as if they had been there
+//! before. So all views get the same names, and none needs code for servers. If the query needs no functions, nothing
+//! is fetched.
 
 use crate::pipeline::counted::{has_chains, module_uses};
 use crate::pipeline::session::Session;
@@ -15,24 +16,25 @@ use crate::symbols::{Attempt, Module, Refusal, Resolver, Source};
 use crate::table::module_use::{ModuleUse, ModuleUses};
 use crate::terminal::progress;
 
-/// Fetches what is missing to answer `query`, if servers may be asked; gives what could not be had.
+/// Fetches the debug files that `query` lacks, if it allows to ask servers; returns warnings about those not fetched.
 pub(crate) fn fetch(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<Vec<Warning>, KeyError> {
     let Some(servers) = query.symbol_sources.servers.as_ref().filter(|_| names_functions(query, session)) else {
         return Ok(Vec::new());
     };
     progress::expect(session.split.pieces.iter().map(|piece| piece.bytes.len() as u64).sum());
     let uses = module_uses(&by_function(query, session), session, resolver)?;
-    let wanted = worth_it(&uses, servers, needs_lines(query));
+    let wanted = worth_fetching(&uses, servers, needs_lines(query));
     resolver.fetch(&wanted);
     let mut warnings: Vec<_> = wanted.iter().flat_map(|module| not_fetched(module, resolver)).collect();
     if servers.ignores_signatures && !wanted.is_empty() {
-        let message = "DEBUGINFOD_URLS asks for signatures to be checked (ima:enforcing), which rep cannot: build IDs were checked";
+        let message =
+            "DEBUGINFOD_URLS asks to check signatures (ima:enforcing), which rep cannot: only build IDs are checked";
         warnings.push(Warning::new("signatures-not-checked", message));
     }
     Ok(warnings)
 }
 
-/// The same samples by module and function.
+/// Returns a query for the same samples by module and function.
 fn by_function(query: &Query, session: &Session<'_>) -> Query {
     let column = |typed: &str, key| Column { typed: typed.into(), key };
     let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
@@ -47,12 +49,12 @@ fn by_function(query: &Query, session: &Session<'_>) -> Query {
     }
 }
 
-/// Whether callchains are looked at.
+/// Returns whether the query uses callchains and samples have them.
 fn counts_chains(query: &Query, session: &Session<'_>) -> bool {
     (query.chains.is_shown() || query.chains.is_asked_of()) && has_chains(session)
 }
 
-/// Whether functions are asked for.
+/// Returns whether the query needs functions.
 fn names_functions(query: &Query, session: &Session<'_>) -> bool {
     counts_chains(query, session)
         || query.filters.by_symbol()
@@ -60,14 +62,14 @@ fn names_functions(query: &Query, session: &Session<'_>) -> bool {
         || query.columns.iter().any(|column| column.key.is_of_symbol())
 }
 
-/// Whether debug information is asked for, and not only names.
+/// Returns whether the query needs debug information, not only names.
 fn needs_lines(query: &Query) -> bool {
     let keys = [SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline, SortKey::FromSrcline];
     query.chains.inlined || keys.into_iter().any(|key| query.has(key))
 }
 
-/// The modules that files are worth fetching for.
-fn worth_it(uses: &ModuleUses, servers: &Servers, lines: bool) -> Vec<Module> {
+/// Returns the modules for which files are to be fetched.
+fn worth_fetching(uses: &ModuleUses, servers: &Servers, lines: bool) -> Vec<Module> {
     let (all, _) = uses.total();
     let is_hot = |samples: u64| {
         samples > 0 && samples.saturating_mul(10_000) >= all.samples.saturating_mul(servers.least.into())
@@ -83,7 +85,7 @@ fn worth_it(uses: &ModuleUses, servers: &Servers, lines: bool) -> Vec<Module> {
     wanted
 }
 
-/// Whether a module's file keeps back most of its symbols: where it has a table of all of them, a debug file has no more.
+/// Returns whether a module's file lacks most of its symbols. If it has a full symbol table, a debug file has no more.
 fn lacks_symbols(uses: &ModuleUse) -> bool {
     uses.loaded.as_ref().is_none_or(|loaded| {
         let outcome = &loaded.outcome;
@@ -91,13 +93,13 @@ fn lacks_symbols(uses: &ModuleUse) -> bool {
     })
 }
 
-/// What each server said that was asked for a module's files and had none.
+/// Returns a warning for each failed request for a module's files.
 fn not_fetched(module: &Module, resolver: &Resolver) -> Vec<Warning> {
     let loaded = resolver.load(module);
     let refused = loaded.outcome.not_fetched();
-    let told = |(attempt, why): (&Attempt, &Refusal)| {
+    let warning = |(attempt, why): (&Attempt, &Refusal)| {
         let message = format!("{}: {}: {why}", module.name(), attempt.path.display());
         Warning::new("not-fetched", message)
     };
-    refused.map(told).collect()
+    refused.map(warning).collect()
 }

@@ -1,9 +1,9 @@
-//! The one place where the rooms are wired together: from inputs to a profile.
+//! Connects the modules below: from inputs to a profile.
 //!
 //! ```text
-//!   Input ─► Session (records split, side-band frozen) ─► counted (samples to rows) ─► report (one profile of all inputs)
-//!                                                             ▲
-//!                                               fetching (debuginfod, if asked for)
+//!   Input ─► Session (records split, side-band frozen) ─► counted (samples to rows) ─► report (profile of all inputs)
+//!                                                            ▲
+//!                                                fetching (debuginfod, on request)
 //! ```
 
 pub mod counted;

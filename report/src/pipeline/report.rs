@@ -1,4 +1,4 @@
-//! The pipeline: inputs to a profile.
+//! Answers a query: from inputs to one profile.
 //!
 //! ```text
 //!   Input ─► Session (parts, records, frozen side-band) ─► Scan (all cores)
@@ -26,29 +26,30 @@ use crate::tracepoints::Formats;
 /// Answers the query.
 ///
 /// # Errors
-/// An input cannot be read or is not a perf.data file.
+/// Returns an error if no input can be read, or if an input lacks data that the query asks for.
 pub fn run(query: &Query) -> anyhow::Result<Profile> {
     settled(&query.sources, || run_with(query, &mut |_| {}))
 }
 
-/// The same, and shows `also` each input's session.
+/// Answers the query, and calls `also` with the session of each input.
 ///
 /// # Errors
-/// As [`run`]; an input changed while it was read ([`Changed`](crate::input::Changed)), which begins nothing again.
+/// Returns the errors of [`run`], and [`Changed`](crate::input::Changed) if an input changed while it was read: there
+/// is no second attempt.
 pub fn run_with(query: &Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
     gather(&mut Query { is_usual: false, ..query.clone() }, also)
 }
 
-/// The same by other columns where nobody named them and the first input has tracepoints only; gives the question that is
-/// answered.
+/// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
+/// that was answered, too.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || {
         let mut query = query.clone();
         if query.inspection == Some(Inspection::Stats) {
-            // Records and samples are counted, nothing is warning of them.
+            // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
             let mut counted = Query { columns: Vec::new(), chains, is_usual: false, ..query.clone() };
             return Ok((gather(&mut counted, &mut |_| {})?, query));
@@ -73,13 +74,14 @@ fn gather(query: &mut Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Resu
     profile.warnings.extend(unreadable.map_err(|error| of_bare_name(error, query))?);
     profile.folded.settle();
     let of_traces = query.columns.iter().filter(|column| column.key.is_of_trace());
-    if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, is_there)| !**is_there) {
+    if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, exists)| !**exists) {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
     Ok(profile)
 }
 
-/// Why an input cannot be read, or that a name is none that is known without it.
+/// Turns an unreadable input into [`KeyError::NoFile`] if a column was typed as a bare word that is no known key: only
+/// the input could show that it is a tracepoint's field.
 fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
     let is_bare = |column: &&Column| matches!(column.key, SortKey::TraceField(_)) && !column.typed.contains('.');
     match query.columns.iter().find(is_bare).filter(|_| error.is::<OpenError>()) {
@@ -100,13 +102,13 @@ fn add(
         if std::mem::take(&mut query.is_usual) && Formats::are_all(session.file) {
             *query = query.by_trace();
         }
-        recorded(&input.name, query.mode, session)?;
+        check_recorded(&input.name, query.mode, session)?;
         let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
         if query.chains.is_asked && !has_chains(session) && !has_history {
             let name = &input.name;
             if query.chains.branches {
                 anyhow::bail!(
-                    "{name}: neither branch stacks nor callchains were recorded; record with -b, or leave --branch-history out"
+                    "{name}: no branch stacks or callchains were recorded; record with -b or leave --branch-history out"
                 );
             }
             anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
@@ -137,7 +139,7 @@ fn add(
     })
 }
 
-/// Whether samples have branch stacks that are no callchains.
+/// Returns whether samples have branch stacks other than the hardware's call stack.
 fn have_branches(session: &Session<'_>) -> bool {
     session.file.attrs.entries().iter().any(|AttrEntry { attr, .. }| {
         attr.sample_type.contains(SampleType::BRANCH_STACK)
@@ -145,8 +147,8 @@ fn have_branches(session: &Session<'_>) -> bool {
     })
 }
 
-/// Whether what is asked for was recorded.
-fn recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
+/// Returns an error if the data that the mode needs was not recorded.
+fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
     let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
         Mode::Branches | Mode::FallThroughs if !samples_have(session, SampleType::BRANCH_STACK) => {
@@ -168,18 +170,18 @@ fn dropped_warnings(dropped: Dropped) -> Vec<Warning> {
     }
     if dropped.malformed > 0 {
         let message =
-            format!("{} samples end before the fields that their event says, and are left out", dropped.malformed);
+            format!("{} samples are too short for the fields of their event, and are left out", dropped.malformed);
         all.push(Warning::new("bad-sample", message));
     }
     if dropped.torn_chains > 0 {
-        let message = format!("{} samples end before their callchains do, and count without them", dropped.torn_chains);
+        let message = format!("{} samples end inside their callchains, and count without them", dropped.torn_chains);
         all.push(Warning::new("torn-callchain", message));
     }
     if let Some(message) = dropped.ends.warning() {
         all.push(Warning::new("truncated-stack", message));
     }
     if dropped.guest > 0 {
-        let message = format!("{} samples are of guests: they count in the totals and are in no row", dropped.guest);
+        let message = format!("{} samples are from guests: they count in the totals, but are in no row", dropped.guest);
         all.push(Warning::new("guest-samples", message));
     }
     all

@@ -1,4 +1,4 @@
-//! Everything that is known of a file before its samples are looked at: what every view begins with.
+//! A file with all that is known before its samples are decoded: the start of every view.
 //!
 //! ```text
 //!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
@@ -24,25 +24,25 @@ use crate::timeline::sideband::SideBand;
 /// A file with its side-band frozen.
 #[derive(Debug)]
 pub struct Session<'f> {
-    /// Its parts.
+    /// The parsed file.
     pub file: &'f File<'f>,
-    /// Its records, cut into pieces.
+    /// The records, cut into pieces.
     pub split: &'f Split<'f>,
-    /// When records take effect.
+    /// Moments at which records take effect.
     pub clock: Clock<'f>,
-    /// What was mapped, what was lost; its changes are in the timeline.
+    /// Mapped modules and lost records; the changes are moved to the timeline.
     pub side_band: SideBand,
-    /// Who was what, what was mapped where.
+    /// Threads and mappings over time.
     pub timeline: Timeline,
-    /// The names of the events.
+    /// Names of the events.
     pub events: Vec<String>,
     streams: &'f Streams<'f>,
 }
 
-/// Sets the session for `input` and gives what `act` makes of it.
+/// Builds the session of `input`, calls `act` with it, and returns the result of `act`.
 ///
 /// # Errors
-/// As [`Input::read`].
+/// Returns the errors of [`Input::read`].
 pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
     input.read(|file| {
         let streams = Streams::of(input, file);
@@ -55,19 +55,19 @@ pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>)
     })
 }
 
-/// The name of an event: the file's, else one made of its attr.
+/// Returns the name of an event: the one in the file, else one derived from its attr.
 fn name_of(entry: &AttrEntry) -> String {
     entry.name.clone().unwrap_or_else(|| event_name(&entry.attr))
 }
 
 impl Session<'_> {
-    /// Returns what unwinds copied stacks, if samples of the file have any.
+    /// Returns the unwinder of copied stacks, if samples of the file have any.
     #[must_use]
     pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<Unwinding<'s>> {
         Unwinding::new(self.file, &self.timeline, &self.side_band.modules, resolver)
     }
 
-    /// When the first and the last sample were taken: as the header says, else as the samples do.
+    /// Returns the times of the first and the last sample: from the header, else from the samples.
     #[must_use]
     pub fn sampled_between(&self) -> (u64, u64) {
         if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
@@ -86,7 +86,7 @@ impl Session<'_> {
         (first.min(last), last)
     }
 
-    /// Whether the file is whole: its recorder finished it, and nothing was cut off since.
+    /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let file = self.file;
@@ -96,16 +96,16 @@ impl Session<'_> {
         ended && !mended && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
     }
 
-    /// What is wrong with the file.
+    /// Returns warnings about the file's defects.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
         let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));
         let ends = self.streams.unpacking().chain(damage);
-        all.extend(ends.map(|w| Warning { message: format!("{}; what is before it is reported", w.message), ..w }));
+        all.extend(ends.map(|w| Warning { message: format!("{}; records before it are reported", w.message), ..w }));
         if let Some((count, first)) = &self.side_band.malformed {
             let message =
-                format!("{count} records are not what their type says and are left out; the first: {}", first.kind);
+                format!("{count} records do not match their type's layout and are left out; the first: {}", first.kind);
             let offset = Some(first.offset);
             all.push(self.streams.located(Warning { code: "bad-record", message, offset }));
         }

@@ -1,43 +1,47 @@
-//! Columns as the user spelt them.
+//! Columns, with the names that the user typed.
 
 use super::request::Format;
 use super::sort_key::{Mode, SortKey};
 use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
 
-/// A sort key as the user spelt it.
+/// A sort key, with the name that the user typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The name that was typed: it names the key in JSON.
+    /// Name as typed; it is the name in JSON too.
     pub typed: String,
-    /// What it means.
+    /// The key that the name means.
     pub key: SortKey,
 }
 
-/// A sort key that cannot be.
+/// Error of an unusable sort key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Nothing is called so.
-    #[error("no sort key is called `{0}`; there are: {list}", list = SortKey::list())]
+    /// Unknown sort key.
+    #[error("unknown sort key `{0}`; known keys: {list}", list = SortKey::list())]
     Unknown(String),
-    /// Nothing is called so, no field of a tracepoint either.
-    #[error("no sort key is called `{0}`, nor is a field of the tracepoints in the file; there are: {list}", list = SortKey::list())]
+    /// Neither a sort key nor a field of the file's tracepoints.
+    #[error(
+        "unknown sort key `{0}`, and no tracepoint in the file has such a field; known keys: {list}",
+        list = SortKey::list()
+    )]
     NoField(String),
-    /// Nothing is called so, and of fields nothing is known, because the file cannot be read: the name is the likelier slip.
-    #[error("no sort key is called `{0}`, and which fields tracepoints have cannot be told: {1}")]
+    /// Not a sort key, and whether it is a field is unknown, because the file cannot be read. Reported instead of the
+    /// read error alone, because a mistyped key is more likely.
+    #[error("unknown sort key `{0}`, and the file cannot be searched for such a tracepoint field: {1}")]
     NoFile(String, String),
-    /// It could mean several things.
+    /// The name of the event is ambiguous.
     #[error(transparent)]
     Ambiguous(#[from] Ambiguous),
-    /// Only branches have it.
-    #[error("`{0}` is a key of branches: it needs -b (--branch-stack)")]
+    /// A key of branches without `-b`.
+    #[error("sort key `{0}` is only for branches: it needs -b (--branch-stack)")]
     OfBranch(String),
 }
 
 impl Column {
-    /// Reads a key; as in perf, case does not count.
+    /// Parses a sort key. As in perf, case is ignored.
     ///
     /// # Errors
-    /// It has no meaning, or none in this mode.
+    /// Returns an error if the key is unknown or not available in this mode.
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
         let field = || FieldSpec::parse(name).map(|_| SortKey::TraceField(0));
         let key = SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
@@ -47,7 +51,7 @@ impl Column {
         Ok(Self { typed: name.into(), key })
     }
 
-    /// Adds the companions of columns, behind all of them, where the answer is data.
+    /// Appends the companions of the columns if the output is JSON or CSV.
     #[must_use]
     pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
         if matches!(format, Format::Json | Format::Csv) {
@@ -62,7 +66,7 @@ impl Column {
         columns
     }
 
-    /// The heading of the column: of a field, its name.
+    /// Returns the heading of the column; for a tracepoint field, the field's name.
     #[must_use]
     pub fn heading(&self) -> &str {
         match self.key {
@@ -75,7 +79,7 @@ impl Column {
         }
     }
 
-    /// What it asks of tracepoints.
+    /// Returns the tracepoint column that this key needs, if any.
     pub(super) fn of_trace(&self, is_raw: bool) -> Option<(SortKey, TraceColumn)> {
         let column = match self.key {
             SortKey::Trace if is_raw => TraceColumn::RawText,
@@ -95,13 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_keeps_its_spelling() {
+    fn keeps_the_typed_name() {
         let column = Column::parse("Sym", Mode::Samples).unwrap();
         assert_eq!((column.typed.as_str(), column.key), ("Sym", SortKey::Symbol));
     }
 
     #[test]
-    fn what_is_no_key_is_named() {
+    fn errors_name_the_unknown_key() {
         let error = Column::parse("no-pe", Mode::Samples).unwrap_err();
         assert!(error.to_string().contains("`no-pe`"), "{error}");
         assert!(Column::parse("", Mode::Samples).is_err());

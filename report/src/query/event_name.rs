@@ -1,4 +1,4 @@
-//! The name of an event whose file does not say it, from its attr: as `perf report` makes it up.
+//! Event names made from the attr, for files without event names, as `perf report` does.
 
 use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
@@ -35,12 +35,12 @@ const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "bra
 const CACHE_OPS: [[&str; 2]; 3] =
     [["loads", "load-misses"], ["stores", "store-misses"], ["prefetches", "prefetch-misses"]];
 
-/// The event's name with its modifiers.
+/// Returns the event's name with its modifiers.
 #[must_use]
 pub fn event_name(attr: &Attr) -> String {
-    let by = |names: &[&str], what: &str| match usize::try_from(attr.config).ok().and_then(|i| names.get(i)) {
+    let by = |names: &[&str], kind: &str| match usize::try_from(attr.config).ok().and_then(|i| names.get(i)) {
         Some(name) => (*name).to_owned(),
-        None => format!("unknown-{what}"),
+        None => format!("unknown-{kind}"),
     };
     let base = match attr.kind {
         EventType::HARDWARE => by(&HARDWARE, "hardware"),
@@ -57,7 +57,7 @@ pub fn event_name(attr: &Attr) -> String {
 fn cache_name(config: u64) -> String {
     let part = |shift: u32| usize::try_from(config >> shift & 0xff).unwrap_or(usize::MAX);
     let op = CACHE_OPS.get(part(8)).and_then(|ops| ops.get(part(16)));
-    // Instructions are not stored, and what predicts them or translates their addresses is only read.
+    // Not valid: stores to L1-icache (1); anything but loads of iTLB (4) and branch (5).
     let valid = match part(0) {
         1 => part(8) != 1,
         4 | 5 => part(8) == 0,
@@ -69,7 +69,7 @@ fn cache_name(config: u64) -> String {
     }
 }
 
-/// The address and, as letters, what is watched there (`bp_type`: `HW_BREAKPOINT_R` 1, `W` 2, `X` 4).
+/// Returns the name with the address and the watched accesses (`bp_type`: `HW_BREAKPOINT_R` 1, `W` 2, `X` 4).
 fn breakpoint_name(attr: &Attr) -> String {
     let watched = [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| attr.bp_type & bit != 0);
     format!("mem:0x{:x}:{}", attr.config1, watched.map(|(_, letter)| letter).collect::<String>())
@@ -77,17 +77,17 @@ fn breakpoint_name(attr: &Attr) -> String {
 
 fn modifiers(attr: &Attr) -> String {
     let excludes = |flag| attr.flags.contains(flag);
-    let included = |levels: &[(AttrFlags, char)]| {
-        levels.iter().filter(|(flag, _)| !excludes(*flag)).map(|(_, letter)| *letter).collect::<String>()
+    let included = |modes: &[(AttrFlags, char)]| {
+        modes.iter().filter(|(flag, _)| !excludes(*flag)).map(|(_, letter)| *letter).collect::<String>()
     };
-    let levels = [(AttrFlags::EXCLUDE_KERNEL, 'k'), (AttrFlags::EXCLUDE_USER, 'u'), (AttrFlags::EXCLUDE_HV, 'h')];
-    let some_level = levels.iter().any(|(flag, _)| excludes(*flag));
-    let mut letters = if some_level { included(&levels) } else { String::new() };
+    let modes = [(AttrFlags::EXCLUDE_KERNEL, 'k'), (AttrFlags::EXCLUDE_USER, 'u'), (AttrFlags::EXCLUDE_HV, 'h')];
+    let excludes_some = modes.iter().any(|(flag, _)| excludes(*flag));
+    let mut letters = if excludes_some { included(&modes) } else { String::new() };
     let precise = usize::from(attr.flags.precise_ip());
     letters.extend(std::iter::repeat_n('p', precise));
-    // perf takes guests to be left out unless a modifier was given, and tells of them where it is otherwise.
-    let unusual = excludes(AttrFlags::EXCLUDE_GUEST) == (some_level || precise > 0);
-    if excludes(AttrFlags::EXCLUDE_HOST) || unusual {
+    // perf excludes guests by default, but not if there is a modifier; it prints `H` and `G` if that is not so.
+    let is_unusual = excludes(AttrFlags::EXCLUDE_GUEST) == (excludes_some || precise > 0);
+    if excludes(AttrFlags::EXCLUDE_HOST) || is_unusual {
         letters += &included(&[(AttrFlags::EXCLUDE_HOST, 'H'), (AttrFlags::EXCLUDE_GUEST, 'G')]);
     }
     if letters.is_empty() { letters } else { format!(":{letters}") }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn breakpoints_tell_what_is_watched() {
+    fn breakpoints_show_watched_accesses() {
         let watched = Attr { kind: EventType::BREAKPOINT, config1: 0x1000, bp_type: 3, ..Attr::default() };
         let name = event_name(&Attr { flags: AttrFlags::EXCLUDE_GUEST, ..watched });
         assert_eq!(name, "mem:0x1000:rw");

@@ -1,33 +1,33 @@
-//! The columns of a table: numbers of what was metrics, and sort keys. `-F` names both.
+//! The columns of a table: numbers and sort keys. `-F` takes both.
 
-/// A column that is a number.
+/// A numeric column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Number {
-    /// The share of the period.
+    /// Share of the event's period.
     Overhead,
-    /// The same, with what was sampled in callees.
+    /// Share including callees.
     Children,
-    /// The same, of what was sampled in the kernel.
+    /// Share of the samples in the kernel.
     OverheadSys,
-    /// In user code.
+    /// Share of the samples in user code.
     OverheadUs,
-    /// In a guest's kernel.
+    /// Share of the samples in guest kernels.
     OverheadGuestSys,
-    /// In a guest's user code.
+    /// Share of the samples in guest user code.
     OverheadGuestUs,
-    /// How many samples.
+    /// Number of samples.
     Samples,
-    /// The sum of their periods.
+    /// Sum of the samples' periods.
     Period,
-    /// The mean weight.
+    /// Mean weight.
     Weight1,
-    /// The mean of its second part.
+    /// Mean of the second part of the weight.
     Weight2,
-    /// The mean of its third part.
+    /// Mean of the third part of the weight.
     Weight3,
 }
 
-/// Names, headings, widths; perf's.
+/// Names, headings and minimum widths, as in perf.
 const ALL: [(Number, &str, &str, usize); 11] = [
     (Number::Overhead, "overhead", "Overhead", 8),
     (Number::Children, "overhead_children", "Children", 8),
@@ -43,37 +43,37 @@ const ALL: [(Number, &str, &str, usize); 11] = [
 ];
 
 impl Number {
-    /// The number of this name; as in perf, case does not count.
+    /// Returns the number with this name. As in perf, case is ignored.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         ALL.iter().find(|(_, have, ..)| have.eq_ignore_ascii_case(name)).map(|(number, ..)| *number)
     }
 
-    /// All names, for a person to choose from.
+    /// Returns all names, for messages.
     #[must_use]
     pub fn list() -> String {
         ALL.map(|(_, name, ..)| name).join(", ")
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.known().1
     }
 
-    /// The heading of its column.
+    /// Returns the heading of the column.
     #[must_use]
     pub fn heading(self) -> &'static str {
         self.known().2
     }
 
-    /// How wide its column is at least.
+    /// Returns the minimum width of the column.
     #[must_use]
     pub fn width(self) -> usize {
         self.known().3
     }
 
-    /// Whether the key must have words for it that it has not otherwise.
+    /// Returns whether it needs extra fields in the packed keys (CPU mode, weights).
     #[must_use]
     pub fn is_part(self) -> bool {
         !matches!(self, Self::Overhead | Self::Children | Self::Samples | Self::Period)
@@ -89,7 +89,7 @@ impl Number {
 pub enum TableColumn {
     /// A number.
     Number(Number),
-    /// A sort key: a place among the query's columns.
+    /// A sort key: index among the query's columns.
     Key(usize),
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_know_themselves() {
+    fn names_and_headings_match() {
         for (number, name, heading, _) in ALL {
             assert_eq!(Number::named(name), Some(number));
             assert_eq!((number.name(), number.heading()), (name, heading));

@@ -1,32 +1,32 @@
-//! How call trees are shown: what `-g` says.
+//! Display options of call trees (`-g`).
 
 use std::str::FromStr;
 
 /// The form of call trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A tree; shares are of the event.
+    /// Tree with percentages of the event.
     Graph,
-    /// A tree; shares are of the part of it that they are in.
+    /// Tree with percentages of the parent entry.
     Fractal,
-    /// Each callchain, one frame below the other.
+    /// Callchains, one frame per line.
     Flat,
-    /// Each callchain on a line.
+    /// Callchains, one per line.
     Folded,
 }
 
-/// What is shown of a part of a tree.
+/// The value shown for an entry of a call tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Its share.
+    /// Share of the period.
     Percent,
-    /// Its period.
+    /// Period.
     Period,
-    /// Its samples.
+    /// Number of samples.
     Count,
 }
 
-/// What tells the frames of callchains apart.
+/// The key by which frames of callchains are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameKey {
     /// The function.
@@ -34,24 +34,24 @@ pub enum FrameKey {
     Function,
     /// The address in its module.
     Address,
-    /// The source line; where it is not known, the function.
+    /// The source line, or the function if the line is unknown.
     Srcline,
 }
 
-/// What is asked of call trees.
+/// Display options of call trees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Graph {
-    /// The form.
+    /// Form of the trees.
     pub shape: Shape,
-    /// Whether trees begin at the outermost frame; where nothing is said, they do with `--children`.
+    /// Whether trees begin at the outermost frame; if `None`, they do with `--children`.
     pub from_caller: Option<bool>,
-    /// Parts with a smaller share, in percent, are left out.
+    /// Minimum share of an entry, in percent.
     pub percent: f64,
-    /// At most so many parts below each row.
+    /// Maximum number of entries per level; for flat and folded, of callchains per row.
     pub most: Option<usize>,
-    /// What is shown of a part.
+    /// Value shown for each entry.
     pub value: Value,
-    /// What tells frames apart.
+    /// Key by which frames are grouped.
     pub key: FrameKey,
     /// Whether branches are frames too.
     pub branches: bool,
@@ -71,31 +71,31 @@ impl Default for Graph {
     }
 }
 
-/// Words that are no part of `-g`.
+/// Error of an unknown word in `-g`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not known to -g; there are: graph, fractal, flat, folded, none, caller, callee, function, address, srcline, branch, percent, period, count, \
-     the least share in percent, and then how many parts are printed at most"
+    "unknown word `{0}`; allowed are graph, fractal, flat, folded, none, caller, callee, function, address, srcline, \
+     branch, percent, period, count, a minimum percentage, and after it a maximum number of entries"
 )]
 pub struct UnknownWord(String);
 
 impl Graph {
-    /// The least period of a part that is shown of an event of this period.
+    /// Returns the minimum period of the shown entries, for an event with the period `total`.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "shares are not exact; perf rounds down"
+        reason = "percentages are inexact; perf rounds down"
     )]
     pub fn least(&self, total: u64) -> u64 {
         (total as f64 * (self.percent / 100.0)) as u64
     }
 
-    /// Reads a list such as `fractal,0.5,callee`; nothing for `none`. As in perf, words may be cut short.
+    /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may be abbreviated.
     ///
     /// # Errors
-    /// A word is not known.
+    /// Returns an error if a word is unknown.
     pub fn parse(list: &str) -> Result<Option<Self>, UnknownWord> {
         let mut graph = Self::default();
         let mut has_percent = false;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_come_in_any_order_and_may_be_short() {
+    fn words_may_be_abbreviated_in_any_order() {
         let graph = Graph::parse("callee,frac,2.5,10,count").unwrap().unwrap();
         let want = Graph {
             shape: Shape::Fractal,

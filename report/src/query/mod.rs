@@ -1,4 +1,4 @@
-//! A question as data: sort keys, fields, filters, times, options. No command line and no file is in here.
+//! The query as plain data: sort keys, fields, filters, times, options. Independent of the command line and of files.
 
 mod column;
 pub mod event_name;

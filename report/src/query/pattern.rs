@@ -1,4 +1,4 @@
-//! Patterns of functions' names.
+//! Patterns of function names.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use regex_lite::Regex;
 pub struct Pattern(Regex);
 
 impl Pattern {
-    /// Whether it is found in a text.
+    /// Returns whether it matches anywhere in `text`.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
@@ -26,7 +26,7 @@ impl FromStr for Pattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Regex::new(text).map(Self).map_err(|error| format!("`{text}` is no regular expression: {error}"))
+        Regex::new(text).map(Self).map_err(|error| format!("`{text}` is not a regular expression: {error}"))
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_found_anywhere() {
+    fn patterns_match_anywhere() {
         let pattern: Pattern = "^sys_|page_fault$".parse().unwrap();
         assert!(pattern.matches("sys_read") && pattern.matches("do_page_fault") && !pattern.matches("do_sys_read"));
         assert!("(".parse::<Pattern>().is_err());

@@ -1,4 +1,4 @@
-//! What was asked, compiled: pure data, no command line and no file in it.
+//! The compiled query: plain data, independent of the command line and of files.
 
 use std::collections::HashSet;
 
@@ -13,63 +13,63 @@ use super::times::Times;
 use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
 
-/// The form of the answer.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// A table for people.
     #[default]
     Text,
-    /// JSON, `recrep-report/1`.
+    /// JSON with the schema `recrep-report/1`.
     Json,
-    /// A line for each distinct callchain.
+    /// One line per distinct callchain.
     Folded,
-    /// Comma-separated values, a line for each row of each event.
+    /// Comma-separated values, one line per row of each event.
     Csv,
 }
 
-/// What can be asked for in the place of a histogram.
+/// Something to print instead of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspection {
-    /// The counts of records.
+    /// Record counts.
     Stats,
-    /// The tasks.
+    /// Tasks.
     Tasks,
-    /// The tasks with what they mapped.
+    /// Tasks with their mappings.
     Mmaps,
     /// All records.
     Records,
-    /// What the header says.
+    /// The file's header.
     Header,
 }
 
-/// What is made of callchains.
+/// Options of callchains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChainOptions {
-    /// Whether they are looked at.
+    /// Whether callchains are part of the counted keys.
     pub counted: bool,
-    /// At most so many frames of each.
+    /// Maximum number of frames per callchain.
     pub most: usize,
-    /// Whether samples count in their callers too, where callchains were recorded.
+    /// Whether samples also count for their callers, if callchains were recorded.
     pub children: bool,
-    /// Whether that was asked for, and not only wanted where it is usual.
+    /// Whether `children` was requested and is not just the default.
     pub children_asked: bool,
-    /// The trees below rows, where callchains were recorded.
+    /// Call trees below rows, if callchains were recorded.
     pub graph: Option<Graph>,
-    /// What tells frames apart.
+    /// Key by which frames are grouped.
     pub key: FrameKey,
-    /// Whether the branches before a sample are frames in front of its callers.
+    /// Whether the branches before a sample become frames in front of its callers.
     pub branches: bool,
-    /// Whether trees tell what is known of them.
+    /// Whether trees show predictions, cycles and loop iterations of branches.
     pub branches_told: bool,
-    /// Whether functions are frames that are inlined.
+    /// Whether inlined functions become frames.
     pub inlined: bool,
-    /// The functions that rows are grouped by as `parent`.
+    /// Callers that the key `parent` shows.
     pub parent: Option<Pattern>,
-    /// Whether what has no parent is left out.
+    /// Whether samples without a parent are left out.
     pub only_parents: bool,
-    /// The functions that stand for all that they call.
+    /// Functions whose callees are counted as the functions themselves.
     pub ignored_callees: Option<Pattern>,
-    /// Whether trees were asked for, and not only wanted where there can be any.
+    /// Whether an option that needs callchains was given; if none were recorded, that is an error.
     pub is_asked: bool,
 }
 
@@ -94,123 +94,123 @@ impl Default for ChainOptions {
 }
 
 impl ChainOptions {
-    /// Whether anything is made of chains that rows do not show.
+    /// Returns whether rows depend on callchains without showing them.
     #[must_use]
     pub fn is_asked_of(&self) -> bool {
         self.parent.is_some() || self.ignored_callees.is_some()
     }
 
-    /// Whether rows need their chains to be shown.
+    /// Returns whether rows show their callchains or include callees.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.counted || self.children || self.graph.is_some()
     }
 
-    /// Whether any tree tells what is known of branches.
+    /// Returns whether trees show predictions, cycles and loop iterations of branches.
     #[must_use]
     pub fn shows_branches(&self) -> bool {
         let is_tree = |graph: Graph| matches!(graph.shape, Shape::Graph | Shape::Fractal);
         self.branches && self.branches_told && self.graph.is_some_and(is_tree)
     }
 
-    /// Whether trees begin at the outermost frame.
+    /// Returns whether trees begin at the outermost frame.
     #[must_use]
     pub fn from_caller(&self) -> bool {
         self.graph.and_then(|graph| graph.from_caller).unwrap_or(self.children)
     }
 }
 
-/// How many frames a kernel puts in a callchain unless told otherwise (`PERF_MAX_STACK_DEPTH`).
+/// Default maximum of frames that the kernel puts in a callchain (`PERF_MAX_STACK_DEPTH`).
 const MAX_STACK: usize = 127;
 
-/// Which samples make rows. What is left out still counts in the event's totals, as in perf, except by CPU.
+/// Filters of the samples that make rows. As in perf, other samples still count in the event's totals, unless noted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filters {
-    /// Only threads of these names.
+    /// Only threads with these names.
     pub comms: Option<HashSet<String>>,
-    /// Only modules of these names or paths.
+    /// Only modules with these names or paths.
     pub dsos: Option<HashSet<String>>,
-    /// Only functions of these names.
+    /// Only functions with these names.
     pub symbols: Option<HashSet<String>>,
     /// Only these processes.
     pub pids: Option<HashSet<i32>>,
     /// Only these threads.
     pub tids: Option<HashSet<i32>>,
-    /// Only these CPUs: what is sampled elsewhere does not count at all.
+    /// Only these CPUs; samples on others do not count in totals either.
     pub cpus: Option<HashSet<u32>>,
-    /// Only functions with this in their names.
+    /// Only functions whose names contain this.
     pub symbol_part: Option<String>,
-    /// Only what has a function: the rest does not count at all.
+    /// Only samples with a known function; others do not count in totals either.
     pub resolved: bool,
-    /// Only the CPUs of this socket.
+    /// Only CPUs of this socket.
     pub socket: Option<u32>,
-    /// Only these events, by name, with or without modifiers: others do not count at all.
+    /// Only events with these names, with or without modifiers; others do not count in totals either.
     pub events: Option<Vec<String>>,
-    /// Only these stretches of time: what is sampled at another time does not count at all.
+    /// Only these time intervals; samples outside do not count in totals either.
     pub times: Option<Times>,
 }
 
 impl Filters {
-    /// Whether functions must be known to filter by them.
+    /// Returns whether a filter needs the functions of samples.
     #[must_use]
     pub fn by_symbol(&self) -> bool {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
 }
 
-/// Everything that was asked.
+/// Everything that the user requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// The inputs; together one profile.
+    /// Inputs, merged into one profile.
     pub sources: Vec<Source>,
-    /// What is counted.
+    /// Kind of items that are counted.
     pub mode: Mode,
-    /// The columns, companions last.
+    /// Sort keys, companions last.
     pub columns: Vec<Column>,
-    /// Whether nobody named columns, so that they are others where the file has tracepoints only.
+    /// Whether the columns are the defaults, which change if the file has tracepoints only.
     pub is_usual: bool,
-    /// Whether what tracepoints recorded is told as it lies in the raw bytes.
+    /// Whether tracepoint fields are shown raw, ignoring the print fmt.
     pub raw_trace: bool,
-    /// The filters.
+    /// Filters of the samples.
     pub filters: Filters,
-    /// The form of the answer.
+    /// Output format.
     pub format: Format,
-    /// At most so many rows for each event.
+    /// Maximum number of rows per event.
     pub limit: Option<usize>,
-    /// Only rows with at least this share, in percent.
+    /// Minimum share of a row, in percent.
     pub percent_limit: Option<f64>,
-    /// The columns of a table in their order: numbers, and all of `columns` but companions.
+    /// Columns of a table, in order: numbers, and all of `columns` but companions.
     pub shown: Vec<TableColumn>,
-    /// The steps of the `time` key, in nanoseconds.
+    /// Step of the `time` key, in nanoseconds.
     pub quantum: u64,
-    /// Whether times are shown to the nanosecond.
+    /// Whether times are shown in nanoseconds.
     pub nanosecs: bool,
-    /// Whether two cache lines side by side are taken for one.
+    /// Whether two adjacent cache lines count as one.
     pub double_lines: bool,
-    /// Rows below rows, a level for each column.
+    /// Whether rows are nested, one level per column.
     pub hierarchy: bool,
-    /// One table for all events, with a column for each.
+    /// Whether all events share one table, with a column for each.
     pub group: bool,
-    /// Text: fields apart by this, without padding.
+    /// Separator of fields in text output; they are not padded then.
     pub separator: Option<String>,
-    /// Where symbols come from.
+    /// Options of symbol sources.
     pub symbol_sources: SymbolOptions,
-    /// What is made of callchains.
+    /// Options of callchains.
     pub chains: ChainOptions,
-    /// What is asked for in the place of a histogram.
+    /// Something to print instead of a histogram.
     pub inspection: Option<Inspection>,
-    /// How the answer style.
+    /// Display options.
     pub style: Style,
 }
 
 impl Query {
-    /// Whether this column is asked for.
+    /// Returns whether there is a column with this key.
     #[must_use]
     pub fn has(&self, key: SortKey) -> bool {
         self.columns.iter().any(|c| c.key == key)
     }
 
-    /// The columns that are numbers, in their order.
+    /// Returns the numeric columns, in order.
     pub fn numbers(&self) -> impl Iterator<Item = Number> {
         self.shown.iter().filter_map(|shown| match shown {
             TableColumn::Number(number) => Some(*number),
@@ -218,7 +218,7 @@ impl Query {
         })
     }
 
-    /// The heading of a number's column: the share of the period is what is a row's own where callees are told apart.
+    /// Returns the heading of a numeric column. Beside `Children`, `overhead` has the heading `Self`.
     #[must_use]
     pub fn heading(&self, number: Number) -> &'static str {
         match number {
@@ -227,18 +227,18 @@ impl Query {
         }
     }
 
-    /// The names of the columns that were asked for.
+    /// Returns the names of the columns without companions, as typed.
     pub fn sort(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().filter(|column| !column.key.is_companion()).map(|column| column.typed.as_str())
     }
 
-    /// What is asked of tracepoints.
+    /// Returns the tracepoint columns.
     #[must_use]
     pub fn of_traces(&self) -> Vec<(SortKey, TraceColumn)> {
         self.columns.iter().filter_map(|column| column.of_trace(self.raw_trace)).collect()
     }
 
-    /// The same by what tracepoints recorded, as perf does where a file has nothing else.
+    /// Returns the same query by the key `trace`, perf's default for files with tracepoints only.
     #[must_use]
     pub fn by_trace(&self) -> Self {
         let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
@@ -247,7 +247,7 @@ impl Query {
         Self { columns, shown, ..self.clone() }
     }
 
-    /// Whether rows must gather more than samples and periods.
+    /// Returns whether rows need more metrics than samples and periods.
     #[must_use]
     pub fn has_parts(&self) -> bool {
         self.numbers().any(Number::is_part)

@@ -1,36 +1,37 @@
-//! Which debuginfod servers may be asked, and how patient we are: the environment variables of debuginfod's own clients
+//! The debuginfod servers, their timeouts and limits, from the environment variables of debuginfod's own clients
 //! (debuginfod-client-config(7)).
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the user says about debuginfod servers.
+/// Settings for debuginfod servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
-    /// Their addresses, in the order in which they are asked; none ends in a slash.
+    /// Server addresses in the order of use, without trailing slashes.
     pub urls: Vec<String>,
-    /// A module is asked for if at least so many hundredths of a percent of the samples lack a function in it.
+    /// Minimum share of samples without a function in a module for fetching its files, in hundredths of a percent.
     pub least: u32,
-    /// How long nothing may come.
+    /// Maximum time without any data.
     pub patience: Duration,
-    /// How long a file may take.
+    /// Maximum time per file.
     pub most_time: Option<Duration>,
-    /// How many bytes a file may have.
+    /// Maximum size of a file, in bytes.
     pub most_bytes: Option<u64>,
-    /// The directory in which files are kept.
+    /// Directory for fetched files.
     pub cache: PathBuf,
-    /// Whether the user wants signatures checked, which is not done: as by debuginfod's clients that were built without that.
+    /// Whether the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
+    /// that were built without support.
     pub ignores_signatures: bool,
 }
 
-/// How long debuginfod's clients wait for anything to come.
+/// Default of `DEBUGINFOD_TIMEOUT`, as in debuginfod's clients.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 impl Servers {
-    /// Those of the environment, whose variables `set` gives where they are not empty.
+    /// Reads the settings from the environment; `set` returns the value of a variable unless it is empty.
     ///
     /// # Errors
-    /// What the user must be told: there are none, or a variable makes no sense.
+    /// Returns a message if no server is named, if there is no cache directory, or if a variable is invalid.
     pub fn of(set: impl Fn(&str) -> Option<String>, least: u32, cache: Option<PathBuf>) -> Result<Self, String> {
         let list = set("DEBUGINFOD_URLS").unwrap_or_default();
         let words = || list.split_whitespace();
@@ -38,19 +39,19 @@ impl Servers {
         let urls = words().filter(|word| !is_policy(word)).map(address).collect::<Result<Vec<_>, _>>()?;
         if urls.is_empty() {
             return Err(
-                "--debuginfod: DEBUGINFOD_URLS names no server; set it to their addresses, with spaces between \
-                        them, such as DEBUGINFOD_URLS=http://localhost:8002"
+                "--debuginfod: DEBUGINFOD_URLS names no server; set it to a space-separated list of addresses, such as \
+                        DEBUGINFOD_URLS=http://localhost:8002"
                     .into(),
             );
         }
         let cache = cache.ok_or(
-            "--debuginfod: there is no directory to keep files in; set DEBUGINFOD_CACHE_PATH, XDG_CACHE_HOME or HOME",
+            "--debuginfod: no directory for the fetched files; set DEBUGINFOD_CACHE_PATH, XDG_CACHE_HOME or HOME",
         )?;
         let number = |name: &str, unit: &str| match set(name) {
             None => Ok(None),
             Some(text) => match text.trim().parse::<u64>() {
                 Ok(number) => Ok(Some(number).filter(|number| *number > 0)),
-                Err(_) => Err(format!("--debuginfod: {name} is `{text}`, which is no number of {unit}")),
+                Err(_) => Err(format!("--debuginfod: {name} is `{text}`, which is not a number of {unit}")),
             },
         };
         Ok(Self {
@@ -64,12 +65,12 @@ impl Servers {
         })
     }
 
-    /// A share of the samples as it is typed, in hundredths of a percent.
+    /// Parses a percentage of the samples. Returns hundredths of a percent.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns a message if it is not a percentage.
     pub fn share(text: &str) -> Result<u32, String> {
-        let wrong = || format!("`{text}` is no percentage; servers are named by DEBUGINFOD_URLS");
+        let wrong = || format!("`{text}` is not a percentage; servers are set with DEBUGINFOD_URLS");
         let percent: f64 = text.trim_end_matches('%').parse().map_err(|_| wrong())?;
         if !(0.0..=100.0).contains(&percent) {
             return Err(wrong());
@@ -79,13 +80,13 @@ impl Servers {
     }
 }
 
-/// A server's address: http where it does not say.
+/// Returns the address of a server; without a scheme, it is http.
 fn address(word: &str) -> Result<String, String> {
     let word = word.trim_end_matches('/');
     match word.split_once("://") {
         None => Ok(format!("http://{word}")),
         Some(("http" | "https", _)) => Ok(word.to_owned()),
-        Some(_) => Err(format!("--debuginfod: DEBUGINFOD_URLS has `{word}`; servers are asked by http and https only")),
+        Some(_) => Err(format!("--debuginfod: DEBUGINFOD_URLS has `{word}`; only http and https are supported")),
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_words_of_a_variable() {
+    fn reads_servers_from_the_variable() {
         let servers = of(&[("DEBUGINFOD_URLS", " http://a:8002/  ima:enforcing https://b/x localhost:1 ")]).unwrap();
         assert_eq!(servers.urls, ["http://a:8002", "https://b/x", "http://localhost:1"]);
         assert!(servers.ignores_signatures);
@@ -109,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_numbers() {
+    fn reads_limits_as_numbers() {
         let with = |name, value| of(&[("DEBUGINFOD_URLS", "a"), (name, value)]);
         assert_eq!(with("DEBUGINFOD_TIMEOUT", "7").unwrap().patience, Duration::from_secs(7));
         assert_eq!(with("DEBUGINFOD_MAXTIME", "8").unwrap().most_time, Some(Duration::from_secs(8)));
         assert_eq!(with("DEBUGINFOD_MAXSIZE", "0").unwrap().most_bytes, None);
-        assert!(with("DEBUGINFOD_MAXSIZE", "1G").unwrap_err().contains("`1G`, which is no number of bytes"));
+        assert!(with("DEBUGINFOD_MAXSIZE", "1G").unwrap_err().contains("`1G`, which is not a number of bytes"));
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! The columns by which samples are grouped: every sort key, its names, its heading.
+//! The sort keys, with their names and headings.
 
-/// A column by which samples are grouped.
+/// A sort key: a column by which samples are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortKey {
-    /// The thread's name at the sample's moment.
+    /// The thread's name at the time of the sample.
     Comm,
-    /// The thread, as perf's `pid` column reads: `tid:name`.
+    /// The thread, as in perf's `pid` column: `tid:name`.
     Pid,
-    /// The thread; the same column.
+    /// The thread, as in [`Self::Pid`].
     Tid,
     /// The module; of branches, the target's.
     Dso,
-    /// The function, with the level before it; of branches, the target's.
+    /// The function, after the letter of the CPU mode; of branches, the target's.
     Symbol,
     /// The source file and line; of branches, the target's.
     Srcline,
     /// The source file; of branches, the target's.
     Srcfile,
-    /// The source file and line that a branch left.
+    /// The source file and line of a branch's source.
     FromSrcline,
-    /// The source file and line that a branch went to.
+    /// The source file and line of a branch's target.
     ToSrcline,
     /// The sampled address.
     Ip,
@@ -27,45 +27,45 @@ pub enum SortKey {
     Cpu,
     /// The event.
     Event,
-    /// Where the data came from, raw and decoded.
+    /// The source of the data, raw and decoded.
     DataSrc,
-    /// The level that the data came from.
+    /// The memory level that the data came from.
     Mem,
-    /// How other caches answered.
+    /// The result of the cache snoop.
     Snoop,
-    /// How the TLB answered.
+    /// The result of the TLB lookup.
     Tlb,
     /// Whether the access was locked.
     Locked,
-    /// Why the access was blocked.
+    /// The reason why the access was blocked.
     Blocked,
     /// The weight of one sample.
     LocalWeight,
-    /// The weight of one sample, times how many there are.
+    /// The weight of one sample, times the number of samples.
     Weight,
     /// The instruction latency of one sample, in cycles.
     LocalInsLat,
-    /// The instruction latency of one sample, times how many there are.
+    /// The instruction latency of one sample, times the number of samples.
     InsLat,
-    /// The third part of the weight of one sample: the cycles in a pipeline session, or to retire.
-    LocalStage,
-    /// The same, times how many there are.
-    Session,
+    /// The third part of the weight of one sample: the cycles in a pipeline stage, or until retirement.
+    LocalStageCycles,
+    /// The third part of the weight of one sample, times the number of samples.
+    StageCycles,
     /// The physical data address.
     PhysAddr,
     /// The module that the data address is in.
     DataDso,
-    /// The module that a branch left.
+    /// The module of a branch's source.
     FromDso,
-    /// The function that a branch left.
+    /// The function of a branch's source.
     FromSymbol,
-    /// The branch instruction.
+    /// The address of the branch instruction.
     FromAddr,
-    /// The target of a branch.
+    /// The target address of a branch.
     ToAddr,
-    /// The module that a branch went to.
+    /// The module of a branch's target.
     ToDso,
-    /// The function that a branch went to.
+    /// The function of a branch's target.
     ToSymbol,
     /// Whether a branch was mispredicted.
     Mispredict,
@@ -73,67 +73,67 @@ pub enum SortKey {
     InTx,
     /// Whether a branch was a transaction's abort.
     Abort,
-    /// The cycles since the branch before.
+    /// The cycles since the previous branch.
     Cycles,
-    /// How many bytes the function has.
+    /// The size of the function, in bytes.
     SymbolSize,
-    /// The function, and how far in it the address is.
+    /// The function and the offset in it.
     SymbolOffset,
-    /// How many bytes of the module were mapped there.
+    /// The size of the module's mapping, in bytes.
     DsoSize,
-    /// The module's whole path.
+    /// The module's full path.
     DsoPath,
     /// The module's build ID.
     BuildId,
-    /// The socket that the CPU is in.
+    /// The socket of the CPU.
     Socket,
     /// The cgroup, as a path.
     Cgroup,
-    /// The cgroup namespace of the thread: device and inode.
+    /// The thread's cgroup namespace: device and inode.
     CgroupId,
-    /// How a transaction went.
+    /// The flags of a transaction.
     Transaction,
-    /// When, in steps of `--time-quantum`.
+    /// The time, in steps of `--time-quantum`.
     Time,
-    /// The page size behind the ip.
+    /// The page size at the ip.
     CodePageSize,
-    /// The page size behind the data address.
+    /// The page size at the data address.
     DataPageSize,
-    /// What the data address is in.
+    /// The symbol at the data address.
     DataSymbol,
     /// The cache line of the data address.
     DataCacheLine,
-    /// Where in its cache line the data address is.
+    /// The offset of the data address in its cache line.
     LineOffset,
-    /// Load, store, and so on.
+    /// The kind of access: load, store, and so on.
     Op,
-    /// The process, by number.
+    /// The process ID.
     Process,
     /// Of a memory access, whether it has an address (`a`), and whether its data (`d`) and its code (`c`) are mapped.
     Reach,
-    /// Where a branch came from: the module's path and the offset in it.
+    /// The source of a branch: the module's path and the offset in it.
     FromPlace,
-    /// Where a branch went, in the same way.
+    /// The target of a branch: the module's path and the offset in it.
     ToPlace,
-    /// Whether what was run began with a branch from another module.
+    /// Whether the branch, or the one before the executed range, came from another module.
     External,
-    /// A function among the callers.
+    /// The caller that matches `--parent`.
     Parent,
-    /// What a tracepoint recorded, as the kernel prints it.
+    /// A tracepoint's fields, as the kernel prints them.
     Trace,
-    /// A field of tracepoints: the number of the column among those of fields.
+    /// A tracepoint field: the column's index among the field columns.
     TraceField(u8),
-    /// The CPU mode of the sample; of branches, of the target. A companion.
+    /// The CPU mode of the sample; of branches, the target's. A companion.
     CpuMode,
-    /// The CPU mode that a branch left. A companion.
+    /// The CPU mode of a branch's source. A companion.
     FromCpuMode,
-    /// The CPU mode that a branch went to. A companion.
+    /// The CPU mode of a branch's target. A companion.
     ToCpuMode,
-    /// How the data address is mapped: `private`, `shared` or `none`. A companion.
+    /// The kind of mapping at the data address: `private`, `shared` or `none`. A companion.
     DataMapping,
 }
 
-/// What is counted, and so which keys there are.
+/// The kind of items that are counted. It determines the available keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Samples, with their periods.
@@ -141,25 +141,25 @@ pub enum Mode {
     Samples,
     /// Samples, with their weights as periods (`--mem-mode`).
     Memory,
-    /// The branches of their branch stacks, each with a period of 1 (`-b`).
+    /// Branches of the samples' branch stacks, each with a period of 1 (`-b`).
     Branches,
-    /// What was run from the target of one branch to the next branch, each with a period of 1.
+    /// Code ranges executed from the target of one branch to the next branch, each with a period of 1.
     FallThroughs,
 }
 
 impl Mode {
-    /// Whether the rows are of branch stacks.
+    /// Returns whether rows come from branch stacks.
     #[must_use]
     pub const fn is_of_branches(self) -> bool {
         matches!(self, Self::Branches | Self::FallThroughs)
     }
 }
 
-/// A sort key's names.
+/// Names and heading of a sort key.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     key: SortKey,
-    /// The one to show, then others that mean the same.
+    /// Main name, then aliases.
     names: &'static [&'static str],
     heading: &'static str,
     is_of_branch: bool,
@@ -173,7 +173,8 @@ const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'stat
     Known { key, names, heading, is_of_branch: true }
 }
 
-/// All of them, under perf's names and headings; `tid`, `ip`, `event` and `data_src` are ours.
+/// All sort keys that users can name. Names and headings are perf's where perf has the key (`docs/options.md` lists
+/// those that only rep has).
 const ALL: [Known; 59] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
@@ -195,8 +196,8 @@ const ALL: [Known; 59] = [
     known(SortKey::Weight, &["weight"], "Weight"),
     known(SortKey::LocalInsLat, &["local_ins_lat"], "Local INSTR Latency"),
     known(SortKey::InsLat, &["ins_lat"], "INSTR Latency"),
-    known(SortKey::LocalStage, &["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Session Cycle"),
-    known(SortKey::Session, &["p_stage_cyc", "retire_lat"], "Pipeline Session Cycle"),
+    known(SortKey::LocalStageCycles, &["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Stage Cycle"),
+    known(SortKey::StageCycles, &["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle"),
     known(SortKey::PhysAddr, &["phys_daddr"], "Data Physical Address"),
     known(SortKey::DataDso, &["dso_daddr"], "Data Object"),
     known(SortKey::SymbolSize, &["symbol_size", "sym_size"], "Symbol size"),
@@ -237,39 +238,40 @@ const ALL: [Known; 59] = [
 ];
 
 impl SortKey {
-    /// The key of this name; as in perf, case does not count.
+    /// Returns the key with this name. As in perf, case is ignored.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let known = |known: &&Known| known.names.iter().any(|have| have.eq_ignore_ascii_case(name));
         ALL.iter().find(known).map(|known| known.key)
     }
 
-    /// All names, for a person to choose from.
+    /// Returns all names, for messages.
     #[must_use]
     pub fn list() -> String {
         let names: Vec<&str> = ALL.iter().flat_map(|known| known.names).copied().collect();
         names.join(", ")
     }
 
-    /// The heading of its column.
+    /// Returns the heading of the column.
     #[must_use]
     pub fn heading(self) -> &'static str {
         self.known().map_or("", |known| known.heading)
     }
 
-    /// Whether it is a column of branches, and there only with `-b`.
+    /// Returns whether the key is of branches, and so needs `-b`.
     #[must_use]
     pub fn is_of_branch(self) -> bool {
         self.known().is_some_and(|known| known.is_of_branch)
     }
 
-    /// Whether it is of what tracepoints recorded.
+    /// Returns whether the key is of tracepoint fields.
     #[must_use]
     pub fn is_of_trace(self) -> bool {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
-    /// The columns that stand beside this one in data, under these names: in text they are the letter before its name.
+    /// Returns the columns, with their names, that JSON and CSV add to this one. In text they are the letter before the
+    /// symbol.
     #[must_use]
     pub fn companions(self) -> &'static [(&'static str, Self)] {
         match self {
@@ -281,19 +283,19 @@ impl SortKey {
         }
     }
 
-    /// Whether it is one of these.
+    /// Returns whether the key is a companion.
     #[must_use]
     pub fn is_companion(self) -> bool {
         matches!(self, Self::CpuMode | Self::FromCpuMode | Self::ToCpuMode | Self::DataMapping)
     }
 
-    /// Whether it is a number that is shown times the samples of its row.
+    /// Returns whether the value is multiplied by the row's number of samples when shown.
     #[must_use]
     pub fn is_times_samples(self) -> bool {
-        matches!(self, Self::Weight | Self::InsLat | Self::Session)
+        matches!(self, Self::Weight | Self::InsLat | Self::StageCycles)
     }
 
-    /// Whether its text is of the function at the address, or at the end of a branch.
+    /// Returns whether the key's text depends on the symbol at an address.
     #[must_use]
     pub fn is_of_symbol(self) -> bool {
         matches!(
@@ -308,7 +310,7 @@ impl SortKey {
 }
 
 impl Mode {
-    /// The keys where none are named: perf's, as far as they are known here.
+    /// Returns the default sort keys: perf's, as far as they are supported.
     #[must_use]
     pub const fn default_keys(self) -> &'static str {
         match self {
@@ -326,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_one_key_each() {
+    fn names_are_unique() {
         let mut names: Vec<&str> = ALL.iter().flat_map(|known| known.names).copied().collect();
         let count = names.len();
         names.sort_unstable();
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_keys_are_known() {
+    fn default_keys_exist() {
         for mode in [Mode::Samples, Mode::Memory, Mode::Branches] {
             assert!(mode.default_keys().split(',').all(|name| SortKey::named(name).is_some()));
         }

@@ -1,4 +1,4 @@
-//! Where the bytes come from.
+//! The inputs named on the command line.
 
 use std::path::{Path, PathBuf};
 

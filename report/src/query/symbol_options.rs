@@ -1,29 +1,29 @@
-//! What the user may say about where symbols come from.
+//! Options for finding and showing symbols.
 
 use std::path::{Path, PathBuf};
 
 use super::servers::Servers;
 
-/// What the user asked for.
+/// Options for finding and showing symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolOptions {
-    /// The directory that holds the recorded machine's files, in place of `/`. This machine's kernel is not used then.
+    /// Directory that holds the recorded machine's files, instead of `/`. This machine's kernel is not used then.
     pub symfs: Option<PathBuf>,
-    /// A copy of the recorded kernel's `/proc/kallsyms`.
+    /// Copy of the recorded kernel's `/proc/kallsyms`.
     pub kallsyms: Option<PathBuf>,
-    /// The recorded kernel's image with its symbols.
+    /// The recorded kernel's image, with symbols.
     pub vmlinux: Option<PathBuf>,
-    /// The directory in which recorders keep copies by build ID; `~/.debug` by habit.
+    /// Directory in which recorders keep copies of files by build ID, by default `~/.debug`.
     pub build_id_dir: Option<PathBuf>,
-    /// Whether names are shown as people write them.
+    /// Whether C++ and Rust symbols are demangled.
     pub demangle: bool,
-    /// Whether that is so of the kernel's names, too.
+    /// Whether kernel symbols are demangled too.
     pub demangle_kernel: bool,
-    /// Where debuginfod's clients keep what they fetched, and so does rep.
+    /// Cache directory of debuginfod's clients, which rep shares.
     pub debuginfod_cache: Option<PathBuf>,
-    /// The servers that are asked for what is missing, if the user wants that.
+    /// Servers from which missing files are fetched, if the user wants that.
     pub servers: Option<Servers>,
-    /// Whether kernel images are left alone that nobody named.
+    /// Whether no vmlinux is searched for in the usual places.
     pub ignore_vmlinux: bool,
     /// Whether files at the recorded paths are used without proof that they are the recorded ones.
     pub trust_paths: bool,
@@ -50,13 +50,13 @@ impl Default for SymbolOptions {
 }
 
 impl SymbolOptions {
-    /// Whether the user says that the files at the recorded paths (below `--symfs`) are the recorded ones.
+    /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded ones without proof.
     #[must_use]
     pub fn trusts_paths(&self) -> bool {
         self.trust_paths || self.symfs.is_some()
     }
 
-    /// The defaults, with the build ID directory of the user whose home this is.
+    /// Returns the defaults, with the build ID directory below `home`.
     #[must_use]
     pub fn of_home(home: Option<&Path>) -> Self {
         Self { build_id_dir: home.map(|home| home.join(".debug")), ..Self::default() }

@@ -1,59 +1,59 @@
-//! `--time`: stretches of time, as `perf report` spells them.
+//! Time intervals (`--time`), in the syntax of `perf report`.
 //!
 //! ```text
 //!   12.5,13          from second 12.5 of the perf clock to second 13; either end may be left out
-//!   12,13 15,16      several, apart by spaces
+//!   12,13 15,16      several, separated by spaces
 //!   50%              the first half of the time between the first and the last sample
 //!   10%/2,10%/4      the second and the fourth tenth
-//!   0%-10%,30%-40%   from here to there
+//!   0%-10%,30%-40%   from one percentage to another
 //! ```
 
-/// A stretch of time in nanoseconds of the perf clock, both ends in it.
+/// A time interval in nanoseconds of the perf clock, including both ends.
 pub type Interval = (u64, u64);
 
-/// What was asked for.
+/// The requested intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Times {
-    /// Stretches of the perf clock.
+    /// Intervals of the perf clock.
     Absolute(Vec<Interval>),
-    /// Parts of the time between the first and the last sample, from 0 to 1.
+    /// Parts of the time between the first and the last sample, as fractions from 0 to 1.
     Shares(Vec<(f64, f64)>),
 }
 
 impl Times {
-    /// Reads the text of `--time`.
+    /// Parses the value of `--time`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a message if the value is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |part: &str| {
-            format!("--time takes START,END in seconds, or shares such as 10%/2 or 0%-10%,30%-40%, not `{part}`")
+            format!("--time takes START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%, not `{part}`")
         };
         if text.contains('%') {
             let shares = text.split(',').map(|part| share(part).ok_or_else(|| wrong(part)));
             return shares.collect::<Result<_, _>>().map(Self::Shares);
         }
-        let stretches = text.split_whitespace().map(|part| stretch(part).ok_or_else(|| wrong(part)));
-        match stretches.collect::<Result<Vec<_>, _>>()? {
+        let intervals = text.split_whitespace().map(|part| interval(part).ok_or_else(|| wrong(part)));
+        match intervals.collect::<Result<Vec<_>, _>>()? {
             none if none.is_empty() => Err(wrong(text)),
             all => Ok(Self::Absolute(all)),
         }
     }
 
-    /// The stretches, where the first sample was taken at `first` and the last at `last`.
+    /// Returns the intervals for a recording with the first sample at `first` and the last one at `last`.
     #[must_use]
     pub fn stretches(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
-            Self::Absolute(stretches) => stretches.clone(),
+            Self::Absolute(intervals) => intervals.clone(),
             Self::Shares(shares) => {
                 let total = last.saturating_sub(first);
                 let place = |share: f64| first.saturating_add(part_of(total, share));
-                // A slice ends before the next one begins.
-                let stretch = |&(from, to): &(f64, f64)| match (place(from), place(to)) {
+                // A part ends before the next one begins.
+                let interval = |&(from, to): &(f64, f64)| match (place(from), place(to)) {
                     (from, to) if to > from && to != last => (from, to - 1),
                     whole => whole,
                 };
-                shares.iter().map(stretch).collect()
+                shares.iter().map(interval).collect()
             }
         }
     }
@@ -63,20 +63,20 @@ impl Times {
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a share of a recording's length, rounded as perf rounds it"
+    reason = "a fraction of a recording's length, rounded as in perf"
 )]
 fn part_of(total: u64, share: f64) -> u64 {
     (total as f64 * share).round() as u64
 }
 
-fn stretch(part: &str) -> Option<Interval> {
+fn interval(part: &str) -> Option<Interval> {
     let (from, to) = part.split_once(',').unwrap_or((part, ""));
     let from = if from.is_empty() { 0 } else { nanoseconds(from)? };
     let to = if to.is_empty() { u64::MAX } else { nanoseconds(to)? };
     (from <= to).then_some((from, to))
 }
 
-/// Seconds with up to nine decimals.
+/// Parses seconds with up to nine decimals.
 fn nanoseconds(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -101,10 +101,10 @@ fn share(part: &str) -> Option<(f64, f64)> {
     (in_range(share.0) && in_range(share.1) && share.0 <= share.1).then_some(share)
 }
 
-/// Reads the text of `--time-quantum`, such as `100ms`, as nanoseconds.
+/// Parses the value of `--time-quantum`, such as `100ms`. Returns nanoseconds.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns a message if the value is invalid.
 pub fn quantum(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
@@ -116,7 +116,7 @@ pub fn quantum(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let length = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let wrong = || format!("--time-quantum takes a length of time above 0 with s, ms, us or ns, not `{text}`");
+    let wrong = || format!("--time-quantum takes a duration above 0 in s, ms, us or ns, such as 100ms, not `{text}`");
     length.filter(|length| *length > 0).ok_or_else(wrong)
 }
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_read_as_perf_reads_them() {
+    fn parses_intervals_like_perf() {
         let at = |text: &str| Times::parse(text).unwrap().stretches(1_000, 2_000);
         assert_eq!(at("1.5,2"), [(1_500_000_000, 2_000_000_000)]);
         assert_eq!(at(",2 3,"), [(0, 2_000_000_000), (3_000_000_000, u64::MAX)]);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn rejects_invalid_times() {
         for text in ["", "x", "2,1", "1.0123456789,2", "101%", "20%-10%", "0%/1", "10%/0", "10%/11", "-5%"] {
             assert!(Times::parse(text).is_err(), "{text}");
         }

@@ -1,42 +1,43 @@
-//! The names of sort keys for the fields of tracepoints: `[event.]field[/raw]`.
+//! Sort keys of tracepoint fields: `[event.]field[/raw]`.
 
-/// Which field of which events is asked for.
+/// A tracepoint field, and the events that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldSpec {
-    /// The event: all of its name, a part of it, or `%` and its place in the file; none means all events that have the field.
+    /// Event: its name, a part of its name, or `%` and its number in the file, from 1. `None` means all events with the
+    /// field.
     pub event: Option<String>,
-    /// The field; `*`, or `trace_fields` without an event, is all of them.
+    /// Field; `*` means all fields, and `trace_fields` all fields of all events.
     pub field: String,
-    /// Whether it is told as it lies in the raw bytes, not as the kernel prints it.
+    /// Whether the field is shown raw, not as the kernel prints it.
     pub is_raw: bool,
 }
 
-/// A column.
+/// A tracepoint column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceColumn {
-    /// What the kernel would print.
+    /// The text that the kernel would print.
     Text,
-    /// All fields as they lie in the raw bytes (`--raw-trace`).
+    /// All fields, raw (`--raw-trace`).
     RawText,
-    /// A field, or all of them.
+    /// One field or all fields.
     Field(FieldSpec),
 }
 
-/// A key that names no event clearly.
+/// Error of a key whose event name is ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is a part of the names of several events: {events}")]
+#[error("`{name}` matches several events: {events}")]
 pub struct Ambiguous {
-    /// The part of a name that was typed.
+    /// Part of a name, as typed.
     pub name: String,
-    /// The events that have it in their names.
+    /// Events whose names contain it.
     pub events: String,
 }
 
-/// perf's keys that mean something else there and nothing here: they are not taken for fields.
-const OTHERS: [&str; 6] = ["ipc_null", "ipc_lbr", "simd", "type", "typeoff", "typecln"];
+/// Sort keys of perf that rep does not support. They are not taken for fields.
+const UNSUPPORTED: [&str; 6] = ["ipc_null", "ipc_lbr", "simd", "type", "typeoff", "typecln"];
 
 impl FieldSpec {
-    /// Reads a name; `None` where it cannot be a field's.
+    /// Parses a key. Returns `None` if it cannot be a field.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let (event, field) = match name.split_once('.') {
@@ -55,27 +56,27 @@ impl FieldSpec {
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         let is_all = field == "*" && event.is_some();
-        let is_other = event.is_none() && OTHERS.iter().any(|other| field.eq_ignore_ascii_case(other));
-        let is_field = (is_name(field) || is_all) && !is_other;
+        let is_unsupported = event.is_none() && UNSUPPORTED.iter().any(|key| field.eq_ignore_ascii_case(key));
+        let is_field = (is_name(field) || is_all) && !is_unsupported;
         is_field.then(|| Self { event, field: field.to_owned(), is_raw })
     }
 
-    /// Whether it means all fields of its events.
+    /// Returns whether this means all fields of its events.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.field == "*" || self.field == "trace_fields"
     }
 
-    /// Which of these events are meant.
+    /// Returns the indexes of the events that are meant.
     ///
     /// # Errors
-    /// A part of a name that several events have: their names.
+    /// Returns the names of the matching events if a part of a name matches several.
     pub fn events(&self, names: &[String]) -> Result<Vec<usize>, Vec<String>> {
         let Some(event) = self.event.as_ref().filter(|_| self.field != "trace_fields") else {
             return Ok((0..names.len()).collect());
         };
         if let Some(place) = event.strip_prefix('%') {
-            // Counted from one.
+            // The number counts from 1.
             let place = place.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
             return Ok(place.filter(|place| *place < names.len()).into_iter().collect());
         }
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_what_they_mean() {
+    fn parses_keys() {
         let spec = |event: Option<&str>, field: &str, is_raw| {
             Some(FieldSpec { event: event.map(str::to_owned), field: field.to_owned(), is_raw })
         };
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_named_in_whole_in_part_or_by_place() {
+    fn finds_events_by_name_part_or_number() {
         let names = ["sched:sched_switch", "sched:sched_wakeup", "cycles"].map(str::to_owned);
         let events = |name: &str| FieldSpec::parse(name).unwrap().events(&names);
         assert_eq!(events("a"), Ok(vec![0, 1, 2]));

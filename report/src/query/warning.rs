@@ -1,21 +1,21 @@
-//! What the user should know about the input, beside the answer.
+//! Warnings about the input.
 
 use recrep_format::error::Error;
 
 /// A warning: printed on standard error, and listed in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Warning {
-    /// A short stable word for scripts.
+    /// Short stable word for scripts.
     pub code: &'static str,
-    /// A sentence: what is wrong, and what was done about it.
+    /// Sentence that says what is wrong and what was done about it.
     pub message: String,
-    /// At which byte of the input, where that can be said.
+    /// Byte offset in the input, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
 impl Warning {
-    /// A warning about the whole input.
+    /// Creates a warning about the whole input.
     #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), offset: None }

@@ -1,4 +1,4 @@
-//! The callchains that a worker meets.
+//! Callchains in one worker.
 
 use recrep_format::abi::SampleType;
 use recrep_format::attr::Attr;
@@ -14,38 +14,38 @@ use crate::callchain::{
 use crate::count::{End, Field, Key, Meta};
 use crate::timeline::{Epoch, Moment, Task, Timeline};
 
-/// What is known of a file's callchains before its samples are looked at.
+/// Settings for the callchains of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Chaining<'f> {
-    /// What was recorded, and how much of it is wanted.
+    /// Recorded chains, and the limit on their frames.
     pub recorded: Recorded<'f>,
-    /// Unwinds copied stacks.
+    /// Unwinder for copied stacks.
     pub unwinding: Option<&'f Unwinding<'f>>,
-    /// What is wanted of frames.
+    /// Fields that distinguish frames.
     pub placed: FrameFields,
     /// Whether sampled instructions stay in their chains.
     pub whole: bool,
-    /// Whether branches stand before callers, and if so, whether what is known of them is wanted.
+    /// `Some` if branches precede the callers (`--branch-history`); then, whether branch information is shown.
     pub history: Option<bool>,
-    /// Names functions while samples are counted; nothing where a part of a function is asked for.
+    /// Names functions while samples are counted; `None` if the query needs source lines or offsets in functions.
     pub early: Option<&'f dyn Naming>,
 }
 
-/// Distinct callchains, and what makes it cheap to find the one of the next sample.
+/// Distinct callchains, and caches for finding the next sample's.
 #[derive(Debug)]
 pub(super) struct ChainCounter<'f> {
-    /// Each distinct list of callers.
+    /// Distinct lists of callers.
     pub(super) interner: Interner,
     sources: ChainSources<'f>,
     early: Option<&'f dyn Naming>,
     whole: bool,
     history: Option<History>,
-    stretch: Option<Epoch>,
+    epoch: Option<Epoch>,
     words: Vec<u64>,
     functions: Vec<Function>,
 }
 
-/// An address and what stands in its place; small, so that many are remembered. Module 0 is none.
+/// An address and the function that replaces it; small, so that the cache can hold many. Module 0 marks an empty slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Function {
     module: u32,
@@ -55,8 +55,8 @@ struct Function {
     named: u64,
 }
 
-/// How many addresses are remembered with their functions.
-const REMEMBERED: u64 = 1 << 15;
+/// Number of addresses in the cache of functions.
+const CACHE_SIZE: u64 = 1 << 15;
 
 impl<'f> ChainCounter<'f> {
     pub(super) fn new(chaining: &Chaining<'f>) -> Self {
@@ -67,18 +67,18 @@ impl<'f> ChainCounter<'f> {
             early,
             whole,
             history: history.map(|annotated| History::new(recorded.most, annotated)),
-            stretch: None,
+            epoch: None,
             words: Vec::new(),
             functions: Vec::new(),
         }
     }
 
-    /// How the chains on copied stacks end.
+    /// Returns statistics on the chains from copied stacks.
     pub(super) fn ends(&self) -> Ends {
         self.sources.ends()
     }
 
-    /// What a sample's chain is.
+    /// Interns a sample's chain and returns the reference to it.
     #[inline]
     pub(super) fn of(
         &mut self,
@@ -106,16 +106,16 @@ impl<'f> ChainCounter<'f> {
             None => (false, whole),
         };
         let words = self.words.get(whole - words..).unwrap_or_default();
-        let stretch = match self.stretch {
-            Some(stretch) if stretch.covers(task.space, at) => stretch,
-            _ => *self.stretch.insert(timeline.stretch(task.space, at)),
+        let epoch = match self.epoch {
+            Some(epoch) if epoch.covers(task.space, at) => epoch,
+            _ => *self.epoch.insert(timeline.stretch(task.space, at)),
         };
-        let Epoch { space, mapped, kernel, .. } = stretch;
+        let Epoch { space, mapped, kernel, .. } = epoch;
         Ok(ChainRef { callers: self.interner.intern(SpaceEpoch { space, mapped, kernel }, at, words), own })
     }
 
-    /// Puts the function in the place of a key's address. Instructions are many and functions few: with addresses, each
-    /// sample would have a key of its own.
+    /// Replaces a key's address by its function. There are many instructions but few functions: with addresses, nearly
+    /// each sample would have a key of its own.
     #[inline]
     pub(super) fn name(&mut self, key: &mut Key) {
         let Some(naming) = self.early else { return };
@@ -124,10 +124,10 @@ impl<'f> ChainCounter<'f> {
             return;
         }
         if self.functions.is_empty() {
-            self.functions.resize(usize::try_from(REMEMBERED).unwrap_or(0), Function::default());
+            self.functions.resize(usize::try_from(CACHE_SIZE).unwrap_or(0), Function::default());
         }
         let mixed = (frame.address ^ u64::from(frame.module) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let Some(slot) = usize::try_from(mixed % REMEMBERED).ok().and_then(|at| self.functions.get_mut(at)) else {
+        let Some(slot) = usize::try_from(mixed % CACHE_SIZE).ok().and_then(|at| self.functions.get_mut(at)) else {
             return;
         };
         let Frame { module, address, end, .. } = frame;
@@ -142,7 +142,7 @@ impl<'f> ChainCounter<'f> {
     }
 }
 
-/// The same with the sample's branches in front; nothing where the chain is damaged.
+/// Writes a sample's chain into `words`, preceded by its branches; leaves `words` empty if the chain is damaged.
 fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
@@ -156,7 +156,7 @@ fn with_history(
     if is_unwound {
         sources.chain((sample, attr, origin), task, at, words)?;
     } else if fields.callchain.is_some() {
-        // The branches decide how much of it is left.
+        // How much of it is kept depends on the branches.
         let recorded = sources.recorded();
         let mut whole = Recorded { most: ChainLimit { frames: usize::MAX, ..recorded.most }, ..recorded };
         whole.chain((sample, attr), task, at, words)?;

@@ -1,5 +1,4 @@
-//! The words of a key from fields that only some samples have: what a memory access cost and where it went, what a tracepoint
-//! recorded.
+//! Words of a key from fields that only some samples have: cost and target of a memory access, data of a tracepoint.
 
 use recrep_format::abi::DataSrc;
 use recrep_format::record::{Sample, SampleFields};
@@ -8,7 +7,7 @@ use super::worker::{Event, Found, Worker};
 use crate::count::{CacheLine, Field, Key};
 
 impl Worker<'_> {
-    /// Sets the words that are asked for; gives the weight.
+    /// Sets the requested words of a key and returns the weight.
     pub(super) fn extras(
         &mut self,
         event: Event,

@@ -1,4 +1,4 @@
-//! The filters, compiled once for a file: what is left to do for a sample is to look into small tables.
+//! Sample filters, compiled once per file into small tables, so that filtering a sample costs a few lookups.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use crate::query::Filters;
 use crate::query::times::Interval;
 use crate::timeline::{CommRef, ModuleId, Task, Timeline};
 
-/// What the filters need to know of a file beside its timeline.
+/// Filters by event, module, socket and time, in the terms of one file.
 #[derive(Clone, Debug, Default)]
 pub struct Compiled {
-    /// Which events count; all, where there is no filter by event.
+    /// Selected events; `None` without a filter by event.
     pub events: Option<Vec<bool>>,
-    /// Which modules pass; all, where there is no filter by module.
+    /// Selected modules; `None` without a filter by module.
     pub modules: Option<Vec<bool>>,
-    /// Which CPUs are in the socket that is asked for.
+    /// CPUs of the selected socket.
     pub socket: Option<HashSet<u32>>,
-    /// Which stretches of time count; all, where there is no filter by time.
+    /// Selected time intervals; `None` without a filter by time.
     pub times: Option<Vec<Interval>>,
 }
 
@@ -26,19 +26,19 @@ pub struct Compiled {
 pub struct SampleFilter<'f> {
     filters: &'f Filters,
     compiled: Compiled,
-    /// Which names of threads pass.
+    /// Selected comms.
     comms: Option<Vec<bool>>,
 }
 
 impl<'f> SampleFilter<'f> {
-    /// The filters for the file of this timeline.
+    /// Creates the filters for the file of this timeline.
     #[must_use]
     pub fn new(filters: &'f Filters, compiled: Compiled, timeline: &Timeline) -> Self {
         let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
         Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }
     }
 
-    /// Whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
+    /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
         let Compiled { events, times, .. } = &self.compiled;
@@ -49,7 +49,7 @@ impl<'f> SampleFilter<'f> {
             })
     }
 
-    /// Whether the samples of a thread make rows, as far as its process, its number and its name say.
+    /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
     pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
         let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));
         let named = |comm: CommRef| match (&self.comms, &self.filters.comms, comm) {
@@ -60,13 +60,13 @@ impl<'f> SampleFilter<'f> {
         !lacks(&self.filters.pids, task.pid) && !lacks(&self.filters.tids, tid) && named(task.comm)
     }
 
-    /// Whether the samples of a CPU make rows.
+    /// Returns whether the samples of a CPU get rows.
     #[inline]
     pub(super) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
         self.compiled.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
-    /// Whether the samples in a module make rows.
+    /// Returns whether the samples in a module get rows.
     #[inline]
     pub(super) fn takes_module(&self, module: Option<ModuleId>) -> bool {
         let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));

@@ -1,9 +1,9 @@
-//! The pass over the samples: every worker takes the next piece until there is none.
+//! The pass over the samples: each worker takes the next piece until none is left.
 //!
-//! What is asked of a sample costs a few loads at known places; its callchain is only hashed, and only where
-//! it is asked for. Lookups in the timeline are
-//! remembered per worker, since samples come in runs of one thread at few addresses. Only what lies behind the fields of
-//! variable size (branches, weights, data sources) makes a sample be walked, and no further than needed.
+//! Most fields of a sample cost a few loads at fixed offsets. A callchain is only hashed, and only if the query needs
+//! it. Each worker remembers its last timeline lookups, since samples come in runs of one thread at few addresses. A
+//! sample is walked only for fields behind those of variable size (branches, weights, data sources), and no further
+//! than needed.
 
 mod chains;
 mod extras;

@@ -1,17 +1,17 @@
-//! What puts functions in the place of addresses.
+//! Replacing addresses by functions.
 
 use crate::callchain::Frame;
 use crate::count::Key;
 
-/// Puts functions in the place of addresses.
+/// Replaces addresses by functions.
 pub trait Naming: std::fmt::Debug + Sync {
-    /// Whether keys may change.
+    /// Returns whether [`Naming::key`] can change keys.
     fn changes(&self) -> bool;
-    /// In a key.
+    /// Replaces the addresses in a key.
     fn key(&self, key: Key) -> Key;
-    /// In a frame of a callchain.
+    /// Replaces the address in a frame of a callchain.
     fn frame(&self, frame: Frame) -> Frame;
-    /// The same, with the functions that are inlined there before it.
+    /// Appends the frame with its function to `into`, after the functions that are inlined there.
     fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
         into.push(self.frame(frame));
     }

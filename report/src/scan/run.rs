@@ -1,4 +1,4 @@
-//! The pass: every worker takes the next piece until there is none; then what they counted is merged.
+//! Runs the scan: workers count the pieces, then their results are named and merged.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,20 +12,20 @@ use crate::count::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_tot
 use crate::input::split::Piece;
 use crate::terminal::progress;
 
-/// The result.
+/// Result of a scan.
 #[derive(Debug)]
 pub struct Scanned {
-    /// Rows and what they metrics.
+    /// Rows and their counts.
     pub rows: Rows,
-    /// The totals of each event.
+    /// Totals of each event.
     pub totals: Vec<Count>,
-    /// What made no row.
+    /// Samples that were not counted, or only in part, by reason.
     pub dropped: Dropped,
-    /// The callchains that [`Field::Chain`] numbers.
+    /// Callchains, by the numbers in [`Field::Chain`].
     pub stacks: Stacks,
 }
 
-/// What a worker has counted.
+/// Result of one worker.
 struct Part {
     table: Vec<Partition<Count>>,
     reads: Reads,
@@ -35,14 +35,14 @@ struct Part {
 impl Scan<'_> {
     /// Counts the samples in these pieces on all cores.
     ///
-    /// When all are counted, `prepare` is told which modules were hit, and gives what turns a key into a row: a
-    /// key with a symbol in the place of the address. That too is done by all cores, each with the keys that it has
-    /// counted. Rows are far fewer than keys, so little is left to merge.
+    /// Then `prepare` gets the modules that were hit and returns the naming that turns keys into rows: keys with
+    /// symbols instead of addresses. Naming runs on all cores too, before the merge: there are far fewer rows than
+    /// keys, so little is left to merge.
     pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
             let mut worker = Worker::new(self);
-            while let Some((index, piece)) = take(&next, pieces) {
+            while let Some((index, piece)) = next_piece(&next, pieces) {
                 worker.piece(index, piece);
                 progress::advance(piece.bytes.len());
             }
@@ -105,7 +105,7 @@ impl Scan<'_> {
         Scanned { rows, totals, dropped, stacks }
     }
 
-    /// Finds the modules of all frames and remembers which were hit; the recorded chains are gone then.
+    /// Finds the modules of all frames and sets `hits` for them. Takes the interned chains out of `parts`.
     fn place(&self, parts: &mut [Part], hits: &mut [bool]) -> Vec<Stacks> {
         let place = |part: &mut Part| {
             let mut hits = vec![false; self.module_count];
@@ -120,7 +120,7 @@ impl Scan<'_> {
         placed.into_iter().map(with_hits).collect()
     }
 
-    /// Gives a key the number that its chain has among all workers' chains.
+    /// Sets the number of a key's chain to that among the chains of all workers.
     #[inline]
     fn renumber(&self, key: &mut Key, numbers: &[u32]) {
         if self.layout.has(Field::Chain) {
@@ -133,8 +133,8 @@ impl Scan<'_> {
     }
 }
 
-/// Puts functions in the place of addresses in all workers' chains, and joins them; also the numbers that each worker's
-/// chains have then.
+/// Replaces addresses by functions in the chains of all workers and joins the chains. The second result is the new
+/// numbers of each worker's chains.
 fn join(placed: &[Stacks], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
     let named: Vec<(Stacks, Vec<u32>)> =
         placed.par_iter().map(|stacks| stacks.map(|frame, into| naming.frames(frame, into))).collect();
@@ -147,7 +147,7 @@ fn join(placed: &[Stacks], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
     (all, numbers)
 }
 
-fn take<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {
+fn next_piece<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     Some((index, pieces.get(index)?))
 }

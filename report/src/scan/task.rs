@@ -1,4 +1,4 @@
-//! What every worker reads, and what it finds beside the histogram.
+//! Input of the scan, and the samples that it could not count.
 
 use recrep_format::attrs::AttrTable;
 
@@ -12,52 +12,52 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
 use crate::tracepoints::Traced;
 
-/// What every worker reads.
+/// Input of the scan, shared by all workers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'f> {
-    /// The attrs.
+    /// Attrs of the file.
     pub attrs: &'f AttrTable,
-    /// When records take effect.
+    /// Clock that gives the moments of records.
     pub clock: &'f Clock<'f>,
-    /// The frozen side-band.
+    /// Timeline built from the side-band records.
     pub timeline: &'f Timeline,
-    /// What is counted.
+    /// Kind of items to count: samples, branches, memory accesses, …
     pub mode: Mode,
-    /// Whether samples of guests make rows.
+    /// Whether samples of guests get rows.
     pub guests: bool,
-    /// What a key holds.
+    /// Layout of the keys.
     pub layout: &'f Layout,
-    /// Which samples make rows.
+    /// Filters of the samples.
     pub filter: &'f SampleFilter<'f>,
-    /// What CPUs and threads belong to; nothing where no key asks for it.
+    /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
-    /// What is shown of tracepoints' raw bytes, where that is asked for.
+    /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
-    /// The steps of [`crate::count::Field::Time`], in nanoseconds.
+    /// Step of [`crate::count::Field::Time`] in nanoseconds.
     pub quantum: u64,
-    /// How many modules there are.
+    /// Number of modules.
     pub module_count: usize,
-    /// The callchains, where [`crate::count::Field::Chain`] is in use.
+    /// Settings for callchains, used if the layout has [`crate::count::Field::Chain`].
     pub chaining: Chaining<'f>,
 }
 
-/// What the scan found beside the histogram.
+/// Numbers of samples that were not counted, or only in part, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Samples whose id no event has.
+    /// Samples with an unknown event ID.
     pub unknown_id: u64,
-    /// Samples of guests that count in the totals only.
+    /// Samples of guests, which count in the totals only.
     pub guest: u64,
-    /// Samples that are shorter than their event's fields say; the rest of the record was needed.
+    /// Samples too short for the fields of their event, where missing fields were needed.
     pub malformed: u64,
-    /// Samples whose record ends before their callchain does: they count, without it.
+    /// Samples whose record ends within the callchain; they count without it.
     pub torn_chains: u64,
-    /// How chains on copied stacks end.
+    /// Statistics on the chains from copied stacks.
     pub ends: Ends,
 }
 
 impl Dropped {
-    /// Adds what another worker found.
+    /// Adds the numbers of another worker.
     pub fn add(&mut self, other: Self) {
         self.unknown_id += other.unknown_id;
         self.guest += other.guest;

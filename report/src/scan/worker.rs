@@ -1,4 +1,4 @@
-//! One worker: samples to keys.
+//! One worker: turns samples into keys and counts them.
 
 use recrep_format::abi::{BranchEntry, CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::AttrIndex;
@@ -16,33 +16,33 @@ use crate::query::sort_key::Mode;
 use crate::timeline::{ModuleId, Moment, Place, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
-/// What a worker has and gathers.
+/// State of a worker.
 pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
-    /// What it has counted.
+    /// Counted samples.
     pub(super) histogram: Histogram,
-    /// Counter readings that wait for those before them.
+    /// Counter readings, kept until those of earlier pieces are known.
     pub(super) reads: Reads,
-    /// What made no row.
+    /// Samples that were not counted, or only in part.
     pub(super) dropped: Dropped,
-    /// Which modules were hit.
+    /// Whether each module was hit.
     pub(super) hits: Vec<bool>,
-    /// What a thread is, for as long as nothing about it changes, and whether the filters take it.
+    /// State of the last thread, for as long as it does not change, and whether the filters select it.
     span: Option<(Span, bool)>,
-    /// What it has seen of tracepoints.
+    /// Numbers of tracepoint payloads that were seen.
     pub(super) seen: PayloadTexts,
-    /// The callchains of its samples.
+    /// Callchains of the samples.
     pub(super) chains: ChainCounter<'s>,
     events: Vec<Event>,
-    /// The last field to look at.
+    /// Last field to decode.
     last: UpTo,
-    /// The rows of the sample at hand.
+    /// Rows of the current sample.
     rows: SampleRows,
-    /// The words in use of its key.
+    /// Packed key of the current sample.
     packed: Vec<u64>,
 }
 
-/// What is the same for all samples of an event.
+/// Properties common to all samples of an event.
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     pub(super) number: u16,
@@ -50,16 +50,16 @@ pub(super) struct Event {
     reads: bool,
     has_time: bool,
     group: bool,
-    /// Whether its weight has three parts.
+    /// Whether the weight has three parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(super) split_weight: bool,
     origin: Origin,
 }
 
-/// Whose sample it is, and when it takes effect.
+/// A sample's task and moment.
 pub(super) type Found = (Task, Moment);
 
 impl<'s> Worker<'s> {
-    /// One that has counted nothing yet.
+    /// Creates a worker that has counted nothing yet.
     pub(super) fn new(scan: &'s Scan<'s>) -> Self {
         let events = scan.attrs.entries().iter().enumerate().map(|(number, entry)| Event {
             number: u16::try_from(number).unwrap_or(u16::MAX),
@@ -71,7 +71,7 @@ impl<'s> Worker<'s> {
             origin: Origin::of(&entry.attr),
         });
         let events: Vec<_> = events.collect();
-        // READ lies behind the fixed ones and before all others.
+        // READ follows the fields of fixed size and precedes all others.
         let last = scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
         Self {
             scan,
@@ -112,7 +112,7 @@ impl<'s> Worker<'s> {
             return;
         }
         if event.reads || self.scan.layout.last.is_some() {
-            return self.walked(event, sample, reads);
+            return self.walk_sample(event, sample, reads);
         }
         let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
         self.histogram.count_total(index.0, count);
@@ -124,7 +124,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Counts a sample whose fields of variable size must be walked.
-    fn walked(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
+    fn walk_sample(&mut self, event: Event, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let mut fields = SampleFields::default();
         if sample.walk(self.last, &mut fields).is_err() {
             self.dropped.malformed += 1;
@@ -140,7 +140,7 @@ impl<'s> Worker<'s> {
             self.branches(&key, found, &fields);
         } else {
             self.rows.period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
-            self.row(found.map(|_| &key));
+            self.add_row(found.map(|_| &key));
         }
         match &fields.read {
             Some(read) => {
@@ -155,9 +155,9 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Adds a row; without a key one that counts in the totals only.
+    /// Adds a row to the current sample; without a key, it counts in the totals only.
     #[inline]
-    fn row(&mut self, key: Option<&Key>) {
+    fn add_row(&mut self, key: Option<&Key>) {
         self.rows.count += 1;
         if let Some(key) = key {
             self.scan.layout.pack(key, &mut self.packed);
@@ -165,7 +165,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Counts the sample's rows for a counter that it reads.
+    /// Counts the sample's rows for one of its counter readings.
     fn reading(&mut self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>, value: u64, reads: &mut PieceReads) {
         let Some((id, target)) = self.counter_of(event, sample, id) else {
             self.dropped.unknown_id += 1;
@@ -198,30 +198,30 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// A row for each branch of a sample.
+    /// Adds a row for each branch of a sample.
     fn branches(&mut self, key: &Key, found: Option<Found>, fields: &SampleFields<'_>) {
         let Some(stack) = &fields.branch_stack else { return };
         let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {
-            // The newest stands first: what was run after a branch ends where the one before it in the stack begins.
+            // Newest first: the code run after a branch ends at the source of the previous entry.
             let counted = match (self.scan.mode, newer.replace(branch)) {
                 (Mode::FallThroughs, None) => continue,
                 (Mode::FallThroughs, Some(next)) => BranchEntry { from: branch.to, to: next.from, ..branch },
                 _ => branch,
             };
             let key = found.map(|found| {
-                let mut key = self.branch(key, found, &counted);
+                let mut key = self.branch_key(key, found, &counted);
                 if self.scan.layout.has(Field::External) {
                     let module = |address| self.scan.timeline.place_in_any_mode(&found.0, address, found.1).1.module;
                     *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
                 }
                 key
             });
-            self.row(key.as_ref());
+            self.add_row(key.as_ref());
         }
     }
 
-    fn branch(&mut self, key: &Key, (task, at): Found, branch: &BranchEntry) -> Key {
+    fn branch_key(&mut self, key: &Key, (task, at): Found, branch: &BranchEntry) -> Key {
         let (layout, timeline) = (self.scan.layout, self.scan.timeline);
         let mut key = *key;
         let mut meta = Meta::unpack(Field::Meta.of(&key));
@@ -246,7 +246,7 @@ impl<'s> Worker<'s> {
         key
     }
 
-    /// Finds the sample's key, and whose it is; `None` where it makes no row.
+    /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
     #[inline]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<Found> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
@@ -271,7 +271,7 @@ impl<'s> Worker<'s> {
             if !filter.takes_module(place.module) {
                 return None;
             }
-            // Where branches are counted the module is theirs.
+            // If branches are counted, `branch_key` sets their modules.
             if !self.scan.mode.is_of_branches() {
                 *Field::Module.of_mut(key) = self.hit(&place);
                 *Field::Address.of_mut(key) = place.address;
@@ -296,7 +296,7 @@ impl<'s> Worker<'s> {
         Some((task, at))
     }
 
-    /// Puts the sample's callchain into its key.
+    /// Sets the callchain in the sample's key.
     #[inline]
     fn chain(&mut self, event: Event, sample: &Sample<'_, '_>, (task, at): (&Task, Moment), key: &mut Key) {
         let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
@@ -309,7 +309,7 @@ impl<'s> Worker<'s> {
         self.chains.name(key);
     }
 
-    /// Remembers that a module was hit; its number in a key.
+    /// Marks a module as hit and returns its number in a key.
     #[inline]
     pub(super) fn hit(&mut self, place: &Place) -> u64 {
         let Some(ModuleId(module)) = place.module else { return 0 };
@@ -319,7 +319,7 @@ impl<'s> Worker<'s> {
         u64::from(module) + 1
     }
 
-    /// What the sample's thread was, and whether the filters take it.
+    /// Returns the sample's task, and whether the filters select it.
     #[inline]
     fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> (Task, bool) {
         let pid = sample.pid().map_or(-1, u32::cast_signed);

@@ -1,8 +1,8 @@
-//! Held against `perf` on this machine: real programs, sampled, each sampled address looked up by both.
+//! Comparison with `perf` on this machine: samples real programs and looks up each sampled address with both.
 //!
-//! perf prints for each frame the address in the space that lookups here use (`perf script -F ip,sym,symoff,dso`: for
-//! user code the offset in the file, for the kernel the address), with the name it found. Older ones leave entries of
-//! linkage tables unnamed or name them after another slot, which is the one difference that is let pass.
+//! `perf script -F ip,sym,symoff,dso` prints each frame's address in the space that our lookups use (for user code the
+//! file offset, for the kernel the address) and the name it found. Older versions of perf leave PLT entries unnamed or
+//! name them after another slot; this is the only difference that the test accepts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::file;
 use super::{Module, Origin, Resolver};
 use crate::query::SymbolOptions;
 
-/// A program whose hot functions have names of every kind.
+/// Source of a program whose hot functions have all kinds of names.
 const PROGRAM: &str = r#"
 #include <algorithm>
 #include <ctime>
@@ -56,7 +56,7 @@ int main() {
 }
 "#;
 
-/// Whether a command is there; without it a test cannot run, which is an error where tests must run.
+/// Returns whether a command can be run. Panics in CI if it cannot, since tests must not be skipped there.
 fn has(command: &str) -> bool {
     let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = found.is_ok_and(|status| status.success());
@@ -73,7 +73,7 @@ fn run(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// `address name+offset (module)` of each frame that perf prints.
+/// Returns address, `name+offset` and module of each frame that perf prints.
 fn frames(data: &Path) -> Vec<(u64, String, String)> {
     let text = run(Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym,symoff,dso", "-i"]).arg(data));
     let frame = |line: &str| {
@@ -84,7 +84,7 @@ fn frames(data: &Path) -> Vec<(u64, String, String)> {
     String::from_utf8_lossy(&text).lines().filter_map(frame).collect()
 }
 
-/// What we say to the same address.
+/// Returns our `name+offset` for the same address.
 fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str) -> Option<String> {
     let module = match module {
         "[unknown]" => return None,
@@ -138,7 +138,7 @@ fn the_same_symbols_as_perf() {
 }
 
 fn compare(name: &str, frames: &[(u64, String, String)], kernel: Option<BuildId>) {
-    // perf takes the file at the path too: none has changed since.
+    // perf uses the file at the recorded path too, and none has changed since.
     let resolver = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() });
     let mut differing = BTreeMap::new();
     let mut compared = 0;

@@ -1,4 +1,4 @@
-//! What unwinding needs of a mapped file: how to find a caller's frame, and where the file's parts are mapped.
+//! Data of a mapped file that unwinding needs: its call frame information and the addresses of its segments.
 
 use std::ops::Range;
 
@@ -6,35 +6,35 @@ use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 
 use super::elf::{Image, Segment};
 
-/// The call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
+/// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
 #[derive(Debug)]
 pub struct CallFrames {
-    /// Whose instructions it has.
+    /// Instruction set of the file.
     pub cpu: Cpu,
-    /// `.eh_frame`, at its address.
+    /// Linked addresses and contents of `.eh_frame`.
     pub eh_frame: Option<(Range<u64>, Vec<u8>)>,
-    /// `.eh_frame_hdr`, likewise: the table that makes finding quick.
+    /// Linked addresses and contents of `.eh_frame_hdr`, the search table for `.eh_frame`.
     pub eh_frame_hdr: Option<(Range<u64>, Vec<u8>)>,
-    /// `.debug_frame`, where there is no `.eh_frame`.
+    /// Contents of `.debug_frame`; `None` if there is an `.eh_frame`.
     pub debug_frame: Option<Vec<u8>>,
-    /// Where `.text` is.
+    /// Linked addresses of `.text`.
     pub text: Option<Range<u64>>,
-    /// Where `.got` is.
+    /// Linked addresses of `.got`.
     pub got: Option<Range<u64>>,
     segments: Vec<Segment>,
 }
 
-/// The instruction sets that can be unwound.
+/// Instruction set that can be unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cpu {
-    /// x86 with 64 bits.
+    /// 64-bit x86.
     X86_64,
-    /// Arm with 64 bits.
+    /// 64-bit Arm.
     Aarch64,
 }
 
 impl CallFrames {
-    /// Of a file, if it has any.
+    /// Reads the call frame information of a file; `None` if it has none or its instruction set is not supported.
     pub(super) fn of(image: &Image) -> Option<Self> {
         let cpu = Cpu::of(image.machine)?;
         let section = |name: &[u8]| {
@@ -61,14 +61,14 @@ impl CallFrames {
         })
     }
 
-    /// The address, as the file itself counts, of a byte that is at this offset in it.
+    /// Returns the linked address of the byte at this file offset.
     #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         let within = |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|at| at < segment.file_size);
         self.segments.iter().find(within).map(|s| offset.wrapping_sub(s.offset).wrapping_add(s.address))
     }
 
-    /// All addresses that the file has.
+    /// Returns the range from the lowest to the highest linked address of all segments.
     #[must_use]
     pub fn span(&self) -> Range<u64> {
         let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! ELF files: what is needed to place their symbols.
+//! ELF files, as far as needed to place their symbols.
 //!
-//! An [`Image`] is the shape of one file: its loadable segments, its sections, its build ID. The headers are input,
-//! from a file that may be cut or made up: what they point at is read only if the file has it, and each part is read
-//! once, so a small file cannot ask for more memory than it has bytes.
+//! An [`Image`] holds the layout of one file: its loadable segments, its sections, its build ID. The headers are
+//! untrusted: the file may be truncated or forged. A part is read only if it lies within the file, and each part is
+//! read once, so a small file cannot cause large allocations.
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
@@ -23,7 +23,7 @@ use super::file::Contents;
 use super::outcome::Refusal;
 use super::unpack;
 
-/// A file's shape.
+/// Layout of an ELF file.
 #[derive(Debug)]
 pub(super) struct Image {
     contents: Contents,
@@ -35,23 +35,23 @@ pub(super) struct Image {
     pub(super) sections: Vec<Section>,
 }
 
-/// Which of the two layouts a file has.
+/// ELF class: the word size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Elf32,
     Elf64,
 }
 
-/// What `.gnu_debuglink` says.
+/// Contents of `.gnu_debuglink`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DebugLink {
-    /// The file's name, without a directory.
+    /// Name of the debug file, without directory.
     pub(super) name: Vec<u8>,
-    /// The checksum of its contents.
+    /// CRC-32 of its contents.
     pub(super) crc: Option<u32>,
 }
 
-/// A part of the file that is mapped (`PT_LOAD`).
+/// Loadable segment (`PT_LOAD`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) address: u64,
@@ -60,7 +60,7 @@ pub(super) struct Segment {
     pub(super) offset: u64,
 }
 
-/// A section's header, its name looked up.
+/// Section header with the section's name.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: Box<[u8]>,
@@ -73,23 +73,23 @@ pub(super) struct Section {
     pub(super) entry_size: u64,
     pub(super) alignment: u64,
     pub(super) link: usize,
-    /// Whether its name says that it is code or data, so that labels in it count as symbols.
+    /// Whether its name contains `text` or `data`, so that labels in it count as symbols.
     pub(super) text_or_data: bool,
 }
 
 impl Image {
-    /// Reads the shape of an ELF file.
+    /// Reads the layout of an ELF file.
     pub(super) fn parse(contents: Contents) -> Result<Self, Refusal> {
         let head = contents.read(0, contents.len().min(size_of::<FileHeader64<Endianness>>() as u64))?;
         match FileKind::parse(&*head) {
-            Ok(FileKind::Elf32) => shape::<FileHeader32<Endianness>>(contents, &head, Class::Elf32),
-            Ok(FileKind::Elf64) => shape::<FileHeader64<Endianness>>(contents, &head, Class::Elf64),
-            Ok(other) => Err(Refusal::Malformed(format!("it is {other:?}"))),
+            Ok(FileKind::Elf32) => parse_class::<FileHeader32<Endianness>>(contents, &head, Class::Elf32),
+            Ok(FileKind::Elf64) => parse_class::<FileHeader64<Endianness>>(contents, &head, Class::Elf64),
+            Ok(other) => Err(Refusal::Malformed(format!("its format is {other:?}"))),
             Err(error) => Err(Refusal::Malformed(error.to_string())),
         }
     }
 
-    /// The file offset of the byte that is mapped at `address`.
+    /// Returns the file offset of the byte linked at `address`.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         self.segment_of(address).map(|segment| segment.to_offset(address))
     }
@@ -109,7 +109,7 @@ impl Image {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// The bytes of a section.
+    /// Returns the contents of a section; empty for one without bytes in the file (`SHT_NOBITS`).
     pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
         match section.kind {
             SHT_NOBITS => Ok(Vec::new()),
@@ -121,7 +121,7 @@ impl Image {
         matches!(self.machine, EM_386 | EM_X86_64)
     }
 
-    /// The file that a stripped one names as the keeper of its symbols (`.gnu_debuglink`).
+    /// Returns the name and checksum of the debug file of a stripped file (`.gnu_debuglink`).
     pub(super) fn debug_link(&self) -> Option<DebugLink> {
         let mut name = self.read(self.section(b".gnu_debuglink")?).ok()?;
         let end = memchr::memchr(0, &name)?;
@@ -131,34 +131,34 @@ impl Image {
         (!name.is_empty() && !name.contains(&b'/')).then_some(DebugLink { name, crc })
     }
 
-    /// The small file within a stripped one that has the names of its functions (`.gnu_debugdata`).
+    /// Unpacks the small ELF file with function symbols that is embedded in a stripped file (`.gnu_debugdata`).
     pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
         let section = self.section(b".gnu_debugdata")?;
         let unpack = || Self::parse(Contents::Memory(unpack::xz(&self.read(section)?)?));
         Some(unpack())
     }
 
-    /// The file that holds what several debug files share (`.gnu_debugaltlink`).
+    /// Returns the path of the file with debug information that several debug files share (`.gnu_debugaltlink`).
     pub(super) fn alternate_link(&self) -> Option<PathBuf> {
         let mut name = self.read(self.section(b".gnu_debugaltlink")?).ok()?;
         name.truncate(memchr::memchr(0, &name)?);
         Some(PathBuf::from(OsString::from_vec(name)))
     }
 
-    /// Whether it has debug information: what lines and inlined functions are read from.
+    /// Returns whether the file has DWARF debug information, the source of lines and inlined functions.
     pub(super) fn has_debug_info(&self) -> bool {
         let sections = [&b".debug_info"[..], b".zdebug_info"];
         sections.iter().any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
     }
 
-    /// The checksum that a debuglink holds of the file that it names.
+    /// Computes the CRC-32 of the whole file, to compare with a debuglink.
     pub(super) fn crc(&self) -> Result<u32, Refusal> {
         self.contents.crc()
     }
 }
 
 impl Segment {
-    /// The address that the file's byte at `offset` is linked at.
+    /// Returns the linked address of the byte at file offset `offset`.
     pub(super) fn to_address(self, offset: u64) -> u64 {
         offset.wrapping_sub(self.offset).wrapping_add(self.address)
     }
@@ -167,7 +167,7 @@ impl Segment {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
     }
 
-    /// Whether the file's byte at `offset` is part of this segment.
+    /// Returns whether the byte at file offset `offset` belongs to this segment.
     pub(super) fn has_offset(&self, offset: u64) -> bool {
         offset.checked_sub(self.offset).is_some_and(|within| within < self.file_size)
     }
@@ -179,13 +179,13 @@ impl Section {
     }
 }
 
-/// The entries of a table, as far as there are whole ones.
+/// Returns the entries of a table; an incomplete last one is left out.
 pub(super) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     let count = bytes.len().checked_div(size_of::<T>()).unwrap_or(0);
     object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
 }
 
-fn shape<Elf: FileHeader<Endian = Endianness>>(
+fn parse_class<Elf: FileHeader<Endian = Endianness>>(
     contents: Contents,
     head: &[u8],
     class: Class,
@@ -237,7 +237,7 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
     }
 }
 
-/// The headers' tables, as bytes.
+/// Program headers, section headers and section names, as bytes.
 struct Tables<Elf> {
     programs: Vec<u8>,
     sections: Vec<u8>,
@@ -246,7 +246,7 @@ struct Tables<Elf> {
 }
 
 impl<Elf: FileHeader<Endian = Endianness>> Tables<Elf> {
-    /// Reads them. Where there are more entries than the file's header can count, the first section does.
+    /// Reads the tables. Counts that do not fit into the file header are in the first section header (`elf(5)`).
     fn read(header: &Elf, endian: Endianness, contents: &Contents) -> Result<Self, Refusal> {
         let section_size = size_of::<Elf::SectionHeader>() as u64;
         let sections_at: u64 = header.e_shoff(endian).into();
@@ -260,44 +260,44 @@ impl<Elf: FileHeader<Endian = Endianness>> Tables<Elf> {
             PN_XNUM => first.map_or(0, |first| first.sh_info(endian)),
             count => count.into(),
         };
-        let named = match header.e_shstrndx(endian) {
+        let names_index = match header.e_shstrndx(endian) {
             SHN_XINDEX => first.map_or(0, |first| first.sh_link(endian) as usize),
             index => index.0.into(),
         };
         let programs_size = u64::from(programs) * size_of::<Elf::ProgramHeader>() as u64;
         let programs = contents.read(header.e_phoff(endian).into(), programs_size)?;
-        // A file without sections, or whose sections are cut off, can still be mapped.
+        // A file without section headers, or with truncated ones, can still be mapped.
         let sections = match sections.checked_mul(section_size) {
             Some(size) if sections_at != 0 => contents.read(sections_at, size).unwrap_or_default(),
             _ => Vec::new(),
         };
-        let names = entries::<Elf::SectionHeader>(&sections).get(named);
+        let names = entries::<Elf::SectionHeader>(&sections).get(names_index);
         let names =
             names.and_then(|names| contents.read(names.sh_offset(endian).into(), names.sh_size(endian).into()).ok());
         Ok(Self { programs, sections, names: names.unwrap_or_default(), of: std::marker::PhantomData })
     }
 }
 
-/// The text at `offset` of a string table.
+/// Returns the name at `offset` of a string table.
 pub(super) fn name_at(table: &[u8], offset: u32) -> &[u8] {
     let name = table.get(offset as usize..).unwrap_or_default();
     memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
-/// The build ID, from the first of these notes (offset, size, alignment) that has one.
+/// Returns the build ID from the first of these note areas (offset, size, alignment) that contains one.
 fn build_id(notes: impl Iterator<Item = (u64, u64, u64)>, endian: Endianness, contents: &Contents) -> Option<BuildId> {
-    // Real files have a handful of small ones.
-    const MOST: usize = 64;
-    const LARGEST: u64 = 1 << 16;
-    notes.filter(|&(_, size, _)| size <= LARGEST).take(MOST).find_map(|(offset, size, alignment)| {
+    // Real files have a few small note areas.
+    const MAX_AREAS: usize = 64;
+    const MAX_SIZE: u64 = 1 << 16;
+    notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS).find_map(|(offset, size, alignment)| {
         let bytes = contents.read(offset, size).ok()?;
         let eight = alignment == 8;
-        in_notes(&bytes, if eight { 8 } else { 4 }, endian)
+        find_build_id(&bytes, if eight { 8 } else { 4 }, endian)
     })
 }
 
-/// Notes are the same in both classes of files.
-fn in_notes(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
+/// Finds the build ID in notes, whose layout is the same in both ELF classes.
+fn find_build_id(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId> {
     let mut notes = NoteIterator::<FileHeader32<Endianness>>::new(endian, alignment, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {
         if note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID {
@@ -307,7 +307,7 @@ fn in_notes(bytes: &[u8], alignment: u32, endian: Endianness) -> Option<BuildId>
     None
 }
 
-/// The build ID in notes of this machine's byte order: what `/sys/kernel/notes` holds.
+/// Finds the build ID in notes of this machine's byte order, such as `/sys/kernel/notes`.
 pub(super) fn build_id_in_notes(bytes: &[u8]) -> Option<BuildId> {
-    in_notes(bytes, 4, Endianness::default())
+    find_build_id(bytes, 4, Endianness::default())
 }

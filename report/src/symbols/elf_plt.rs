@@ -1,18 +1,18 @@
-//! Names for the entries of an x86 procedure linkage table, which no symbol table has.
+//! Names for the entries of a procedure linkage table (PLT), which have no symbols of their own.
 //!
-//! A call into another module goes through a stub: a jump through a slot of the global offset table that the loader
-//! fills. Which stub serves which function is told by the relocations of the slots:
+//! A call into another module goes through a stub: a jump through a slot of the global offset table that the dynamic
+//! loader fills. The relocations of the slots tell which function each stub calls. On x86:
 //!
 //! ```text
-//!   .plt      header, then one entry for each relocation in .rela.plt (in the order of the slots); with .plt.sec,
-//!             only what resolves lazily, and the stubs proper are in
-//!   .plt.sec  one entry for each relocation in .rela.plt
-//!   .plt.got  stubs that never resolve lazily: the slot is in the jump's displacement, its relocation in .rela.dyn
+//!   .plt      header, then one entry per relocation in .rela.plt, in the order of the slots; if there is a .plt.sec,
+//!             only the code for lazy binding
+//!   .plt.sec  the stubs that are called, one per relocation in .rela.plt
+//!   .plt.got  stubs without lazy binding: the jump's displacement gives the slot, its relocation is in .rela.dyn
 //! ```
 //!
-//! A stub is called `function@plt`, the header `.plt`, a stub for an indirect function of the module itself by that
-//! function, and one whose relocation is not found by its offset, as perf 6.12 does it (6.1 names fewer of them).
-//! For other machines the same is done where the header's and the entries' sizes are fixed by the ABI.
+//! Names are those of perf 6.12 (6.1 names fewer entries): a stub is `function@plt`, also for an indirect function of
+//! the module itself; a stub whose relocation is not found is `offset_0x…@plt`; the header is `.plt`. Arm and AArch64,
+//! whose ABIs fix the sizes of header and entries, are treated alike.
 
 use object::Endianness;
 use object::elf::{
@@ -25,8 +25,8 @@ use super::elf::{self, Class, Image, Section};
 use super::elf_symbols::RawSymbols;
 use super::table::{Binding, RawSymbol, TableBuilder};
 
-/// Adds the entries of `image`'s linkage tables. The last thing before a table is finished: these symbols have sizes
-/// and give way to none.
+/// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
+/// and must not be ranked against others at the same address.
 pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) {
     match image.class {
         Class::Elf32 => add::<FileHeader32<Endianness>>(image, table),
@@ -34,19 +34,19 @@ pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) {
     };
 }
 
-/// A relocation of a slot.
+/// Relocation of a slot.
 #[derive(Clone, Copy)]
 struct Slot {
     address: u64,
     symbol: usize,
-    /// For an indirect function: where it is linked.
+    /// Linked address of an indirect function.
     indirect: Option<u64>,
 }
 
 fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
-    // The last symbol before has often no size of its own (`_init`) and was made to end where the next one starts.
+    // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at `.plt`.
     if let Some(before) = table.lookup_mut(plt.offset)
         && before.start < plt.offset
     {
@@ -57,7 +57,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     }
     let relocations = image.section(b".rela.plt").or_else(|| image.section(b".rel.plt"));
     let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();
-    // Slots of indirect functions are not in the order of their entries.
+    // The relocations of indirect functions are not in the order of the PLT entries; the slots are.
     slots.sort_by_key(|slot| slot.address);
     let secondary = if image.is_x86() { image.section(b".plt.sec") } else { None };
     let (mut offset, entry, header) = match secondary {
@@ -81,7 +81,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     Some(())
 }
 
-/// The sizes of a table's header and of an entry.
+/// Returns the sizes of the header and of an entry.
 fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
     match image.machine {
         EM_386 | EM_X86_64 => {
@@ -123,7 +123,7 @@ fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section)
     }
 }
 
-/// Names the stubs in `.plt.got` after the slots they jump through.
+/// Adds the stubs in `.plt.got`, named after the slots they jump through.
 fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let section = image.section(b".plt.got")?;
     let contents = image.read(section).ok()?;
@@ -134,8 +134,8 @@ fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut 
     slots.sort_by_key(|slot| slot.address);
     let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for (offset, stub) in (section.offset..).step_by(entry).zip(contents.chunks_exact(entry)) {
-        let slot = slot_of_jump(stub).and_then(|past| {
-            let address = section.address.wrapping_add(offset - section.offset).wrapping_add(past);
+        let slot = slot_of_jump(stub).and_then(|distance| {
+            let address = section.address.wrapping_add(offset - section.offset).wrapping_add(distance);
             slots.get(slots.binary_search_by_key(&address, |slot| slot.address).ok()?)
         });
         let name = slot
@@ -146,7 +146,7 @@ fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut 
     Some(())
 }
 
-/// From a stub's start to the slot that it jumps through: `[endbr64] [bnd] jmp *displacement(%rip)`.
+/// Returns the distance from a stub's start to the slot of its jump: `[endbr64] [bnd] jmp *displacement(%rip)`.
 fn slot_of_jump(stub: &[u8]) -> Option<u64> {
     let rest = stub.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(stub);
     let rest = rest.strip_prefix(&[0xf2]).unwrap_or(rest);
@@ -156,7 +156,7 @@ fn slot_of_jump(stub: &[u8]) -> Option<u64> {
     Some(end.wrapping_add_signed(displacement.into()))
 }
 
-/// The symbols that a section of relocations refers to.
+/// Returns the symbols that a relocation section refers to.
 fn linked_symbols(image: &Image, relocations: &Section) -> Option<RawSymbols> {
     RawSymbols::read(image, image.sections.get(relocations.link)?).ok()
 }
@@ -171,7 +171,7 @@ fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
 }
 
-/// The indirect function linked at `address`, or the alias that stands for it.
+/// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced it.
 fn indirect_name(image: &Image, table: &mut TableBuilder, address: u64) -> Option<Vec<u8>> {
     let offset = image.offset_of(address)?;
     let symbol = *table.lookup_mut(offset)?;
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stub_names_its_slot() {
+    fn the_jump_of_a_stub_gives_its_slot() {
         // jmp *0x2fe2(%rip); xchg %ax,%ax
         assert_eq!(slot_of_jump(&[0xff, 0x25, 0xe2, 0x2f, 0, 0, 0x66, 0x90]), Some(0x2fe8));
         // endbr64; bnd jmp *-0x10(%rip)

@@ -1,12 +1,13 @@
 //! The symbols in an ELF file's `.symtab` and `.dynsym`, placed in the file that was mapped.
 //!
-//! Where they are placed is [`Placing`]'s. For a mapped file, up to two files take part: the one that has the symbol table (perhaps a separate debug file) and the one that was
-//! mapped (`runtime`). RawSymbols carry linked addresses; the program headers of the mapped file turn them into its file
-//! offsets. A debug file's own headers do not, since its segments have no contents and lie anywhere.
+//! [`Placing`] selects the address space. For a mapped file, up to two files are involved: the one with the symbol
+//! table (perhaps a separate debug file) and the one that was mapped (`runtime`). Symbols have linked addresses; the
+//! program headers of the mapped file convert them to its file offsets. The headers of a debug file cannot be used,
+//! since its segments have no contents and arbitrary offsets.
 //!
-//! # What counts as a symbol
+//! # Symbols that count
 //! As in perf: functions and indirect functions; data objects; and labels without a type, if they are visible and in
-//! a section of code or data (by its name). All of them defined, named, and in a section that is loaded. On ARM, the
+//! a section of code or data (by its name). All must be defined, named, and in a section that is loaded. On ARM, the
 //! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
 
 use object::Endianness;
@@ -22,19 +23,19 @@ use super::elf::{self, Class, Image, Section};
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 
-/// The space that symbols are placed in.
+/// Address space in which symbols are placed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Placing<'i> {
-    /// Offsets in this file, which was mapped.
+    /// Offsets in this file, the one that was mapped.
     InFile(&'i Image),
-    /// Addresses: linked ones and so much.
+    /// Linked addresses plus this bias.
     Moved(u64),
-    /// Addresses: of each section, by its number, where it was loaded.
+    /// Run-time addresses: the load address of each section, by section index; `None` if it was not loaded.
     Sections(&'i [Option<u64>]),
 }
 
-/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`). Ends the round.
-/// Returns how many there were.
+/// Adds the symbols of `image`'s table of this kind (`SHT_SYMTAB`, `SHT_DYNSYM`), then settles `table`, which ends its
+/// round. Returns the number of symbols added.
 pub(super) fn add_symbols(
     image: &Image,
     placing: Placing<'_>,
@@ -49,14 +50,14 @@ pub(super) fn add_symbols(
     Ok(added)
 }
 
-/// A symbol table and the names in it, as bytes.
+/// Symbol table section and its string table, as bytes.
 pub(super) struct RawSymbols {
     entries: Vec<u8>,
     pub(super) names: Vec<u8>,
 }
 
 impl RawSymbols {
-    /// Reads what is in `section`.
+    /// Reads the symbol table in `section` and the string table that it links to.
     pub(super) fn read(image: &Image, section: &Section) -> Result<Self, Refusal> {
         let entries = image.read(section)?;
         let names = image.sections.get(section.link).map_or(Ok(Vec::new()), |names| image.read(names))?;
@@ -116,7 +117,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     Ok(table.len() - before)
 }
 
-/// Whether the rules in the module's documentation let this one in.
+/// Returns whether a symbol counts by the rules in the module's documentation.
 fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Section, endian: Endianness) -> bool {
     if !section.allocated || symbol.st_shndx(endian) == SHN_ABS {
         return false;
@@ -129,7 +130,7 @@ fn counts<Elf: FileHeader<Endian = Endianness>>(symbol: &Elf::Sym, section: &Sec
 }
 
 impl Placing<'_> {
-    /// Where what is linked at `address`, in this section, is.
+    /// Returns the position of a symbol linked at `address` in this section.
     fn place(self, address: u64, index: usize, section: &Section, image: &Image) -> Option<u64> {
         match self {
             Self::InFile(runtime) => offset(address, section, image, runtime),
@@ -141,21 +142,21 @@ impl Placing<'_> {
     }
 }
 
-/// The offset in the mapped file of what is linked at `address`.
+/// Returns the offset in the mapped file of a symbol linked at `address`.
 fn offset(address: u64, section: &Section, image: &Image, runtime: &Image) -> Option<u64> {
     let Some(segment) = runtime.segment_of(address) else {
-        // No segment: relocatable files, and the images that some JITs write.
+        // Relocatable files, and the images that some JITs write, have no segments.
         let section = if section.is_in_memory_only() { runtime.section(&section.name)? } else { section };
         return Some(address.wrapping_sub(section.address).wrapping_add(section.offset));
     };
     let offset = segment.to_offset(address);
-    // What has no bytes in the file (.bss) must not shadow what lies behind its segment there.
+    // A symbol without bytes in the file (.bss) must not hide another segment's symbol at the same file offset.
     let beyond = offset.wrapping_sub(segment.offset) >= segment.file_size;
-    let shadows = beyond && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
-    (!shadows).then_some(offset)
+    let hides = beyond && image.segments.iter().chain(&runtime.segments).any(|other| other.has_offset(offset));
+    (!hides).then_some(offset)
 }
 
-/// The indices of sections past what 16 bits hold (`.symtab_shndx`).
+/// Reads the table of section indices that do not fit into 16 bits (`SHT_SYMTAB_SHNDX`).
 fn extended_indices(image: &Image, table_kind: SectionType) -> Vec<u8> {
     let section = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
     section.and_then(|section| image.read(section).ok()).unwrap_or_default()

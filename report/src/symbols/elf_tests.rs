@@ -1,4 +1,4 @@
-//! The rules for symbols of ELF files, each on a file made for it.
+//! Tests of the rules for ELF symbols, each on a generated file.
 
 use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn addresses_become_file_offsets() {
 }
 
 #[test]
-fn what_counts_as_a_symbol() {
+fn symbols_that_count() {
     let label = TestSymbol { kind: STT_NOTYPE, bind: STB_LOCAL, ..function("label", 0x1010, 0) };
     let hidden = TestSymbol { hidden: true, name: "hidden", address: 0x1020, ..label };
     let in_bss = TestSymbol { name: "label_in_bss", section: BSS, address: 0x3900, ..label };
@@ -49,18 +49,18 @@ fn what_counts_as_a_symbol() {
     let absolute = TestSymbol { section: 0xfff1, ..function("absolute", 0x1050, 8) };
     let unnamed = function("", 0x1060, 8);
     let at = names(vec![label, hidden, in_bss, object, section, undefined, absolute, unnamed], vec![]);
-    // A label reaches to whatever comes next; nothing else was let in before the object.
+    // A label extends to the next symbol that counts, which is the object.
     assert_eq!([0x1010, 0x1020, 0x1030, 0x1040, 0x1050, 0x1060].map(&at), ["label"; 6]);
     assert_eq!([0x3010, 0x3018, 0x3900].map(&at), ["object", "-", "-"]);
 }
 
 #[test]
-fn sizes_that_are_not_known() {
+fn symbols_without_size() {
     let at =
         names(vec![function("last", 0x1100, 0), function("first", 0x1000, 0), function("sized", 0x1080, 8)], vec![]);
     assert_eq!(at(0x107f), "first");
     assert_eq!(at(0x1088), "-");
-    // The last one ends with the page after its own.
+    // The last symbol ends at the end of the page after its own.
     assert_eq!((at(0x2fff), at(0x3000)), ("last".into(), "-".into()));
 }
 
@@ -80,8 +80,8 @@ fn one_name_for_an_address() {
 }
 
 #[test]
-fn mangled_names_are_ranked_as_they_are_shown() {
-    // Longer while mangled, shorter when shown: `a::b` against `plain_name`.
+fn mangled_names_are_ranked_by_their_demangled_form() {
+    // Longer than `plain_name` while mangled, shorter when demangled (`a::b`).
     let symtab = vec![function("_ZN1a1bERKSsS1_S1_S1_", 0x1000, 8), function("plain_name", 0x1000, 8)];
     assert_eq!(names(symtab, vec![])(0x1000), "plain_name");
     let local = TestSymbol { bind: STB_LOCAL, ..function("_ZN1aIiiiiiE1bEv", 0x1000, 8) };
@@ -100,8 +100,8 @@ fn symbols_inside_symbols() {
 }
 
 #[test]
-fn what_is_in_memory_only_shadows_no_code() {
-    // Behind the data's bytes in memory lie other segments' bytes in the file.
+fn symbols_in_bss_hide_no_code() {
+    // The file offset computed for a .bss address may belong to another segment.
     let file = TestElf { symtab: vec![function("code", 0x1000, 0x100)], ..TestElf::default() };
     let zeroed = TestSymbol { kind: STT_OBJECT, section: BSS, ..function("zeroed", 0x3900, 8) };
     let mut with_bss = file.clone();
@@ -117,7 +117,7 @@ fn what_is_in_memory_only_shadows_no_code() {
 }
 
 #[test]
-fn a_debug_file_is_placed_by_the_file_that_was_mapped() {
+fn the_mapped_file_places_the_symbols_of_a_debug_file() {
     let bias = 0x40_0000;
     let symtab = vec![function("kept", 0x1100 + bias, 8)];
     let runtime = TestElf { bias, dynsym: vec![function("open", 0x1000 + bias, 8)], ..TestElf::default() }.image();
@@ -126,7 +126,7 @@ fn a_debug_file_is_placed_by_the_file_that_was_mapped() {
 }
 
 #[test]
-fn an_alias_knows_that_it_stands_for_an_indirect_function() {
+fn an_alias_of_an_indirect_function_is_marked_as_one() {
     let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
     let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();
     let mut table = TableBuilder::new(true);
@@ -140,18 +140,18 @@ fn build_id_and_debug_link() {
     let image = file.image();
     assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
     assert_eq!(image.debug_link().unwrap().name, b"x.debug");
-    let away = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
-    assert_eq!(away.debug_link(), None);
+    let outside = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
+    assert_eq!(outside.debug_link(), None);
 }
 
-fn damaged() -> TestElf {
+fn test_file() -> TestElf {
     let symtab = vec![function("_ZN3FooC2Ev", 0x1000, 8), function("b", 0x1000, 8), function("c", 0x1004, 0)];
     let dynsym = vec![function("d", 0x1100, 0)];
     TestElf { symtab, dynsym, build_id: Some([1; 20]), debug_link: Some("l"), ..TestElf::default() }
 }
 
-/// Everything that is done with a file.
-fn use_all(bytes: Vec<u8>) {
+/// Parses a file, builds its symbol table and looks addresses up.
+fn exercise(bytes: Vec<u8>) {
     if let Ok(image) = Image::parse(Contents::Memory(bytes)) {
         image.debug_link();
         let table = table_of(&image, &image);
@@ -163,23 +163,23 @@ fn use_all(bytes: Vec<u8>) {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_no_harm() {
-    let bytes = damaged().build();
+fn truncated_files_do_not_panic() {
+    let bytes = test_file().build();
     for end in (0..200).chain((200..bytes.len()).step_by(61)).chain(bytes.len() - 1000..bytes.len()) {
-        use_all(bytes[..end].to_vec());
+        exercise(bytes[..end].to_vec());
     }
 }
 
 proptest! {
     #[test]
-    fn a_file_changed_anywhere_is_no_harm(changes in prop::collection::vec((0..2000_usize, any::<u8>()), 1..12)) {
-        let mut bytes = damaged().build();
-        // The headers in front, the tables behind.
+    fn corrupted_files_do_not_panic(changes in prop::collection::vec((0..2000_usize, any::<u8>()), 1..12)) {
+        let mut bytes = test_file().build();
+        // The headers at the front and the tables at the end.
         let tables = bytes.len() - 1800;
         for (at, byte) in changes {
             let at = if at < 200 { at } else { tables + at - 200 };
             bytes[at] = byte;
         }
-        use_all(bytes);
+        exercise(bytes);
     }
 }

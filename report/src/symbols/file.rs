@@ -1,11 +1,10 @@
-//! The bytes of a file that may hold symbols.
+//! Contents of a file that may have symbols.
 //!
-//! Parts are read as they are needed, and only those: a library of 200 MB has symbols of 30. A mapping would do, but a
-//! file that is overwritten while we look at it (the program is being rebuilt) would end us with a signal; a read
-//! only fails.
+//! Only the parts that are needed are read: a library of 200 MB may have 30 MB of symbols. The file is not mapped: if
+//! it is truncated meanwhile (the program is being rebuilt), a mapping raises SIGBUS, but a read only fails.
 //!
-//! A recorded path is input from elsewhere: it may name a pipe that blocks when opened or a device that acts on it.
-//! Only regular files are opened.
+//! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which opening has effects.
+//! So only regular files are opened.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,7 +15,7 @@ use std::time::SystemTime;
 use super::origin::FileId;
 use super::outcome::Refusal;
 
-/// A file, or bytes that stand for one.
+/// Contents of a file, on disk or in memory.
 #[derive(Debug)]
 pub(super) enum Contents {
     File { file: File, len: u64 },
@@ -31,7 +30,7 @@ impl Contents {
         Ok(Self::File { file, len })
     }
 
-    /// Checks that this is the recorded file and has not been written to since the recording.
+    /// Checks that this is the recorded file and was not modified after `written`, the end of the recording.
     pub(super) fn is_recorded(&self, file: Option<FileId>, written: Option<SystemTime>) -> Result<(), Refusal> {
         let (Self::File { file: found, .. }, Some(recorded)) = (self, file) else { return Err(Refusal::NoInode) };
         let found = found.metadata()?;
@@ -39,7 +38,7 @@ impl Contents {
         if (FileId { major, minor, inode: found.ino() }) != recorded {
             return Err(Refusal::OtherInode);
         }
-        // Inodes are used again: a file that was made anew may have the number of the one that it replaced.
+        // Inode numbers are reused: a new file may have the number of the one that it replaced.
         match (found.modified(), written) {
             (Ok(modified), Some(written)) if modified > written => Err(Refusal::Changed),
             _ => Ok(()),
@@ -53,22 +52,22 @@ impl Contents {
         }
     }
 
-    /// The CRC-32 of all of it.
+    /// Computes the CRC-32 of the whole file.
     pub(super) fn crc(&self) -> Result<u32, Refusal> {
-        const PIECE: u64 = 1 << 20;
+        const CHUNK: u64 = 1 << 20;
         let mut hasher = crc32fast::Hasher::new();
         let mut at = 0;
         while at < self.len() {
-            let size = PIECE.min(self.len() - at);
+            let size = CHUNK.min(self.len() - at);
             hasher.update(&self.read(at, size)?);
             at += size;
         }
         Ok(hasher.finalize())
     }
 
-    /// The `size` bytes at `offset`. Memory is asked for only after the file turns out to be that long.
+    /// Reads `size` bytes at `offset`. Allocates only after checking that the file is that long.
     pub(super) fn read(&self, offset: u64, size: u64) -> Result<Vec<u8>, Refusal> {
-        let beyond = || Refusal::Malformed(format!("it has no {size} bytes at offset {offset:#x}"));
+        let beyond = || Refusal::Malformed(format!("{size} bytes at offset {offset:#x} are beyond its end"));
         if offset.checked_add(size).is_none_or(|end| end > self.len()) {
             return Err(beyond());
         }
@@ -87,7 +86,7 @@ impl Contents {
     }
 }
 
-/// All of the regular file at `path`, also of those whose size is not known (below `/proc`).
+/// Reads the whole regular file at `path`, also one without a known size (below `/proc`).
 pub(super) fn read_all(path: &Path) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
@@ -114,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_known_by_device_inode_and_when_it_was_written() {
+    fn device_inode_and_modification_time_identify_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs::write(&path, b"abcdef").unwrap();
-        let about = fs::metadata(&path).unwrap();
-        let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
-        let id = FileId { major, minor, inode: about.ino() };
-        let (contents, modified) = (Contents::open(&path).unwrap(), about.modified().unwrap());
+        let metadata = fs::metadata(&path).unwrap();
+        let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+        let id = FileId { major, minor, inode: metadata.ino() };
+        let (contents, modified) = (Contents::open(&path).unwrap(), metadata.modified().unwrap());
         assert!(contents.is_recorded(Some(id), Some(modified)).is_ok() && contents.is_recorded(Some(id), None).is_ok());
         let before = modified - std::time::Duration::from_secs(1);
         assert!(matches!(contents.is_recorded(Some(id), Some(before)), Err(Refusal::Changed)));
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_read() {
+    fn reads_beyond_the_end_fail() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs::write(&path, b"abcdef").unwrap();

@@ -1,4 +1,4 @@
-//! `jit-PID.dump`: the file in which a JIT leaves the code it has made, with names.
+//! `jit-PID.dump`: the file in which a JIT writes the code it has compiled, with names.
 //!
 //! ```text
 //!   header   magic "JiTD" in the writer's byte order, version, size, machine, pad, pid, timestamp, flags
@@ -7,8 +7,8 @@
 //!                                │ 2 lines, 3 close, 4 unwinding: not needed for names
 //! ```
 //!
-//! A JIT maps a page of the file as executable, so that the recording names it: that is how it is found. Code that is
-//! loaded over older code replaces it: the table is what was there last, as with `/tmp/perf-PID.map`.
+//! A JIT maps a page of the file as executable, so a record of the recording has its path. Code that is loaded over
+//! older code replaces it: the table describes the last state, as with `/tmp/perf-PID.map`.
 //!
 //! Source: `tools/perf/Documentation/jitdump-specification.txt`.
 
@@ -21,7 +21,7 @@ const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
 const MOVE: u32 = 1;
 
-/// Reads the integers of a record, in the writer's byte order.
+/// Reader of a record's fields, in the writer's byte order.
 struct Cursor<'b> {
     rest: &'b [u8],
     swapped: bool,
@@ -49,10 +49,10 @@ impl<'b> Cursor<'b> {
     }
 }
 
-/// The pieces of code that are there, by start: end and name.
+/// Loaded code: end and name by start address.
 type Code<'b> = BTreeMap<u64, (u64, &'b [u8])>;
 
-/// Reads the code's places and names; a file that was cut off counts as far as it goes.
+/// Builds a symbol table from a jitdump. A truncated file counts up to its last whole record.
 pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal> {
     let mut head = Cursor { rest: bytes, swapped: false };
     let magic = head.u32().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
@@ -65,7 +65,7 @@ pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal
     let size = head.u32().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
     let mut records = Cursor { rest: bytes.get(size.max(16)..).unwrap_or_default(), swapped };
     let mut code = Code::new();
-    while record(&mut records, &mut code).is_some() {}
+    while apply_record(&mut records, &mut code).is_some() {}
     let mut table = TableBuilder::new(demangle);
     for (start, (end, name)) in code {
         let name = table.add_name(name);
@@ -74,28 +74,28 @@ pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal
     Ok(table.finish())
 }
 
-/// The next record; `None` at the end, or where one is cut off.
-fn record<'b>(records: &mut Cursor<'b>, code: &mut Code<'b>) -> Option<()> {
-    /// Id, size, timestamp.
+/// Applies the next record to `code`. Returns `None` at the end of the file or if the record is incomplete.
+fn apply_record<'b>(records: &mut Cursor<'b>, code: &mut Code<'b>) -> Option<()> {
+    /// Size of id, size and timestamp.
     const HEAD: usize = 16;
     let (id, size, _time) = (records.u32()?, records.u32()?, records.u64()?);
     let size = usize::try_from(size).ok()?.checked_sub(HEAD)?;
     let mut body = Cursor { rest: records.take(size)?, swapped: records.swapped };
     if id == LOAD || id == MOVE {
-        let _of = (body.u32()?, body.u32()?, body.u64()?);
+        let _pid_tid_vma = (body.u32()?, body.u32()?, body.u64()?);
         let (first, second, third) = (body.u64()?, body.u64()?, body.u64()?);
         if id == LOAD {
             let name = body.rest.get(..memchr::memchr(0, body.rest)?)?;
-            put(code, first, second, name);
+            insert(code, first, second, name);
         } else if let Some((_, name)) = code.remove(&first) {
-            put(code, second, third, name);
+            insert(code, second, third, name);
         }
     }
     Some(())
 }
 
-/// Code of `size` bytes is at `start` now, and nothing else of what was there.
-fn put<'b>(code: &mut Code<'b>, start: u64, size: u64, name: &'b [u8]) {
+/// Adds code of `size` bytes at `start`, replacing all code that it overlaps.
+fn insert<'b>(code: &mut Code<'b>, start: u64, size: u64, name: &'b [u8]) {
     let Some(end) = start.checked_add(size).filter(|end| *end > start && !name.is_empty()) else { return };
     while let Some((&other, &(other_end, _))) = code.range(..end).next_back() {
         if other_end <= start {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_loaded_or_moved_last_is_there() {
+    fn the_code_loaded_or_moved_last_counts() {
         let mut bytes = header();
         add(&mut bytes, LOAD, &[0x1000, 0x100, 0], b"old\0code");
         add(&mut bytes, LOAD, &[0x2000, 0x100, 1], b"\0");

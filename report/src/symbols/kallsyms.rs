@@ -1,17 +1,17 @@
-//! The kernel's own list of its symbols: `/proc/kallsyms`, or a copy of it.
+//! The kernel's list of its symbols: `/proc/kallsyms`, or a copy of it.
 //!
 //! ```text
 //!   ffffffff81000000 T _text
 //!   ffffffffc0a01010 t nf_hook_slow<TAB>[nf_tables]
 //! ```
 //!
-//! Addresses are absolute and symbols have no sizes. As perf does it: the types `T`, `W`, `D` and `B` count, in both
-//! cases (text, weak, data, zeroed data; upper case is global); a symbol ends where the next one starts, but the last
-//! one before another module ends a page later, since gigabytes may lie between.
+//! Addresses are absolute and symbols have no sizes. As in perf, the types `T`, `W`, `D` and `B` count, in upper and
+//! lower case (text, weak, data, zeroed data; upper case is global). A symbol ends where the next one starts; the last
+//! one before another module ends a page later, since the gap may be gigabytes.
 //!
-//! The list is of the kernel that runs *now*. It speaks for a recorded one only if that has the same build ID; and
-//! since a kernel may be loaded elsewhere at each boot, all of its symbols move by what the recorded reference symbol
-//! has moved.
+//! `/proc/kallsyms` lists the kernel that runs *now*; [`super::kernel`] checks whether that is the recorded one. Each
+//! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
+//! recorded reference symbol has moved.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 
-/// The list, parsed: sorted and with ends, not yet split by module.
+/// Parsed list: sorted and with ends, not yet split by module.
 #[derive(Debug)]
 pub(super) struct Kallsyms {
-    /// The text, with each name ended by a zero byte.
+    /// Text of the list, with each name ended by a zero byte.
     text: Arc<Vec<u8>>,
     symbols: Vec<Entry>,
     modules: Vec<Box<[u8]>>,
@@ -32,14 +32,14 @@ pub(super) struct Kallsyms {
 struct Entry {
     start: u64,
     end: u64,
-    /// Offset in the text.
+    /// Offset of the name in the text.
     name: u32,
-    /// 0 for the kernel itself, else 1 + index.
+    /// 0 for the kernel itself, else 1 + index in `modules`.
     module: u32,
     binding: Binding,
 }
 
-/// One line, taken apart.
+/// Fields of a line.
 struct Line<'a> {
     address: u64,
     kind: u8,
@@ -83,8 +83,8 @@ impl Kallsyms {
             b't' | b'w' | b'd' | b'b' => Binding::Local,
             _ => return,
         };
-        // `$` starts the mapping symbols of ARM.
         let Ok(name) = u32::try_from(line_start + line.name_at) else { return };
+        // `$` starts the mapping symbols of ARM.
         if line.name.first().is_none_or(|&byte| byte == b'$') {
             return;
         }
@@ -96,7 +96,7 @@ impl Kallsyms {
         if name.is_empty() {
             return 0;
         }
-        // The symbols of a module come together.
+        // A module's symbols are adjacent: search from the end.
         let known = self.modules.iter().rposition(|module| **module == *name);
         let index = known.unwrap_or_else(|| {
             self.modules.push(name.into());
@@ -117,7 +117,7 @@ impl Kallsyms {
         }
     }
 
-    /// The kernel's symbols, moved to where `reference` was when the file was recorded.
+    /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
     pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
         let moved = match reference {
             Some(reference) => self.moved_by(reference)?,
@@ -126,7 +126,7 @@ impl Kallsyms {
         Ok(self.table(0, moved))
     }
 
-    /// The symbols of a kernel module, by its name without brackets.
+    /// Returns the symbols of a kernel module, given its name without brackets.
     pub(super) fn module(&self, name: &str) -> Result<SymbolTable, Refusal> {
         let bracketed = format!("[{name}]");
         let index = self.modules.iter().position(|module| **module == *bracketed.as_bytes());
@@ -137,11 +137,11 @@ impl Kallsyms {
     fn moved_by(&self, reference: &Reference) -> Result<u64, Refusal> {
         let now = self
             .address_of(&reference.symbol)
-            .ok_or(Refusal::Other("it lacks the symbol by which the recorded kernel's address is known"))?;
+            .ok_or(Refusal::Other("it lacks the recorded reference symbol, so the kernel's load address is unknown"))?;
         Ok(now.wrapping_sub(reference.address))
     }
 
-    /// The address of a symbol of the kernel itself.
+    /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
         let (table, source) = self.builder();
         let is_named = |symbol: &&Entry| symbol.module == 0 && table.name(symbol.name(source)) == name.as_bytes();
@@ -213,7 +213,7 @@ not a line
     #[test]
     fn kernel_symbols_end_at_the_next_and_the_last_a_page_later() {
         let table = Kallsyms::parse(TEXT.into()).unwrap().kernel(None).unwrap();
-        // Of several names for a start, only the last in the list reaches to the next start.
+        // Of several symbols with the same start, only the last in the list extends to the next start.
         assert_eq!(name_at(&table, 0xffff_ffff_8100_0000), Some("_text"));
         assert_eq!(name_at(&table, 0xffff_ffff_8100_0100), Some("do_a"));
         assert_eq!(name_at(&table, 0xffff_ffff_8100_01ff), Some("weak_b"));
@@ -234,7 +234,7 @@ not a line
     }
 
     #[test]
-    fn the_kernel_follows_its_reference_symbol() {
+    fn kernel_symbols_move_with_the_reference_symbol() {
         let list = Kallsyms::parse(TEXT.into()).unwrap();
         let recorded = Reference { symbol: "_text".into(), address: 0xffff_ffff_9100_0000 };
         let table = list.kernel(Some(&recorded)).unwrap();
@@ -244,7 +244,7 @@ not a line
     }
 
     #[test]
-    fn hidden_addresses_are_told() {
+    fn hidden_addresses_are_reported() {
         let hidden = Kallsyms::parse(b"0000000000000000 T _text\n0000000000000000 t a\n".into());
         assert!(matches!(hidden, Err(Refusal::Restricted)));
         assert!(matches!(Kallsyms::parse(b"\x7fELF".into()), Err(Refusal::Malformed(_))));

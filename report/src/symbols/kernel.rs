@@ -1,9 +1,11 @@
-//! The kernel's symbols: whose list of them is used for the recorded kernel.
+//! Symbols of the recorded kernel: the choice of their source.
 //!
-//! In this order: the file given with `--kallsyms` (`--vmlinux` goes before all), unchecked, as the user's word; this machine's
-//! `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::is_running`]); the copy in the build ID cache; last,
-//! files with symbols and the recorded build ID ([`vmlinux`]). A kernel module's symbols are only where they were while it has
-//! not been loaded again.
+//! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
+//! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::is_running`]).
+//! 3. The copy of it in the build ID cache.
+//! 4. Files with symbols and the recorded build ID, or another proof for a module's file ([`vmlinux`]).
+//!
+//! The running kernel's addresses for a module are valid only if the module has not been reloaded elsewhere since.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +24,10 @@ use super::table::SymbolTable;
 use super::vmlinux;
 use crate::query::SymbolOptions;
 
-/// The running kernel, and the list of symbols that the user names; each list is parsed once.
+/// Symbol lists of the running kernel and of the file given with `--kallsyms`, each parsed once.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    /// Where `proc` and `sys` are: `/`.
+    /// Directory with `proc` and `sys`: `/`, except in tests.
     root: PathBuf,
     host: Host,
     build_id: OnceLock<Option<BuildId>>,
@@ -39,7 +41,7 @@ impl Kernel {
         Self { root: root.into(), host, build_id, given, running }
     }
 
-    /// The symbols of the kernel or of one of its modules.
+    /// Loads the symbols of the kernel or of one of its modules.
     pub(super) fn load(&self, module: &Module, options: &SymbolOptions, outcome: &mut Outcome) -> Option<SymbolTable> {
         let origin = &*module.origin;
         if let (Some(path), ModuleKind::Kernel) = (&options.vmlinux, &module.kind) {
@@ -53,7 +55,7 @@ impl Kernel {
         }
         let allowed = match options.symfs {
             Some(_) => Err(Refusal::Symfs),
-            None => self.has(module),
+            None => self.check_loaded(module),
         };
         let found = allowed.and_then(|()| pick(self.kallsyms(), module));
         if let Some(table) = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found) {
@@ -73,8 +75,10 @@ impl Kernel {
         }
     }
 
-    /// Checks that the running kernel is the recorded one: by build ID; without one by its release, if the recording was made on this
-    /// machine or the kernel's reference symbol is where it was. The reference symbol alone counts where no release was recorded.
+    /// Checks that the running kernel is the recorded one: by build ID if one was recorded. Otherwise release and
+    /// architecture must not differ, a reference symbol must have been recorded, and either the recording was made on
+    /// this machine or the reference symbol still has its recorded address. If no release was recorded, only the
+    /// symbol's address counts.
     pub(super) fn is_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
@@ -84,7 +88,7 @@ impl Kernel {
             };
         }
         self.host.is_like(origin)?;
-        // Without it nobody knows where the kernel was: it may have been loaded elsewhere at another boot.
+        // Without it the recorded load address is unknown; it may differ at each boot (KASLR).
         let reference = origin.reference.as_ref().ok_or(Refusal::UnknownMachine)?;
         if self.host.made(origin).is_ok() {
             return Ok(());
@@ -115,15 +119,15 @@ impl Kernel {
         })
     }
 
-    /// What speaks against the list that the user names: it is that of the running kernel, and another one was recorded.
+    /// Returns a contradiction if the given list is the running kernel's own and the recorded build ID is another one.
     fn contradiction(&self, path: &Path, origin: &Origin) -> Option<Contradiction> {
         let is_running = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
         let (recorded, found) = (origin.kernel?, self.running_build_id().filter(|_| is_running)?);
         (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })
     }
 
-    /// Checks that this kernel, or this module of it, is the one that runs, and that a module is where it was.
-    fn has(&self, module: &Module) -> Result<(), Refusal> {
+    /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.
+    fn check_loaded(&self, module: &Module) -> Result<(), Refusal> {
         let ModuleKind::KernelModule { start } = module.kind else { return self.is_running(&module.origin) };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
@@ -135,7 +139,7 @@ impl Kernel {
         }
         let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
-            // Zero where addresses are hidden: the list of symbols will say so.
+            // Zero if addresses are hidden, which parsing the symbol list reports.
             Some(address) if address != 0 && address != start => Err(Refusal::MovedKernelModule { recorded: start }),
             _ => Ok(()),
         }
@@ -154,7 +158,7 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
     }
 }
 
-/// The address in a line of `/proc/modules` (`name size references users state address`) if it is `name`'s.
+/// Returns the address in a line of `/proc/modules` (`name size references users state address`) if it is for `name`.
 fn address_of_module(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut fields = line.split(|&byte| byte == b' ');
     (fields.next()? == name).then_some(())?;
@@ -171,7 +175,7 @@ mod tests {
 
     const TEXT: u64 = 0xffff_ffff_8100_0000;
 
-    /// A machine in a directory, whose kernel has the build ID `07 07 …` and one module.
+    /// Creates a root directory with a kernel of build ID `07 07 …` and one module.
     fn machine() -> (tempfile::TempDir, Kernel) {
         let root = tempfile::tempdir().unwrap();
         for directory in ["proc", "sys/kernel", "sys/module/snd_pcm/notes"] {
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_id_decides_alone() {
+    fn a_recorded_build_id_decides_alone() {
         let (_root, kernel) = machine();
         let mut outcome = Outcome::default();
         let options = SymbolOptions::default();
@@ -226,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_build_id_release_and_place_decide() {
+    fn without_a_build_id_release_and_address_decide() {
         let (_root, kernel) = machine();
         let moved = TEXT + 0x100_0000;
         for here in [
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_list_is_taken_at_its_word_and_symfs_shuts_out_this_machine() {
+    fn a_given_list_is_not_checked_and_symfs_excludes_this_machine() {
         let (root, kernel) = machine();
         let mut outcome = Outcome::default();
         let given = root.path().join("copy");
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_running_list_that_is_given_for_another_kernel_is_used_and_said() {
+    fn the_running_list_given_for_another_kernel_is_used_and_reported() {
         let (root, kernel) = machine();
         let given = root.path().join("link");
         std::os::unix::fs::symlink(root.path().join("proc/kallsyms"), &given).unwrap();
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_speaks_for_a_kernel_that_is_gone() {
+    fn the_cache_has_symbols_of_a_kernel_that_is_not_running() {
         let (root, kernel) = machine();
         let entry = root.path().join("cache/.build-id/08").join("08".repeat(19));
         fs::create_dir_all(&entry).unwrap();
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_known_by_its_kernel_or_its_build_id_and_by_its_place() {
+    fn kernel_or_build_id_and_the_load_address_identify_a_module() {
         let (_root, kernel) = machine();
         let load = |start, id: Option<u8>, origin| {
             let mut outcome = Outcome::default();

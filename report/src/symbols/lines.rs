@@ -1,15 +1,14 @@
 //! Source lines and inlined functions of one module, from its debug information.
 //!
 //! ```text
-//!   address as looked up ─► linked address (segments of the mapped file) ─► addr2line ─► frames, innermost first
+//!   lookup address ─► linked address (segments of the mapped file) ─► addr2line ─► frames, innermost first
 //! ```
 //!
-//! Debug information is read when the first address is asked for, and of it only the units that have an address that is
-//! asked for. It cannot be shared by threads, so there are as many readers as ask at one time, kept for the next that
-//! does. Split debug information (`.dwo`, `.dwp`), compressed sections and what `dwz` has moved to a file of its own are
-//! found by the reader.
+//! Debug information is parsed lazily, and only the units that contain a requested address. A loader cannot be shared
+//! by threads, so there are as many as threads that ask at the same time; idle ones are kept for reuse. The loader
+//! finds split debug information (`.dwo`, `.dwp`), compressed sections and data that `dwz` has moved to a shared file.
 //!
-//! Each address is asked for once: [`Lines::line`] keeps the answers as numbers of texts.
+//! [`Lines::line`] resolves each address once and caches the result as the number of a text.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,22 +21,22 @@ use super::demangle;
 use super::search::DebugFile;
 use crate::input::map;
 
-/// A function at an address: inlined ones first, the one that is called last.
+/// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inlined {
-    /// The function's name as it is shown, where it is known.
+    /// Displayed name of the function; `None` if unknown.
     pub function: Option<String>,
-    /// The source file's path.
+    /// Path of the source file; `None` if unknown.
     pub file: Option<String>,
-    /// The line in it; 0 where it is not known.
+    /// Line in the source file; 0 if unknown.
     pub line: u32,
 }
 
-/// The number of a text of [`Lines`].
+/// Number of a text of [`Lines`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineId(pub u32);
 
-/// What debug information says of a module.
+/// Source lines of a module, from its debug information.
 pub struct Lines {
     file: Option<DebugFile>,
     demangle: bool,
@@ -53,8 +52,8 @@ impl fmt::Debug for Lines {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lines {
@@ -71,14 +70,14 @@ impl Lines {
         }
     }
 
-    /// Whether there is debug information.
+    /// Returns whether there is debug information.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The functions at an address as [`super::Module::lookup_address`] gives it, innermost first. Of a return address, ask
-    /// for the byte before. Nothing where debug information has nothing.
+    /// Returns the functions at an address as computed by [`super::Module::lookup_address`], innermost first; empty if
+    /// debug information has none. For a return address, pass the address of the byte before.
     #[must_use]
     pub fn frames(&self, address: u64) -> Vec<Inlined> {
         let Some(file) = &self.file else { return Vec::new() };
@@ -86,7 +85,7 @@ impl Lines {
         let linked = segment.to_address(address);
         let spare = lock(&self.spare).pop();
         let Some(loader) = spare.or_else(|| open(file)) else { return Vec::new() };
-        // The reader maps the file, which may be written anew meanwhile: then nothing that it says is true.
+        // The loader maps the file. If that is truncated meanwhile, the answer is wrong: discard it and the loader.
         let Some(frames) = map::tolerating(|| self.read(&loader, linked)) else { return Vec::new() };
         lock(&self.spare).push(loader);
         frames
@@ -110,7 +109,7 @@ impl Lines {
         all
     }
 
-    /// The number of the text `file:line` at an address; `otherwise` where debug information has none.
+    /// Returns the number of the text `file:line` at an address, or of the text `otherwise()` if unknown.
     pub fn line(&self, address: u64, otherwise: impl FnOnce() -> String) -> LineId {
         if let Some(known) = lock(&self.known).get(&address) {
             return *known;
@@ -121,19 +120,19 @@ impl Lines {
         number
     }
 
-    /// The number of the text `file:line` of a frame, where it is known.
+    /// Returns the number of the text `file:line` of a frame; `None` if its file is unknown.
     pub fn place(&self, at: &Inlined) -> Option<LineId> {
         let file = at.file.as_deref()?;
         let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
         Some(self.number(format!("{}:{}", name.unwrap_or(file), at.line)))
     }
 
-    /// The number of a text.
+    /// Returns the number of a text; equal texts have the same number.
     pub fn number(&self, text: String) -> LineId {
         LineId(u32::try_from(lock(&self.texts).insert_full(text).0).unwrap_or(u32::MAX))
     }
 
-    /// The text of a number.
+    /// Returns the text with this number.
     #[must_use]
     pub fn text(&self, id: LineId) -> String {
         lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
@@ -145,7 +144,7 @@ fn open(file: &DebugFile) -> Option<Loader> {
     match map::tolerating(|| Loader::new_with_sup(&file.path, shared))? {
         Ok(loader) => Some(loader),
         Err(error) => {
-            log::debug!("{}: no debug information can be read: {error}", file.path.display());
+            log::debug!("{}: cannot read debug information: {error}", file.path.display());
             None
         }
     }

@@ -1,17 +1,18 @@
-//! Where the symbols of a mapped file may be.
+//! Paths at which the symbols of a mapped file may be found.
 //!
-//! Distributions strip what they ship and keep the symbols elsewhere. In this order, below `--symfs` where it says so:
+//! Distributions strip their binaries and ship the symbols separately. The search tries these places in this order
+//! (`symfs` is the directory given with `--symfs`, if any):
 //!
-//! | source            | place                                                              |
-//! |-------------------|--------------------------------------------------------------------|
-//! | recorded path     | symfs + path; without ` (deleted)` if a build ID can vouch for it  |
-//! | debuglink         | the named file in symfs + directory, in its `.debug`, in symfs + `/usr/lib/debug` + directory |
-//! | build ID cache    | `CACHE/.build-id/xx/yy…/elf`, `…/debug`, or that name itself a file |
-//! | debug directory   | symfs + `/usr/lib/debug` + path + `.debug`, or without `.debug`    |
-//! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: what its clients and [`super::fetch`] fetched |
-//! | debug by build ID | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                    |
+//! | source             | place                                                               |
+//! |--------------------|---------------------------------------------------------------------|
+//! | recorded path      | symfs + path; if the build ID is known, also without ` (deleted)`   |
+//! | debuglink          | the linked file in symfs + directory, its `.debug`, symfs + `/usr/lib/debug` + directory |
+//! | build ID cache     | `CACHE/.build-id/xx/yy…/elf`, `…/debug`, or a file of that name     |
+//! | debug directory    | symfs + `/usr/lib/debug` + path + `.debug`, or without `.debug`     |
+//! | debug by build ID  | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                     |
+//! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: fetched by its clients or [`super::fetch`] |
 //!
-//! A build ID directory is a promise by name only, so what is found there is checked like everything else.
+//! A build ID in a path proves nothing, so files found there are verified like all others.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,14 +24,15 @@ use super::module::Module;
 use super::outcome::Source;
 use crate::query::SymbolOptions;
 
-/// The names that debuginfod has for a debug file and for the file that was mapped, in its cache and in its addresses.
+/// Debuginfod's name for a debug file, in its cache and in its URLs.
 pub(super) const DEBUG_INFO: &str = "debuginfo";
+/// Debuginfod's name for the file that was mapped.
 pub(super) const EXECUTABLE: &str = "executable";
 
-/// Where distributions keep separate debug files.
+/// Directory in which distributions install separate debug files.
 const DEBUG_DIRECTORY: &str = "/usr/lib/debug";
 
-/// The places where the mapped file itself may be, by its recorded path.
+/// Returns the paths at which the mapped file itself may be.
 pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf> {
     let path = &*module.path;
     let mut places = vec![below(options, module.as_path())];
@@ -40,7 +42,7 @@ pub(super) fn recorded(module: &Module, options: &SymbolOptions) -> Vec<PathBuf>
     places
 }
 
-/// The places of the file that `link` names.
+/// Returns the paths at which the file named by the debuglink `link` may be.
 pub(super) fn debug_link(module: &Module, link: &[u8], options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let Some(directory) = module.as_path().parent() else { return Vec::new() };
     let link = Path::new(OsStr::from_bytes(link));
@@ -49,7 +51,7 @@ pub(super) fn debug_link(module: &Module, link: &[u8], options: &SymbolOptions) 
     [near.join(link), near.join(".debug").join(link), far.join(link)].map(|path| (Source::DebugLink, path)).into()
 }
 
-/// The places that are known without the mapped file.
+/// Returns the places that follow from the module's path and build ID alone.
 pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
     let mut places = Vec::new();
     if let Some(entry) = module.build_id.as_ref().and_then(|id| cache_entry(id, options)) {
@@ -68,38 +70,38 @@ pub(super) fn elsewhere(module: &Module, options: &SymbolOptions) -> Vec<(Source
     }
     if let (Some(cache), Some(id)) = (&options.debuginfod_cache, &module.build_id) {
         let entry = cache.join(id.to_string());
-        // Debug files do not always say where things were in the file that was mapped.
+        // The executable first: a debug file alone does not always give the offsets in the mapped file.
         places.extend([EXECUTABLE, DEBUG_INFO].map(|name| (Source::Debuginfod, entry.join(name))));
     }
     places
 }
 
-/// The places of a file that is known by its build ID alone.
+/// Returns the places that follow from the module's build ID alone.
 pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
-    let only = |(source, _): &(Source, PathBuf)| {
+    let is_by_build_id = |(source, _): &(Source, PathBuf)| {
         matches!(source, Source::BuildIdCache | Source::DebugBuildId | Source::Debuginfod)
     };
-    elsewhere(module, options).into_iter().filter(only).collect()
+    elsewhere(module, options).into_iter().filter(is_by_build_id).collect()
 }
 
-/// What the build ID cache holds for `id`: a directory, or (written by older recorders) a file.
+/// Returns the path of `id` in the build ID cache: a directory, or (written by older recorders) a file.
 pub(super) fn cache_entry(id: &BuildId, options: &SymbolOptions) -> Option<PathBuf> {
     Some(options.build_id_dir.as_ref()?.join(".build-id").join(build_id_path(id)?))
 }
 
-/// `xx/yy…`: the first byte of the ID names a directory, the others what is in it.
+/// Returns `xx/yy…`: the first byte of the ID is a directory, the others are the name in it.
 fn build_id_path(id: &BuildId) -> Option<PathBuf> {
     let digits = id.to_string();
     let (directory, name) = digits.split_at_checked(2)?;
     (!name.is_empty()).then(|| Path::new(directory).join(name))
 }
 
-/// `path` below the root that holds the recorded machine's files.
+/// Returns `path` below `--symfs`, if given.
 pub(super) fn below(options: &SymbolOptions, path: &Path) -> PathBuf {
     options.symfs.as_ref().map_or_else(|| path.to_owned(), |root| append(root, path))
 }
 
-/// `path` below `root`, be it absolute or not.
+/// Joins `path` to `root`, even if `path` is absolute.
 fn append(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_file_may_be_back_if_its_build_id_vouches_for_it() {
+    fn a_deleted_file_with_a_build_id_is_also_searched_without_the_suffix() {
         let options = SymbolOptions::default();
         let id = BuildId::new(&[1]);
         assert_eq!(recorded(&Module::file(b"/b/x (deleted)", None), &options).len(), 1);

@@ -1,34 +1,33 @@
-//! From a module and an address to a symbol.
+//! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vdso / perf_map ──► SymbolTable
-//!   (identity)   (once each)      (where may    (one file per source)               (sorted starts)
-//!                                  symbols be?)
-//!                    │
-//!                    └────────► Outcome: every place that was tried, and what came of it
+//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vmlinux / vdso / perf_map / jitdump ──► SymbolTable
+//!   (identity)   (once each)   (candidate             (one file per source)                       (sorted starts)
+//!                    │           places)
+//!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
 //! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
-//! unique addresses of its samples, asks [`Resolver::load`] for each module that was hit (from as many threads as it
-//! likes: a module is loaded once, others wait for it), and style each address up with [`Loaded::lookup`].
+//! unique addresses of its samples, calls [`Resolver::load`] for each module that was hit (from any number of threads:
+//! a module is loaded once, other callers wait for it), and looks each address up with [`Loaded::lookup`].
 //!
-//! # Which address
-//! [`Module::addressing`] says in which space a module's symbols live:
-//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. That is an offset in the mapped file, the one
-//!   thing that both the kernel's `MMAP` records and an ELF file's program headers speak of, so position-independent
-//!   and fixed executables need no distinction.
-//! * [`Addressing::ImageOffset`]: look up `ip - map.start` (`[vdso]`, whose records have a page offset that means nothing).
+//! # Address spaces
+//! [`Module::addressing`] says in which space a module's symbols are looked up:
+//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. That is an offset in the mapped file. Both the
+//!   kernel's `MMAP` records and an ELF file's program headers contain it, so position-independent and fixed
+//!   executables need no distinction.
+//! * [`Addressing::ImageOffset`]: look up `ip - map.start` (`[vdso]`, whose records have a meaningless page offset).
 //! * [`Addressing::Absolute`]: look up the sampled address itself (kernel, kernel modules, JIT maps).
 //!
-//! # Which name
-//! The rules are those of `perf report`, so that a profile reads the same in both: which symbols count (`elf_symbols`),
-//! where a symbol without size ends and which of several names for one address is shown (`table`), how names of
-//! C++ and Rust are spelt ([`demangle`]).
+//! # Choice of names
+//! The rules are those of `perf report`, so that both print the same names: which symbols count (`elf_symbols`),
+//! where a symbol without size ends and which of several names for one address is shown (`table`), how C++ and Rust
+//! names are demangled ([`demangle`]).
 //!
-//! Nothing in here fails: a module whose symbols cannot be had is [`Loaded`] with an empty table and an [`Outcome`]
-//! that says what was tried and why it did not help. Files are input, and damaged ones only end the attempt.
+//! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
+//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged one only ends that attempt.
 //!
-//! Nothing in here asks a server but [`Resolver::fetch`], which who has counted calls for the modules that are worth it.
+//! Only [`Resolver::fetch`] contacts servers. Callers use it after counting, for the modules that have enough samples.
 
 #[cfg(test)]
 mod against_perf;

@@ -1,14 +1,14 @@
-//! Which machine a recording was made on, and whether that is this one.
+//! The machine on which a recording was made, and checks that it is this machine.
 //!
-//! A name is shown only where something proves that it comes from the recorded file. In this order:
+//! A symbol name is shown only if it is proven to come from the recorded file, by one of these:
 //!
 //! 1. The recorded build ID is that of the file ([`super::search`]) or of the running kernel ([`super::kernel`]).
-//! 2. The recording was made on this machine ([`Host::made`]), and the file at the recorded path has the recorded device and
-//!    inode ([`FileId`]) and did not change since.
-//! 3. The running kernel has the recorded release, and either the recording was made on this machine or the kernel's reference symbol
-//!    is exactly where it was; a recording that does not tell its release needs the latter.
+//! 2. The recording was made on this machine ([`Host::made`]), and the file at the recorded path has the recorded
+//!    device and inode ([`FileId`]) and was not written to since.
+//! 3. The running kernel has the recorded release, and either the recording was made on this machine or the kernel's
+//!    reference symbol has the recorded address. If no release was recorded, the address must match.
 //!
-//! Where there is no proof there is no name: `rep modules` says which one was missing.
+//! Without proof no name is shown, and `rep modules` says which proof is missing.
 
 use std::time::SystemTime;
 
@@ -20,36 +20,36 @@ use recrep_format::record::Inode;
 
 use super::outcome::Refusal;
 
-/// The machine of a recording, as far as the recording describes it.
+/// Recorded machine, as far as the recording describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
-    /// Its host name (`HOSTNAME`).
+    /// Host name (`HOSTNAME`).
     pub hostname: Option<String>,
-    /// Its kernel's release (`OSRELEASE`).
+    /// Kernel release (`OSRELEASE`).
     pub release: Option<String>,
-    /// Its architecture as `uname -m` prints it (`ARCH`).
+    /// Architecture as `uname -m` prints it (`ARCH`).
     pub arch: Option<String>,
-    /// Its kernel's build ID.
+    /// Build ID of the kernel.
     pub kernel: Option<BuildId>,
-    /// A symbol of its kernel and that symbol's address.
+    /// Symbol of the kernel with its recorded address.
     pub reference: Option<Reference>,
     /// Time at which the recording's file was last written; `None` for a stream.
     pub written: Option<SystemTime>,
 }
 
-/// A symbol of the kernel and the address it had when the file was recorded: `_text` or `_stext`, from the name and
-/// the page offset of the kernel's `MMAP` record.
+/// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name and the page offset of
+/// the kernel's `MMAP` record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reference {
-    /// The symbol's name.
+    /// Name of the symbol.
     pub symbol: String,
-    /// Its address in the recorded kernel.
+    /// Address in the recorded kernel.
     pub address: u64,
 }
 
 impl Reference {
-    /// The reference symbol in the name of the kernel's `MMAP` record (`[kernel.kallsyms]_text`) and its address, that record's
-    /// page offset; `None` where the recorder could not read it.
+    /// Returns the reference symbol from the name of the kernel's `MMAP` record (`[kernel.kallsyms]_text`) and its
+    /// address from that record's page offset; `None` if the recorder could not read it.
     #[must_use]
     pub fn of(name: &[u8], pgoff: u64) -> Option<Self> {
         let end = name.iter().position(|&byte| byte == b']')? + 1;
@@ -59,7 +59,7 @@ impl Reference {
 }
 
 impl Origin {
-    /// The machine that the features of `file` describe.
+    /// Returns the machine described by the features of `file`.
     #[must_use]
     pub fn of(file: &File<'_>) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Origin {
         }
     }
 
-    /// Checks that a file of this ELF machine can run on the recorded architecture.
+    /// Checks that a file for this ELF machine can run on the recorded architecture, if that is known.
     pub(super) fn runs(&self, machine: elf::Machine) -> Result<(), Refusal> {
         let Some(arch) = self.arch.as_deref() else { return Ok(()) };
         match machines_of(arch) {
@@ -80,7 +80,7 @@ impl Origin {
     }
 }
 
-/// The ELF machines whose programs run on an architecture; `None` for one that is not known.
+/// Returns the ELF machines whose programs run on an architecture; `None` if the architecture is unknown.
 fn machines_of(arch: &str) -> Option<&'static [elf::Machine]> {
     Some(match arch {
         "x86_64" | "amd64" => &[elf::EM_X86_64, elf::EM_386],
@@ -97,7 +97,7 @@ fn machines_of(arch: &str) -> Option<&'static [elf::Machine]> {
     })
 }
 
-/// A file by device and inode, as an `MMAP2` record and `stat(2)` name it.
+/// Device and inode of a file, as in an `MMAP2` record and in `stat(2)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId {
     /// Major number of the device.
@@ -109,7 +109,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The file that a record names; `None` if it names none.
+    /// Returns the device and inode in a record; `None` if the inode is 0, which means unknown.
     #[must_use]
     pub fn of(inode: &Inode) -> Option<Self> {
         (inode.ino != 0).then_some(Self { major: inode.maj, minor: inode.min, inode: inode.ino })
@@ -125,14 +125,14 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// What `uname(2)` says.
+    /// Returns this machine as `uname(2)` describes it.
     pub(super) fn this() -> Self {
         let name = rustix::system::uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
         Self { hostname: text(name.nodename()), release: text(name.release()), arch: text(name.machine()) }
     }
 
-    /// Checks that the recording was made on this machine under this release of the kernel.
+    /// Checks that the recording was made on this machine, with the kernel release that runs now.
     pub(super) fn made(&self, origin: &Origin) -> Result<(), Refusal> {
         self.is_like(origin)?;
         match &origin.hostname {
@@ -146,7 +146,7 @@ impl Host {
         }
     }
 
-    /// Checks that release and architecture are not known to differ.
+    /// Checks that neither release nor architecture was recorded with another value than this machine has.
     pub(super) fn is_like(&self, origin: &Origin) -> Result<(), Refusal> {
         let both = [("kernel release", &origin.release, &self.release), ("architecture", &origin.arch, &self.arch)];
         for (what, recorded, found) in both {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn all_three_names_make_the_machine() {
+    fn host_name_release_and_architecture_identify_the_machine() {
         let host = host();
         assert!(host.made(&origin("desk", "6.1.0", "x86_64")).is_ok());
         for (other, what) in [

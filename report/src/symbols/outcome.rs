@@ -1,7 +1,7 @@
-//! What became of the search for a module's symbols: every place that was tried, and why it helped or did not.
+//! Result of the search for a module's symbols: every place that was tried, with the number of symbols or the reason
+//! for refusing it.
 //!
-//! Unresolved samples must never be a mystery, so nothing here is dropped: the first place that fits may still lie
-//! behind three that were refused.
+//! All attempts are kept, also those before a successful one, so that unresolved samples can always be explained.
 
 use std::fmt;
 use std::io;
@@ -11,193 +11,190 @@ use recrep_format::build_id::BuildId;
 
 use super::table::SymbolTable;
 
-/// The whole search, in the order in which it went.
+/// Result of a module's symbol search.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Each place that was looked at.
+    /// Places that were tried, in the order of the search.
     pub attempts: Vec<Attempt>,
-    /// Whether the symbols are only those that other modules may link to: the file is stripped, and what would have
-    /// the others was not found.
+    /// Whether only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
     pub dynamic_only: bool,
-    /// A file that is used on the user's word although its build ID is not the recorded one.
+    /// File that is used because the user trusts it although its build ID is not the recorded one.
     pub contradiction: Option<Contradiction>,
 }
 
-/// A file that the user trusts and the recording contradicts.
+/// File that the user trusts although its build ID is not the recorded one.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{path} has build ID {found}, recorded was {recorded}", path = .path.display())]
+#[error("{path} has build ID {found}, but {recorded} was recorded", path = .path.display())]
 pub struct Contradiction {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Build ID as recorded.
+    /// Recorded build ID.
     pub recorded: BuildId,
-    /// Build ID as found.
+    /// Build ID of the file.
     pub found: BuildId,
 }
 
-/// One place where symbols may have been.
+/// Attempt to read symbols from one place.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Why this place was looked at.
+    /// Kind of place.
     pub source: Source,
-    /// The place.
+    /// Path or URL of the place.
     pub path: PathBuf,
-    /// How many symbols it gave, or why none.
+    /// Number of symbols read, or the reason for reading none.
     pub result: Result<usize, Refusal>,
 }
 
-/// Why a place was looked at for symbols.
+/// Kind of place that may have symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The recorded path, below `--symfs` if that was given.
+    /// Recorded path, below `--symfs` if given.
     Path,
-    /// The file that the module's `.gnu_debuglink` section names, next to it or below `/usr/lib/debug`.
+    /// File named by the module's `.gnu_debuglink` section, next to it or below `/usr/lib/debug`.
     DebugLink,
-    /// The build ID directory in which recorders keep copies (`~/.debug`).
+    /// Build ID cache, in which recorders keep copies (`~/.debug`).
     BuildIdCache,
-    /// Below `/usr/lib/debug`, by path.
+    /// Debug file below `/usr/lib/debug`, by path.
     DebugDirectory,
-    /// Below `/usr/lib/debug/.build-id`.
+    /// Debug file below `/usr/lib/debug/.build-id`.
     DebugBuildId,
-    /// The compressed symbol table in the file itself (`.gnu_debugdata`).
+    /// Compressed symbol table in the file itself (`.gnu_debugdata`).
     MiniDebugInfo,
-    /// What a debuginfod client has fetched.
+    /// Cache of debuginfod clients.
     Debuginfod,
-    /// A debuginfod server; the path is what it was asked for.
+    /// Debuginfod server; the path is the requested URL.
     DebuginfodServer,
-    /// The running kernel, or the file given with `--kallsyms`.
+    /// `/proc/kallsyms` of the running kernel, or the file given with `--kallsyms`.
     Kallsyms,
-    /// A kernel image with symbols.
+    /// Kernel image with symbols.
     Vmlinux,
-    /// The record that says that the code came.
+    /// `KSYMBOL` record that announced the code.
     Record,
-    /// The image of `[vdso]` in this process.
+    /// Image of `[vdso]` in this process.
     RunningVdso,
-    /// The map that a JIT writes.
+    /// `/tmp/perf-PID.map`, written by a JIT.
     PerfMap,
-    /// The dump that a JIT writes.
+    /// `jit-PID.dump`, written by a JIT.
     JitDump,
 }
 
-/// Why a place gave no symbols.
+/// Reason why no symbols were read from a place.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// There is nothing at that path.
+    /// The path does not exist.
     #[error("no such file")]
     Missing,
-    /// It is a device, a pipe or a directory: never opened.
+    /// The path is a device, a pipe or a directory, which are never opened.
     #[error("not a regular file: not opened")]
     NotRegular,
-    /// The system would not let us read it.
+    /// The file cannot be opened or read.
     #[error("cannot be read: {0}")]
     Io(String),
-    /// It is there, but not what it should be.
-    #[error("damaged or no ELF file: {0}")]
+    /// The file's contents are not what they should be.
+    #[error("damaged or of the wrong format: {0}")]
     Malformed(String),
-    /// It is another version of the file.
-    #[error("build ID is {found}, recorded was {recorded}: another version of the file")]
+    /// The file has another build ID than the recorded one.
+    #[error("build ID is {found}, but {recorded} was recorded: another version of the file")]
     BuildIdMismatch {
-        /// As recorded.
+        /// Recorded build ID.
         recorded: BuildId,
-        /// As found.
+        /// Build ID of the file.
         found: BuildId,
     },
-    /// It is not the file that the debuglink means.
+    /// The file has another checksum than the debuglink.
     #[error("its checksum is {found:08x}, the debuglink says {linked:08x}: another version of the debug file")]
     CrcMismatch {
-        /// As the link says.
+        /// Checksum in the debuglink.
         linked: u32,
-        /// As found.
+        /// Checksum of the file.
         found: u32,
     },
-    /// It cannot be shown to be the recorded file.
-    #[error("has no build ID, recorded was {recorded}: not known to be the same file")]
+    /// The file has no build ID, but one was recorded.
+    #[error("has no build ID, but {recorded} was recorded: not known to be the same file")]
     NoBuildId {
-        /// As recorded.
+        /// Recorded build ID.
         recorded: BuildId,
     },
-    /// Its symbols were removed.
+    /// The file has no symbols.
     #[error("has no symbol table (stripped)")]
     NoSymbols,
     /// `/proc/kallsyms` shows zeros for addresses.
     #[error("addresses are hidden (kernel.kptr_restrict or no CAP_SYSLOG): read as root or set kernel.kptr_restrict=0")]
     Restricted,
-    /// The running kernel is not the recorded one.
-    #[error("the running kernel has build ID {found}, recorded was {recorded}: give --kallsyms FILE of that kernel")]
+    /// The running kernel has another build ID than the recorded one.
+    #[error("the running kernel has build ID {found}, but {recorded} was recorded: use --kallsyms FILE of that kernel")]
     OtherKernel {
-        /// As recorded.
+        /// Recorded build ID.
         recorded: BuildId,
-        /// Of the running kernel.
+        /// Build ID of the running kernel.
         found: BuildId,
     },
-    /// Nothing tells whether the running kernel is the recorded one.
-    #[error("the running kernel's build ID cannot be read, recorded was {recorded}: give --kallsyms FILE")]
+    /// The running kernel's build ID is unknown, but one was recorded.
+    #[error("the running kernel's build ID cannot be read, but {recorded} was recorded: use --kallsyms FILE")]
     UnknownKernel {
-        /// As recorded.
+        /// Recorded build ID.
         recorded: BuildId,
     },
-    /// The recording has no build ID of it and was made on another machine.
-    #[error("no build ID was recorded, and the recorded {what} is {recorded}, here it is {found}")]
+    /// No build ID was recorded, and the recording was made on another machine.
+    #[error("no build ID was recorded, and the recorded {what} is {recorded}, but here it is {found}")]
     OtherMachine {
-        /// What differs.
+        /// Name of the property that differs.
         what: &'static str,
-        /// As recorded.
+        /// Recorded value.
         recorded: String,
-        /// Of this machine.
+        /// Value on this machine.
         found: String,
     },
-    /// The recording has no build ID of it and does not describe its machine.
+    /// No build ID was recorded, and the recording does not describe its machine.
     #[error("no build ID was recorded, and the recording does not say that it was made on this machine")]
     UnknownMachine,
-    /// The recording has neither its build ID nor its inode.
+    /// Neither the file's build ID nor its inode was recorded.
     #[error("neither its build ID nor its device and inode were recorded")]
     NoInode,
-    /// It is another file than the one that was mapped.
+    /// No build ID was recorded, and the file has another device or inode.
     #[error("no build ID was recorded, and device and inode are not the recorded ones: the file was replaced")]
     OtherInode,
-    /// It was written to after the recording.
+    /// No build ID was recorded, and the file was written to after the recording.
     #[error("no build ID was recorded, and the file was written to after the recording")]
     Changed,
-    /// Neither build ID nor checksum shows that it belongs to the mapped file.
+    /// Neither a build ID nor a checksum shows that the debug file belongs to the mapped file.
     #[error("neither a build ID nor a checksum shows that it belongs to the recorded file")]
     NoChecksum,
-    /// Nothing shows that the running kernel is the recorded one.
-    #[error(
-        "no build ID of the kernel was recorded, and {symbol} of the running one is at {found:#x}, recorded was {recorded}"
-    )]
+    /// No kernel build ID was recorded, and the running kernel's reference symbol is not at the recorded address.
+    #[error("no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not at {recorded}")]
     MovedKernel {
-        /// The reference symbol.
+        /// Reference symbol.
         symbol: String,
-        /// Its address as recorded.
+        /// Recorded address of the symbol.
         recorded: String,
-        /// Its address now.
+        /// Address of the symbol in the running kernel.
         found: u64,
     },
-    /// It is of another architecture than the recording.
+    /// The file is for another architecture than the recorded one.
     #[error("is for another architecture than the recorded {recorded}")]
     OtherArchitecture {
-        /// As recorded.
+        /// Recorded architecture.
         recorded: String,
     },
-    /// The kernel's module is not where it was.
+    /// The kernel module is not loaded at the recorded address.
     #[error("not loaded at the recorded address {recorded:#x}")]
     MovedKernelModule {
-        /// As recorded.
+        /// Recorded load address.
         recorded: u64,
     },
-    /// `--symfs` says that the files of this machine are not the recorded ones.
-    #[error("not used: with --symfs, this machine is not the recorded one")]
+    /// This machine's kernel and vdso are not used with `--symfs`.
+    #[error("not used: --symfs says that the recording is from another machine")]
     Symfs,
-    /// A server did not give it.
+    /// The debuginfod server did not deliver the file.
     #[error("not fetched: {0}")]
     NotFetched(String),
-    /// Symbols cannot be there.
+    /// Any other reason.
     #[error("{0}")]
     Other(&'static str),
 }
 
 impl Refusal {
-    /// Whether what is there was refused because nothing proves it to be the recorded file.
+    /// Returns whether the place was refused because nothing proves that its file is the recorded one.
     #[must_use]
     pub fn is_unproven(&self) -> bool {
         matches!(
@@ -220,7 +217,7 @@ impl Refusal {
 }
 
 impl Outcome {
-    /// Why what is there was refused, if nothing was found and something was refused for lack of proof.
+    /// Returns the first refusal for lack of proof, if no symbols were found at all.
     #[must_use]
     pub fn unproven(&self) -> Option<&Refusal> {
         let refusals = self.attempts.iter().map(|attempt| attempt.result.as_ref().err());
@@ -228,19 +225,19 @@ impl Outcome {
         first.filter(|_| self.found().next().is_none())
     }
 
-    /// How many symbols there are in all.
+    /// Returns the total number of symbols read.
     #[must_use]
     pub fn symbols(&self) -> usize {
         self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().ok()).sum()
     }
 
-    /// What servers were asked for, and why they did not give it.
+    /// Returns the failed requests to debuginfod servers, with the reasons.
     pub fn not_fetched(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Refusal)> {
         let asked = self.attempts.iter().filter(|attempt| attempt.source == Source::DebuginfodServer);
         asked.filter_map(|attempt| Some((attempt, attempt.result.as_ref().err()?)))
     }
 
-    /// The places that gave symbols.
+    /// Returns the attempts that gave symbols.
     pub fn found(&self) -> impl Iterator<Item = &Attempt> {
         self.attempts.iter().filter(|attempt| attempt.result.is_ok())
     }
@@ -249,7 +246,7 @@ impl Outcome {
         self.attempts.push(Attempt { source, path: path.into(), result });
     }
 
-    /// Notes what became of a table, and keeps it if it has symbols.
+    /// Adds the attempt to read a table; returns the table if it has symbols.
     pub(super) fn keep(
         &mut self,
         source: Source,
@@ -314,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_reads_as_a_sentence() {
+    fn an_attempt_is_displayed_as_a_sentence() {
         let recorded = BuildId::new(&[1]).unwrap();
         let found = BuildId::new(&[2]).unwrap();
         let mut outcome = Outcome::default();
@@ -322,14 +319,14 @@ mod tests {
         outcome.add(Source::DebugBuildId, "/d", Ok(7));
         assert_eq!(
             outcome.attempts[0].to_string(),
-            "/bin/x (recorded path): build ID is 02, recorded was 01: another version of the file"
+            "/bin/x (recorded path): build ID is 02, but 01 was recorded: another version of the file"
         );
         assert_eq!(outcome.found().next().unwrap().to_string(), "/d (debug directory by build ID): 7 symbols");
         assert_eq!(outcome.symbols(), 7);
     }
 
     #[test]
-    fn a_missing_file_is_no_mere_io_error() {
+    fn a_missing_file_is_not_an_io_refusal() {
         assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::NotFound)), Refusal::Missing));
         assert!(matches!(Refusal::from(io::Error::from(io::ErrorKind::PermissionDenied)), Refusal::Io(_)));
     }

@@ -1,17 +1,17 @@
-//! `/tmp/perf-PID.map`: the text file in which a JIT names the code it has made.
+//! `/tmp/perf-PID.map`: the text file in which a JIT lists the functions it generated.
 //!
 //! ```text
 //!   3ef414c0 398 RegExp:[{(]
 //!   START SIZE NAME            hexadecimal; the name is the rest of the line
 //! ```
 //!
-//! A JIT that reuses memory writes another line with the same start: the last one is what is there now.
+//! A JIT that reuses memory writes another line with the same start; the last one counts.
 
 use super::table::{Binding, RawSymbol, SymbolTable, TableBuilder};
 
 pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
     let mut symbols: Vec<(u64, u64, &[u8])> = text.split(|&byte| byte == b'\n').filter_map(split).collect();
-    // Stable, so that the last of equal starts is the last in the file; it goes first and the others go.
+    // The sort is stable, so of lines with equal starts the last one in the file comes first and is kept.
     symbols.reverse();
     symbols.sort_by_key(|&(start, ..)| start);
     symbols.dedup_by_key(|&mut (start, ..)| start);
@@ -30,7 +30,7 @@ fn split(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
 }
 
-/// The number at the start of `text`, and what follows the space behind it.
+/// Returns the number at the start of `text`, and the text after the space that follows it.
 fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let space = memchr::memchr(b' ', text)?;
     let digits = std::str::from_utf8(text.get(..space)?).ok()?;

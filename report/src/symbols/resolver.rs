@@ -1,4 +1,4 @@
-//! The search for a module's symbols, from one source to the next, each module once.
+//! Loading of modules' symbols from all sources, once per module.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -24,17 +24,17 @@ use super::table::{Binding, RawSymbol, Symbol, SymbolId, SymbolTable, TableBuild
 use super::{demangle, jitdump, locate, perf_map, vdso};
 use crate::query::SymbolOptions;
 
-/// Loads modules and keeps them.
+/// Loads the symbols of modules and caches them.
 #[derive(Debug)]
 pub struct Resolver {
     sources: Arc<Sources>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
-    /// What servers have been asked for ([`Wanted::file`]), and what came of that.
+    /// Files requested from debuginfod servers ([`Wanted::file`]), with the results.
     asked: Mutex<FxHashMap<(BuildId, bool), Vec<Attempt>>>,
 }
 
-/// Where files are looked for.
+/// The places to search, and this machine.
 #[derive(Debug)]
 struct Sources {
     options: SymbolOptions,
@@ -42,15 +42,15 @@ struct Sources {
     host: Host,
 }
 
-/// Filled by the first that asks; the others wait.
+/// Filled by the first thread that loads the module; others wait for it.
 type Slot = Arc<OnceLock<Arc<Loaded>>>;
 
-/// A module's symbols, and how they were found or why not.
+/// A loaded module: its symbols and the result of the search for them.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The symbols; none if there were none to be had.
+    /// Symbols; empty if none were found.
     pub table: SymbolTable,
-    /// Every place that was tried.
+    /// Result of the search: every place that was tried.
     pub outcome: Outcome,
     demangle: bool,
     module: Module,
@@ -65,19 +65,19 @@ impl Sources {
 }
 
 impl Loaded {
-    /// The symbol at an address as [`Module::lookup_address`] gives it.
+    /// Returns the symbol at an address given by [`Module::lookup_address`].
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.table.lookup(address)
     }
 
-    /// What it is.
+    /// Returns the module's identity.
     #[must_use]
     pub fn module(&self) -> &Module {
         &self.module
     }
 
-    /// Its source lines and inlined functions: the debug information is looked for when first asked for.
+    /// Returns the module's source lines and inlined functions. The first call searches for the debug information.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
@@ -86,14 +86,14 @@ impl Loaded {
         })
     }
 
-    /// The name to show for a symbol that a lookup gave.
+    /// Returns the name to show for a symbol returned by a lookup.
     #[must_use]
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
         Some(self.shown(self.table.get(id)?.name))
     }
 
-    /// How a name from this module's table is shown. The kernel's names are not taken for
-    /// mangled ones unless that is asked for.
+    /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
+    /// names is a separate option.
     #[must_use]
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         if self.demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) }
@@ -101,7 +101,7 @@ impl Loaded {
 }
 
 impl Resolver {
-    /// A resolver that has loaded nothing.
+    /// Creates a resolver without any loaded modules.
     #[must_use]
     pub fn new(options: SymbolOptions) -> Self {
         let host = Host::this();
@@ -110,15 +110,15 @@ impl Resolver {
         Self { sources, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 
-    /// Asks the servers for what these modules lack, if there are any to ask; the next [`Resolver::load`] finds what came of it.
-    /// Nothing is asked for twice.
+    /// Fetches the missing files of these modules from debuginfod servers, if any are configured; the next
+    /// [`Resolver::load`] finds them. No file is requested twice.
     pub fn fetch(&self, modules: &[Module]) {
         let Some(servers) = &self.sources.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.lacks(module)).collect();
+        let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.missing_files(module)).collect();
         wanted.retain(|wanted| !asked.contains_key(&wanted.file()));
         wanted.sort();
-        // Containers have copies of one file.
+        // Several containers may have copies of the same file.
         wanted.dedup_by_key(|wanted| wanted.file());
         if !wanted.is_empty() {
             let attempts = fetch::all(servers, &wanted);
@@ -129,15 +129,15 @@ impl Resolver {
         loaded.retain(|module, _| !modules.contains(module));
     }
 
-    /// The files of a module that are neither here nor in debuginfod's cache.
-    fn lacks(&self, module: &Module) -> Vec<Wanted> {
+    /// Returns the files of a module that are neither on this machine nor in debuginfod's cache.
+    fn missing_files(&self, module: &Module) -> Vec<Wanted> {
         let search = self.sources.search();
         let (build_id, has_own) = match &module.kind {
             ModuleKind::File => match search.known(module) {
                 Some(known) => known,
                 None => return Vec::new(),
             },
-            // Their debug files are all that is of use.
+            // Only their debug files are useful.
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => match module.build_id {
                 Some(build_id) => (build_id, true),
                 None => return Vec::new(),
@@ -152,8 +152,8 @@ impl Resolver {
         kinds.into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 
-    /// What servers said that were asked for a module's files.
-    fn said_of(&self, module: &Module) -> Vec<Attempt> {
+    /// Returns the requests to servers for a module's files, with the results.
+    fn server_attempts(&self, module: &Module) -> Vec<Attempt> {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.is_empty() {
             return Vec::new();
@@ -164,7 +164,7 @@ impl Resolver {
         all.into_iter().flat_map(|(_, attempts)| attempts.iter().cloned()).collect()
     }
 
-    /// The symbols of `module`; loaded on the first call, which other callers for the same module wait for.
+    /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.
     pub fn load(&self, module: &Module) -> Arc<Loaded> {
         let slot = {
             let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +176,7 @@ impl Resolver {
         slot.get_or_init(|| Arc::new(self.load_now(module))).clone()
     }
 
-    /// All modules that were loaded, in the order of their identities.
+    /// Returns all loaded modules, sorted by identity.
     pub fn loaded(&self) -> Vec<(Module, Arc<Loaded>)> {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> =
@@ -185,7 +185,8 @@ impl Resolver {
         all
     }
 
-    /// The call frame information of `module`, read now: of the file that was mapped, or of what stands for it.
+    /// Reads the call frame information of `module` from the mapped file or its cached copy, or from this process's
+    /// vdso. Not cached.
     #[must_use]
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         match &module.kind {
@@ -216,7 +217,7 @@ impl Resolver {
             ModuleKind::Opaque => None,
         };
         if self.sources.options.servers.is_some() {
-            outcome.attempts.extend(self.said_of(module));
+            outcome.attempts.extend(self.server_attempts(module));
         }
         Loaded {
             table: table.unwrap_or_default(),
@@ -228,8 +229,8 @@ impl Resolver {
         }
     }
 
-    /// A JIT's code: its map where it wrote it, the map in its container, its dump. They have no build ID: what shows that they are the
-    /// recorded process's is that the recording was made on this machine.
+    /// Loads the symbols of a JIT's code: from the map in its container, the map at the recorded path, or its jitdump.
+    /// These files have no build ID, so they are used only if the recording was made on this machine.
     fn load_jit(
         &self,
         module: &Module,
@@ -238,13 +239,13 @@ impl Resolver {
         outcome: &mut Outcome,
     ) -> Option<SymbolTable> {
         let Sources { options, roots, host } = &*self.sources;
-        let made = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
-        let mounts = module.mounts.filter(|_| options.symfs.is_none() && made.is_ok());
+        let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
+        let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
         let inner = mounts.and_then(|mounts| roots.perf_map(pid, mounts));
         let maps = inner.into_iter().chain([locate::below(options, module.as_path())]);
         for path in maps {
             let found = file::read_all(&path).and_then(|text| {
-                made.clone()?;
+                proof.clone()?;
                 Ok(perf_map::parse(&text, options.demangle))
             });
             if let Some(table) = outcome.keep(Source::PerfMap, &path, found) {
@@ -258,9 +259,9 @@ impl Resolver {
             None => locate::below(options, recorded),
         };
         let found = Contents::open(&path).and_then(|contents| {
-            made?;
+            proof?;
             if !options.trusts_paths() {
-                // The JIT may go on writing after the recording.
+                // Without the time of the recording: the JIT may write to the file after it.
                 contents.is_recorded(dump.file, None)?;
             }
             jitdump::parse(&contents.read(0, contents.len())?, options.demangle)
@@ -284,11 +285,11 @@ impl Resolver {
         None
     }
 
-    /// This process's image, if it is shown to be the recorded one: by its own build ID; without one by the kernel's, or by the machine
-    /// where that of the kernel was not recorded either.
+    /// Returns this process's vdso image if it is proven to be the recorded one: by its build ID if recorded, else by
+    /// the kernel's build ID, else by the machine or the running kernel.
     fn running_vdso(&self, module: &Module) -> Result<Image, Refusal> {
         if &*module.path != b"[vdso]" {
-            return Err(Refusal::Other("it is the image for processes of another kind than this one"));
+            return Err(Refusal::Other("this process has only [vdso]; this image is for 32-bit or x32 processes"));
         }
         if self.sources.options.symfs.is_some() {
             return Err(Refusal::Symfs);

@@ -1,4 +1,4 @@
-//! The search from place to place, on files made for it.
+//! Tests of the symbol search on generated files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ use crate::query::SymbolOptions;
 
 const ID: [u8; 20] = [0xab; 20];
 
-/// Below `root`: writes `elf` to `path` and gives the path as a module has it.
+/// Writes `elf` to `path` below `root` and returns the whole path as a module has it.
 fn write(root: &Path, path: &str, elf: &TestElf) -> Vec<u8> {
     let path = root.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -33,20 +33,20 @@ fn debug() -> TestElf {
     TestElf { debug_only: true, ..full() }
 }
 
-/// A recording that was made on this machine.
+/// The origin of a recording made on this machine.
 fn here() -> Arc<Origin> {
     let Host { hostname, release, arch } = Host::this();
     Origin { hostname: Some(hostname), release: Some(release), arch: Some(arch), ..Origin::default() }.into()
 }
 
-/// A file that was mapped on this machine, as the kernel records it: by build ID, or by device and inode.
+/// A file mapped on this machine, as the kernel records it: by build ID, or by device and inode.
 fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
     let module = Module::file(path, id.and_then(BuildId::new)).on(&here());
-    let about = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
-    let file = about.map(|about| FileId {
-        major: rustix::fs::major(about.dev()),
-        minor: rustix::fs::minor(about.dev()),
-        inode: about.ino(),
+    let metadata = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
+    let file = metadata.map(|metadata| FileId {
+        major: rustix::fs::major(metadata.dev()),
+        minor: rustix::fs::minor(metadata.dev()),
+        inode: metadata.ino(),
     });
     Module { file, ..module }
 }
@@ -61,7 +61,7 @@ fn name_at(loaded: &Loaded, address: u64) -> Option<String> {
 }
 
 #[test]
-fn a_file_with_symbols_is_all_that_is_needed() {
+fn a_file_with_symbols_needs_no_further_search() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &full());
     for id in [Some(&ID[..]), None] {
@@ -73,7 +73,7 @@ fn a_file_with_symbols_is_all_that_is_needed() {
 }
 
 #[test]
-fn a_debug_link_is_followed_to_the_file_it_names_if_that_is_the_same_build() {
+fn a_debug_link_is_followed_to_a_file_with_the_same_build_id() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &stripped());
     let without = load(&path, None, SymbolOptions::default());
@@ -89,7 +89,7 @@ fn a_debug_link_is_followed_to_the_file_it_names_if_that_is_the_same_build() {
 }
 
 #[test]
-fn another_version_of_the_file_is_refused_and_the_cache_has_the_right_one() {
+fn another_version_of_the_file_is_refused_and_the_cached_one_is_used() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &TestElf { build_id: Some([2; 20]), ..full() });
     let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
@@ -105,7 +105,7 @@ fn another_version_of_the_file_is_refused_and_the_cache_has_the_right_one() {
 }
 
 #[test]
-fn build_ids_that_were_padded_are_the_same() {
+fn padded_build_ids_are_the_same() {
     let root = tempfile::tempdir().unwrap();
     let mut id = ID;
     id[16..].fill(0);
@@ -114,7 +114,7 @@ fn build_ids_that_were_padded_are_the_same() {
 }
 
 #[test]
-fn symfs_stands_for_the_recorded_machine() {
+fn files_below_symfs_are_trusted() {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "usr/bin/recorded-elsewhere", &full());
     let options = SymbolOptions { symfs: Some(root.path().into()), ..SymbolOptions::default() };
@@ -126,7 +126,7 @@ fn symfs_stands_for_the_recorded_machine() {
     assert!(contradicted.outcome.contradiction.is_some());
 }
 
-/// What is found at the recorded path, and why not.
+/// Returns why the symbols of `module` are refused for lack of proof; `None` if they are loaded.
 #[track_caller]
 fn refused(module: &Module, trust_paths: bool) -> Option<String> {
     let loaded = Resolver::new(SymbolOptions { trust_paths, ..SymbolOptions::default() }).load(module);
@@ -135,7 +135,7 @@ fn refused(module: &Module, trust_paths: bool) -> Option<String> {
 }
 
 #[test]
-fn a_file_without_build_id_is_known_by_machine_and_inode() {
+fn a_file_without_build_id_is_identified_by_machine_and_inode() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &TestElf { build_id: None, ..full() });
     let known = mapped(&path, None);
@@ -160,7 +160,7 @@ fn a_file_without_build_id_is_known_by_machine_and_inode() {
 }
 
 #[test]
-fn a_file_of_another_architecture_is_refused_in_any_case() {
+fn a_file_of_another_architecture_is_always_refused() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &full());
     for id in [None, Some(&ID[..])] {
@@ -174,7 +174,7 @@ fn a_file_of_another_architecture_is_refused_in_any_case() {
 }
 
 #[test]
-fn a_trusted_file_goes_behind_a_proven_one() {
+fn a_proven_file_is_preferred_to_a_trusted_one() {
     let root = tempfile::tempdir().unwrap();
     let other = TestElf { symtab: vec![function("other", 0x1100, 8)], build_id: Some([2; 20]), ..TestElf::default() };
     let path = write(root.path(), "p", &other);
@@ -186,18 +186,18 @@ fn a_trusted_file_goes_behind_a_proven_one() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_files_are_refused_with_the_reason() {
     let root = tempfile::tempdir().unwrap();
     let reason = |path: &[u8]| load(path, None, SymbolOptions::default()).outcome.attempts[0].to_string();
     assert!(reason(b"/dev/zero2").ends_with("no such file"));
     assert!(reason(b"/dev/null").ends_with("not a regular file: not opened"));
     fs::write(root.path().join("text"), "no program").unwrap();
     let text = root.path().join("text");
-    assert!(reason(text.to_str().unwrap().as_bytes()).contains("damaged or no ELF file"));
+    assert!(reason(text.to_str().unwrap().as_bytes()).contains("damaged or of the wrong format"));
 }
 
 #[test]
-fn a_module_is_loaded_once_by_any_number_of_threads() {
+fn several_threads_load_a_module_once() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &full());
     let resolver = Resolver::new(SymbolOptions::default());
@@ -227,7 +227,7 @@ fn a_jit_map_names_anonymous_code() {
 }
 
 #[test]
-fn the_vdso_of_this_process_speaks_for_its_own_kernel_only() {
+fn the_vdso_of_this_process_is_used_for_its_own_kernel_only() {
     let resolver = Resolver::new(SymbolOptions::default());
     let vdso = Module::of_user_mapping(b"[vdso]", 1, true, false, None);
     assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());

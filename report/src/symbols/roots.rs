@@ -1,8 +1,7 @@
-//! The roots of containers that still live, through which the files that their processes mapped can be read.
+//! Root directories of running containers, through which the files mapped by their processes can be read.
 //!
-//! A recording with namespaces says in which mount namespace a process was. As long as any process lives in it, its files
-//! are below `/proc/PID/root`. Which process that is now does not matter; that the namespace is the same one, its
-//! inode tells.
+//! A recording with `NAMESPACES` records has the inode of each process's mount namespace. As long as any process lives
+//! in a namespace with that inode, its files are below that process's `/proc/PID/root`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,11 +10,12 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-/// Living mount namespaces.
+/// Root directories of the mount namespaces that exist now.
 #[derive(Debug)]
 pub(super) struct Roots {
-    /// Where process directories are: `/proc`.
+    /// `/proc`.
     proc: PathBuf,
+    /// Root directories by the inode of the mount namespace, without our own.
     living: OnceLock<FxHashMap<u64, PathBuf>>,
 }
 
@@ -24,12 +24,12 @@ impl Roots {
         Self { proc: root.join("proc"), living: OnceLock::new() }
     }
 
-    /// The root directory of this mount namespace, if it is another one than ours and lives.
+    /// Returns the root directory of this mount namespace, if it exists and is not our own.
     pub(super) fn of(&self, mounts: u64) -> Option<&Path> {
-        self.living.get_or_init(|| self.look()).get(&mounts).map(PathBuf::as_path)
+        self.living.get_or_init(|| self.find_living()).get(&mounts).map(PathBuf::as_path)
     }
 
-    fn look(&self) -> FxHashMap<u64, PathBuf> {
+    fn find_living(&self) -> FxHashMap<u64, PathBuf> {
         let inode = |process: &Path| fs::metadata(process.join("ns/mnt")).ok().map(|metadata| metadata.ino());
         let ours = inode(&self.proc.join("self"));
         let mut living = FxHashMap::default();
@@ -43,8 +43,8 @@ impl Roots {
         living
     }
 
-    /// Where the process that the recorder calls `pid` has its `/tmp/perf-PID.map`, if it lives in another pid namespace,
-    /// where it has another number. `mounts` must be its mount namespace still: numbers are used again.
+    /// Returns the path of the `/tmp/perf-PID.map` of process `pid` (in the recorder's pid namespace), which is named
+    /// after the pid in its own namespace. `None` if its mount namespace is not `mounts`: the pid was reused.
     pub(super) fn perf_map(&self, pid: i32, mounts: u64) -> Option<PathBuf> {
         let process = self.proc.join(pid.to_string());
         if fs::metadata(process.join("ns/mnt")).ok()?.ino() != mounts {

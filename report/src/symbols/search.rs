@@ -1,7 +1,7 @@
-//! The search for the symbols of a mapped file, from one place to the next.
+//! The search for the symbols of a mapped file.
 //!
-//! Where there may be something is [`locate`]'s; here it is opened, checked, and put together: the file that was mapped
-//! says where things are, the one that keeps its symbols (perhaps the same) how they are called.
+//! [`locate`] lists the places; this module opens and verifies the files and combines them: the mapped file gives the
+//! layout, and the file with the symbol table (perhaps the same one) gives the names.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use super::table::{SymbolTable, TableBuilder};
 use super::{elf_plt, locate};
 use crate::query::SymbolOptions;
 
-/// A file that was found: why it was looked at, where it is, its shape.
+/// A file that was found: the kind of place, its path, its image.
 pub(super) type Place = (Source, PathBuf, Image);
 
-/// What a search goes by.
+/// The inputs of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search<'r> {
     pub(super) options: &'r SymbolOptions,
@@ -31,29 +31,30 @@ pub(super) struct Search<'r> {
     pub(super) host: &'r Host,
 }
 
-/// What shows that a file is the recorded one, or belongs to it.
+/// Proof required that a file is the recorded one, or belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Its build ID must be this one.
+    /// The file must have this build ID.
     BuildId(BuildId),
-    /// The checksum of its contents must be this one.
+    /// The file's contents must have this checksum.
     Checksum(u32),
-    /// Nothing more is asked for: it was shown already, or the user says so.
+    /// No further proof: the file is proven otherwise, or the user trusts it.
     Trust,
 }
 
-/// Where debug information is, and how addresses there are told from offsets in the mapped file.
+/// A file with debug information, and the mapping of its addresses to offsets in the mapped file.
 #[derive(Debug)]
 pub(super) struct DebugFile {
     pub(super) path: PathBuf,
-    /// The file with what several files share (`.gnu_debugaltlink`).
+    /// File with debug information shared by several files (`.gnu_debugaltlink`).
     pub(super) shared: Option<PathBuf>,
+    /// Segments of the mapped file, or of this one if the mapped file was not found.
     pub(super) segments: Vec<Segment>,
 }
 
 impl Search<'_> {
-    /// The options for a module's files: those of a living container are below its root. Where it does not live any more,
-    /// files of this machine are as good as their build IDs.
+    /// Returns the options to search with, one after the other: for a module of a running container, the container's
+    /// root as `--symfs`, then the user's options if a build ID can verify the files; otherwise the user's options.
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
         let root = match (&self.options.symfs, module.mounts) {
             (None, Some(mounts)) => self.roots.of(mounts),
@@ -67,43 +68,43 @@ impl Search<'_> {
         all
     }
 
-    /// What `find` finds among files that are proven; if that is nothing, among those that the user trusts, if they do
-    /// (`--symfs`, `--trust-paths`).
+    /// Returns the result of `find` among proven files or, if that is `None` and the user trusts recorded paths
+    /// (`--symfs`, `--trust-paths`), among trusted files.
     fn proven_or_trusted<T>(&self, mut find: impl FnMut(bool) -> Option<T>) -> Option<T> {
         find(false).or_else(|| if self.options.trusts_paths() { find(true) } else { None })
     }
 
-    /// A mapped file: its own symbol table, or that of its debug file; its dynamic symbols if there is nothing better;
-    /// and the names of its linkage table in any case.
+    /// Returns the symbols of a mapped file: from its own symbol table, or that of its debug file, or else its dynamic
+    /// symbols; and in any case the entries of its procedure linkage table (PLT).
     pub(super) fn symbols(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
         self.proven_or_trusted(|trusted| {
             let mut runtime = self.mapped(module, trusted, outcome);
-            let keeper = match &runtime {
+            let separate = match &runtime {
                 Some((.., image)) if has_symtab(image) => None,
                 _ => self
-                    .keeper(module, (&mut runtime, trusted), has_symtab, outcome)
-                    .or_else(|| mini(runtime.as_ref(), outcome)),
+                    .separate_file(module, (&mut runtime, trusted), has_symtab, outcome)
+                    .or_else(|| compressed_symbols(runtime.as_ref(), outcome)),
             };
-            build(runtime.as_ref(), keeper.as_ref(), self.options.demangle, outcome)
+            build(runtime.as_ref(), separate.as_ref(), self.options.demangle, outcome)
         })
     }
 
-    /// Where a mapped file's debug information is.
+    /// Returns the file with a mapped file's debug information.
     pub(super) fn debug_file(&self, module: &Module, outcome: &mut Outcome) -> Option<DebugFile> {
         self.proven_or_trusted(|trusted| {
             let mut runtime = self.mapped(module, trusted, outcome);
-            let keeper = match &runtime {
+            let separate = match &runtime {
                 Some((.., image)) if image.has_debug_info() => None,
-                _ => Some(self.keeper(module, (&mut runtime, trusted), Image::has_debug_info, outcome)?),
+                _ => Some(self.separate_file(module, (&mut runtime, trusted), Image::has_debug_info, outcome)?),
             };
-            let (_, path, image) = keeper.as_ref().or(runtime.as_ref())?;
+            let (_, path, image) = separate.as_ref().or(runtime.as_ref())?;
             let segments = runtime.as_ref().map_or(&image.segments, |(.., runtime)| &runtime.segments).clone();
             let shared = image.alternate_link().map(|link| path.parent().unwrap_or(Path::new("/")).join(link));
             Some(DebugFile { path: path.clone(), shared, segments })
         })
     }
 
-    /// What the mapped file, or its copy in a cache, has of something.
+    /// Returns the first `Some` that `of` gives for the mapped file or, failing that, for its cached copies.
     pub(super) fn first<T>(&self, module: &Module, of: impl Fn(&Image) -> Option<T>) -> Option<T> {
         let copied = || {
             let build_id = module.build_id?;
@@ -123,20 +124,21 @@ impl Search<'_> {
         })
     }
 
-    /// The build ID by which a module's files can be asked for, and whether the mapped file, or a copy, is here.
+    /// Returns the build ID by which a module's files can be requested, and whether the mapped file or a copy of it is
+    /// on this machine.
     pub(super) fn known(&self, module: &Module) -> Option<(BuildId, bool)> {
         let own = self.mapped(module, false, &mut Outcome::default()).map(|(.., image)| image.build_id);
         let build_id = module.build_id.or_else(|| own.flatten())?;
         Some((build_id, own.is_some() || self.first(module, |_| Some(())).is_some()))
     }
 
-    /// Whether debuginfod's cache has this file of a module.
+    /// Returns whether debuginfod's cache has the file `name` of the module with this build ID.
     pub(super) fn is_fetched(&self, build_id: &BuildId, name: &str) -> bool {
         let entry = self.options.debuginfod_cache.as_ref().map(|cache| cache.join(build_id.to_string()).join(name));
         entry.is_some_and(|path| open_image(&path, Proof::BuildId(*build_id), &Origin::default()).is_ok())
     }
 
-    /// The mapped file itself.
+    /// Opens the mapped file itself.
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
         for options in self.options_of(module) {
             for path in locate::recorded(module, &options) {
@@ -152,7 +154,8 @@ impl Search<'_> {
         None
     }
 
-    /// Opens the file at a recorded path, if its build ID, or this machine and its inode, show that it is the recorded one.
+    /// Opens the file at a recorded path if it is proven to be the recorded one (by build ID, or by machine and inode),
+    /// or trusted.
     fn open_recorded(&self, path: &Path, module: &Module, trusted: bool) -> Result<Image, Refusal> {
         let contents = Contents::open(path)?;
         let proof = match module.build_id {
@@ -167,8 +170,9 @@ impl Search<'_> {
         checked_image(contents, proof, &module.origin)
     }
 
-    /// The file that has what the mapped one lacks. If that is missing, what stands for it may turn up on the way.
-    fn keeper(
+    /// Returns the first separate file (debug file or cached copy) that `has` what the mapped file lacks. If the mapped
+    /// file is missing, a file met on the way that has dynamic symbols becomes `runtime` in its place.
+    fn separate_file(
         &self,
         module: &Module,
         (runtime, trusted): (&mut Option<Place>, bool),
@@ -176,7 +180,8 @@ impl Search<'_> {
         outcome: &mut Outcome,
     ) -> Option<Place> {
         let found = runtime.as_ref().map(|(.., image)| image);
-        // The mapped file's own build ID finds its debug file: the same as was recorded, if that was and nobody overrules it.
+        // The mapped file's own build ID finds its debug file. It is the recorded one, unless none was recorded or the
+        // user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
         let link = found.and_then(Image::debug_link);
         let known = Module { build_id, ..module.clone() };
@@ -206,11 +211,11 @@ impl Search<'_> {
     }
 }
 
-/// The small symbol table within a stripped file.
-fn mini(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<Place> {
+/// Returns the compressed symbol table within a stripped file.
+fn compressed_symbols(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<Place> {
     let (_, path, image) = runtime?;
     match image.mini_debug_info()? {
-        Ok(mini) => Some((Source::MiniDebugInfo, path.clone(), mini)),
+        Ok(inner) => Some((Source::MiniDebugInfo, path.clone(), inner)),
         Err(refusal) => {
             outcome.add(Source::MiniDebugInfo, path, Err(refusal));
             None
@@ -218,33 +223,34 @@ fn mini(runtime: Option<&Place>, outcome: &mut Outcome) -> Option<Place> {
     }
 }
 
-/// A table of what the mapped file and the one that keeps its symbols have, the latter going first.
+/// Builds the table from the separate file with symbols, if there is one, else from the mapped file; from both if the
+/// separate file is the mapped one's compressed symbol table.
 pub(super) fn build(
     runtime: Option<&Place>,
-    keeper: Option<&Place>,
+    separate: Option<&Place>,
     demangle: bool,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
     let mut table = TableBuilder::new(demangle);
-    let placing = Placing::InFile(&runtime.or(keeper)?.2);
-    // The small table has only what the dynamic one lacks.
-    let both = keeper.is_some_and(|(source, ..)| *source == Source::MiniDebugInfo);
-    if let Some((source, path, image)) = keeper.filter(|_| both) {
+    let placing = Placing::InFile(&runtime.or(separate)?.2);
+    // The compressed table has only the symbols that the dynamic one lacks.
+    let both = separate.is_some_and(|(source, ..)| *source == Source::MiniDebugInfo);
+    if let Some((source, path, image)) = separate.filter(|_| both) {
         outcome.add(*source, path, add_tables(image, placing, &mut table));
     }
     if let Some((source, path, image)) = runtime {
-        outcome.dynamic_only = keeper.is_none() && image.section_of_kind(SHT_SYMTAB).is_none();
-        let other = keeper.is_some() && !both;
+        outcome.dynamic_only = separate.is_none() && image.section_of_kind(SHT_SYMTAB).is_none();
+        let other = separate.is_some() && !both;
         let result = if other { Err(Refusal::NoSymbols) } else { add_tables(image, placing, &mut table) };
         outcome.add(*source, path, result);
     }
-    if let Some((source, path, image)) = keeper.filter(|_| !both) {
+    if let Some((source, path, image)) = separate.filter(|_| !both) {
         outcome.add(*source, path, add_tables(image, placing, &mut table));
     }
     if table.len() == 0 {
         return None;
     }
-    if let Some((.., image)) = runtime.or(keeper) {
+    if let Some((.., image)) = runtime.or(separate) {
         elf_plt::add_plt_symbols(image, &mut table);
     }
     Some(table.finish())
@@ -254,7 +260,7 @@ fn has_symtab(image: &Image) -> bool {
     image.section_of_kind(SHT_SYMTAB).is_some()
 }
 
-/// Adds a file's symbols, then its dynamic ones. One damaged table does not spoil the other.
+/// Adds a file's symbols, then its dynamic symbols. If one table is damaged, the other is still used.
 pub(super) fn add_tables(image: &Image, placing: Placing<'_>, table: &mut TableBuilder) -> Result<usize, Refusal> {
     let mut sum = 0;
     let mut refused = Refusal::NoSymbols;
@@ -272,7 +278,7 @@ pub(super) fn open_image(path: &Path, proof: Proof, origin: &Origin) -> Result<I
     checked_image(Contents::open(path)?, proof, origin)
 }
 
-/// The image of a file that is proven, and of an architecture that the recorded machine runs.
+/// Parses a file and checks the proof and that the recorded machine can run its architecture.
 pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -> Result<Image, Refusal> {
     let image = Image::parse(contents)?;
     origin.runs(image.machine)?;
@@ -289,7 +295,7 @@ pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -
     }
 }
 
-/// What the recording says against a file that is used all the same.
+/// Returns the two build IDs if the recorded one differs from that of a file that is used all the same.
 pub(super) fn contradiction(path: &Path, module: &Module, image: &Image) -> Option<Contradiction> {
     let (recorded, found) = (module.build_id?, image.build_id?);
     (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })

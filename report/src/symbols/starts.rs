@@ -1,34 +1,34 @@
-//! Sorted starts, and a coarse index of them: a lookup touches one place of each, where a plain binary search in a large library
-//! touches a dozen.
+//! Sorted start addresses with a coarse index: a lookup touches one place of each, where a plain binary search in a
+//! large library touches a dozen.
 //!
 //! ```text
-//!   coarse  [ 0 | 2 | 2 | 3 | … ]       for each stretch of addresses, all equally long: how many starts lie before it
+//!   coarse  [ 0 | 2 | 2 | 3 | … ]       number of starts before each bucket; all buckets have the same size
 //!             │   └─────┐
 //!   starts  [ 0x1000 0x1010 | 0x5200 | … ]
 //! ```
 
-/// Addresses in ascending order, none twice.
+/// Distinct addresses in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
     starts: Vec<u64>,
     coarse: Vec<u32>,
-    /// A stretch has `1 << shift` addresses.
+    /// Log2 of the number of addresses in a bucket.
     shift: u32,
 }
 
 impl Starts {
-    /// Of addresses that are in order.
+    /// Builds the index of addresses that are sorted and distinct.
     pub(super) fn new(starts: Vec<u64>) -> Self {
         let (Some(first), Some(last)) = (starts.first().copied(), starts.last().copied()) else {
             return Self::default();
         };
-        // About one start for each stretch: as many stretches as starts, but for the rounding to a power of two.
+        // About one start per bucket; the bucket size is rounded up to a power of two.
         let shift = ((last - first) / starts.len() as u64).checked_ilog2().map_or(0, |log| log + 1);
-        let stretches = (last - first) >> shift;
-        let mut coarse = Vec::with_capacity(usize::try_from(stretches).unwrap_or(0) + 2);
+        let buckets = (last - first) >> shift;
+        let mut coarse = Vec::with_capacity(usize::try_from(buckets).unwrap_or(0) + 2);
         for (index, start) in (0u32..).zip(&starts) {
-            let stretch = usize::try_from((start - first) >> shift).unwrap_or(usize::MAX);
-            while coarse.len() <= stretch {
+            let bucket = usize::try_from((start - first) >> shift).unwrap_or(usize::MAX);
+            while coarse.len() <= bucket {
                 coarse.push(index);
             }
         }
@@ -36,12 +36,12 @@ impl Starts {
         Self { starts, coarse, shift }
     }
 
-    /// The place of the last start that is not after `address`.
+    /// Returns the index of the last start that is not after `address`.
     #[inline]
     pub(super) fn find(&self, address: u64) -> Option<usize> {
-        let stretch = usize::try_from(address.checked_sub(*self.starts.first()?)? >> self.shift).ok()?;
-        let (Some(from), Some(to)) = (self.coarse.get(stretch), self.coarse.get(stretch.saturating_add(1))) else {
-            // Behind the last start's stretch.
+        let bucket = usize::try_from(address.checked_sub(*self.starts.first()?)? >> self.shift).ok()?;
+        let (Some(from), Some(to)) = (self.coarse.get(bucket), self.coarse.get(bucket.saturating_add(1))) else {
+            // After the last bucket.
             return self.starts.len().checked_sub(1);
         };
         let from = *from as usize;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_address_space_are_found() {
+    fn lookups_work_at_both_ends_of_the_address_space() {
         for all in [&[][..], &[0], &[u64::MAX], &[0, u64::MAX], &[5, 6, 7, u64::MAX - 1]] {
             for address in [0, 1, 5, 7, u64::MAX - 1, u64::MAX] {
                 assert_found(all, address);
@@ -83,13 +83,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_index_says_what_a_search_says(
+        fn the_index_agrees_with_a_binary_search(
             all in prop::collection::btree_set(prop_oneof![0u64..64, 0x1000u64..0x9000, any::<u64>()], 0..60),
             more in prop::collection::vec(any::<u64>(), 10),
         ) {
             let all: Vec<u64> = all.into_iter().collect();
             for start in all.clone() {
-                [start, start.wrapping_add(1), start.wrapping_sub(1)].into_iter().for_each(|near| assert_found(&all, near));
+                let near = [start, start.wrapping_add(1), start.wrapping_sub(1)];
+                near.into_iter().for_each(|address| assert_found(&all, address));
             }
             more.into_iter().for_each(|address| assert_found(&all, address));
         }

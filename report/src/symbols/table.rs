@@ -1,87 +1,87 @@
 //! The symbols of one module, ready for lookups by address.
 //!
 //! ```text
-//!   starts  [ 0x1000 | 0x1040 | 0x1200 | … ]   sorted; a lookup is a look into an index and a short search over these alone
+//!   starts  [ 0x1000 | 0x1040 | 0x1200 | … ]   sorted; a lookup uses a coarse index, then searches a few of these
 //!   ends    [ 0x1040 | 0x10f0 | 0x1300 | … ]
-//!   names   [ ref    | ref    | tie 0  | … ]   where the name lies in its source; nothing is copied
-//!   outer   [ 3 → 1, … ]                        only for symbols that lie inside another one
-//!   ties    [ (a, b, c), … ]                    several names for one start, decided when first hit
+//!   refs    [ name   | name   | tie 0  | … ]   position of the name in its source; names are not copied
+//!   outer   [ 3 → 1, … ]                       inner → enclosing symbol, only for nested symbols
+//!   ties    [ (a, b, c), … ]                   several names for one start, decided at the first hit
 //! ```
 //!
 //! # One symbol for each start
-//! Files have many names for one address and many symbols without a size. Both are settled as perf settles them, so
-//! that reports agree. A table is built in rounds (first `.symtab`, then `.dynsym`), and each round ends with:
+//! Files have many names for one address and many symbols without a size. The rules for both are perf's, so that
+//! reports agree. A table is built in rounds (first `.symtab`, then `.dynsym`), and each round ends with:
 //!
-//! 1. Order by start, equal starts in the file's order, symbols of earlier rounds first.
+//! 1. Sort by start, equal starts in the file's order, symbols of earlier rounds first.
 //! 2. A symbol without size ends where the next one starts; the last one at the end of the page after its own.
-//! 3. Of the symbols that share a start, the best one stays: one with a size, rather than without; not weak; global;
+//! 3. Of the symbols that share a start, keep the best one: one with a size, rather than without; not weak; global;
 //!    with fewer leading underscores; with the longer name; the first.
 //!
-//! The last two criteria look at the name as it is shown, that is, demangled. Demangling every alias of a C++ library
-//! to compare lengths costs more than everything else here, so these ties are kept, and decided when hit.
+//! The underscores and the length are those of the name as it is shown, that is, demangled. Demangling every alias of a
+//! C++ library to compare them costs more than everything else here, so these ties are stored and decided when hit.
 //!
-//! # Symbols inside symbols
-//! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; past
-//! its end, the enclosing symbol goes on. (perf's answer depends on the shape of its tree there.)
+//! # Nested symbols
+//! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after
+//! its end, the enclosing symbol continues. (In perf the result depends on the shape of its tree.)
 
 use std::sync::{Arc, OnceLock};
 
 use super::demangle;
 use super::starts::Starts;
 
-/// A symbol of one table, as a number that is the same for every lookup that hits it.
+/// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
 
-/// A symbol: the addresses `start..end` and the name as the file spells it.
+/// A symbol of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Its number in its table.
+    /// Number in its table.
     pub id: SymbolId,
-    /// The first address.
+    /// First address.
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// The name, mangled if it is; not always UTF-8.
+    /// Name as the file spells it, perhaps mangled; not always UTF-8.
     pub name: &'a [u8],
 }
 
-/// The source of names that are in ties.
+/// Source number that marks a [`NameRef`] as the number of a tie.
 const TIE: u16 = u16::MAX;
 
-/// Where a name lies: the number of its source in the upper 16 bits, the offset in that source below.
+/// Position of a name: the number of its source in the upper 16 bits, the offset in that source in the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameRef(u64);
 
-/// How far a symbol reaches beyond its file, from what outranks what at one address.
+/// Symbol binding (`STB_*`), which decides between symbols at one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
-    /// Not seen outside of its file.
+    /// `STB_LOCAL`
     Local,
-    /// Seen by all.
+    /// `STB_GLOBAL`
     Global,
-    /// Gives way to others of the same name.
+    /// `STB_WEAK`
     Weak,
 }
 
-/// A symbol as its source states it.
+/// A symbol as read from its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawSymbol {
     pub(super) start: u64,
-    /// Equal to `start` when the size is not known.
+    /// Equal to `start` if the size is unknown.
     pub(super) end: u64,
     pub(super) name: NameRef,
     pub(super) binding: Binding,
-    /// An indirect function, or the alias that outranked one.
+    /// Whether it is an indirect function, or was preferred to an alias that is one.
     pub(super) ifunc: bool,
 }
 
-/// All names of a table.
+/// Names of a table.
 #[derive(Debug, Default)]
 struct Names {
     /// Bytes that hold names, each ended by a zero byte.
     sources: Vec<Arc<Vec<u8>>>,
-    /// Names that are in no file: source number 0.
+    /// Names that are not in a file: source number 0.
     own: Vec<u8>,
 }
 
@@ -97,31 +97,31 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
-/// Symbols that only their shown names can rank.
+/// Symbols with one start that can be ranked only by their shown names.
 #[derive(Debug)]
 struct Tie {
     candidates: Box<[RawSymbol]>,
     best: OnceLock<RawSymbol>,
 }
 
-/// A table in the making.
+/// Builder of a [`SymbolTable`].
 #[derive(Debug, Default)]
 pub(super) struct TableBuilder {
     symbols: Vec<RawSymbol>,
-    /// How many of them are in order.
+    /// Number of leading `symbols` sorted by earlier rounds.
     settled: usize,
     names: Names,
     demangle: bool,
 }
 
 impl SymbolTable {
-    /// The symbol at `address`.
+    /// Returns the symbol at `address`.
     #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.get(self.find(address)?)
     }
 
-    /// The number of the symbol at `address`: what to ask for many addresses, since no name is looked at.
+    /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<SymbolId> {
         let mut index = u32::try_from(self.starts.find(address)?).ok()?;
@@ -135,14 +135,14 @@ impl SymbolTable {
         }
     }
 
-    /// The symbol that a lookup in this table gave the number `id`.
+    /// Returns the symbol with the number `id`, from a lookup in this table.
     #[must_use]
     pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
         let (start, end, name) = self.place(id)?;
         Some(Symbol { id, start, end, name: self.names.get(name) })
     }
 
-    /// Where a symbol begins and ends, and where its name is.
+    /// Returns start, end and name of a symbol; decides its tie, if there is one.
     fn place(&self, id: SymbolId) -> Option<(u64, u64, NameRef)> {
         let index = id.0 as usize;
         let (start, end, name) = (self.starts.get(index)?, *self.ends.get(index)?, *self.refs.get(index)?);
@@ -151,7 +151,7 @@ impl SymbolTable {
         Some((start, best.end, best.name))
     }
 
-    /// The start of the symbol that its file calls `name`.
+    /// Returns the start of the symbol with this name, as its file spells it.
     pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
         let all =
             self.starts.iter().zip(&self.refs).map(|(start, name)| (start, *name)).filter(|(_, at)| at.tie().is_none());
@@ -159,19 +159,19 @@ impl SymbolTable {
         all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
     }
 
-    /// How many starts have a symbol.
+    /// Returns the number of symbols, one per start.
     #[must_use]
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// Whether there are no symbols.
+    /// Returns whether there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.starts.len() == 0
     }
 
-    /// All symbols, by start.
+    /// Returns all symbols, sorted by start.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         (0u32..).map_while(|index| self.get(SymbolId(index)))
     }
@@ -199,13 +199,13 @@ impl TableBuilder {
         Self { demangle, ..Self::default() }
     }
 
-    /// Adds a source of names; names in it are given as [`NameRef::new`]`(number, offset)`.
+    /// Adds a source of names and returns its number; its names are referred to by [`NameRef::new`]`(number, offset)`.
     pub(super) fn add_source(&mut self, bytes: Arc<Vec<u8>>) -> u16 {
         self.names.sources.push(bytes);
         u16::try_from(self.names.sources.len()).unwrap_or(u16::MAX)
     }
 
-    /// Keeps a name that is in no file.
+    /// Adds a name that is not in a file.
     pub(super) fn add_name(&mut self, name: &[u8]) -> NameRef {
         let at = self.names.own.len();
         self.names.own.extend_from_slice(name);
@@ -229,16 +229,16 @@ impl TableBuilder {
         self.symbols.len()
     }
 
-    /// The symbol at `address` of those that the last round has put in order.
+    /// Returns the symbol at `address`, of those sorted by earlier rounds.
     pub(super) fn lookup_mut(&mut self, address: u64) -> Option<&mut RawSymbol> {
         let settled = self.symbols.get_mut(..self.settled)?;
         let after = settled.partition_point(|symbol| symbol.start <= address);
         settled.get_mut(after.checked_sub(1)?).filter(|symbol| address < symbol.end)
     }
 
-    /// Ends a round.
+    /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those that share a start.
     pub(super) fn settle(&mut self) {
-        // Stable: equal starts keep the file's order. Fast on what earlier rounds have sorted.
+        // Stable: equal starts keep the file's order. Fast, since earlier rounds have sorted most symbols.
         self.symbols.sort_by_key(|symbol| symbol.start);
         let mut next = None;
         for symbol in self.symbols.iter_mut().rev() {
@@ -258,7 +258,7 @@ impl TableBuilder {
         self.settled = self.symbols.len();
     }
 
-    /// The table, after the last round; symbols that were added since (PLT entries) take part in the order only.
+    /// Builds the table. Symbols added since the last round (PLT entries) are only sorted in.
     pub(super) fn finish(mut self) -> SymbolTable {
         self.symbols.sort_by_key(|symbol| symbol.start);
         let mut table = SymbolTable { names: self.names, demangle: self.demangle, ..SymbolTable::default() };
@@ -284,12 +284,12 @@ impl NameRef {
         Self(u64::from(source) << 48 | (offset & ((1 << 48) - 1)))
     }
 
-    /// Says that a tie by this number has the names.
+    /// Refers to the tie with this number.
     fn of_tie(number: usize) -> Self {
         Self::new(TIE, number as u64)
     }
 
-    /// The number of the tie that has the names, if one has.
+    /// Returns the number of the tie, if this refers to one.
     fn tie(self) -> Option<usize> {
         (self.0 >> 48 == u64::from(TIE)).then(|| usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX))
     }
@@ -307,7 +307,7 @@ impl Names {
     }
 }
 
-/// Adds to `kept` the symbols of one start that outrank the others; several if demangling would have to tell.
+/// Adds to `kept` the best of the symbols that share a start; several, if only demangling can decide between them.
 fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
     let facts = |symbol: &RawSymbol| {
         (symbol.end > symbol.start, symbol.binding != Binding::Weak, symbol.binding == Binding::Global)
@@ -341,20 +341,21 @@ fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
     kept.iter_mut().skip(first).for_each(|symbol| symbol.ifunc |= ifunc);
 }
 
-/// How a shown name ranks among others of its address: fewer underscores first, then the longer one.
+/// Returns the rank of a name, as it is shown, among others of its address: higher for fewer leading underscores, then
+/// for the longer name.
 fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) {
     let shown = if demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) };
     let underscores = shown.bytes().take_while(|&byte| byte == b'_').count();
     (std::cmp::Reverse(underscores), shown.len())
 }
 
-/// One past the last byte of the page after the one that `start` is in.
+/// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the end of its own page.
 fn page_end(start: u64) -> u64 {
     const PAGE: u64 = 4096;
     start.checked_next_multiple_of(PAGE).and_then(|page| page.checked_add(PAGE)).unwrap_or(u64::MAX)
 }
 
-/// For each symbol that ends before an earlier one does: that earlier one, the nearest if there are several.
+/// Returns, for each symbol that ends before an earlier one does, that earlier one; the nearest if there are several.
 fn enclosing(ends: &[u64]) -> Vec<(u32, u32)> {
     let mut outer = Vec::new();
     let mut open: Vec<(u32, u64)> = Vec::new();

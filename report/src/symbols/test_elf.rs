@@ -1,4 +1,4 @@
-//! Small ELF files for tests: a text segment, a data segment, and whatever symbols a test wants.
+//! Generator of small ELF files for tests: a text segment, a data segment, and the symbols that a test wants.
 //!
 //! ```text
 //!   offset  0x1000  0x3000  0x4000                     address = offset + bias
@@ -10,12 +10,12 @@ use object::elf;
 use super::elf::Image;
 use super::file::Contents;
 
-/// Indices of the sections that symbols name.
+/// Indices of the sections that symbols can be in.
 pub(super) const TEXT: u16 = 1;
 pub(super) const DATA: u16 = 2;
 pub(super) const BSS: u16 = 3;
 
-/// What a file should have.
+/// Contents of a generated file.
 #[derive(Clone, Default)]
 pub(super) struct TestElf {
     /// Added to file offsets to make addresses.
@@ -24,7 +24,7 @@ pub(super) struct TestElf {
     pub(super) dynsym: Vec<TestSymbol>,
     pub(super) build_id: Option<[u8; 20]>,
     pub(super) debug_link: Option<&'static str>,
-    /// As `objcopy --only-keep-debug` makes them: sections without contents, segments anywhere.
+    /// Whether to imitate `objcopy --only-keep-debug`: sections without contents, segments with wrong offsets.
     pub(super) debug_only: bool,
 }
 

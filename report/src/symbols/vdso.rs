@@ -1,7 +1,7 @@
 //! The image that the kernel maps into every process as `[vdso]`.
 //!
-//! It is in no file, but this process has it too. So while the recorded kernel runs, its symbols are at hand: the
-//! bytes are read through `/proc/self/mem`.
+//! It is not in a file, but this process has it too. So if the running kernel is the recorded one, the image can be
+//! read through `/proc/self/mem`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -9,21 +9,21 @@ use std::os::unix::fs::FileExt;
 use super::file::Contents;
 use super::outcome::Refusal;
 
-/// More than any kernel's image has.
+/// Maximum size in bytes: more than any kernel's image has.
 const LIMIT: u64 = 1 << 20;
 
-/// The bytes of this process's `[vdso]`.
+/// Returns the bytes of this process's `[vdso]`.
 pub(super) fn running() -> Result<Contents, Refusal> {
     let maps = fs::read("/proc/self/maps")?;
     let range = maps.split(|&byte| byte == b'\n').find_map(range_of_vdso);
     let (start, end) = range.ok_or(Refusal::Other("this process has no [vdso] mapping"))?;
     let size = end.checked_sub(start).filter(|&size| size <= LIMIT).and_then(|size| usize::try_from(size).ok());
-    let mut bytes = vec![0; size.ok_or(Refusal::Other("the [vdso] mapping of this process has no sensible size"))?];
+    let mut bytes = vec![0; size.ok_or(Refusal::Other("the [vdso] mapping of this process has an invalid size"))?];
     File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
     Ok(Contents::Memory(bytes))
 }
 
-/// The address range in a line of `/proc/self/maps`, if it is the line of `[vdso]`.
+/// Returns the address range in a line of `/proc/self/maps`, if it is the line of `[vdso]`.
 fn range_of_vdso(line: &[u8]) -> Option<(u64, u64)> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix("[vdso]")?;
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_maps() {
+    fn the_line_of_vdso_is_parsed() {
         let line = b"7ffd1c3f2000-7ffd1c3f4000 r-xp 00000000 00:00 0                          [vdso]";
         assert_eq!(range_of_vdso(line), Some((0x7ffd_1c3f_2000, 0x7ffd_1c3f_4000)));
         assert_eq!(range_of_vdso(b"7ffd1c3f2000-7ffd1c3f4000 r-xp 00000000 00:00 0 [vvar]"), None);

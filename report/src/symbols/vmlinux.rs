@@ -1,8 +1,8 @@
 //! The kernel's symbols from files: its image with symbols (`vmlinux`), and the files of its modules.
 //!
-//! An image is linked at addresses that the running kernel may have moved: by how much, the recorded reference symbol
-//! tells. A module's file has no addresses at all. The kernel lays out its sections of code one after another, in
-//! the order of the file, those for initialization apart; the first begins where the module was loaded.
+//! The kernel may have been relocated (KASLR) from the addresses at which its image is linked; the recorded reference
+//! symbol shows by how much. A module's file has no addresses. The kernel lays out its code sections one after another
+//! in the order of the file, except those for initialization; the first begins at the module's load address.
 //!
 //! Source: `layout_sections` in the kernel's `kernel/module/main.c`.
 
@@ -21,14 +21,14 @@ use super::table::{SymbolTable, TableBuilder};
 use super::{locate, unpack};
 use crate::query::SymbolOptions;
 
-/// The kernel's symbols from the file that the user names; its build ID is not asked for, as their word.
+/// Reads the kernel's symbols from the file given with `--vmlinux`; it is trusted, whatever its build ID.
 pub(super) fn given(path: &Path, module: &Module, outcome: &mut Outcome) -> Result<SymbolTable, Refusal> {
     let image = open_image(path, Proof::Trust, &module.origin)?;
     outcome.contradiction = contradiction(path, module, &image);
     table_of(&image, module.origin.reference.as_ref())
 }
 
-/// The same from where such files are kept, if the recorded build ID is that of one.
+/// Searches the usual places for a kernel image with the recorded build ID and reads its symbols.
 pub(super) fn found(
     module: &Module,
     root: &Path,
@@ -69,8 +69,7 @@ fn table_of(image: &Image, reference: Option<&Reference>) -> Result<SymbolTable,
     let linked = collect(image, Placing::Moved(0))?;
     let Some(reference) = reference else { return Ok(linked) };
     let name = reference.symbol.as_bytes();
-    let start =
-        linked.named(name).ok_or(Refusal::Other("it lacks the symbol by which the kernel's address is known"))?;
+    let start = linked.named(name).ok_or(Refusal::Other("it lacks the recorded reference symbol, such as _text"))?;
     let moved = reference.address.wrapping_sub(start);
     if moved == 0 { Ok(linked) } else { collect(image, Placing::Moved(moved)) }
 }
@@ -81,8 +80,8 @@ fn collect(image: &Image, placing: Placing<'_>) -> Result<SymbolTable, Refusal> 
     Ok(table.finish())
 }
 
-/// The symbols of a kernel module that was loaded at `start`, from its file: one with the recorded build ID, or the one at the recorded
-/// path if the recording was made on this machine, or if the user trusts it.
+/// Reads the symbols of a kernel module loaded at `start` from its file: one with the recorded build ID, or the one at
+/// the recorded path if none was recorded and the recording was made on this machine, or if the user trusts it.
 pub(super) fn of_module(
     module: &Module,
     start: u64,
@@ -123,7 +122,7 @@ fn from_file(
     collect(&image, Placing::Sections(&sections))
 }
 
-/// Where each section of code was loaded.
+/// Returns the address of each section; `None` for sections other than code, and for initialization code.
 fn layout(image: &Image, start: u64) -> Vec<Option<u64>> {
     let mut next = start;
     let place = |section: &super::elf::Section| {

@@ -1,6 +1,6 @@
-//! Amounts as perf's columns read: page sizes, transactions.
+//! Page sizes and transactions, formatted as in perf's columns.
 
-/// What a transaction word says (`PERF_TXN_*`), in the order in which perf tells it.
+/// Transaction flags (`PERF_TXN_*`) and their texts, in the order in which perf prints them.
 const TRANSACTION: [(u64, &str); 8] = [
     (1, "EL "),
     (1 << 1, "TX "),
@@ -12,10 +12,10 @@ const TRANSACTION: [(u64, &str); 8] = [
     (1 << 7, "CAP-READ "),
 ];
 
-/// Whether a transaction was left by the instruction that was sampled, or by another.
+/// Flags that say whether the sampled instruction (`SYNC`) or another one (`ASYNC`) ended the transaction.
 const SYNC_OR_ASYNC: u64 = 1 << 2 | 1 << 3;
 
-/// How a transaction went; the abort's code, in the upper half, last.
+/// Formats a transaction word. The abort code, in the upper half, comes last.
 pub(super) fn transaction(word: u64) -> String {
     let parts = TRANSACTION.iter().filter(|(bit, _)| word & bit != 0);
     let mut text: String = parts.map(|(_, name)| *name).collect();
@@ -28,7 +28,7 @@ pub(super) fn transaction(word: u64) -> String {
     text.trim_end().to_owned()
 }
 
-/// A page size with its unit, as whole as perf gives it.
+/// Formats a page size in the unit that perf chooses: 1024 of a unit are not converted to the next one.
 pub(super) fn page_size(bytes: u64) -> String {
     if bytes == 0 {
         return "N/A".into();
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_read_as_in_perfs_columns() {
+    fn page_sizes_have_perfs_units() {
         assert_eq!([0, 4096, 2 << 20, 1 << 30, 1024].map(page_size), ["N/A", "4K", "2M", "1024M", "1024B"]);
     }
 
     #[test]
-    fn a_transaction_tells_what_ended_it() {
+    fn transactions_list_flags_and_abort_code() {
         assert_eq!(transaction(0), "");
         assert_eq!(transaction(0b11), "EL TX NEITHER");
         assert_eq!(transaction(0xff_0000_0026), "TX SYNC CON :ff");

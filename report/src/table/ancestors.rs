@@ -1,5 +1,4 @@
-//! What rows owe to functions among their callers: the `parent` that they are grouped by, and the function that stands for
-//! all that it calls.
+//! Options that depend on the callers of a row: grouping by `parent`, and `--ignore-callees`.
 
 use rayon::prelude::*;
 
@@ -10,8 +9,8 @@ use crate::count::{Field, Key, Rows};
 use crate::query::pattern::Pattern;
 
 impl Labeller<'_> {
-    /// Sets the parents of rows, leaves out those without one where that is asked for, and puts functions in the place of what
-    /// they call.
+    /// Sets the parents of rows (and drops rows without one if the query says so), then replaces callees of
+    /// `--ignore-callees` functions by these functions.
     #[must_use]
     pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &LoadedSymbols) -> Rows {
         let chains = &self.query.chains;
@@ -25,7 +24,7 @@ impl Labeller<'_> {
         if let Some(pattern) = &chains.ignored_callees {
             let matches = self.matches(pattern, stacks, symbols);
             let roots = roots(&matches, stacks);
-            // Without what is known of a branch it may be a frame that no chain has.
+            // Without branch information the frame may be one that no chain has: give it a number.
             let found = roots.iter().flatten().filter_map(|(frame, _)| stacks.frames.get(*frame as usize).copied());
             let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
             for frame in found {
@@ -45,21 +44,21 @@ impl Labeller<'_> {
         rows
     }
 
-    /// Which frames have a function of such a name.
+    /// Returns, for each frame, whether its function's name matches.
     fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
         let matches = |frame: &Frame| {
             let name = named(symbols, (u64::from(frame.module), frame.end, frame.address));
-            // As in perf, no function that is inlined.
+            // As in perf, inlined functions never match.
             !frame.end.is_inlined && name.is_some_and(|name| pattern.matches(&name))
         };
         stacks.frames.par_iter().map(matches).collect()
     }
 }
 
-/// The parents of chains.
+/// Parents of all chains.
 struct Parents {
     matches: Vec<bool>,
-    /// The word of each chain's parent; 0 where it has none.
+    /// [`Field::Parent`] word of each chain; 0 if it has no parent.
     of_chains: Vec<u64>,
     from_outermost: bool,
 }
@@ -70,20 +69,21 @@ impl Parents {
         let of_chain = |number: u32| {
             let mut chain = stacks.chain(number).iter();
             let parent = if from_outermost { chain.rfind(is_match) } else { chain.find(is_match) };
-            parent.and_then(|frame| stacks.frames.get(*frame as usize)).map_or(0, word)
+            parent.and_then(|frame| stacks.frames.get(*frame as usize)).map_or(0, parent_word)
         };
         let of_chains = (1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX)).map(of_chain).collect();
         Self { matches, of_chains, from_outermost }
     }
 
-    /// As in perf, the first one on the way that chains are looked at.
+    /// Returns the [`Field::Parent`] word of a row: the first match in the direction in which chains are walked, as in
+    /// perf.
     fn of(&self, row: &Key, stacks: &Stacks) -> u64 {
         let chained = ChainRef::unpack(Field::Chain.of(row));
         let index = (chained.callers as usize).checked_sub(1);
         let of_chain = index.and_then(|index| self.of_chains.get(index)).copied().unwrap_or(0);
         let own = Frame::of(row);
         let is_match = |own: u32| self.matches.get(own as usize) == Some(&true);
-        let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { word(&own) } else { 0 };
+        let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { parent_word(&own) } else { 0 };
         match (self.from_outermost, of_chain, of_own) {
             (true, 0, word) | (false, word, 0) => word,
             (true, word, _) | (false, _, word) => word,
@@ -91,12 +91,12 @@ impl Parents {
     }
 }
 
-/// A frame with a function as a word.
-fn word(frame: &Frame) -> u64 {
+/// Packs the module and function of a resolved frame into a [`Field::Parent`] word.
+fn parent_word(frame: &Frame) -> u64 {
     u64::from(frame.module) << 32 | frame.address.wrapping_add(1) & 0xffff_ffff
 }
 
-/// The outermost matching frame of each chain, and the chain of its callers.
+/// Returns the outermost matching frame of each chain and adds the chain of its callers.
 fn roots(matches: &[bool], stacks: &mut Stacks) -> Vec<Option<(u32, u32)>> {
     let chains = 1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX);
     let root = |number: u32| {

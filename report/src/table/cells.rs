@@ -1,7 +1,7 @@
-//! The cells of a table: one word each, of the kind of their column.
+//! Cells of a table: one word each, interpreted by the kind of the column.
 //!
-//! A cell is a number that was recorded, or the number of a text. It becomes text only where it is printed; cells of one column are
-//! equal if, and only if, their texts are.
+//! A cell is a recorded number, or the number of an interned text. It becomes text only when it is printed. Cells of
+//! one column are equal if and only if their texts are.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,26 +13,26 @@ use crate::count::Count;
 use crate::query::Query;
 use crate::query::sort_key::SortKey;
 
-/// Texts, each once.
+/// Interned texts.
 #[derive(Debug, Default)]
 pub struct Labels {
     texts: IndexSet<String>,
 }
 
 impl Labels {
-    /// The number of this text.
+    /// Returns the number of a text, adding the text if it is new.
     pub fn intern(&mut self, text: String) -> u64 {
         self.texts.insert_full(text).0 as u64
     }
 
-    /// The text of a number.
+    /// Returns the text with this number.
     #[must_use]
     pub fn text(&self, number: u64) -> &str {
         usize::try_from(number).ok().and_then(|number| self.texts.get_index(number)).map_or("", String::as_str)
     }
 }
 
-/// The rows of a file: the number of the event, then the cells.
+/// Rows of a file: each is the number of its event, then its cells.
 #[derive(Debug)]
 pub struct Labelled {
     width: usize,
@@ -40,25 +40,25 @@ pub struct Labelled {
 }
 
 impl Labelled {
-    /// Rows of so many words each.
+    /// Creates rows of `width` words each.
     #[must_use]
     pub fn new(width: usize, words: Vec<u64>) -> Self {
         Self { width, words }
     }
 
-    /// How many words a row has.
+    /// Returns the number of words per row.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// A row.
+    /// Returns the words of a row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[u64] {
         self.words.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
     }
 
-    /// Puts these numbers in the place of the events'.
+    /// Replaces the number of each row's event by the entry of `numbers` at that index.
     pub fn renumber_events(&mut self, numbers: &[usize]) {
         for event in self.words.iter_mut().step_by(self.width) {
             let number = usize::try_from(*event).ok().and_then(|event| numbers.get(event));
@@ -67,39 +67,39 @@ impl Labelled {
     }
 }
 
-/// What the cells of a column are.
+/// Kind of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Numbers of texts.
+    /// Numbers of interned texts.
     Label,
     /// Addresses.
     Address,
     /// Numbers.
     Number,
-    /// Numbers that each sample has; what is shown is what all samples of the row have together.
+    /// Numbers of one sample; printed multiplied by the samples of the row.
     PerSample,
-    /// Where data came from (`union perf_mem_data_src`).
+    /// Data sources (`union perf_mem_data_src`).
     DataSrc,
-    /// Nanoseconds; shown in seconds, to the microsecond.
+    /// Nanoseconds; printed in seconds, to the microsecond.
     Micros,
-    /// The same, to the nanosecond.
+    /// Nanoseconds; printed in seconds, to the nanosecond.
     Nanos,
-    /// Cycles; 0 where they are not known.
+    /// Cycles; 0 if unknown.
     Cycles,
-    /// CPUs; all ones where it was not sampled.
+    /// CPUs; all ones if not sampled.
     Cpu,
-    /// What is known of a memory access's addresses: 1 that there is one, 2 that its data is mapped, 4 that its code is.
+    /// Flags of a memory access: 1 if it has an address, 2 if its data is mapped, 4 if its code is mapped.
     Reach,
 }
 
 impl Kind {
-    /// The kind of a sort key's column.
+    /// Returns the kind of a sort key's column.
     #[must_use]
     pub fn of(key: SortKey, nanosecs: bool) -> Self {
         match key {
             SortKey::Ip | SortKey::FromAddr | SortKey::ToAddr | SortKey::LineOffset => Self::Address,
-            SortKey::LocalWeight | SortKey::LocalInsLat | SortKey::LocalStage => Self::Number,
-            SortKey::Weight | SortKey::InsLat | SortKey::Session => Self::PerSample,
+            SortKey::LocalWeight | SortKey::LocalInsLat | SortKey::LocalStageCycles => Self::Number,
+            SortKey::Weight | SortKey::InsLat | SortKey::StageCycles => Self::PerSample,
             SortKey::DataSrc => Self::DataSrc,
             SortKey::Time if nanosecs => Self::Nanos,
             SortKey::Time => Self::Micros,
@@ -111,7 +111,7 @@ impl Kind {
     }
 }
 
-/// What is needed to make text of cells.
+/// Formats and compares cells.
 #[derive(Clone, Debug)]
 pub struct Cells<'l> {
     kinds: Vec<Kind>,
@@ -119,13 +119,13 @@ pub struct Cells<'l> {
 }
 
 impl<'l> Cells<'l> {
-    /// The columns of a query.
+    /// Creates a formatter for the columns of a query.
     #[must_use]
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
         Self { kinds: query.columns.iter().map(|column| Kind::of(column.key, query.nanosecs)).collect(), labels }
     }
 
-    /// The text of a cell in this column, of a row with this count.
+    /// Returns the text of a cell in this column, of a row with this count.
     #[must_use]
     pub fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
         let Some(kind) = self.kinds.get(column) else { return "".into() };
@@ -143,7 +143,7 @@ impl<'l> Cells<'l> {
         }
     }
 
-    /// How the texts of two rows compare, column by column.
+    /// Compares two rows by their texts, column by column.
     #[must_use]
     pub fn compare(&self, (a, a_count): (&[u64], &Count), (b, b_count): (&[u64], &Count)) -> Ordering {
         let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
@@ -155,7 +155,7 @@ impl<'l> Cells<'l> {
         pairs.map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    /// The beginning of a row's text: rows of which this differs compare as it does.
+    /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
     #[must_use]
     pub fn prefix(&self, cells: &[u64], count: &Count) -> u64 {
         match (self.kinds.first(), cells.first()) {
@@ -171,29 +171,29 @@ impl<'l> Cells<'l> {
     }
 }
 
-/// A number whose hexadecimal digits begin at the left: as texts without zeros before them compare, but that of two with the same
-/// digits and more zeros behind them, the shorter goes first.
+/// Shifts a number left by its leading zero hexadecimal digits. The results compare as the numbers' texts do, except
+/// that they are equal for numbers that differ only in trailing zeros; of these, the shorter text sorts first.
 fn left_aligned(number: u64) -> u64 {
     number.checked_shl(number.leading_zeros() / 4 * 4).unwrap_or(0)
 }
 
-/// As C's `%#llx`.
+/// Formats an address like C's `%#llx`, but zero as `0x0`.
 pub(crate) fn hex(address: u64) -> String {
     format!("{address:#x}")
 }
 
-/// A CPU as the column has it: three digits; where none was sampled, perf's -1.
+/// Formats a CPU as in perf: three digits, `-001` if it was not sampled.
 pub(crate) fn cpu(number: u32) -> String {
     if number == u32::MAX { "-001".into() } else { format!("{number:03}") }
 }
 
-/// Seconds of the perf clock, to the microsecond or the nanosecond.
+/// Formats a time in nanoseconds as seconds, to the microsecond or the nanosecond.
 fn seconds(time: u64, nanosecs: bool) -> String {
     let (whole, below) = (time / 1_000_000_000, time % 1_000_000_000);
     if nanosecs { format!("{whole}.{below:09}") } else { format!("{whole}.{:06}", below / 1000) }
 }
 
-/// What is known of a memory access's addresses, as letters.
+/// Formats the flags of [`Kind::Reach`] as letters.
 fn reach(word: u64) -> String {
     let letters = ['a', 'd', 'c'].into_iter().zip([1, 2, 4]);
     letters.filter(|(_, bit)| word & bit != 0).map(|(letter, _)| letter).collect()
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_read_as_in_perfs_columns() {
+    fn cells_are_formatted_as_in_perf() {
         assert_eq!([1, 1234, u32::MAX].map(cpu), ["001", "1234", "-001"]);
         assert_eq!([false, true].map(|ns| seconds(12_345_678_901, ns)), ["12.345678", "12.345678901"]);
         assert_eq!([0, 3, 7].map(reach), ["", "ad", "adc"]);
@@ -214,11 +214,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn addresses_compare_as_their_texts(a in any::<u64>(), b in any::<u64>(), drop_a in 0u32..64, drop_b in 0u32..64) {
+        fn addresses_compare_as_their_texts(
+            a in any::<u64>(),
+            b in any::<u64>(),
+            drop_a in 0u32..64,
+            drop_b in 0u32..64,
+        ) {
             let labels = Labels::default();
             let cells = Cells { kinds: vec![Kind::Address], labels: &labels };
             let count = Count::default();
-            for (a, b) in [(a >> drop_a, b >> drop_b), (a >> drop_a, a >> drop_b), (a >> drop_a << 8, a >> drop_a), (0, b)] {
+            let shifted = a >> drop_a;
+            for (a, b) in [(shifted, b >> drop_b), (shifted, a >> drop_b), (shifted << 8, shifted), (0, b)] {
                 let (first, second) = (([a], &count), ([b], &count));
                 let order = cells.compare((&first.0, first.1), (&second.0, second.1));
                 prop_assert_eq!(order, hex(a).cmp(&hex(b)), "{:#x} {:#x}", a, b);

@@ -1,4 +1,4 @@
-//! Rows of text for samples that count in their callers too, and what trees need to know of them.
+//! Rows of samples with callchains, counted in their callers too if `--children` applies, and the data for call trees.
 
 use rayon::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
 use crate::table::profile::Profile;
 
-/// Adds the parts of what is the rows' own.
+/// Adds the parts of the rows' self counts.
 fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
     let mut own = FxHashMap::<RowId, Metrics>::default();
     for ((key, count), sample) in rows.iter().zip(&classified.samples) {
@@ -26,19 +26,19 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
     }
 }
 
-/// What was found beside rows.
+/// Symbols, callchains and event indexes that belong to a file's rows.
 #[derive(Debug)]
 pub struct Found<'s> {
-    /// The symbols of the modules that were hit.
+    /// Symbols of the modules that were hit.
     pub symbols: &'s LoadedSymbols,
-    /// The callchains.
+    /// Callchains of the rows.
     pub stacks: Stacks,
-    /// The places of the file's events in the profile.
+    /// Indexes of the file's events in the profile.
     pub places: &'s [usize],
 }
 
 impl Labeller<'_> {
-    /// Adds the rows of these samples and of their callers.
+    /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, found: Found<'_>, profile: &mut Profile) {
         let Found { symbols, stacks, places } = found;
         let classified = Classified::new(rows.iter(), &stacks, self.shown());
@@ -59,7 +59,7 @@ impl Labeller<'_> {
         }
     }
 
-    /// What the columns show of a frame.
+    /// Returns the parts of a frame that the columns show.
     fn shown(&self) -> FrameColumns {
         let (chains, filters) = (ChainOptions::default(), Filters::default());
         let layout = Layout::of(&Query { chains, filters, ..self.query.clone() });
@@ -73,25 +73,25 @@ impl Labeller<'_> {
         }
     }
 
-    /// The names of frames in trees.
+    /// Adds the names of all frames in trees and returns their numbers.
     fn names(&self, symbols: &LoadedSymbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
         let texts: Vec<(String, String)> =
             stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
         texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
     }
 
-    /// The module and the function of a frame; where there is no function, how far into the module it is. By address that
-    /// comes with the module, and the text is perf's: the function, then its source line, else the offset in it.
+    /// Returns the module and the function of a frame; without a function, `module+offset`. If frames are told apart by
+    /// address or source line, the texts are those of [`Self::position`].
     pub(super) fn frame_name(&self, frame: Frame, symbols: &LoadedSymbols) -> (String, String) {
         let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
-            let is_told = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
-            return (String::new(), if is_told { format!("{:#x}", frame.address) } else { "[unknown]".into() });
+            let has_address = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
+            return (String::new(), if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() });
         };
         let name = module.name().into_owned();
         if self.query.chains.key != FrameKey::Function
-            && let Some(spot) = self.spot(frame, &name, symbols)
+            && let Some(names) = self.position(frame, &name, symbols)
         {
-            return spot;
+            return names;
         }
         let function = match named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             Some(function) => function.into_owned(),
@@ -100,12 +100,14 @@ impl Labeller<'_> {
         (name, function)
     }
 
-    /// A frame that is told apart by its place in a function.
-    fn spot(&self, frame: Frame, module: &str, symbols: &LoadedSymbols) -> Option<(String, String)> {
+    /// Returns the module and the function of a frame that is told apart by its position in the function; `None` if it
+    /// has no function or line. As in perf, the text is `function line`; if the line is unknown, `function`, or
+    /// `function +offset` by address. By address, the module is `module+address`.
+    fn position(&self, frame: Frame, module: &str, symbols: &LoadedSymbols) -> Option<(String, String)> {
         let function = named(symbols, (u64::from(frame.module), frame.end, frame.address))?;
         let loaded = module_of(symbols, u64::from(frame.module))?;
         let line = frame.line.checked_sub(1).map(|line| loaded.lines().text(LineId(line)))?;
-        // Where the line is not known the text is the function's name and the offset.
+        // For an unknown line the text is `function+offset`.
         let offset = line.strip_prefix(&*function).filter(|offset| offset.starts_with('+'));
         if self.query.chains.key == FrameKey::Srcline {
             let text = if offset.is_some() { function.into_owned() } else { format!("{function} {line}") };

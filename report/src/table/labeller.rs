@@ -1,4 +1,4 @@
-//! Rows of text for the counted keys of one file.
+//! Resolution and labelling of the counted keys of one file.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -14,25 +14,25 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::{ThreadRef, Timeline};
 use crate::tracepoints::Traced;
 
-/// What the numbers in the keys of one file stand for.
+/// Meaning of the numbers in the keys of one file.
 #[derive(Debug)]
 pub struct Labeller<'f> {
-    /// What was asked.
+    /// The query.
     pub query: &'f Query,
     /// Comms and threads.
     pub timeline: &'f Timeline,
-    /// Modules by their numbers.
+    /// Modules, indexed by their numbers.
     pub modules: Vec<&'f Module>,
-    /// The names of the events.
+    /// Names of the events.
     pub events: &'f [String],
     /// Sockets, cgroups and their namespaces.
     pub groups: &'f Groups,
-    /// What tracepoints recorded, where that is asked for.
+    /// Tracepoint data, if the query needs it.
     pub traced: Option<&'f Traced<'f>>,
 }
 
 impl Labeller<'_> {
-    /// The symbols of all modules that were hit, where functions are asked for.
+    /// Loads the symbols of all modules that were hit. Returns an empty list if the query needs no functions.
     #[must_use]
     pub fn load(&self, hits: &[bool], resolver: &Resolver) -> LoadedSymbols {
         let functions = self.query.chains.counted
@@ -46,7 +46,7 @@ impl Labeller<'_> {
         self.modules.par_iter().zip(hits).map(load).collect()
     }
 
-    /// Puts functions in the place of addresses.
+    /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query needs them.
     #[must_use]
     pub fn resolve(&self, mut key: Key, symbols: &LoadedSymbols) -> Key {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
@@ -72,7 +72,7 @@ impl Labeller<'_> {
         key
     }
 
-    /// Whether source lines are asked for.
+    /// Returns whether the query needs source lines of this address.
     fn needs_lines(&self, side: KeyAddress) -> bool {
         let keys: &[SortKey] = match side {
             KeyAddress::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
@@ -81,8 +81,8 @@ impl Labeller<'_> {
         keys.iter().any(|key| self.query.has(*key))
     }
 
-    /// The source line of an address; as in perf, where it is not known the function and the offset in it, else the
-    /// module and the address in it.
+    /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or `module[address]`
+    /// without a function, as in perf.
     pub(super) fn line(&self, loaded: &Loaded, address: u64) -> LineId {
         loaded.lines().line(address, || match loaded.lookup(address) {
             Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
@@ -90,13 +90,13 @@ impl Labeller<'_> {
         })
     }
 
-    /// How far in its function an address is, where there is one.
+    /// Returns the offset of an address in its function; 0 if it has none.
     pub(super) fn offset(&self, loaded: &Loaded, address: u64) -> u32 {
         let start = loaded.lookup(address).map_or(address, |symbol| symbol.start);
         u32::try_from(address.wrapping_sub(start)).unwrap_or(u32::MAX)
     }
 
-    /// Whether the filter by function takes this row.
+    /// Returns whether the row passes the symbol filters.
     #[must_use]
     pub fn takes(&self, row: &Key, symbols: &LoadedSymbols) -> bool {
         let filters = &self.query.filters;
@@ -111,7 +111,7 @@ impl Labeller<'_> {
         (!filters.resolved || is_resolved()) && (!by_name || is_named())
     }
 
-    /// Finds the cells of rows whose keys are these. Several rows may have the same.
+    /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
     pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
         let texts = Texts {
@@ -137,7 +137,7 @@ impl Labeller<'_> {
         Labelled::new(width, words)
     }
 
-    /// A thread number's column is named after its first use that was sampled, as in perf.
+    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
     fn threads(&self, rows: usize, key: KeyOf<'_>) -> FxHashMap<i32, ThreadRef> {
         let mut first = FxHashMap::default();
         if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {

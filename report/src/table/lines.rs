@@ -1,5 +1,5 @@
-//! Lines of folded stacks, under the names that the well-known scripts (`perf script | stackcollapse`) give them: no
-//! parameters, modules where there is no function, inlined calls of JIT maps (`a->b`) as frames of their own.
+//! Lines of folded stacks, with the frame names of `perf script | stackcollapse`: no parameters, the module if there is
+//! no function, inlined calls of JIT maps (`a->b`) as separate frames.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -12,19 +12,19 @@ use crate::count::{Count, Key, Rows};
 use crate::query::graph::FrameKey;
 use crate::table::cells::{Cells, Labels};
 
-/// What of a count is a line's.
+/// Function that selects the value of a line: samples or period.
 pub type CountValue = fn(&Count) -> u64;
 
-/// Texts of the frames of a file, by their numbers; nothing for those that are left out.
+/// Labels of a file's frames, indexed by frame number; `None` for frames that are left out.
 struct FrameLabels {
     usual: Vec<Option<u32>>,
-    /// In threads whose name begins with `java`.
+    /// Labels in threads whose name begins with `java`.
     java: Vec<Option<u32>>,
 }
 
 impl Labeller<'_> {
-    /// Adds a line for each row: the columns that are asked for, then the frames of its chain. `places` are those of
-    /// the file's events in the profile, and what of a row counts for each.
+    /// Adds a line for each row: the query's columns, then the frames of its callchain. `places` has, for each event of
+    /// the file, its index in the profile and the function that selects the value.
     pub fn fold(
         &self,
         rows: &Rows,
@@ -51,7 +51,7 @@ impl Labeller<'_> {
             let is_java = columns.first().is_some_and(|(_, is_java)| *is_java);
             let of_frame = if is_java { &frames.java } else { &frames.usual };
             let mut frames = stacks.of(&key).rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
-            // Each sample is in a line: one without frames with the function that was sampled.
+            // Every sample is in a line: without frames, its frame is the sampled function.
             let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(&key, symbols))) } else { None };
             let columns = columns.into_iter().map(|(label, _)| label);
             folded.add(*place, columns.chain(own).chain(frames), value(&count));
@@ -66,7 +66,7 @@ impl Labeller<'_> {
         FrameLabels { usual, java }
     }
 
-    /// The frame of the sampled function.
+    /// Returns the frame name of the sampled function.
     fn own_frame(&self, key: &Key, symbols: &LoadedSymbols) -> String {
         let frame = Frame::of(key);
         self.frame(frame, symbols).unwrap_or_else(|| self.frame_name(frame, symbols).1.replace(';', ":"))
@@ -90,14 +90,14 @@ impl Labeller<'_> {
     }
 }
 
-/// A function's name as a frame; nothing for what such scripts take for a process.
+/// Converts a function's name into frame names; `None` for names that stackcollapse skips as processes.
 fn function(name: &str) -> Option<String> {
     if name.starts_with('(') {
         return None;
     }
     let parts = name.split("->").enumerate().map(|(place, part)| {
         let mut text = without_parameters(&part.replace(';', ":")).to_owned();
-        // What the first one has inlined.
+        // Functions after the first are inlined.
         if place > 0 && !text.contains("_[i]") {
             text.push_str("_[i]");
         }
@@ -106,8 +106,8 @@ fn function(name: &str) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join(";"))
 }
 
-/// A name up to its list of parameters: the first parenthesis outside of any bracket, but for those of Go's methods
-/// (after a dot) and of C++'s anonymous namespace.
+/// Returns the name without its parameters: up to the first parenthesis outside of any bracket, except those of Go
+/// methods (after a dot) and of C++'s anonymous namespace.
 fn without_parameters(name: &str) -> &str {
     let mut depth = 0i32;
     let mut before = ' ';
@@ -125,10 +125,10 @@ fn without_parameters(name: &str) -> &str {
     name
 }
 
-/// How C++'s unnamed namespace reads.
+/// Demangled name of C++'s anonymous namespace.
 const ANONYMOUS: &str = "(anonymous namespace)";
 
-/// A Java method without the letter that marks its class.
+/// Strips the `L` that marks the class of a Java method.
 fn without_java_mark(name: &str) -> &str {
     name.strip_prefix('L').filter(|_| name.contains('/')).unwrap_or(name)
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_read_as_scripts_make_them_read() {
+    fn function_names_are_those_of_stackcollapse() {
         let of = |name| function(name).unwrap_or_default();
         assert_eq!(of("ns::f(int, char const*) const"), "ns::f");
         assert_eq!(
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_java_loses_its_mark() {
+    fn only_java_classes_lose_the_mark() {
         assert_eq!(without_java_mark("Lorg/a/B:.c"), "org/a/B:.c");
         assert_eq!(without_java_mark("List"), "List");
     }

@@ -1,4 +1,4 @@
-//! From counted keys to rows of text: each distinct address is resolved once, each text made once.
+//! Converts counted keys into rows of cells. Each distinct address is resolved once and each distinct text built once.
 
 mod amounts;
 mod ancestors;

@@ -1,6 +1,6 @@
-//! How many samples fell in each module, and how many of them in a function that has a name.
+//! Number of samples in each module, and of those with a resolved function.
 //!
-//! Counted from finished rows, which are few, whenever functions are asked for: it costs no sample anything.
+//! They are counted from finished rows, which are few, so they add no cost per sample.
 
 use std::sync::Arc;
 
@@ -12,30 +12,31 @@ use crate::count::{Count, Field, Meta, Rows};
 use crate::query::warning::Warning;
 use crate::symbols::{Contradiction, Explanation, GUEST, Loaded, Module, Outcome, UNMAPPED, explain};
 
-/// What a module is to a profile.
+/// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
 pub struct ModuleUse {
-    /// Samples in it.
+    /// Samples in the module.
     pub all: Count,
-    /// Those in a function.
+    /// Samples with a resolved function.
     pub resolved: Count,
-    /// Samples that have a caller in it without a function; counted by [`ModuleUses::count_callers`] only.
+    /// Samples with an unresolved caller in the module; counted by [`ModuleUses::count_callers`] only.
     pub callers_lack: u64,
-    /// Its symbols.
+    /// Symbols of the module, if loaded.
     pub loaded: Option<Arc<Loaded>>,
 }
 
-/// What all modules are.
+/// Sample counts of all modules.
 #[derive(Debug, Default)]
 pub struct ModuleUses {
-    /// By module; `None` is where nothing was mapped.
+    /// Counts by module; `None` stands for addresses where nothing was mapped.
     pub modules: IndexMap<Option<Module>, ModuleUse>,
-    /// Samples of guests, which are in no row.
+    /// Number of guest samples, which are in no row.
     pub guest: u64,
 }
 
 impl ModuleUses {
-    /// Counts finished rows of a file, whose modules these are by their numbers; returns how far their names are proven.
+    /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
+    /// proven to be the recorded one.
     pub fn count(&mut self, rows: &Rows, modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
         let mut doubts = Doubts::default();
         let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
@@ -62,7 +63,7 @@ impl ModuleUses {
         doubts
     }
 
-    /// Counts callers without a function, once for each sample and module.
+    /// Counts unresolved callers, once per sample and module.
     pub fn count_callers(&mut self, rows: &Rows, stacks: &Stacks, modules: &IndexSet<Module>) {
         let mut lacking: Vec<u32> = Vec::new();
         let mut counts = vec![0_u64; modules.len() + 1];
@@ -85,7 +86,7 @@ impl ModuleUses {
         }
     }
 
-    /// All samples, and those with a function.
+    /// Returns the counts of all samples and of resolved samples.
     #[must_use]
     pub fn total(&self) -> (Count, Count) {
         let mut total = (Count { samples: self.guest, period: 0 }, Count::default());
@@ -96,7 +97,7 @@ impl ModuleUses {
         total
     }
 
-    /// The modules, those with most samples without a function first where `unresolved` is asked for, else those with most.
+    /// Returns the modules sorted by samples, largest first; with `unresolved`, by unresolved samples.
     #[must_use]
     pub fn sorted(&self, unresolved: bool) -> Vec<(Option<&Module>, &ModuleUse)> {
         let mut all: Vec<_> = self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
@@ -105,7 +106,7 @@ impl ModuleUses {
         all
     }
 
-    /// A sentence about what has no function, if that is more than a twentieth.
+    /// Returns a sentence about unresolved samples if they are more than 5 % of all.
     #[must_use]
     pub fn footer(&self) -> Option<String> {
         const SHOWN: usize = 3;
@@ -115,8 +116,8 @@ impl ModuleUses {
             return None;
         }
         let mut parts: Vec<String> = Vec::new();
-        let is_told = |uses: &ModuleUse| uses.lacks().saturating_mul(100) >= all.samples;
-        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_told(uses)).take(SHOWN) {
+        let is_listed = |uses: &ModuleUse| uses.lacks().saturating_mul(100) >= all.samples;
+        for (module, uses) in self.sorted(true).into_iter().filter(|(_, uses)| is_listed(uses)).take(SHOWN) {
             let name = module.map_or("[unknown]".into(), Module::name);
             let reason = uses.explanation(module).map_or("", |reason| reason.code);
             let refused = |loaded: &Arc<Loaded>| Some(loaded.outcome.not_fetched().next_back()?.1.to_string());
@@ -132,8 +133,8 @@ impl ModuleUses {
     }
 }
 
-/// Samples without a function because nothing proves that a file is the recorded one, and samples whose function comes from a file that the
-/// recording contradicts.
+/// Samples that are unresolved because no file is proven to be the recorded one, and samples resolved with a file whose
+/// build ID is not the recorded one.
 #[derive(Debug, Default)]
 pub struct Doubts {
     all: u64,
@@ -143,7 +144,7 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// Adds samples of a module, and those of them with a function.
+    /// Adds `all` samples of a module, of which `resolved` have a function.
     pub fn add(&mut self, outcome: &Outcome, all: u64, resolved: u64) {
         self.all += all;
         if outcome.unproven().is_some() {
@@ -155,16 +156,16 @@ impl Doubts {
         }
     }
 
-    /// One warning for each of both; `what` was counted.
+    /// Returns a warning for each of the two kinds, if any; `what` names the counted items, e.g. `samples`.
     #[must_use]
     pub fn warnings(&self, what: &str) -> Vec<Warning> {
         let Self { all, unproven, contradicted, .. } = self;
         let mut warnings = Vec::new();
         if *unproven > 0 {
             let message = format!(
-                "{unproven} of {all} {what} have no function because nothing shows that the files here are the recorded ones: \
-                 `rep modules` says what is missing; --trust-paths uses the files at the recorded paths, --symfs, --kallsyms and \
-                 --vmlinux name others"
+                "{unproven} of {all} {what} have no function because nothing shows that the files here are the \
+                 recorded ones: `rep modules` says what is missing; --trust-paths uses the files at the recorded \
+                 paths, --symfs, --kallsyms and --vmlinux name others"
             );
             warnings.push(Warning::new("unproven-names", message));
         }
@@ -178,13 +179,13 @@ impl Doubts {
 }
 
 impl ModuleUse {
-    /// How many samples have no function.
+    /// Returns the number of unresolved samples.
     #[must_use]
     pub fn lacks(&self) -> u64 {
         self.all.samples - self.resolved.samples.min(self.all.samples)
     }
 
-    /// Why some have none; nothing where all have.
+    /// Returns why samples are unresolved; `None` if all are resolved.
     #[must_use]
     pub fn explanation(&self, module: Option<&Module>) -> Option<Explanation> {
         if self.lacks() == 0 {
@@ -197,5 +198,5 @@ impl ModuleUse {
     }
 }
 
-/// Why samples of guests have no function.
+/// Reason why guest samples are unresolved.
 pub const OF_GUESTS: Explanation = GUEST;

@@ -1,4 +1,4 @@
-//! Functions in the place of addresses: of modules that are known to be hit, or of each when it is met.
+//! Replacement of addresses by functions, after the scan ([`Naming`]) or during it ([`EarlyNaming`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,14 +10,14 @@ use crate::query::graph::FrameKey;
 use crate::scan;
 use crate::symbols::{Inlined, Loaded, Module, Resolver};
 
-/// What a file's addresses are called.
+/// Replaces a file's addresses by functions once the modules that were hit are known and loaded.
 #[derive(Debug)]
 pub struct Naming<'l, 'f> {
-    /// Who knows the keys.
+    /// Meaning of the numbers in keys.
     pub labeller: &'l Labeller<'f>,
-    /// The symbols of the modules that were hit.
+    /// Symbols of the modules that were hit.
     pub symbols: &'l LoadedSymbols,
-    /// Whether functions are told that are inlined.
+    /// Whether inlined functions become frames.
     pub inlined: bool,
 }
 
@@ -62,14 +62,14 @@ impl scan::Naming for Naming<'_, '_> {
             }
             named.line = outer.map(|at| line(&at)).filter(|line| *line > 0).unwrap_or(named.line);
         }
-        // As in perf, where what has no function is left out, it is no frame either.
+        // As in perf, if samples without a function are excluded, so are frames without one.
         if named.end.is_symbol || !self.labeller.query.filters.resolved {
             into.push(named);
         }
     }
 }
 
-/// The same, of modules that are loaded when they are first met.
+/// Replaces the addresses of frames by functions during the scan. Loads a module when it is first hit.
 #[derive(Debug)]
 pub struct EarlyNaming<'f> {
     modules: Vec<&'f Module>,
@@ -78,7 +78,7 @@ pub struct EarlyNaming<'f> {
 }
 
 impl<'f> EarlyNaming<'f> {
-    /// Of these modules, by their numbers.
+    /// Creates a naming for `modules`, indexed by module number.
     #[must_use]
     pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
         let loaded = modules.iter().map(|_| OnceLock::new()).collect();

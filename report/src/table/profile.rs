@@ -1,7 +1,7 @@
-//! The answer: rows with counts, of one file or of several together. This is what the views see.
+//! The profile: rows with counts, of one file or of several merged. The views print it.
 //!
-//! A row is a key of words: its event, then a cell for each column ([`crate::table::cells`]). Rows are kept in partitions, as counts are, and
-//! become text where they are printed.
+//! A row's key is its event, then one cell per column ([`crate::table::cells`]). Rows are kept in partitions, as counts
+//! are, and become text only when they are printed.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -21,77 +21,77 @@ use crate::table::cells::{Cells, Labelled, Labels};
 use crate::table::module_use::ModuleUses;
 use crate::table::recording::Recording;
 
-/// What an input is, in numbers.
+/// Summary of one input.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct InputSummary {
-    /// Its name.
+    /// Name of the input.
     pub path: String,
-    /// How long it is.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How many records of each type.
+    /// Number of records by type.
     pub records: BTreeMap<String, u64>,
-    /// Records that did not fit in a ring.
+    /// Number of records lost because they did not fit in a ring.
     pub lost_events: u64,
-    /// Samples lost.
+    /// Number of lost samples.
     pub lost_samples: u64,
-    /// Samples that BPF filters dropped.
+    /// Number of samples dropped by BPF filters.
     pub filtered_samples: u64,
-    /// Whether the recording was ended properly and all of it is here.
+    /// Whether the recording was ended properly and the file has all of it.
     pub complete: bool,
-    /// How it was recorded.
+    /// Command, machine and duration of the recording.
     #[serde(skip)]
     pub recording: Recording,
 }
 
-/// A row, as it is shown.
+/// A row of an [`EventTable`].
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'l> {
     table: &'l EventTable<'l>,
     cells: &'l [u64],
-    /// What it has metrics.
+    /// Counts and metrics of the row.
     pub metrics: &'l Metrics,
-    /// Its place among the event's rows, for [`Profile::calls`].
+    /// Number of the row in the profile, by which [`Profile::calls`] finds its call tree.
     pub place: usize,
 }
 
 impl<'l> Row<'l> {
-    /// Its own samples.
+    /// Returns the row's own (self) count.
     #[must_use]
     pub fn count(self) -> Count {
         self.metrics.count
     }
 
-    /// Its share of the event's period.
+    /// Returns the self share of the event's period, in percent.
     #[must_use]
     pub fn percent(self) -> f64 {
         self.table.percent(self.count())
     }
 
-    /// What it has metrics in callchains, and its share, where that was counted.
+    /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
     #[must_use]
     pub fn children(self) -> Option<(Count, f64)> {
         self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
     }
 
-    /// The period by which it is sorted.
+    /// Returns the period by which rows are sorted: children's if counted, else the row's own.
     #[must_use]
     pub fn weight(self) -> u64 {
         self.table.weight(self.metrics)
     }
 
-    /// The number in a column, of those that have numbers; of others, the number of the text.
+    /// Returns the cell in a column: its number, or the number of its text ([`Labels`]).
     #[must_use]
     pub fn cell(self, column: usize) -> u64 {
         self.cells.get(column).copied().unwrap_or(0)
     }
 
-    /// The text in a column.
+    /// Returns the text in a column.
     #[must_use]
     pub fn text(self, column: usize) -> Cow<'l, str> {
         self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
-    /// The texts of all columns.
+    /// Iterates over the texts of all columns.
     pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
     }
@@ -100,15 +100,15 @@ impl<'l> Row<'l> {
 /// An event and its rows.
 #[derive(Clone, Debug)]
 pub struct EventTable<'l> {
-    /// Its name.
+    /// Name of the event.
     pub name: &'l str,
-    /// All its samples, in rows or not; only those in rows where shares are of these.
+    /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
     pub total: Count,
-    /// Its lost samples.
+    /// Number of lost samples.
     pub lost_samples: u64,
-    /// Its samples that a BPF filter dropped.
+    /// Number of samples dropped by a BPF filter.
     pub filtered_samples: u64,
-    /// The places of the rows that are shown, in their order.
+    /// Numbers of the displayed rows, sorted.
     order: Vec<usize>,
     rows: &'l [Partition<Metrics>],
     cells: Cells<'l>,
@@ -116,19 +116,20 @@ pub struct EventTable<'l> {
 }
 
 impl<'l> EventTable<'l> {
-    /// How many rows are shown.
+    /// Returns the number of displayed rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether none are.
+    /// Returns whether no rows are displayed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// The row that stands at `index`: by period, largest first, then by text. With children by theirs, callers before what they call.
+    /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
+    /// children's period, then callers before callees.
     #[must_use]
     pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
         let place = *self.order.get(index)?;
@@ -136,7 +137,7 @@ impl<'l> EventTable<'l> {
         Some(Row { table: self, cells, metrics, place })
     }
 
-    /// All rows that are shown.
+    /// Iterates over the displayed rows.
     pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
         (0..self.len()).filter_map(|index| self.row(index))
     }
@@ -149,7 +150,7 @@ impl<'l> EventTable<'l> {
         if self.children { metrics.all.period } else { metrics.count.period }
     }
 
-    /// Sorts the rows at these places; those that a limit leaves out are not shown.
+    /// Sorts the rows with these numbers and drops those below `least` percent or beyond the first `most`.
     fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
         let key = |place: &usize| {
             let (cells, metrics) = at(self.rows, *place)?;
@@ -173,7 +174,7 @@ impl<'l> EventTable<'l> {
         self.order = keys.into_iter().map(|(.., place)| place).collect();
     }
 
-    /// How two rows of one weight compare.
+    /// Compares two rows of equal weight.
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
             return Ordering::Equal;
@@ -184,7 +185,7 @@ impl<'l> EventTable<'l> {
     }
 }
 
-/// The cells of the row at a place, and what it has metrics.
+/// Returns the cells and metrics of the row with this number.
 fn at(rows: &[Partition<Metrics>], place: usize) -> Option<(&[u64], &Metrics)> {
     let (partition, index) = (rows.get(place % PARTITIONS)?, place / PARTITIONS);
     Some((partition.key(index).get(1..)?, partition.value(index)?))
@@ -198,36 +199,36 @@ struct Event {
     filtered_samples: u64,
 }
 
-/// Everything that was found.
+/// Everything that the views print.
 #[derive(Debug, Default)]
 pub struct Profile {
     /// The inputs.
     pub inputs: Vec<InputSummary>,
-    /// What the user should know.
+    /// Problems with the inputs or the result.
     pub warnings: Vec<Warning>,
-    /// What else could be asked of the inputs.
+    /// Options that would show more of the inputs.
     pub hints: Vec<String>,
-    /// What each module is to it, where functions were asked for.
+    /// Samples per module, counted if functions are shown.
     pub module_uses: ModuleUses,
-    /// The texts of all rows.
+    /// Texts of the rows' cells.
     pub labels: Labels,
-    /// Callchains as lines.
+    /// Folded stacks.
     pub folded: Folded,
-    /// Callchains for trees.
+    /// Callchains for the call trees.
     pub calls: CallTrees,
-    /// How callchains on copied stacks end.
+    /// Number of unwound user stacks, and of those cut short.
     pub chain_ends: Ends,
-    /// Whether samples were counted in their callers too.
+    /// Whether samples are also counted in their callers.
     pub children: bool,
-    /// Which columns of tracepoints any input has.
+    /// Whether any input has the tracepoint column, for each such column.
     pub traced: Vec<bool>,
     events: Vec<Event>,
     rows: Vec<Partition<Metrics>>,
 }
 
 impl Profile {
-    /// The places of a file's events in the profile. An event of a later file with the name of one that is there is
-    /// the same; a file's second event of a name is the second of that name.
+    /// Returns the indexes of a file's events in the profile, adding events that it does not have. Events of several
+    /// files with equal names are one; a file's second event of a name is the profile's second of that name.
     pub fn places(&mut self, names: &[String]) -> Vec<usize> {
         let mut taken = Vec::new();
         for name in names {
@@ -243,13 +244,13 @@ impl Profile {
         taken
     }
 
-    /// Remembers which of the columns of tracepoints an input has.
+    /// Records which tracepoint columns an input has.
     pub fn add_traced(&mut self, found: &[bool]) {
         self.traced.resize(self.traced.len().max(found.len()), false);
         self.traced.iter_mut().zip(found).for_each(|(all, one)| *all |= one);
     }
 
-    /// Adds to an event's totals.
+    /// Adds to the totals of an event.
     pub fn add_total(&mut self, place: usize, total: Count, lost_samples: u64, filtered_samples: u64) {
         if let Some(event) = self.events.get_mut(place) {
             event.total.add(total);
@@ -258,7 +259,7 @@ impl Profile {
         }
     }
 
-    /// Adds the rows of a file, whose events have these places; the result is the place of each.
+    /// Adds the rows of a file, whose events have the indexes `places`. Returns the number of each row in the profile.
     pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, metrics: &[Metrics]) -> Vec<usize> {
         labelled.renumber_events(places);
         if self.rows.is_empty() {
@@ -290,7 +291,7 @@ impl Profile {
         found
     }
 
-    /// The columns of tables: before the share of what is a row's own, that with its callees, where those were counted.
+    /// Returns the columns of tables. If children were counted, inserts their column before a leading overhead column.
     #[must_use]
     pub fn shown(&self, query: &Query) -> Vec<TableColumn> {
         let mut shown = query.shown.clone();
@@ -301,7 +302,7 @@ impl Profile {
         shown
     }
 
-    /// The tables to show: sorted, and cut as the query says.
+    /// Returns one table per event, sorted, with the query's limits applied.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
         let mut places = vec![Vec::new(); self.events.len()];
@@ -317,7 +318,7 @@ impl Profile {
     }
 
     fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
-        // These are cut when they are put together.
+        // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
         let is_nested = query.hierarchy || query.group;
         let in_rows = || {
             let counts = places.iter().filter_map(|place| Some(at(&self.rows, *place)?.1.count));
@@ -328,7 +329,7 @@ impl Profile {
         };
         let mut table = EventTable {
             name: &event.name,
-            // What filters left.
+            // `--percentage relative`: shares are of the samples that passed the filters.
             total: if query.style.relative { in_rows() } else { event.total },
             lost_samples: event.lost_samples,
             filtered_samples: event.filtered_samples,
@@ -348,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_several_files_meet_by_name() {
+    fn events_of_several_files_are_merged_by_name() {
         let mut profile = Profile::default();
         let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
         assert_eq!(profile.places(&names(&["a", "b", "a"])), [0, 1, 2]);

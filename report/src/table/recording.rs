@@ -1,24 +1,24 @@
-//! How a file was recorded, in a line: what a reader of a table wants to know first.
+//! Recording conditions for the heading of a table: command, machine, duration.
 
 use recrep_format::feature::{Cmdline, Hostname, NrCpus, OsRelease, SampleTime};
 
 use recrep_format::read::File;
 
-/// How a file was recorded, as far as its header says.
+/// Recording conditions, as far as the file's header has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The recorder's command line.
+    /// Command line of the recorder.
     pub command: Option<String>,
-    /// The machine: its name, its kernel, how many CPUs.
+    /// Host name, kernel release and number of CPUs, each formatted.
     pub machine: Vec<String>,
-    /// How long it took, from the first sample to the last, in nanoseconds.
+    /// Time from the first sample to the last, in nanoseconds.
     pub duration: Option<u64>,
-    /// How often the kernel sampled less than it was asked to, because samples came too often.
+    /// Number of times the kernel throttled an event because samples came too often.
     pub throttled: u64,
 }
 
 impl Recording {
-    /// What the header says.
+    /// Reads the header.
     #[must_use]
     pub fn of(file: &File<'_>, throttled: u64) -> Self {
         let mut machine = Vec::new();
@@ -46,7 +46,7 @@ impl Recording {
     }
 }
 
-/// A word of a command line as a shell would take it back.
+/// Quotes a word of a command line for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
     match word.chars().all(is_plain) && !word.is_empty() {

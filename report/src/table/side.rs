@@ -1,4 +1,4 @@
-//! The addresses of a key: the sample's, and where a branch came from.
+//! The two addresses of a key (the sample's or branch target's, and the branch source's) and the symbols of both.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::sync::Arc;
 use crate::count::{End, Field, Key, Meta};
 use crate::symbols::{LineId, Loaded, SymbolId};
 
-/// The symbols of modules by their numbers; none of those that were not hit.
+/// Symbols of modules, indexed by module number; `None` for modules that were not hit.
 pub type LoadedSymbols = Vec<Option<Arc<Loaded>>>;
 
-/// The symbols of a module by its number in a key.
+/// Returns the symbols of a module, given its number in a key.
 pub(super) fn module_of(symbols: &LoadedSymbols, number: u64) -> Option<&Loaded> {
     symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
 }
 
-/// Which of a key's addresses is meant.
+/// One of the addresses of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAddress {
-    /// The sample's; of a branch, its target.
+    /// The sampled address; of a branch, the target.
     At,
-    /// Where a branch came from.
+    /// The source of a branch.
     From,
 }
 
 impl KeyAddress {
-    /// The word of its module.
+    /// Returns the field of its module.
     pub(super) fn module(self) -> Field {
         match self {
             Self::At => Field::Module,
@@ -32,7 +32,7 @@ impl KeyAddress {
         }
     }
 
-    /// The word of the address in it.
+    /// Returns the field of the address in the module.
     pub(super) fn address(self) -> Field {
         match self {
             Self::At => Field::Address,
@@ -40,7 +40,7 @@ impl KeyAddress {
         }
     }
 
-    /// The word of its source line.
+    /// Returns the field of its source line.
     pub(super) fn line(self) -> Field {
         match self {
             Self::At => Field::Line,
@@ -48,7 +48,7 @@ impl KeyAddress {
         }
     }
 
-    /// What the address is.
+    /// Returns its CPU mode and whether it is a symbol's number.
     pub(super) fn end(self, row: &Key) -> End {
         let meta = Meta::unpack(Field::Meta.of(row));
         match self {
@@ -58,12 +58,12 @@ impl KeyAddress {
     }
 }
 
-/// The name of the function that stands in the place of an address.
+/// Returns the name of the function that replaced an address of a key.
 pub(super) fn function<'s>(symbols: &'s LoadedSymbols, row: &Key, side: KeyAddress) -> Option<Cow<'s, str>> {
     named(symbols, (side.module().of(row), side.end(row), side.address().of(row)))
 }
 
-/// The name of the function that stands in the place of an address in a module.
+/// Returns the name of the function that replaced an address, given the module, kind and number.
 pub(super) fn named(symbols: &LoadedSymbols, (module, end, number): (u64, End, u64)) -> Option<Cow<'_, str>> {
     let module = module_of(symbols, module)?;
     let number = u32::try_from(number).ok().filter(|_| end.is_symbol)?;
@@ -73,5 +73,5 @@ pub(super) fn named(symbols: &LoadedSymbols, (module, end, number): (u64, End, u
     module.name(SymbolId(number))
 }
 
-/// What stands behind the names of functions that are inlined, as in perf.
+/// Suffix of the names of inlined functions, as in perf.
 pub(super) const INLINED: &str = " (inlined)";

@@ -1,4 +1,4 @@
-//! Texts of rows, each made once.
+//! Cells of rows. Each distinct text is built once.
 
 use std::fmt::Display;
 
@@ -18,7 +18,7 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 use crate::tracepoints::Traced;
 
-/// Makes texts, each once.
+/// Builds the cells of a file's rows.
 pub(super) struct Texts<'t, 'f> {
     pub(super) timeline: &'t Timeline,
     pub(super) modules: &'t [&'f Module],
@@ -27,15 +27,15 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) groups: &'t Groups,
     pub(super) traced: Option<&'t Traced<'t>>,
     pub(super) nanosecs: bool,
-    /// Whether the letter of the CPU mode stands before names, as in perf; else it is a column of its own.
+    /// Whether names begin with the letter of the CPU mode, as in perf; otherwise it is a column of its own.
     pub(super) levels: bool,
-    /// Whether addresses without a function read as in perf; else with their module and `0x`.
+    /// Whether unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
     pub(super) as_perf: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
 }
 
 impl Texts<'_, '_> {
-    /// The cells of one column, row by row. Of texts, what differs is found first, then made into text by all cores.
+    /// Returns the cells of one column, row by row. Finds the distinct texts first, then builds them in parallel.
     pub(super) fn column(&self, column: SortKey, (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
         let content = |row: usize| content(column, self.nanosecs, &key(row));
         if Kind::of(column, self.nanosecs) != Kind::Label {
@@ -130,7 +130,7 @@ impl Texts<'_, '_> {
             SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
             SortKey::FromPlace => self.place(row, KeyAddress::From),
             SortKey::ToPlace => self.place(row, KeyAddress::At),
-            // Their cells are numbers.
+            // Columns of numbers have no text.
             SortKey::Ip
             | SortKey::FromAddr
             | SortKey::ToAddr
@@ -139,8 +139,8 @@ impl Texts<'_, '_> {
             | SortKey::Weight
             | SortKey::LocalInsLat
             | SortKey::InsLat
-            | SortKey::LocalStage
-            | SortKey::Session
+            | SortKey::LocalStageCycles
+            | SortKey::StageCycles
             | SortKey::DataSrc
             | SortKey::Time
             | SortKey::Cycles
@@ -171,24 +171,24 @@ impl Texts<'_, '_> {
         }
     }
 
-    /// A name, with the letter of its CPU mode in front where that is no column of its own.
+    /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
     fn marked(&self, letter: char, text: impl Display) -> String {
         if self.levels { format!("[{letter}] {text}") } else { text.to_string() }
     }
 
-    /// An address that has neither a function nor a module.
+    /// Formats an address without its module.
     fn address(&self, address: u64) -> String {
         if self.as_perf { padded_hex(address) } else { format!("{address:#018x}") }
     }
 
-    /// The function that a parent's word stands for.
+    /// Returns the name of the function in a [`Field::Parent`] word.
     fn parent(&self, word: u64) -> String {
         let id = (word & 0xffff_ffff).checked_sub(1).and_then(|id| u32::try_from(id).ok());
         let name = module_of(self.symbols, word >> 32).zip(id).and_then(|(loaded, id)| loaded.name(SymbolId(id)));
         name.map_or_else(|| "[other]".into(), std::borrow::Cow::into_owned)
     }
 
-    /// A place in a module: its path and the offset.
+    /// Formats an address as its module's path and the offset in it.
     fn place(&self, row: &Key, side: KeyAddress) -> String {
         let path = self.module(row, side.module()).map(|module| String::from_utf8_lossy(&module.path));
         format!("{}+0x{:x}", path.as_deref().unwrap_or("[unknown]"), side.address().of(row))
@@ -214,8 +214,8 @@ impl Texts<'_, '_> {
         }
     }
 
-    /// A cache line under the name of what its first byte is in; `s` for data that processes share, `X` where nothing
-    /// is mapped.
+    /// Formats a cache line as the symbol of its first byte, or its address. The letter is `s` for data shared between
+    /// processes, `X` if nothing is mapped.
     fn cache_line(&self, row: &Key) -> String {
         let line = CacheLine::unpack(Field::DataLine.of(row));
         let level = match KeyAddress::At.end(row).level {
@@ -233,7 +233,7 @@ impl Texts<'_, '_> {
         }
     }
 
-    /// The source line, in the text that its module keeps.
+    /// Returns the source line as `file:line`, `??:0` if unknown.
     fn line(&self, row: &Key, side: KeyAddress) -> String {
         let number = side.line().of(row).checked_sub(1).and_then(|number| u32::try_from(number).ok());
         let module = module_of(self.symbols, side.module().of(row));
@@ -245,7 +245,8 @@ impl Texts<'_, '_> {
         self.modules.get(index).copied()
     }
 
-    /// An address that has no function, in its module's own terms; kernel modules are looked up by other ones.
+    /// Returns an unresolved address as it is printed: relative to the start for kernel modules, which are looked up by
+    /// absolute address.
     fn shown_address(&self, row: &Key, side: KeyAddress) -> u64 {
         let address = side.address().of(row);
         match self.module(row, side.module()).map(|m| &m.kind) {
@@ -255,19 +256,19 @@ impl Texts<'_, '_> {
     }
 }
 
-/// The key of each row.
+/// Function that returns the key of a row.
 pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
 
-/// What is in a column of a row.
+/// Content of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Content {
     /// A number.
     Number(u64),
-    /// A text, which depends on these words.
+    /// A text that depends on these words only.
     Text([u64; 4]),
 }
 
-/// What is in this column of a row.
+/// Returns the content of a row's cell.
 fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
     let word = |field: Field| field.of(row);
     let meta = Meta::unpack(word(Field::Meta));
@@ -315,16 +316,16 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
         SortKey::LineOffset => return Content::Number(word(Field::LineOffset)),
         SortKey::LocalWeight | SortKey::Weight => return Content::Number(word(Field::Weight)),
         SortKey::LocalInsLat | SortKey::InsLat => return Content::Number(word(Field::Latency) & 0xffff),
-        SortKey::LocalStage | SortKey::Session => return Content::Number(word(Field::Latency) >> 16),
+        SortKey::LocalStageCycles | SortKey::StageCycles => return Content::Number(word(Field::Latency) >> 16),
         SortKey::DataSrc => return Content::Number(word(Field::DataSrc)),
         SortKey::Cycles => return Content::Number(BranchFlags(word(Field::Branch)).cycles().into()),
         SortKey::Time if nanosecs => return Content::Number(word(Field::Time)),
-        // What is not shown does not tell rows apart.
+        // Rows must not differ in digits that are not displayed.
         SortKey::Time => return Content::Number(word(Field::Time) / 1000 * 1000),
         SortKey::Cpu => return Content::Number(meta.cpu.into()),
         SortKey::Reach => return Content::Number(word(Field::Reach)),
     };
-    // The fourth word, of the two columns that depend on so many.
+    // Only two columns depend on a fourth word.
     let fourth = match column {
         SortKey::SymbolOffset => word(Field::Offset),
         SortKey::DataSymbol => u64::from(meta.at.level),
@@ -333,13 +334,13 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
     Content::Text([first, second, third, fourth])
 }
 
-/// The file of a source line; perf's dot where it is not known.
+/// Returns the file of a source line; `.` if unknown, as in perf.
 fn source_file(line: &str) -> &str {
     let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number)).map_or(".", |(file, _)| file)
 }
 
-/// Whether addresses in a module are told from its beginning.
+/// Returns whether addresses in a module are printed relative to its start.
 fn has_offsets(module: &Module) -> bool {
     module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
 }
@@ -350,7 +351,7 @@ mod tests {
     use crate::count::NO_KEY;
 
     #[test]
-    fn columns_of_numbers_have_numbers() {
+    fn only_label_columns_have_texts() {
         for name in SortKey::list().split(", ") {
             let key = SortKey::named(name).unwrap();
             for nanosecs in [false, true] {

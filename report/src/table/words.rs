@@ -1,10 +1,10 @@
-//! Numbers as perf's columns read.
+//! Branch flags, processes, addresses and CPU modes, formatted as in perf's columns.
 
 use recrep_format::abi::{BranchFlags, CpuMode};
 
 use crate::query::sort_key::SortKey;
 
-/// What is known of a branch, as perf's columns have it.
+/// Formats the flag of a branch that the column shows.
 pub(super) fn branch(column: SortKey, flags: BranchFlags) -> String {
     let text = match column {
         SortKey::InTx => {
@@ -28,17 +28,17 @@ pub(super) fn branch(column: SortKey, flags: BranchFlags) -> String {
     text.into()
 }
 
-/// A process; -1 where no record says which.
+/// Formats a pid; -1 if no record says it.
 pub(super) fn process(word: u64) -> String {
     u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
 }
 
-/// As C's `%#.16llx`, which gives zero no prefix.
+/// Formats an address like C's `%#.16llx`, which gives zero no prefix.
 pub(super) fn padded_hex(address: u64) -> String {
     if address == 0 { format!("{address:016x}") } else { format!("{address:#018x}") }
 }
 
-/// The letter for a CPU mode in the symbol column.
+/// Returns the letter of a CPU mode in the symbol column.
 pub(super) fn level(bits: u8) -> char {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => 'k',
@@ -47,7 +47,7 @@ pub(super) fn level(bits: u8) -> char {
     }
 }
 
-/// The name of a CPU mode, as data has it.
+/// Returns the name of a CPU mode in JSON and CSV.
 pub(super) fn cpu_mode(bits: u8) -> &'static str {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => "kernel",
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_in_perfs_columns() {
+    fn values_are_formatted_as_in_perf() {
         assert_eq!(padded_hex(0x903d), "0x000000000000903d");
         assert_eq!(padded_hex(0), "0000000000000000");
         assert_eq!([1, 2, 3, 0].map(level), ['k', '.', 'H', 'H']);

@@ -1,10 +1,10 @@
-//! Text from the file on its way to a terminal.
+//! Escaping of text from the file before it is printed to a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The same text with control characters (and what turns the direction of writing) as `\x1b` or `\u{202e}`, so
-/// that a recording cannot move the cursor of who reads it.
+/// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or `\u{202e}`, so that a
+/// recording cannot control the reader's terminal.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -18,7 +18,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
             _ if code < 0x100 => write!(safe, "\\x{code:02x}"),
             _ => write!(safe, "\\u{{{code:x}}}"),
         };
-        debug_assert!(outcome.is_ok(), "a String takes everything");
+        debug_assert!(outcome.is_ok(), "writing to a String cannot fail");
     }
     safe.into()
 }
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_moves_a_cursor_gets_through() {
+    fn escapes_control_characters() {
         assert_eq!(escape("\x1b[31mred\x07\n"), "\\x1b[31mred\\x07\\x0a");
         assert_eq!(escape("a\u{202e}b\u{9b}"), "a\\u{202e}b\\x9b");
         assert!(matches!(escape("plain ünïcode"), Cow::Borrowed(_)));

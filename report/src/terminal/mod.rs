@@ -1,4 +1,4 @@
-//! What a terminal needs: colours and style, progress, escaping of control characters.
+//! Terminal output: colours and other display options, progress, escaping of control characters.
 
 pub mod escape;
 pub mod progress;

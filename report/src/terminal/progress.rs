@@ -1,9 +1,9 @@
-//! How far reading has come: a bar on standard error for what takes more than a second, where that is a terminal.
-//! What is fetched from a server stands there in its place; where there is no terminal, each such file is a line, so that
-//! nobody waits without knowing for what.
+//! Progress of reading: a bar on standard error, if that is a terminal and reading takes more than a second.
+//! While files are fetched from a server, their progress replaces the bar. Without a terminal, each fetched file is a
+//! line, so that the user knows the reason for the wait.
 //!
-//! Readers add to two counters, once for each piece of about a megabyte: that costs nothing that could be measured. Whoever
-//! shows them style at them from a thread of its own.
+//! Readers add to two counters, once per piece of about a megabyte, at no measurable cost. A separate thread displays
+//! them.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,59 +16,60 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::terminal::escape::escape;
 
-/// Bytes that are to be read, and that have been; those that are read twice count twice.
+/// Number of bytes to read. Bytes that are read twice count twice.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
+/// Number of bytes read.
 static DONE: AtomicU64 = AtomicU64::new(0);
-/// Whether there is a bar.
+/// Whether a bar exists.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
-/// What is being fetched.
-static FETCHES: Mutex<Vec<Arc<Bytes>>> = Mutex::new(Vec::new());
+/// Files being fetched.
+static FETCHES: Mutex<Vec<Arc<FetchProgress>>> = Mutex::new(Vec::new());
 
-/// How much of a file has come.
+/// Progress of a file being fetched.
 #[derive(Debug)]
-struct Bytes {
+struct FetchProgress {
     name: String,
     done: AtomicU64,
-    /// 0 where nobody knows.
+    /// 0 if unknown.
     total: AtomicU64,
 }
 
-/// A file that is being fetched, for as long as this lives.
+/// Guard of a file being fetched: its progress is shown until this is dropped.
 #[derive(Debug)]
-pub struct Fetch(Arc<Bytes>);
+pub struct Fetch(Arc<FetchProgress>);
 
-/// Says that so many bytes are to be read.
+/// Adds `bytes` to the number of bytes to read.
 pub fn expect(bytes: u64) {
     TOTAL.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Says that so many bytes have been read.
+/// Adds `bytes` to the number of bytes read.
 #[inline]
 pub fn advance(bytes: usize) {
     DONE.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// Says that a file is being fetched from there.
+/// Announces that the file `name` is being fetched from `url`.
 #[must_use]
 pub fn fetching(name: &str, url: &str) -> Fetch {
     if !io::stderr().is_terminal() {
         let line = format!("rep: fetching {name}: {url}");
-        // Where nobody listens there is nobody to tell.
-        let _unheard = writeln!(io::stderr(), "{}", escape(&line));
+        // If standard error is closed, the line is lost.
+        let _ignored = writeln!(io::stderr(), "{}", escape(&line));
     }
     let name = escape(&format!("{name} from {url}")).into_owned();
-    let bytes = Arc::new(Bytes { name, done: AtomicU64::new(0), total: AtomicU64::new(0) });
-    fetches().push(bytes.clone());
-    Fetch(bytes)
+    let progress = Arc::new(FetchProgress { name, done: AtomicU64::new(0), total: AtomicU64::new(0) });
+    fetches().push(progress.clone());
+    Fetch(progress)
 }
 
 impl Fetch {
-    /// Says how many bytes it has, if that is known.
+    /// Sets the size of the file, if known.
     pub fn expect(&self, total: Option<u64>) {
         self.0.total.store(total.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Says that so many bytes have come.
+    /// Adds `bytes` to the number of bytes received.
     pub fn advance(&self, bytes: u64) {
         self.0.done.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -80,29 +81,30 @@ impl Drop for Fetch {
     }
 }
 
-fn fetches() -> MutexGuard<'static, Vec<Arc<Bytes>>> {
+fn fetches() -> MutexGuard<'static, Vec<Arc<FetchProgress>>> {
     FETCHES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is being fetched, and how far, on a line.
-fn fetches_told() -> Option<String> {
-    let told = |bytes: &Arc<Bytes>| {
-        let (done, total) = (bytes.done.load(Ordering::Relaxed), bytes.total.load(Ordering::Relaxed));
+/// Returns the progress of all fetches in one line, or `None` if there are none.
+fn fetch_status() -> Option<String> {
+    let status = |file: &Arc<FetchProgress>| {
+        let (done, total) = (file.done.load(Ordering::Relaxed), file.total.load(Ordering::Relaxed));
         let of = if total > 0 { format!(" of {}", HumanBytes(total)) } else { String::new() };
-        format!("{}{of} of {}", HumanBytes(done), bytes.name)
+        format!("{}{of} of {}", HumanBytes(done), file.name)
     };
-    let all: Vec<String> = fetches().iter().map(told).collect();
+    let all: Vec<String> = fetches().iter().map(status).collect();
     (!all.is_empty()).then(|| format!("fetching {}", all.join("; ")))
 }
 
-/// The bar; it goes away when this is dropped.
+/// The progress bar. Dropping this removes it.
 #[derive(Debug)]
 pub struct Bar {
     shown: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Bar {
-    /// Shows one in a second, if nobody has dropped it then and standard error is a terminal that has none.
+    /// Shows a bar after one second, unless it is dropped before. Does nothing if standard error is not a terminal or
+    /// already has a bar.
     #[must_use]
     pub fn start() -> Self {
         if !io::stderr().is_terminal() || IS_SHOWN.swap(true, Ordering::Relaxed) {
@@ -134,12 +136,12 @@ fn show(ended: &mpsc::Receiver<()>) {
     bar.set_style(reading.clone());
     let mut was_fetching = false;
     while ended.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
-        let told = fetches_told();
-        if told.is_some() != was_fetching {
-            was_fetching = told.is_some();
+        let status = fetch_status();
+        if status.is_some() != was_fetching {
+            was_fetching = status.is_some();
             bar.set_style(if was_fetching { fetching.clone() } else { reading.clone() });
         }
-        bar.set_message(told.unwrap_or_default());
+        bar.set_message(status.unwrap_or_default());
         let (total, done) = (TOTAL.load(Ordering::Relaxed), DONE.load(Ordering::Relaxed));
         bar.set_length(total);
         bar.set_position(done.min(total));
@@ -152,12 +154,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_fetched_is_told_for_as_long_as_it_is() {
+    fn status_shows_a_fetch_until_it_is_dropped() {
         let fetch = fetching("debuginfo of x", "http://h/y");
         fetch.expect(Some(2048));
         fetch.advance(1024);
-        assert_eq!(fetches_told().as_deref(), Some("fetching 1.00 KiB of 2.00 KiB of debuginfo of x from http://h/y"));
+        assert_eq!(fetch_status().as_deref(), Some("fetching 1.00 KiB of 2.00 KiB of debuginfo of x from http://h/y"));
         drop(fetch);
-        assert_eq!(fetches_told(), None);
+        assert_eq!(fetch_status(), None);
     }
 }

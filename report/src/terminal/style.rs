@@ -1,27 +1,27 @@
-//! How an answer style: what changes neither samples nor rows.
+//! Display options that change neither samples nor rows.
 
 use std::str::FromStr;
 
-/// How a table is shown.
+/// Display options of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Whether shares are coloured by heat.
+    /// Colouring of percentages by size.
     pub colour: Colour,
-    /// Only the rows: no heading above, no advice below, no warnings.
+    /// Whether only rows are printed: no heading, no advice, no warnings.
     pub quiet: bool,
-    /// All that the files say of their recording, above the table.
+    /// Whether the files' headers are printed above the table.
     pub header: bool,
-    /// How wide the columns are, from the first on; 0 for as wide as what is in them.
+    /// Column widths, left to right; 0 fits the contents.
     pub widths: Vec<usize>,
-    /// The event of a group by which rows are sorted.
+    /// Index of the group's event by which rows are sorted.
     pub group_sort: usize,
-    /// Whether shares are of what filters left, not of all.
+    /// Whether percentages are of the filtered samples, not of all.
     pub relative: bool,
-    /// Events without samples: whether they are left out also where programs read the answer.
+    /// Whether events without samples are left out of JSON and CSV too.
     pub skip_empty: bool,
 }
 
-/// When there are colours.
+/// The condition for colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colour {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -41,12 +41,12 @@ impl FromStr for Colour {
             "auto" => Ok(Self::Auto),
             "always" => Ok(Self::Always),
             "never" => Ok(Self::Never),
-            _ => Err(format!("`{word}` is none of always, never and auto")),
+            _ => Err(format!("`{word}` is not one of always, never, auto")),
         }
     }
 }
 
-/// Widths of columns, such as `20,0,8`.
+/// Column widths, such as `20,0,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Widths(pub Vec<usize>);
 
@@ -54,11 +54,13 @@ impl FromStr for Widths {
     type Err = String;
 
     fn from_str(list: &str) -> Result<Self, String> {
-        /// A wider column is a slip of the hand.
-        const WIDEST: usize = 4096;
+        /// A larger number is a typo.
+        const MAX_WIDTH: usize = 4096;
         let read = |width: &str| match width.trim().parse() {
-            Ok(width) if width <= WIDEST => Ok(width),
-            _ => Err(format!("`{width}` is no width; widths are numbers up to {WIDEST} apart by commas, 0 for any")),
+            Ok(width) if width <= MAX_WIDTH => Ok(width),
+            _ => Err(format!(
+                "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to fit the contents"
+            )),
         };
         list.split(',').map(read).collect::<Result<_, _>>().map(Self)
     }

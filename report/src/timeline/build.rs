@@ -1,4 +1,4 @@
-//! One pass over the side-band, in the order of its moments, that ends in a [`Timeline`].
+//! Building of a [`Timeline`] in one pass over the side-band, in the order of its moments.
 
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
@@ -8,48 +8,48 @@ use super::moment::Moment;
 use super::space::{Draft, Mapping, Space, SpaceId};
 use super::threads::Life;
 
-/// The number that perf gives to the idle task.
+/// Tid of the idle task, as in perf.
 const IDLE: i32 = 0;
 
-/// What a record of the side-band changes.
+/// Effect of a side-band record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A thread has this name from now on.
+    /// A thread gets a new comm.
     Comm {
-        /// The process.
+        /// Process.
         pid: i32,
-        /// The thread.
+        /// Thread.
         tid: i32,
-        /// The name.
+        /// New comm.
         comm: String,
     },
-    /// A thread began.
+    /// A new thread starts.
     Fork {
-        /// The process.
+        /// Process of the new thread.
         pid: i32,
-        /// The thread.
+        /// New thread.
         tid: i32,
-        /// The process that it comes from.
+        /// Process of the parent thread.
         ppid: i32,
-        /// The thread that it comes from.
+        /// Parent thread.
         ptid: i32,
-        /// Whether a new process has a copy of its parent's mappings (not where the fork is synthesized).
+        /// Whether a new process gets a copy of its parent's mappings (not if the fork is synthesized).
         copies: bool,
     },
-    /// Something was mapped in a process.
+    /// A mapping is added to a process.
     Map {
-        /// The process.
+        /// Process.
         pid: i32,
-        /// The thread that mapped it.
+        /// Thread that created the mapping.
         tid: i32,
-        /// What, and where.
+        /// New mapping.
         mapping: Mapping,
     },
-    /// Something was mapped in the kernel.
+    /// A mapping is added to the kernel.
     KernelMap(Mapping),
 }
 
-/// A thread number's uses, from one fork of it to the next; the last one goes on.
+/// Uses of one tid, each from a fork to the next; the last one has no end.
 #[derive(Default)]
 struct Track {
     lives: Vec<DraftLife>,
@@ -79,12 +79,12 @@ struct Builder {
 }
 
 impl Timeline {
-    /// The timeline of these changes, in any order.
+    /// Builds the timeline of these changes, which may be in any order.
     #[must_use]
     pub fn build(mut changes: Vec<(Moment, Change)>) -> Self {
         changes.sort_by_key(|(moment, _)| *moment);
         let mut builder = Builder::default();
-        builder.name(IDLE, IDLE, "swapper".into(), Moment::START);
+        builder.set_comm(IDLE, IDLE, "swapper".into(), Moment::START);
         for (at, change) in changes {
             builder.apply(at, change);
         }
@@ -95,10 +95,10 @@ impl Timeline {
 impl Builder {
     fn apply(&mut self, at: Moment, change: Change) {
         match change {
-            Change::Comm { pid, tid, comm } => self.name(pid, tid, comm, at),
+            Change::Comm { pid, tid, comm } => self.set_comm(pid, tid, comm, at),
             Change::Fork { pid, tid, ppid, ptid, copies } => self.fork((pid, tid), (ppid, ptid), copies, at),
             Change::Map { pid, tid, mapping } => {
-                let space = self.place(pid, tid);
+                let space = self.ensure_space(pid, tid);
                 if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
                     draft.mappings.push((at, mapping));
                 }
@@ -113,12 +113,12 @@ impl Builder {
             lives.push(DraftLife::new(Moment::START));
         }
         let last = lives.len() - 1;
-        #[allow(clippy::indexing_slicing, reason = "one was pushed if there was none")]
+        #[allow(clippy::indexing_slicing, reason = "the vector is not empty: an element is pushed above if it was")]
         &mut lives[last]
     }
 
-    /// Makes sure that the thread has a process and memory: its own as a leader, its leader's otherwise.
-    fn place(&mut self, pid: i32, tid: i32) -> SpaceId {
+    /// Makes sure that the thread has a process and an address space: its own if it is the leader, else its leader's.
+    fn ensure_space(&mut self, pid: i32, tid: i32) -> SpaceId {
         let life = self.life(tid);
         let unplaced = life.pid.is_none_or(|known| known == -1 && pid != -1);
         if let (Some(space), false) = (life.space, unplaced) {
@@ -126,7 +126,7 @@ impl Builder {
         }
         let own = life.space;
         let space =
-            if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.place(pid, pid) };
+            if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.ensure_space(pid, pid) };
         let life = self.life(tid);
         (life.pid, life.space) = (Some(pid), Some(space));
         space
@@ -138,15 +138,15 @@ impl Builder {
         id
     }
 
-    fn name(&mut self, pid: i32, tid: i32, comm: String, at: Moment) {
+    fn set_comm(&mut self, pid: i32, tid: i32, comm: String, at: Moment) {
         let (id, _) = self.comms.insert_full(comm);
         let id = u32::try_from(id).unwrap_or(u32::MAX);
-        self.place(pid, tid);
+        self.ensure_space(pid, tid);
         self.life(tid).names.push((at, id));
     }
 
-    /// Ends the current use of a number; whatever is said of it from now on is of another thread.
-    fn end(&mut self, tid: i32, at: Moment) {
+    /// Ends the current use of a tid; later records with it are about another thread.
+    fn end_life(&mut self, tid: i32, at: Moment) {
         self.life(tid);
         if let Some(track) = self.tracks.get_mut(&tid) {
             track.lives.push(DraftLife::new(at));
@@ -154,21 +154,20 @@ impl Builder {
     }
 
     fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
-        self.place(ppid, ptid);
+        self.ensure_space(ppid, ptid);
         if self.life(ptid).pid != Some(ppid) {
-            self.end(ptid, at);
-            self.place(ppid, ptid);
+            self.end_life(ptid, at);
+            self.ensure_space(ppid, ptid);
         }
         let name = self.life(ptid).names.last().map(|&(_, id)| id);
         let parent = self.life(ptid).space;
-        self.end(tid, at);
-        let space = self.place(pid, tid);
+        self.end_life(tid, at);
+        let space = self.ensure_space(pid, tid);
         let life = self.life(tid);
         life.names.extend(name.map(|id| (at, id)));
         life.parent = Some(ptid);
-        if pid == ppid || !copies || parent == Some(space) {
-            return;
-        }
+        // A new process has a space of its own, newer than its parent's: only then does every chain of parents end.
+        let parent = parent.filter(|parent| pid != ppid && copies && *parent < space);
         if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
             draft.parent = draft.parent.or(parent.map(|parent| (parent, at)));
         }
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_name_counts_for_the_time_before_it_and_others_from_their_moment() {
+    fn the_first_comm_also_applies_before_its_moment() {
         let t = build(vec![(10, comm(5, 5, "sh")), (20, comm(5, 5, "ls"))]);
         assert_eq!([1, 10, 19, 20, 99].map(|time| name(&t, 5, 5, time)), ["sh", "sh", "sh", "ls", "ls"]);
         assert_eq!(name(&t, 0, 0, 3), "swapper");
@@ -249,7 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_of_the_same_number_is_another_thread() {
+    fn forks_in_a_circle_end() {
+        let t = build(vec![(1, map(7, 0x1000, 7)), (2, fork(5, 6, 7, 7)), (3, fork(7, 8, 5, 5))]);
+        assert_eq!([5, 7].map(|pid| module(&t, pid, pid, 0x1000, 9)), [Some(7), Some(7)]);
+        assert_eq!([5, 7].map(|pid| module(&t, pid, pid, 0x9000, 9)), [None, None]);
+    }
+
+    #[test]
+    fn a_fork_with_a_used_tid_is_another_thread() {
         let t = build(vec![
             (1, comm(1, 1, "init")),
             (10, fork(5, 5, 1, 1)),
@@ -265,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_has_the_mappings_of_the_fork_and_then_its_own() {
+    fn a_child_starts_with_the_mappings_of_its_parent() {
         let t = build(vec![
             (1, map(1, 0x1000, 0)),
             (10, fork(2, 2, 1, 1)),
@@ -282,16 +288,16 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_the_memory_of_their_leader() {
+    fn threads_share_the_address_space_of_their_leader() {
         let t = build(vec![(1, map(1, 0x1000, 0)), (2, fork(1, 9, 1, 1)), (3, map(1, 0x2000, 1))]);
         assert_eq!(module(&t, 1, 9, 0x1000, 9), Some(0));
         assert_eq!(module(&t, 1, 9, 0x2000, 9), Some(1));
-        assert_eq!(module(&t, 1, 8, 0x1000, 3), Some(0), "a thread that only samples name");
-        assert_eq!(module(&t, 7, 8, 0x1000, 3), None, "one whose leader nobody knows");
+        assert_eq!(module(&t, 1, 8, 0x1000, 3), Some(0), "a thread without records");
+        assert_eq!(module(&t, 7, 8, 0x1000, 3), None, "a thread whose leader has no records either");
     }
 
     #[test]
-    fn a_span_answers_for_all_of_its_time_and_no_more() {
+    fn a_span_is_valid_for_all_of_its_time() {
         let t = build(vec![
             (1, comm(1, 1, "init")),
             (10, fork(5, 5, 1, 1)),
@@ -308,7 +314,7 @@ mod tests {
                     assert_eq!(t.thread(pid, tid, at(time)), span.task, "{tid} from {start} at {time}");
                 }
                 let lasts = (0..50).filter(|time| span.covers(pid, tid, at(*time))).count();
-                // What no record places depends on its leader, and is asked for anew each time.
+                // A thread without an address space of its own depends on its leader, so its spans are empty.
                 let unplaced = tid == 77 || (tid == 5 && start < 10);
                 assert!(lasts > 3 || unplaced, "{tid} at {start} lasts {lasts}");
             }
@@ -316,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn references_survive_packing() {
+    fn references_can_be_packed_and_unpacked() {
         for comm in [CommRef::Named(7), CommRef::Unnamed(-1), CommRef::Unnamed(7)] {
             assert_eq!(CommRef::unpack(comm.pack()), comm);
         }

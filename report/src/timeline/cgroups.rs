@@ -1,4 +1,4 @@
-//! What CPUs and threads belong to: sockets, cgroups, cgroup namespaces. Read only where a question asks for them.
+//! Sockets of CPUs, cgroups, and cgroup namespaces of threads. Read only if a query needs them.
 
 use std::collections::HashSet;
 
@@ -11,21 +11,21 @@ use rustc_hash::FxHashMap;
 use crate::timeline::Moment;
 use crate::timeline::clock::Clock;
 
-/// Where the cgroup namespace stands in a NAMESPACES record (`CGROUP_NS_INDEX`).
-const CGROUP_PLACE: usize = 6;
+/// Index of the cgroup namespace in a `NAMESPACES` record.
+const CGROUP_NS_INDEX: usize = 6;
 
-/// Sockets, cgroups and namespaces of one file.
+/// Sockets, cgroups and cgroup namespaces recorded in one file.
 #[derive(Debug, Default)]
 pub struct Groups {
     sockets: Vec<u32>,
     cgroups: FxHashMap<u64, String>,
     spaces: IndexSet<(u64, u64)>,
-    /// The cgroup namespaces of each thread over time: places in `spaces`.
+    /// Cgroup namespaces of each thread over time, as indices into `spaces`.
     threads: FxHashMap<i32, Vec<(Moment, usize)>>,
 }
 
 impl Groups {
-    /// What a file says of them.
+    /// Reads them from a file.
     #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
         let mut groups = Self { sockets: sockets(file), ..Self::default() };
@@ -36,7 +36,7 @@ impl Groups {
                     groups.cgroups.insert(cgroup.id, cgroup.path.to_text().into_owned());
                 }
                 Body::Namespaces(all) => {
-                    if let Some(space) = all.iter().nth(CGROUP_PLACE) {
+                    if let Some(space) = all.iter().nth(CGROUP_NS_INDEX) {
                         let (place, _) = groups.spaces.insert_full((space.dev, space.inode));
                         let at = clock.moment(file.attrs.time_of(raw), raw.offset);
                         groups.threads.entry(all.tid.cast_signed()).or_default().push((at, place));
@@ -49,25 +49,25 @@ impl Groups {
         groups
     }
 
-    /// The socket of a CPU.
+    /// Returns the socket of a CPU.
     #[must_use]
     pub fn socket(&self, cpu: u32) -> Option<u32> {
         self.sockets.get(usize::try_from(cpu).ok()?).copied()
     }
 
-    /// The CPUs of a socket.
+    /// Returns the CPUs of a socket.
     #[must_use]
     pub fn cpus_of(&self, socket: u32) -> HashSet<u32> {
         (0u32..).zip(&self.sockets).filter(|(_, of)| **of == socket).map(|(cpu, _)| cpu).collect()
     }
 
-    /// The path of a cgroup.
+    /// Returns the path of a cgroup.
     #[must_use]
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.get(&id).map(String::as_str)
     }
 
-    /// The number of the cgroup namespace that a thread was in; 0 where no record says.
+    /// Returns the number of the cgroup namespace that a thread was in; 0 if not recorded.
     #[must_use]
     pub fn space_number(&self, tid: i32, at: Moment) -> u64 {
         let space = self.threads.get(&tid).and_then(|spaces| {
@@ -77,14 +77,14 @@ impl Groups {
         space.map_or(0, |(_, place)| *place as u64 + 1)
     }
 
-    /// Device and inode of a namespace by its number.
+    /// Returns device and inode of the cgroup namespace with this number.
     #[must_use]
     pub fn space(&self, number: u64) -> Option<(u64, u64)> {
         self.spaces.get_index(usize::try_from(number).ok()?.checked_sub(1)?).copied()
     }
 }
 
-/// The socket of each CPU; none where the file does not say.
+/// Returns the socket of each CPU; empty if not recorded.
 fn sockets(file: &File<'_>) -> Vec<u32> {
     let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
     match file.feature::<CpuTopology<'_>>() {

@@ -1,4 +1,4 @@
-//! The moment of each record of a file.
+//! Computation of the moment at which each record of a file takes effect.
 
 use std::sync::OnceLock;
 
@@ -9,8 +9,8 @@ use recrep_format::read::{Frames, Mode};
 use crate::input::split::Piece;
 use crate::timeline::{FlushLimits, Moment, is_time};
 
-/// Tells moments. The limits of the rounds are found out only when a record needs them: one that
-/// has no time, after the first round. Most files have none.
+/// Computes the moments of a file's records. The flush limits are computed only when a record without a time follows
+/// the first round, which is rare.
 #[derive(Debug)]
 pub struct Clock<'f> {
     attrs: &'f AttrTable,
@@ -21,8 +21,8 @@ pub struct Clock<'f> {
 }
 
 impl<'f> Clock<'f> {
-    /// The clock of a file. Without `sample_id_all` its side-band has no times, and the whole file goes in file order;
-    /// in pipe mode perf does not look, since it has not met the attrs when it decides.
+    /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the whole file is read in
+    /// file order; except in pipe mode, where perf decides before it has read the attrs.
     #[must_use]
     pub fn new(attrs: &'f AttrTable, mode: Mode, pieces: &'f [Piece<'f>], first_round: Option<u64>) -> Self {
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
@@ -35,7 +35,7 @@ impl<'f> Clock<'f> {
         }
     }
 
-    /// The moment of the record at `offset` that has this time.
+    /// Returns the moment of the record at `offset` with this time.
     #[must_use]
     #[inline]
     pub fn moment(&self, time: Option<u64>, offset: u64) -> Moment {

@@ -1,4 +1,4 @@
-//! For how long addresses keep their meaning.
+//! Periods in which the mappings do not change.
 
 use recrep_format::abi::CpuMode;
 
@@ -8,22 +8,22 @@ use super::space::{Space, SpaceId};
 use super::threads::Task;
 use super::threads::{CommRef, ThreadRef};
 
-/// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
-/// of the same space, an address means the same.
+/// A period in which neither the mappings of an address space nor those of the kernel change. An address has the same
+/// meaning within an epoch, and in two epochs with equal `space`, `mapped` and `kernel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// The address space; `None` where nothing is known of it.
+    /// Address space; `None` if unknown.
     pub space: Option<SpaceId>,
-    /// How many mappings it had seen.
+    /// Number of mappings added to the space so far.
     pub mapped: u32,
-    /// How many mappings the kernel had seen.
+    /// Number of mappings added to the kernel so far.
     pub kernel: u32,
     from: Moment,
     until: Moment,
 }
 
 impl Epoch {
-    /// Whether it answers for this space at this moment.
+    /// Returns whether this epoch is valid for this space at this moment.
     #[must_use]
     #[inline]
     pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
@@ -32,7 +32,7 @@ impl Epoch {
 }
 
 impl Timeline {
-    /// The stretch of a space that this moment is in.
+    /// Returns the epoch of a space that this moment is in.
     #[must_use]
     pub fn stretch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
         let of = |space: Option<&Space>| space.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
@@ -41,7 +41,7 @@ impl Timeline {
         Epoch { space, mapped: own.0, kernel: kernel.0, from: own.1.max(kernel.1), until: own.2.min(kernel.2) }
     }
 
-    /// Where an address of a space belongs, in this CPU mode.
+    /// Looks up an address of a space in this CPU mode.
     #[must_use]
     pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> Place {
         let task = Task { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Unnamed(-1), space };

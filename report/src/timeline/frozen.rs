@@ -1,4 +1,4 @@
-//! The timeline when it is built: what can be asked of it.
+//! The finished timeline and its queries.
 
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
@@ -7,10 +7,10 @@ use super::moment::Moment;
 use super::space::{Mapping, ModuleId, Space, SpaceId, find};
 use super::threads::{CommRef, Life, Span, Task, ThreadRef};
 
-/// All of the side-band, in the order of its moments.
+/// State of all threads and address spaces over time.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    /// Where in `lives` the lives of each thread number are.
+    /// First index and number of each tid's lives in `lives`.
     pub(super) tids: FxHashMap<i32, (u32, u32)>,
     pub(super) lives: Vec<Life>,
     pub(super) names: Vec<(Moment, u32)>,
@@ -19,16 +19,16 @@ pub struct Timeline {
     pub(super) kernel: Space,
 }
 
-/// Where an address belongs.
+/// An address resolved to a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The module that was mapped there.
+    /// Module that was mapped there; `None` if nothing was.
     pub module: Option<ModuleId>,
-    /// The address in the module's own terms; as it is where nothing was mapped.
+    /// Address by which the module's symbols are looked up; unchanged if nothing was mapped.
     pub address: u64,
-    /// How many bytes were mapped there.
+    /// Size of the mapping in bytes.
     pub size: u64,
-    /// Whether it is data of a file, shared by processes.
+    /// Whether it is a shared mapping of a file's data.
     pub is_shared: bool,
 }
 
@@ -47,7 +47,7 @@ impl Place {
 }
 
 impl Timeline {
-    /// Where an address belongs that a task ran at, or touched, in this CPU mode.
+    /// Looks up an address at which a task ran, or which it accessed, in this CPU mode.
     #[must_use]
     #[inline]
     pub fn place(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
@@ -59,14 +59,14 @@ impl Timeline {
         Place::of(mapping, address)
     }
 
-    /// Where an address belongs that nothing says the CPU mode of, such as the end of a branch: with the process
-    /// first, then with the kernel. Where nothing was mapped, the mode is the hypervisor's, as in perf.
+    /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
+    /// If nothing was mapped, the returned mode is the hypervisor's, as in perf.
     #[must_use]
     pub fn place_in_any_mode(&self, task: &Task, address: u64, at: Moment) -> (CpuMode, Place) {
         self.place_in_any_mode_of(task.space, address, at)
     }
 
-    /// The same for an address of a space, if it is of any.
+    /// Like [`Timeline::place_in_any_mode`], for an address space, if known.
     #[must_use]
     pub fn place_in_any_mode_of(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place) {
         let user = space.and_then(|space| self.mapping(space, address, at));
@@ -77,26 +77,26 @@ impl Timeline {
         (if mapping.is_some() { mode } else { CpuMode::Hypervisor }, Place::of(mapping, address))
     }
 
-    /// What was mapped at `address` of a process.
+    /// Returns the mapping at `address` of a process.
     #[must_use]
     #[inline]
     pub fn mapping(&self, space: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
         find(&self.spaces, space, address, at)
     }
 
-    /// What was mapped at `address` of the kernel.
+    /// Returns the mapping at `address` of the kernel.
     #[must_use]
     #[inline]
     pub fn kernel_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
         find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at)
     }
 
-    /// All names that records gave, in the order of their numbers.
+    /// Returns all recorded comms, in the order of their numbers.
     pub fn comms(&self) -> impl Iterator<Item = &str> {
         self.comms.iter().map(String::as_str)
     }
 
-    /// The text of a comm.
+    /// Returns the text of a comm.
     #[must_use]
     pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
@@ -107,32 +107,32 @@ impl Timeline {
 }
 
 impl Timeline {
-    /// What thread `tid` was at this moment; `pid` is what the sample says of its process.
+    /// Returns the state of thread `tid` at this moment; `pid` is the process given by the sample.
     #[must_use]
     pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
         self.span(pid, tid, at).task
     }
 
-    /// The same, and for how long.
+    /// Like [`Timeline::thread`], with the period for which the state is valid.
     #[must_use]
     pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
-            let task = Task { thread, pid, comm, space: self.leaders_space(pid, tid, at) };
+            let task = Task { thread, pid, comm, space: self.leader_space(pid, tid, at) };
             return Span { pid, tid, from: at, until: at, task };
         };
         let task = Task {
             thread: ThreadRef::Known(index),
             pid: life.pid.unwrap_or(pid),
             comm: self.name(life, at),
-            space: life.space.or_else(|| self.leaders_space(pid, tid, at)),
+            space: life.space.or_else(|| self.leader_space(pid, tid, at)),
         };
         if life.space.is_none() {
             return Span { pid, tid, from: at, until: at, task };
         }
         let names = self.names_of(life);
         let next = names.partition_point(|(when, _)| *when <= at);
-        // The first name counts for the time before it too.
+        // The first comm also applies to the time before it.
         let since = next.checked_sub(1).filter(|last| *last > 0).and_then(|last| names.get(last));
         let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
         let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
@@ -140,7 +140,7 @@ impl Timeline {
         Span { pid, tid, from, until: renamed.min(replaced), task }
     }
 
-    /// The number and last name of a thread, as perf's `pid` column has them.
+    /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
     #[must_use]
     pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
         match thread {
@@ -153,8 +153,8 @@ impl Timeline {
         }
     }
 
-    /// What thread `tid` had been called up to this moment: where a listing goes record by record, a name does
-    /// not count before it was given.
+    /// Returns the comm of thread `tid` as known at this moment. For listings in record order, in which a comm does not
+    /// apply to the time before it.
     #[must_use]
     pub fn comm_so_far(&self, tid: i32, at: Moment) -> CommRef {
         let named = self.life(tid, at).and_then(|(_, life)| {
@@ -182,8 +182,8 @@ impl Timeline {
         names.get(last).map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id))
     }
 
-    /// The memory of a thread that no record places: its leader's.
-    fn leaders_space(&self, pid: i32, tid: i32, at: Moment) -> Option<SpaceId> {
+    /// Returns the leader's address space, for a thread that has none from its own records.
+    fn leader_space(&self, pid: i32, tid: i32, at: Moment) -> Option<SpaceId> {
         if pid == tid {
             return None;
         }

@@ -1,26 +1,26 @@
-//! The timeline at its end: every thread as it was last, and what its process had mapped.
+//! The final state of the timeline: all threads and the mappings of their processes.
 
 use super::frozen::Timeline;
 use super::space::{SpaceId, VisiblePart, shown};
 use super::threads::{CommRef, ThreadRef};
 
-/// The last use of a thread number.
+/// Last use of a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastLife {
-    /// The process.
+    /// Process.
     pub pid: i32,
-    /// The thread.
+    /// Thread.
     pub tid: i32,
-    /// The thread that it comes from, where a fork says it.
+    /// Parent thread, if a fork was recorded.
     pub parent: Option<i32>,
-    /// Its last name.
+    /// Last comm.
     pub comm: CommRef,
-    /// Its memory.
+    /// Address space.
     pub space: Option<SpaceId>,
 }
 
 impl Timeline {
-    /// Every thread that a record places in a process, as it was last; by thread number.
+    /// Returns the last life of each tid whose process is recorded, sorted by tid.
     #[must_use]
     pub fn last_lives(&self) -> Vec<LastLife> {
         let mut last: Vec<LastLife> = Vec::new();
@@ -35,7 +35,8 @@ impl Timeline {
         last
     }
 
-    /// What is mapped in a process at the end, by address; a mapping that later ones cover in part is several pieces.
+    /// Returns the mappings of a process at the end, sorted by address; one that is partly covered by later mappings is
+    /// split into its visible parts.
     #[must_use]
     pub fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
         shown(&self.spaces, space)

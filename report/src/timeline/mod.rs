@@ -1,4 +1,4 @@
-//! The side-band in time order, frozen: who was what, and what was mapped where, at any moment.
+//! Threads, comms and mappings at any moment, built from the side-band records and then immutable.
 //!
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, as perf's machine) ──► Timeline
@@ -7,10 +7,10 @@
 //!           (space, ip, moment) ─► Timeline::mapping ─► module, address in it
 //! ```
 //!
-//! Nothing is replayed for samples: they are never sorted, and each asks for its own moment. What a task is at a
-//! moment follows `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first name counts for the time before
-//! it too, a fork copies name and mappings and ends the use of a thread number that comes again, an exit changes
-//! nothing (the kernel still runs for the task), an exec drops nothing, and a new mapping covers what it overlaps.
+//! Samples need no replay of the records: they are never sorted, and each looks up the state at its own moment. That
+//! state follows `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time
+//! before it; a fork copies comm and mappings, and starts a new thread if the tid was in use; an exit changes nothing
+//! (the kernel still runs for the task); an exec drops nothing; and a new mapping covers what it overlaps.
 //!
 //! The timeline knows no symbols and no files: a module is a number here.
 

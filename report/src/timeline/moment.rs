@@ -1,27 +1,26 @@
-//! When a record takes effect, and the order of all records.
+//! The moments at which records take effect, and so the order of all records.
 //!
 //! A perf.data file is not in time order: each ring is, and rings are copied one after the other in rounds. A
-//! record with a time takes effect at (its time, its place in the file). A record without one (what `perf record`
-//! synthesizes has time 0; an attr without `PERF_SAMPLE_TIME` gives none) takes effect where the reader meets
-//! it: after everything that the rounds before it have already delivered. [`FlushLimits`] knows up to
-//! which time that is:
+//! record with a time takes effect at (its time, its offset in the file). A record without one (records synthesized by
+//! `perf record` have time 0; an attr without `PERF_SAMPLE_TIME` gives none) takes effect where the reader meets it:
+//! after all records that the preceding rounds have flushed. [`FlushLimits`] computes the time of the last of those:
 //!
 //! ```text
 //!   file:   t=3  t=9  ROUND  t=7  t=12  ROUND  (no time)  t=20  ROUND …
 //!                       │                 │         └─ takes effect after t<=9, before t=12
-//!                       │                 └─ delivers what is <= 9, the largest time at the ROUND before
-//!                       └─ delivers nothing yet: there was no round before it
+//!                       │                 └─ flushes t<=9, the largest time at the preceding ROUND
+//!                       └─ flushes nothing: there was no preceding round
 //! ```
 //!
-//! A stream whose attrs have no `sample_id_all` has side-band without times: it is read in file order throughout.
+//! If the attrs have no `sample_id_all`, the side-band has no times, and the whole stream is read in file order.
 
-/// The largest time that stands for "no time".
+/// Largest time value, which like 0 means "no time".
 const NO_TIME: u64 = u64::MAX;
 
-/// Set in [`Moment::seq`] of a record without a time: it comes after the timed records of the same time.
+/// Bit set in [`Moment::seq`] of a record without a time, which sorts it after timed records with the same time.
 const UNTIMED: u64 = 1 << 63;
 
-/// The point in the order of all records at which one takes effect.
+/// Position in the order of all records at which a record takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment {
     time: u64,
@@ -29,52 +28,52 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Before every record.
+    /// Moment before every record.
     pub const START: Self = Self { time: 0, seq: 0 };
 
-    /// After every record.
+    /// Moment after every record.
     pub const END: Self = Self { time: u64::MAX, seq: u64::MAX };
 
-    /// The moment of a record with a time, `offset` bytes into its file.
+    /// Returns the moment of a record with a time, `offset` bytes into its file.
     #[must_use]
     #[inline]
     pub fn timed(time: u64, offset: u64) -> Self {
         Self { time, seq: offset }
     }
 
-    /// The moment of a record without a time: after everything up to `limit`.
+    /// Returns the moment of a record without a time: after all records with times up to `limit`.
     #[must_use]
     pub fn untimed(limit: u64, offset: u64) -> Self {
         Self { time: limit, seq: offset | UNTIMED }
     }
 
-    /// Where in its file the record is.
+    /// Returns the record's offset in its file.
     #[must_use]
     pub fn offset(self) -> u64 {
         self.seq & !UNTIMED
     }
 }
 
-/// Whether `time` is one: 0 and the largest number are what a record without a time carries.
+/// Returns whether `time` is a real time: 0 and the largest value mean that a record has no time.
 #[must_use]
 #[inline]
 pub fn is_time(time: u64) -> bool {
     time != 0 && time != NO_TIME
 }
 
-/// Up to which time the rounds have delivered, for each place in the file.
+/// Largest time that the rounds have flushed, for each offset in the file.
 #[derive(Clone, Debug, Default)]
 pub struct FlushLimits {
-    /// (offset of a round's end, the limit in force from there on), by offset.
+    /// (offset of a `FINISHED_ROUND`, limit from there on), sorted by offset.
     limits: Vec<(u64, u64)>,
     largest: u64,
     waiting: bool,
     next: u64,
-    delivered: u64,
+    flushed: u64,
 }
 
 impl FlushLimits {
-    /// Takes note of the next record of the file, which has this time (see [`is_time`]).
+    /// Processes the next record of the file, which has this time (see [`is_time`]).
     pub fn record(&mut self, time: u64) {
         if is_time(time) {
             self.largest = if self.waiting { self.largest.max(time) } else { time };
@@ -82,14 +81,14 @@ impl FlushLimits {
         }
     }
 
-    /// Takes note of a `FINISHED_ROUND` at this offset.
+    /// Processes a `FINISHED_ROUND` at this offset.
     pub fn round(&mut self, offset: u64) {
         if !self.waiting {
             return;
         }
         let limit = self.next;
-        if limit > self.delivered {
-            self.delivered = limit;
+        if limit > self.flushed {
+            self.flushed = limit;
             self.limits.push((offset, limit));
         }
         if self.largest <= limit {
@@ -98,7 +97,7 @@ impl FlushLimits {
         self.next = self.largest;
     }
 
-    /// The limit in force at this offset.
+    /// Returns the limit at this offset.
     #[must_use]
     pub fn at(&self, offset: u64) -> u64 {
         let after = self.limits.partition_point(|&(end, _)| end <= offset);
@@ -111,12 +110,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The queue as it is: a list of times, of which a round delivers those up to the limit.
+    /// Naive reference: a list of times, of which a round flushes those up to the limit.
     #[derive(Default)]
     struct Queue {
         times: Vec<u64>,
         next: u64,
-        delivered: u64,
+        flushed: u64,
     }
 
     impl Queue {
@@ -124,13 +123,13 @@ mod tests {
             let Some(largest) = self.times.iter().max().copied() else { return };
             let limit = self.next;
             self.times.retain(|&t| t > limit);
-            self.delivered = self.delivered.max(limit);
+            self.flushed = self.flushed.max(limit);
             self.next = largest;
         }
     }
 
     #[test]
-    fn a_round_delivers_up_to_the_round_before() {
+    fn a_round_flushes_up_to_the_largest_time_of_the_preceding_round() {
         let mut limits = FlushLimits::default();
         for t in [3, 9] {
             limits.record(t);
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_comes_after_the_same_time() {
+    fn a_record_without_a_time_follows_records_at_the_limit() {
         assert!(Moment::timed(9, 500) < Moment::untimed(9, 10));
         assert!(Moment::untimed(9, 10) < Moment::timed(10, 0));
         assert!(Moment::untimed(0, 10) < Moment::timed(1, 0));
@@ -151,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_limits_are_those_of_the_queue(steps in prop::collection::vec(prop::option::of(0u64..50), 0..200)) {
+        fn the_limits_agree_with_the_naive_queue(steps in prop::collection::vec(prop::option::of(0u64..50), 0..200)) {
             let mut limits = FlushLimits::default();
             let mut queue = Queue::default();
             let mut want = Vec::new();
@@ -160,7 +159,7 @@ mod tests {
                     None => { limits.round(offset); queue.round(); }
                     Some(t) => { limits.record(t); if is_time(t) { queue.times.push(t); } }
                 }
-                want.push(queue.delivered);
+                want.push(queue.flushed);
             }
             let got: Vec<u64> = (0u64..).take(steps.len()).map(|o| limits.at(o)).collect();
             prop_assert_eq!(got, want);

@@ -1,4 +1,4 @@
-//! The records that are not samples: what they change, which modules they name, what they say was lost.
+//! Decoding of side-band records: changes for the timeline, mapped modules, counts of lost records and samples.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -17,49 +17,49 @@ use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Re
 use crate::timeline::clock::Clock;
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
-/// `PROT_EXEC` of an MMAP2.
+/// `PROT_EXEC` in `prot` of an `MMAP2` record.
 const PROT_EXEC: u32 = 4;
-/// `MAP_SHARED` of an MMAP2.
+/// `MAP_SHARED` in `flags` of an `MMAP2` record.
 const MAP_SHARED: u32 = 1;
-/// `MAP_HUGETLB` of an MMAP2.
+/// `MAP_HUGETLB` in `flags` of an `MMAP2` record.
 const MAP_HUGETLB: u32 = 0x40000;
-/// The place of the mount namespace in a NAMESPACES record.
-const MOUNTS: usize = 5;
-/// `KSYMBOL`: the symbol went. What is there next says so itself.
+/// Index of the mount namespace in a `NAMESPACES` record.
+const MNT_NS_INDEX: usize = 5;
+/// Flag of a `KSYMBOL` record: the symbol was removed. Ignored, since code that replaces it has its own record.
 const KSYMBOL_UNREGISTER: u16 = 1;
-/// How the kernel image is called in its MMAP record.
+/// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
-/// What the side-band of a file says.
+/// Decoded side-band of a file.
 #[derive(Debug, Default)]
 pub struct SideBand {
-    /// For the timeline.
+    /// Changes for the timeline.
     pub changes: Vec<(Moment, Change)>,
-    /// What was mapped; a [`ModuleId`] is a place in here.
+    /// Mapped modules; a [`ModuleId`] is an index into this set.
     pub modules: IndexSet<Module>,
-    /// Records that did not fit in a ring.
+    /// Number of records that did not fit in a ring.
     pub lost_events: u64,
-    /// Samples lost, by event.
+    /// Number of lost samples, by event.
     pub lost_samples: FxHashMap<Option<AttrIndex>, u64>,
-    /// Samples that a BPF filter dropped, by event.
+    /// Number of samples dropped by a BPF filter, by event.
     pub filtered_samples: FxHashMap<Option<AttrIndex>, u64>,
-    /// The `jit-PID.dump` that a process mapped.
+    /// The `jit-PID.dump` mapped by each process.
     jit_dumps: FxHashMap<i32, JitDump>,
-    /// Records that are too short for what they are: how many, and the first.
+    /// Number of records that cannot be decoded, and the first error.
     pub malformed: Option<(u64, Error)>,
 }
 
-/// What must be known before the mappings are read.
+/// Facts collected in a first pass, needed to build the modules of the mappings.
 #[derive(Debug, Default)]
 struct Known<'a> {
     /// Build IDs of files that processes mapped, by path.
     files: FxHashMap<&'a [u8], BuildId>,
-    /// Build IDs of kernel modules, by their names.
+    /// Build IDs of kernel modules, by name.
     kernel_modules: FxHashMap<String, BuildId>,
-    /// The name under which the kernel's build ID was recorded, whatever its image is called.
+    /// Path with which the kernel's build ID was recorded.
     kernel: Option<&'a [u8]>,
     origin: Origin,
-    /// The mount namespace that each process was in at last.
+    /// Last recorded mount namespace of each process.
     mounts: FxHashMap<i32, u64>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Known<'a> {
                     known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), mode);
                 }
                 Ok(Body::Namespaces(namespaces)) => {
-                    if let Some(mounts) = namespaces.iter().nth(MOUNTS) {
+                    if let Some(mounts) = namespaces.iter().nth(MNT_NS_INDEX) {
                         known.mounts.insert(signed(namespaces.pid), mounts.inode);
                     }
                 }
@@ -95,7 +95,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Takes a build ID for what it is of by its CPU mode: a file that processes mapped, a kernel module, the kernel.
+    /// Adds a build ID; its CPU mode and path decide whether it is that of a user file, a kernel module or the kernel.
     fn add(&mut self, path: &'a [u8], id: Option<BuildId>, mode: CpuMode) {
         let Some(id) = id else { return };
         match mode {
@@ -103,7 +103,7 @@ impl<'a> Known<'a> {
                 Some(name) => {
                     self.kernel_modules.insert(name, id);
                 }
-                // As perf does, the first one.
+                // The first one counts, as in perf.
                 None if self.kernel.is_none() => {
                     self.kernel = Some(path);
                     self.origin.kernel = Some(id);
@@ -117,7 +117,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Takes what the kernel's own mapping says of it.
+    /// Adds the reference symbol and the build ID in the kernel's own mapping.
     fn add_kernel(&mut self, map: &Mmap2<'a>) {
         let name = map.filename.as_bytes();
         if name.starts_with(KERNEL) {
@@ -129,7 +129,7 @@ impl<'a> Known<'a> {
 }
 
 impl SideBand {
-    /// Reads the records of `file` that are not samples; `written` is when it was written last, if it is a file.
+    /// Decodes the side-band records of `file`; `written` is the time at which it was last written, if it is a file.
     #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
         let mut known = Known::of(file, records, written);
@@ -141,18 +141,18 @@ impl SideBand {
                 Err(error) => side_band.malformed.get_or_insert((0, error)).0 += 1,
             }
         }
-        side_band.name_jit_dumps();
-        side_band.forget_shared_build_ids();
+        side_band.attach_jit_dumps();
+        side_band.remove_ambiguous_build_ids();
         side_band
     }
 
-    /// Samples lost in all events together.
+    /// Returns the number of lost samples of all events.
     #[must_use]
     pub fn all_lost_samples(&self) -> u64 {
         total(&self.lost_samples)
     }
 
-    /// Samples that BPF filters dropped in all events together.
+    /// Returns the number of samples of all events dropped by BPF filters.
     #[must_use]
     pub fn all_filtered_samples(&self) -> u64 {
         total(&self.filtered_samples)
@@ -205,8 +205,9 @@ impl SideBand {
         self.changes.push((clock.moment(file.attrs.time_of(raw), raw.offset), change));
     }
 
-    /// Tells the code that processes made where they have left its names: they map a page of that file as code.
-    fn name_jit_dumps(&mut self) {
+    /// Adds to each process's JIT code the jitdump with its names. JITs map a page of that file as executable, so that
+    /// it is recorded.
+    fn attach_jit_dumps(&mut self) {
         if !self.jit_dumps.is_empty() {
             let dumps = &self.jit_dumps;
             let name = |module: Module| match &module.kind {
@@ -220,9 +221,9 @@ impl SideBand {
         }
     }
 
-    /// The files whose build IDs were recorded by path, where several files were mapped from one path: which of them the recorder read is
-    /// not known, so none of them has it.
-    fn forget_shared_build_ids(&mut self) {
+    /// Removes build IDs recorded by path if several files were mapped from that path, since it is unknown whose build
+    /// ID the recorder read.
+    fn remove_ambiguous_build_ids(&mut self) {
         let mut files: FxHashMap<&[u8], FileId> = FxHashMap::default();
         let mut shared: FxHashSet<Arc<[u8]>> = FxHashSet::default();
         for module in self.modules.iter().filter(|module| module.build_id.is_some()) {
@@ -245,7 +246,7 @@ impl SideBand {
         match mode {
             CpuMode::Kernel => {
                 let (module, end) = if path.starts_with(KERNEL) {
-                    // Recorders that could not see the kernel's addresses wrote 0 for all of it.
+                    // Recorders that could not read the kernel's addresses wrote 0 for start and length.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
                     (Module::kernel(known.kernel.unwrap_or(KERNEL), origin.kernel), end)
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
@@ -279,7 +280,7 @@ impl SideBand {
         }
     }
 
-    /// Code that the kernel made and named.
+    /// Returns the mapping of code that the kernel generated and named.
     fn kernel_symbol(&mut self, symbol: &KSymbol<'_>) -> Option<Change> {
         let (start, end) = (symbol.addr, symbol.addr.checked_add(symbol.len.into())?);
         let (index, _) = self.modules.insert_full(Module::kernel_symbol(symbol.name.as_bytes(), start, end));
@@ -312,7 +313,7 @@ fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
     counts.values().copied().fold(0, u64::saturating_add)
 }
 
-/// Whether an MMAP2 says which file it is of.
+/// Returns whether an `MMAP2` record has the device and inode of a file.
 fn is_file(map: &Mmap2<'_>) -> bool {
     match map.identity {
         MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
@@ -320,19 +321,19 @@ fn is_file(map: &Mmap2<'_>) -> bool {
     }
 }
 
-/// Whether a mapped file is what JITs call `jit-PID.dump`.
+/// Returns whether the name of a mapped file has the form `jit-PID.dump`.
 fn is_jit_dump(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let number = name.strip_prefix(b"jit-").and_then(|rest| rest.strip_suffix(b".dump"));
     number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// The kernel writes thread numbers as unsigned; none is -1.
+/// Converts a pid or tid, which records store as unsigned; -1 means unknown.
 fn signed(number: u32) -> i32 {
     number.cast_signed()
 }
 
-/// An MMAP as an MMAP2: what it does not say is that it is of code unless it is marked as data.
+/// Converts an `MMAP` record to an `MMAP2` record. Without protection flags, it is code unless marked as data.
 fn of_mmap<'a>(map: &Mmap<'a>, bits: u16) -> Mmap2<'a> {
     Mmap2 {
         pid: map.pid,

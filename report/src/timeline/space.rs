@@ -1,4 +1,4 @@
-//! What is mapped where, over time, in one address space; frozen.
+//! The mappings of one address space over time.
 //!
 //! ```text
 //!            0x1000    0x2000    0x3000    0x4000
@@ -7,43 +7,43 @@
 //!              └ piece 0 ┴ piece 1 ┴ piece 2 ┘      pieces between all boundaries
 //! ```
 //!
-//! A segment tree stands over the pieces; each mapping is stored in at most 2·log₂ of its nodes, in the order of
-//! moments. A question (address, moment) finds its piece, walks from that leaf to the root, and takes the
-//! latest mapping that is not later than the moment. That is O(m log m) memory for m mappings and O(log² m)
-//! for a question, whatever overlays what. A space that began as a copy of another (fork) holds only its own
-//! mappings, and asks the other one, at the moment of the fork, for the rest.
+//! The pieces are the leaves of a segment tree; each mapping is stored in at most 2·log₂(pieces) of its nodes, in the
+//! order of moments. A lookup (address, moment) finds its piece, walks from that leaf to the root, and takes the latest
+//! mapping that is not later than the moment. For m mappings that takes O(m log m) memory, and O(log² m) time per
+//! lookup, however the mappings overlap. A space that began as a copy of another (fork) stores only its own mappings;
+//! other addresses are looked up in the other space, at the moment of the fork.
 
 use std::collections::BTreeMap;
 
 use super::moment::Moment;
 
-/// The number of a module.
+/// Number of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 
-/// The number of an address space.
+/// Number of an address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpaceId(pub u32);
 
-/// A range of addresses and what is there.
+/// A range of addresses and the module mapped there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The first address.
+    /// First address.
     pub start: u64,
-    /// The address after the last one.
+    /// One past the last address.
     pub end: u64,
-    /// What an address in a module's own terms is: `address - start + pgoff`.
+    /// Page offset: symbols of the module are looked up at `address - start + pgoff`.
     pub pgoff: u64,
-    /// The module that is there; nothing where something was unmapped.
+    /// Module; `None` if the range was unmapped.
     pub module: Option<ModuleId>,
-    /// Whether addresses here are their own terms already (anonymous memory, the kernel image).
+    /// Whether symbols are looked up at the address itself (anonymous memory, the kernel image).
     pub identity: bool,
-    /// Whether it is data of a file, shared by processes.
+    /// Whether it is a shared mapping of a file's data.
     pub is_shared: bool,
 }
 
 impl Mapping {
-    /// This address, in the module's own terms.
+    /// Returns the address at which the module's symbols are looked up.
     #[must_use]
     #[inline]
     pub fn relative(&self, address: u64) -> u64 {
@@ -51,36 +51,36 @@ impl Mapping {
     }
 }
 
-/// A piece of a mapping that no later one covers.
+/// Part of a mapping that no later mapping covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisiblePart {
-    /// Its first address.
+    /// First address.
     pub start: u64,
-    /// The address after its last one.
+    /// One past the last address.
     pub end: u64,
-    /// The moment of the mapping.
+    /// Moment of the mapping.
     pub since: Moment,
-    /// The mapping, of which it may be a part.
+    /// The whole mapping.
     pub mapping: Mapping,
 }
 
-/// An address space while the side-band is being read.
+/// An address space while the timeline is being built.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// The space of which this one began as a copy, and when.
+    /// Space of which this one began as a copy, and the moment of the fork.
     pub(super) parent: Option<(SpaceId, Moment)>,
-    /// In the order of their moments.
+    /// Mappings in the order of their moments.
     pub(super) mappings: Vec<(Moment, Mapping)>,
 }
 
-/// An address space over all time.
+/// Finished address space.
 #[derive(Debug, Default)]
 pub(super) struct Space {
     parent: Option<(SpaceId, Moment)>,
-    /// The boundaries of all mappings, ascending; piece i is from boundary i to i+1.
+    /// Boundaries of all mappings, ascending; piece i is from boundary i to i+1.
     bounds: Vec<u64>,
     mappings: Vec<(Moment, Mapping)>,
-    /// The mappings of tree node n are `items[firsts[n]..firsts[n + 1]]`, in the order of moments.
+    /// The mappings of tree node n have the indices `items[firsts[n]..firsts[n + 1]]`, in the order of moments.
     firsts: Vec<u32>,
     items: Vec<u32>,
 }
@@ -118,7 +118,7 @@ impl Space {
         Self { parent, bounds, mappings, firsts, items }
     }
 
-    /// How many mappings there were up to `at`, when the last of them came and when the next one comes.
+    /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the next one.
     pub(super) fn seen(&self, at: Moment) -> (u32, Moment, Moment) {
         let count = self.mappings.partition_point(|(when, _)| *when <= at);
         let moment = |index: usize| self.mappings.get(index).map(|(when, _)| *when);
@@ -126,8 +126,8 @@ impl Space {
         (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
     }
 
-    /// The latest mapping at this address that is not later than `at`.
-    fn own(&self, address: u64, at: Moment) -> Option<&Mapping> {
+    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings.
+    fn own_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
         let piece = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;
         let pieces = self.bounds.len() - 1;
         if piece >= pieces {
@@ -175,7 +175,7 @@ fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
     }
 }
 
-/// What is mapped in space `id` at the end of all time, by address: each piece that shows, and since when.
+/// Returns the visible parts of the mappings of space `id` at the end, sorted by address.
 #[must_use]
 pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
     let mut layers = Vec::new();
@@ -187,14 +187,15 @@ pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
     let mut pieces = BTreeMap::new();
     for (space, at) in layers.into_iter().rev() {
         for (since, mapping) in space.mappings.iter().take_while(|(since, _)| *since <= at) {
-            lay(&mut pieces, VisiblePart { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping });
+            let part = VisiblePart { start: mapping.start, end: mapping.end, since: *since, mapping: *mapping };
+            overlay(&mut pieces, part);
         }
     }
     pieces.into_values().filter(|piece| piece.mapping.module.is_some()).collect()
 }
 
-/// Lays a mapping over the pieces, by their starts, that were there before.
-fn lay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
+/// Lays a mapping over the pieces of earlier ones; `pieces` are by their starts.
+fn overlay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
     let reaches = |piece: &VisiblePart| piece.end > new.start;
     let first = pieces.range(..new.start).next_back().filter(|(_, piece)| reaches(piece)).map(|(start, _)| *start);
     let below: Vec<u64> = first.into_iter().chain(pieces.range(new.start..new.end).map(|(start, _)| *start)).collect();
@@ -208,16 +209,16 @@ fn lay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
     pieces.insert(new.start, new);
 }
 
-/// What is at `address` of space `id` at this moment.
+/// Returns the mapping at `address` of space `id` at this moment.
 #[must_use]
 pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
     let (mut id, mut at) = (id, at);
     loop {
         let space = spaces.get(id.0 as usize)?;
-        if let Some(mapping) = space.own(address, at) {
+        if let Some(mapping) = space.own_mapping(address, at) {
             return mapping.module.is_some().then_some(mapping);
         }
-        // A fork's moment is always before the questions asked of the child, so the chain ends.
+        // A forked process's space is newer than its parent's, so the chain of parents ends.
         let (parent, forked) = space.parent?;
         (id, at) = (parent, at.min(forked));
     }
@@ -249,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_keeps_its_place_in_the_module() {
+    fn the_lookup_address_follows_from_the_page_offset() {
         let m = Mapping { pgoff: 0x3000, ..mapping(0x7000, 0x8000, 0) };
         assert_eq!(m.relative(0x7123), 0x3123);
         assert_eq!(Mapping { identity: true, ..m }.relative(0x7123), 0x7123);
     }
 
     #[test]
-    fn ten_thousand_forks_in_a_chain_answer() {
+    fn lookups_work_through_ten_thousand_forks() {
         let mut spaces =
             vec![Space::freeze(Draft { parent: None, mappings: vec![(Moment::timed(1, 0), mapping(0, 10, 7))] })];
         for i in 0..10_000u32 {
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_no_later_mapping_covers() {
+    fn visible_parts_are_not_covered_by_later_mappings() {
         let at = |t| Moment::timed(t, 0);
         let before = vec![(at(1), mapping(0x1000, 0x5000, 0)), (at(9), mapping(0x8000, 0x9000, 4))];
         let own = vec![(at(6), mapping(0x2000, 0x3000, 1)), (at(7), mapping(0x2800, 0x3800, 2))];
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(pieces(1), [(0x1000, 0x2000, 0), (0x2000, 0x2800, 1), (0x2800, 0x3800, 2), (0x3800, 0x5000, 0)]);
     }
 
-    /// The naive twin: the list of mappings, searched from its end; a fork copies the list.
+    /// Naive reference: the list of mappings, searched from its end; a fork copies the list.
     fn naive(list: &[(Moment, Mapping)], address: u64, at: Moment) -> Option<u32> {
         let hit = |(when, m): &&(Moment, Mapping)| *when <= at && m.start <= address && address < m.end;
         list.iter().rev().find(hit).and_then(|(_, m)| m.module).map(|m| m.0)
@@ -290,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_answers_as_the_list_does(
+        fn the_tree_agrees_with_the_list(
             raw in prop::collection::vec((0u64..40, 1u64..20, prop::option::weighted(0.9, 0u32..9)), 0..40),
             own in prop::collection::vec((0u64..40, 1u64..20), 0..10),
             fork in 0u64..60,

@@ -1,38 +1,38 @@
 //! Threads over time.
 //!
-//! A thread number is used again and again; each use is a [`Life`], from one fork of the number to the next. The time
-//! before the first fork is a life too, and is all that a thread has which was there before the recording.
+//! The kernel reuses tids; each use is a [`Life`], from one fork with that tid to the next. The time before the first
+//! fork is a life too: the only one of a thread that existed before the recording.
 
 use super::moment::Moment;
 use super::space::SpaceId;
 
-/// One use of a thread number.
+/// One use of a tid.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
-    /// From when on; until the next life of the same number.
+    /// Start; the end is the start of the next life of the same tid.
     pub(super) start: Moment,
     pub(super) tid: i32,
-    /// The process; `None` where no record says (only samples do).
+    /// Process; `None` if only samples have it.
     pub(super) pid: Option<i32>,
-    /// The thread that it comes from; `None` where no fork says.
+    /// Parent thread; `None` if no fork was recorded.
     pub(super) parent: Option<i32>,
-    /// Its memory; `None` where no record says.
+    /// Address space; `None` if not recorded.
     pub(super) space: Option<SpaceId>,
-    /// Its names in `Timeline::names`.
+    /// First index and number of its comms in `Timeline::names`.
     pub(super) names: (u32, u32),
 }
 
-/// A comm: an interned name, or what a thread without one is called.
+/// A comm: an interned one, or the label of a thread without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommRef {
-    /// One that a record gave.
+    /// Number of a recorded comm.
     Named(u32),
-    /// `:tid`
+    /// Tid of a thread without a comm, shown as `:tid`.
     Unnamed(i32),
 }
 
 impl CommRef {
-    /// As one number, for packed keys.
+    /// Packs it into one number, for packed keys.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
@@ -42,7 +42,7 @@ impl CommRef {
         }
     }
 
-    /// The reverse of [`CommRef::pack`].
+    /// Reverses [`CommRef::pack`].
     #[must_use]
     pub fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
@@ -50,17 +50,17 @@ impl CommRef {
     }
 }
 
-/// A thread: a life that is known from records, or only a number.
+/// A thread: a life known from records, or only a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThreadRef {
-    /// One that the side-band knows.
+    /// Number of a life known from side-band records.
     Known(u32),
-    /// One that only samples name.
+    /// Tid of a thread that appears only in samples.
     Bare(i32),
 }
 
 impl ThreadRef {
-    /// As one number, for packed keys.
+    /// Packs it into one number, for packed keys.
     #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
@@ -70,7 +70,7 @@ impl ThreadRef {
         }
     }
 
-    /// The reverse of [`ThreadRef::pack`].
+    /// Reverses [`ThreadRef::pack`].
     #[must_use]
     pub fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
@@ -78,32 +78,32 @@ impl ThreadRef {
     }
 }
 
-/// What a thread was at a moment.
+/// State of a thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Which thread.
+    /// Thread.
     pub thread: ThreadRef,
-    /// The process it belongs to.
+    /// Process.
     pub pid: i32,
-    /// Its name.
+    /// Comm.
     pub comm: CommRef,
-    /// Its memory; `None` where nothing is known of it.
+    /// Address space; `None` if unknown.
     pub space: Option<SpaceId>,
 }
 
-/// A stretch of time in which nothing about a thread changes, as one process's samples see it.
+/// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub(super) pid: i32,
     pub(super) tid: i32,
     pub(super) from: Moment,
     pub(super) until: Moment,
-    /// What the thread is in it.
+    /// State of the thread in this period.
     pub task: Task,
 }
 
 impl Span {
-    /// Whether it answers for this thread at this moment.
+    /// Returns whether this span is valid for this thread at this moment.
     #[must_use]
     #[inline]
     pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {

@@ -1,6 +1,6 @@
-//! Bitmaps as the kernel writes them: as words, or as ranges of the bits that are set.
+//! The kernel's two text forms of bitmaps: hexadecimal words (`%*pb`) and ranges of set bits (`%*pbl`).
 
-/// Words of 32 bits from the highest that is not zero down, apart by commas.
+/// Writes 32-bit words separated by commas, from the highest nonzero one down.
 pub(super) fn words(longs: &[u64], out: &mut Vec<u8>) {
     let halves: Vec<u64> = longs.iter().flat_map(|long| [long & 0xffff_ffff, long >> 32]).collect();
     let used = halves.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
@@ -10,7 +10,7 @@ pub(super) fn words(longs: &[u64], out: &mut Vec<u8>) {
     }
 }
 
-/// Bits and ranges of bits, such as `0,2-4`.
+/// Writes the set bits as a list of ranges, such as `0,2-4`.
 pub(super) fn list(longs: &[u64], out: &mut Vec<u8>) {
     let bits = longs
         .iter()
@@ -33,16 +33,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms() {
-        let told = |write: fn(&[u64], &mut Vec<u8>), longs: &[u64]| {
+    fn writes_words_and_ranges() {
+        let written = |write: fn(&[u64], &mut Vec<u8>), longs: &[u64]| {
             let mut out = Vec::new();
             write(longs, &mut out);
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(told(words, &[0x1_0000_000f, 0]), "1,0000000f");
-        assert_eq!(told(words, &[0]), "0");
-        assert_eq!(told(list, &[0b1_1101, 1]), "0,2-4,64");
-        assert_eq!(told(list, &[1 << 63, 1]), "63-64");
-        assert_eq!(told(list, &[]), "");
+        assert_eq!(written(words, &[0x1_0000_000f, 0]), "1,0000000f");
+        assert_eq!(written(words, &[0]), "0");
+        assert_eq!(written(list, &[0b1_1101, 1]), "0,2-4,64");
+        assert_eq!(written(list, &[1 << 63, 1]), "63-64");
+        assert_eq!(written(list, &[]), "");
     }
 }

@@ -1,7 +1,7 @@
-//! The values of expressions for the raw bytes of one sample.
+//! Evaluation of expressions for the raw bytes of one sample.
 //!
-//! Numbers are 64 bits without a sign, as in the library that perf prints with: a field of 32 bits that holds -1 is 4294967295
-//! until it is printed as an `int`. What lies outside the raw bytes reads as nothing.
+//! Numbers are unsigned 64-bit, as in libtraceevent: a 32-bit field that holds -1 is 4294967295 until it is printed as
+//! an `int`. Outside the raw bytes numbers are 0, and strings and arrays are cut short.
 
 use recrep_format::endian::Endian;
 use recrep_format::tracing::EventField;
@@ -10,10 +10,10 @@ use super::bitmap::{list, words};
 use super::expr::{CType, Expr};
 use super::printf::Spec;
 
-/// The longest text that is made of one sample; what makes more is damaged.
+/// Maximum length of the text of one sample. Only damaged data gives more.
 pub(super) const LONGEST: usize = 1 << 16;
 
-/// The raw bytes of a sample, and what is needed to read them.
+/// The raw bytes of a sample, and their byte order.
 #[derive(Clone, Copy)]
 pub(super) struct Raw<'p> {
     pub(super) bytes: &'p [u8],
@@ -21,7 +21,7 @@ pub(super) struct Raw<'p> {
 }
 
 impl<'p> Raw<'p> {
-    /// The number of `size` bytes at `offset`.
+    /// Returns the number of `size` bytes at `offset`; 0 outside the raw bytes.
     pub(super) fn number(&self, offset: usize, size: usize) -> u64 {
         let bytes = self.slice(offset, size);
         match (bytes.len(), self.endian) {
@@ -31,20 +31,20 @@ impl<'p> Raw<'p> {
         }
     }
 
-    /// The bytes there, as far as they are there.
+    /// Returns `len` bytes at `offset`, fewer at the end of the raw bytes.
     pub(super) fn slice(&self, offset: usize, len: usize) -> &'p [u8] {
         let from = self.bytes.get(offset..).unwrap_or_default();
         from.get(..len).unwrap_or(from)
     }
 
-    /// The bytes of a field, wherever they are.
+    /// Returns the bytes of a field, also of a dynamic one.
     pub(super) fn of(&self, field: &EventField) -> &'p [u8] {
-        let (offset, len) = self.place(field);
+        let (offset, len) = self.location(field);
         self.slice(offset, len)
     }
 
-    /// Where the bytes of a field are, and how many.
-    pub(super) fn place(&self, field: &EventField) -> (usize, usize) {
+    /// Returns the offset and the length of a field's bytes.
+    fn location(&self, field: &EventField) -> (usize, usize) {
         if !field.is_dynamic() {
             return (field.offset, field.size);
         }
@@ -55,15 +55,15 @@ impl<'p> Raw<'p> {
     }
 }
 
-/// What is known of the kernel that was recorded.
+/// Functions and strings of the recorded kernel.
 pub trait Kernel {
-    /// The function that an address is in, and how far.
+    /// Returns the function that contains an address, and the offset in it.
     fn function(&self, address: u64) -> Option<(String, u64)>;
-    /// The string at an address.
+    /// Returns the string at an address.
     fn string(&self, address: u64) -> Option<&[u8]>;
 }
 
-/// Gives the values of an event's expressions.
+/// Evaluates an event's expressions for one sample.
 pub(super) struct Values<'e> {
     pub(super) fields: &'e [&'e EventField],
     pub(super) raw: Raw<'e>,
@@ -72,7 +72,7 @@ pub(super) struct Values<'e> {
 }
 
 impl Values<'_> {
-    /// As a number.
+    /// Returns the value of `expr` as a number.
     pub(super) fn number(&self, expr: &Expr) -> u64 {
         match expr {
             Expr::Number(number) => *number,
@@ -95,7 +95,7 @@ impl Values<'_> {
             Expr::Binary(sign, left, right) => binary(sign, self.number(left), self.number(right)),
             Expr::Choice(parts) => self.number(self.chosen(parts)),
             Expr::Element(array, index) => self.element(array, self.number(index)),
-            Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.place(field).1 as u64),
+            Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.location(field).1 as u64),
             _ => 0,
         }
     }
@@ -111,7 +111,7 @@ impl Values<'_> {
         at.map_or(0, |at| Raw { bytes, ..self.raw }.number(at, size))
     }
 
-    /// The bytes of an array, and how many an element has.
+    /// Returns the bytes of an array, and the size of an element.
     fn array(&self, array: &Expr) -> (&[u8], usize) {
         match array {
             Expr::Cast(CType { size, is_pointer: true }, inner) if *size > 0 => (self.array(inner).0, *size),
@@ -129,12 +129,12 @@ impl Values<'_> {
         }
     }
 
-    /// The bytes that an argument of `%pI4` and the like stands for.
+    /// Returns the bytes that the argument of `%pI4`, `%pM` and so on points to.
     pub(super) fn bytes(&self, expr: &Expr) -> &[u8] {
         self.array(expr).0
     }
 
-    /// Writes it as a string.
+    /// Writes `expr` as a string.
     pub(super) fn text(&self, expr: &Expr, spec: &Spec, out: &mut Vec<u8>) {
         if out.len() > LONGEST {
             return;
@@ -165,7 +165,7 @@ impl Values<'_> {
         }
     }
 
-    /// The longs that a bitmap is made of, the lowest first.
+    /// Returns the longs of a bitmap, lowest first.
     pub(super) fn longs(&self, bytes: &[u8]) -> Vec<u64> {
         let longs = bytes.chunks_exact(self.long_size.max(1));
         longs.map(|long| Raw { bytes: long, ..self.raw }.number(0, self.long_size)).collect()
@@ -174,7 +174,7 @@ impl Values<'_> {
     fn field(&self, place: usize, spec: &Spec, out: &mut Vec<u8>) {
         let Some(field) = self.fields.get(place) else { return };
         if !field.is_array && field.size == self.long_size {
-            // An address of a string in the kernel.
+            // The address of a string in the kernel.
             let address = self.raw.number(field.offset, field.size);
             match self.kernel.string(address) {
                 Some(text) => out.extend_from_slice(text),
@@ -227,7 +227,7 @@ impl Values<'_> {
 }
 
 fn binary(sign: &str, left: u64, right: u64) -> u64 {
-    // As processors do: by the low bits of how far.
+    // Shift counts are taken modulo 64, as processors do.
     let shift = u32::try_from(right & 63).unwrap_or(0);
     match sign {
         "|" => left | right,
@@ -249,7 +249,7 @@ fn binary(sign: &str, left: u64, right: u64) -> u64 {
     }
 }
 
-/// How many bytes an element of a `__data_loc type[]` has.
+/// Returns the size of an element of a `__data_loc type[]`.
 fn dynamic_element(field: &EventField, long_size: usize) -> usize {
     let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
     let words: Vec<_> =
@@ -257,7 +257,7 @@ fn dynamic_element(field: &EventField, long_size: usize) -> usize {
     super::expr::ctype(&words, long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
 }
 
-/// Bytes as pairs of hexadecimal digits.
+/// Writes bytes as pairs of hexadecimal digits.
 pub(super) fn hex(bytes: &[u8], separator: &str, out: &mut Vec<u8>) {
     for (place, byte) in bytes.iter().enumerate() {
         if place > 0 {

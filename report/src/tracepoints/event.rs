@@ -1,4 +1,4 @@
-//! A tracepoint, ready to be printed: its format with its print fmt taken apart.
+//! A tracepoint that is ready to be printed: its format and its parsed print fmt.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use super::print_fmt::PrintFmt;
 #[derive(Clone, Debug)]
 pub struct Event {
     format: EventFormat,
-    /// None where it has what is not known here.
+    /// `None` if the print fmt uses something unsupported.
     print_fmt: Option<PrintFmt>,
     endian: Endian,
     long_size: usize,
 }
 
 impl Event {
-    /// Takes a format's print fmt apart.
+    /// Parses the print fmt of `format`.
     #[must_use]
     pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
         let fields: Vec<&EventField> = format.common.iter().chain(&format.fields).collect();
@@ -27,19 +27,19 @@ impl Event {
         Self { format, print_fmt, endian, long_size }
     }
 
-    /// Its format.
+    /// Returns the format.
     #[must_use]
     pub fn format(&self) -> &EventFormat {
         &self.format
     }
 
-    /// Whether its print fmt can be printed; else its fields are.
+    /// Returns whether the print fmt is supported. If not, the fields are printed instead.
     #[must_use]
     pub fn has_print_fmt(&self) -> bool {
         self.print_fmt.is_some()
     }
 
-    /// The place of a field among all, those that every event has first.
+    /// Returns a field's index among all fields; the common fields come first.
     #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name)
@@ -49,66 +49,66 @@ impl Event {
         self.format.common.iter().chain(&self.format.fields).collect()
     }
 
-    /// Reads raw bytes for what is asked of them.
+    /// Calls `ask` with the sample that has these raw bytes.
     pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(RawSample<'_, '_>) -> R) -> R {
         let fields = self.fields();
         let raw = Raw { bytes, endian: self.endian };
         ask(RawSample { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
     }
 
-    /// What the kernel would print.
+    /// Returns the text that the kernel would print.
     #[must_use]
     pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
-        self.with(bytes, kernel, |asked| asked.text())
+        self.with(bytes, kernel, |sample| sample.text())
     }
 
-    /// All its own fields, as `name=value`, with a space before each.
+    /// Returns all fields but the common ones as `name=value`, with a space before each.
     #[must_use]
     pub fn fields_text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
-        self.with(bytes, kernel, |asked| asked.fields())
+        self.with(bytes, kernel, |sample| sample.fields())
     }
 }
 
-/// The raw bytes of a sample, to be asked for texts.
+/// The raw bytes of a sample, with the event that decodes them.
 pub(super) struct RawSample<'e, 'v> {
     event: &'e Event,
     values: Values<'v>,
 }
 
 impl RawSample<'_, '_> {
-    /// What the kernel would print; its fields, where that is not known.
+    /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
     pub(super) fn text(&self) -> String {
         let mut out = Vec::new();
         match &self.event.print_fmt {
             Some(print_fmt) => print_fmt.write(&self.values, &mut out),
             None => return format!("[FAILED TO PARSE]{}", self.fields()),
         }
-        told(out)
+        lossy_text(out)
     }
 
-    /// All its own fields.
+    /// Returns all fields but the common ones as ` name=value …`.
     pub(super) fn fields(&self) -> String {
         let mut out = Vec::new();
         let common = self.event.format.common.len();
         self.print_fmt().write_fields(common, &self.values, &mut out);
-        told(out)
+        lossy_text(out)
     }
 
-    /// A field by itself.
+    /// Returns the text of one field.
     pub(super) fn field(&self, place: usize) -> String {
         let mut out = Vec::new();
         self.print_fmt().write_field(place, &mut 0, &self.values, &mut out);
-        told(out)
+        lossy_text(out)
     }
 
-    /// The name of a field.
+    /// Returns the name of a field.
     pub(super) fn name(&self, place: usize) -> &str {
         self.values.fields.get(place).map_or("", |field| field.name.as_str())
     }
 
-    /// All its own fields, each as it is told.
-    pub(super) fn each_field(&self, told: impl Fn(usize, &str) -> String) -> String {
-        let one = |(place, field): (usize, &&EventField)| format!("{}={}", field.name, told(place, &field.name));
+    /// Returns all fields but the common ones as `name=value …`, with the values that `value` gives.
+    pub(super) fn each_field(&self, value: impl Fn(usize, &str) -> String) -> String {
+        let one = |(place, field): (usize, &&EventField)| format!("{}={}", field.name, value(place, &field.name));
         let own = self.values.fields.iter().enumerate().skip(self.event.format.common.len());
         own.map(one).collect::<Vec<_>>().join(" ")
     }
@@ -121,7 +121,7 @@ impl RawSample<'_, '_> {
     }
 }
 
-fn told(mut bytes: Vec<u8>) -> String {
+fn lossy_text(mut bytes: Vec<u8>) -> String {
     bytes.truncate(LONGEST);
     String::from_utf8_lossy(&bytes).into_owned()
 }

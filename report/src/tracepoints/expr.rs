@@ -1,31 +1,31 @@
-//! Expressions in a `print fmt`, and how they are read.
+//! Expressions in a `print fmt`, and their parser.
 //!
 //! ```text
 //!  REC->prev_state & 0xff ? __print_flags(REC->prev_state & 0xff, "|", { 1, "S" }, { 2, "D" }) : "R"
 //!  └─────────────── Choice ( And (Field, Number), Flags (And …, "|", table), Text ) ───────────────┘
 //! ```
 //!
-//! What is not known (a function of the kernel's own, an assignment) makes the whole text one that cannot be printed; so does
-//! nesting deeper than anyone writes.
+//! Anything unsupported (a kernel function, an assignment) makes the whole print fmt unsupported; so does nesting
+//! deeper than [`MAX_DEPTH`].
 
 use recrep_format::tracing::EventField;
 
 use super::lex::Token;
 
-/// The deepest nesting.
-const DEEPEST: usize = 200;
+/// Maximum nesting depth.
+const MAX_DEPTH: usize = 200;
 
-/// The most operators in one argument, or in one number of a table: no tree is deeper.
-const MOST: usize = 1000;
+/// Maximum number of operators in one argument or in one table number. It bounds the depth of the tree.
+const MAX_OPERATORS: usize = 1000;
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
-    /// A number, or a name that stands for none that is known (0).
+    /// A number or an enumerator; unknown enumerators are 0.
     Number(u64),
     /// A string.
     Text(String),
-    /// A field, by its place.
+    /// A field, by index.
     Field(usize),
     /// `(type)x`.
     Cast(CType, Box<Expr>),
@@ -41,9 +41,9 @@ pub(super) enum Expr {
     Flags(Box<Expr>, String, Vec<(i64, String)>),
     /// `__print_symbolic(value, { number, name }, …)`.
     Symbol(Box<Expr>, Vec<(i64, String)>),
-    /// `__print_hex(array, length)`; with spaces between the bytes, or without.
+    /// `__print_hex(array, length)`, with spaces between the bytes (`true`), or `__print_hex_str`, without.
     Hex(Box<Expr>, Box<Expr>, bool),
-    /// `__print_array(array, count, size of an element)`.
+    /// `__print_array(array, count, element_size)`.
     Array(Box<[Expr; 3]>),
     /// `__get_str(field)`.
     Str(usize),
@@ -57,16 +57,16 @@ pub(super) enum Expr {
     DynamicLen(usize),
 }
 
-/// A type that numbers are cast to.
+/// The target type of a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CType {
-    /// How many bytes; of a pointer, what it points to. 0 where it is not known.
+    /// Size in bytes; for a pointer, of its target. 0 if unknown.
     pub(super) size: usize,
-    /// Whether it points to such numbers.
+    /// Whether this is a pointer to such numbers.
     pub(super) is_pointer: bool,
 }
 
-/// Reads expressions.
+/// Parser of expressions.
 pub(super) struct Reader<'t> {
     pub(super) left: &'t [Token],
     fields: &'t [&'t EventField],
@@ -75,8 +75,8 @@ pub(super) struct Reader<'t> {
     operators: usize,
 }
 
-/// Operators by how tightly they bind, the loosest first.
-const LEVELS: [&[&str]; 10] = [
+/// Operators by precedence, loosest first.
+const PRECEDENCE: [&[&str]; 10] = [
     &["||"],
     &["&&"],
     &["|"],
@@ -90,20 +90,20 @@ const LEVELS: [&[&str]; 10] = [
 ];
 
 impl<'t> Reader<'t> {
-    /// One that has read nothing yet.
+    /// Creates a parser of the tokens `left`.
     pub(super) fn new(left: &'t [Token], fields: &'t [&'t EventField], long_size: usize) -> Self {
         Self { left, fields, long_size, depth: 0, operators: 0 }
     }
 
-    /// An argument.
+    /// Parses an argument.
     pub(super) fn argument(&mut self) -> Option<Expr> {
         self.operators = 0;
         self.expr()
     }
 
-    /// A whole expression.
+    /// Parses a whole expression.
     fn expr(&mut self) -> Option<Expr> {
-        self.depth = self.depth.checked_add(1).filter(|depth| *depth < DEEPEST)?;
+        self.depth = self.depth.checked_add(1).filter(|depth| *depth < MAX_DEPTH)?;
         let condition = self.binary(0)?;
         let expr = if self.takes("?") {
             let yes = self.expr()?;
@@ -116,21 +116,21 @@ impl<'t> Reader<'t> {
         Some(expr)
     }
 
-    /// Operators that bind at least as tightly as those of this level.
+    /// Parses binary operators that bind at least as tightly as those of the level `loosest`.
     fn binary(&mut self, loosest: usize) -> Option<Expr> {
         let mut left = self.unary()?;
         while let Some(sign) = self.sign() {
-            let level = LEVELS.iter().position(|signs| signs.contains(&sign));
+            let level = PRECEDENCE.iter().position(|signs| signs.contains(&sign));
             let Some(level) = level.filter(|level| *level >= loosest) else { break };
             self.left = self.left.get(1..)?;
-            self.operators = self.operators.checked_add(1).filter(|count| *count < MOST)?;
+            self.operators = self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
             left = Expr::Binary(sign, Box::new(left), Box::new(self.binary(level + 1)?));
         }
         Some(left)
     }
 
     fn unary(&mut self) -> Option<Expr> {
-        self.depth = self.depth.checked_add(1).filter(|depth| *depth < DEEPEST)?;
+        self.depth = self.depth.checked_add(1).filter(|depth| *depth < MAX_DEPTH)?;
         let expr = match self.sign() {
             Some(sign @ ("!" | "~" | "-")) => {
                 self.left = self.left.get(1..)?;
@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
         Some(expr)
     }
 
-    /// `(type)x`, or an expression in parentheses.
+    /// Parses `(type)x` or an expression in parentheses.
     fn cast_or_group(&mut self) -> Option<Expr> {
         if let Some((ctype, rest)) = self.cast() {
             self.left = rest;
@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
         self.elements(inner)
     }
 
-    /// The type of a cast, and what follows it: names and stars alone, with an operand behind.
+    /// Returns the type of a cast and the tokens after it. A cast has names and stars only, and an operand follows.
     fn cast(&self) -> Option<(CType, &'t [Token])> {
         let inside = self.left.get(1..)?;
         let len = inside.iter().position(|token| *token == Token::Sign(")"))?;
@@ -191,14 +191,14 @@ impl<'t> Reader<'t> {
                 self.elements(call)
             }
             // An enumerator that the kernel did not replace.
-            Token::Name(name) => Some(Expr::Number(u64::try_from(known(name).unwrap_or(0)).unwrap_or(0))),
+            Token::Name(name) => Some(Expr::Number(u64::try_from(enumerator(name).unwrap_or(0)).unwrap_or(0))),
         }
     }
 
-    /// What `[…]` behind it makes of it.
+    /// Parses the subscripts (`[…]`) that follow `of`.
     fn elements(&mut self, mut of: Expr) -> Option<Expr> {
         while self.takes("[") {
-            self.operators = self.operators.checked_add(1).filter(|count| *count < MOST)?;
+            self.operators = self.operators.checked_add(1).filter(|count| *count < MAX_OPERATORS)?;
             let index = self.expr()?;
             self.takes("]").then_some(())?;
             of = Expr::Element(Box::new(of), Box::new(index));
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
         u64::try_from(size).ok()
     }
 
-    /// `, { number, "name" }, …`, in braces of their own or not.
+    /// Parses `, { number, "name" }, …`, with or without braces around the whole list.
     fn table(&mut self) -> Option<Vec<(i64, String)>> {
         let mut table = Vec::new();
         while self.takes(",") {
@@ -270,7 +270,7 @@ impl<'t> Reader<'t> {
             loop {
                 let number = self.constant()?;
                 self.takes(",").then_some(())?;
-                // A null pointer in the place of a name ends the kernel's own table.
+                // The kernel's own tables end with a null pointer instead of a name.
                 let name = self.expr()?;
                 self.takes("}").then_some(())?;
                 match name {
@@ -293,11 +293,11 @@ impl<'t> Reader<'t> {
         Some(table)
     }
 
-    /// A number of a table: a constant, or a name; of those that are not known, -1.
+    /// Parses the number of a table entry: a constant expression, or an enumerator (-1 if unknown).
     fn constant(&mut self) -> Option<i64> {
         if let [Token::Name(name), Token::Sign(","), ..] = self.left {
             self.left = self.left.get(1..)?;
-            return Some(known(name).unwrap_or(-1));
+            return Some(enumerator(name).unwrap_or(-1));
         }
         let before = std::mem::take(&mut self.operators);
         let number = self.expr()?.constant();
@@ -318,7 +318,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether this sign is next; then it is taken.
+    /// Consumes `sign` if it is the next token. Returns whether it was.
     pub(super) fn takes(&mut self, sign: &str) -> bool {
         let is_next = self.sign() == Some(sign);
         if is_next {
@@ -329,7 +329,7 @@ impl<'t> Reader<'t> {
 }
 
 impl Expr {
-    /// Its value, where that does not depend on an event.
+    /// Returns the value if it does not depend on a sample.
     fn constant(&self) -> Option<i64> {
         Some(match self {
             Self::Number(number) => number.cast_signed(),
@@ -353,7 +353,7 @@ impl Expr {
 }
 
 fn signed(sign: &str, left: i64, right: i64) -> Option<i64> {
-    // As processors do: by the low bits of how far.
+    // Shift counts are taken modulo 64, as processors do.
     let shift = u32::try_from(right & 63).unwrap_or(0);
     Some(match sign {
         "||" => i64::from(left != 0 || right != 0),
@@ -377,7 +377,7 @@ fn signed(sign: &str, left: i64, right: i64) -> Option<i64> {
     })
 }
 
-/// The type that some words name; none where they name no type.
+/// Returns the type that `words` name, or `None` if they cannot be a type.
 pub(super) fn ctype(words: &[Token], long_size: usize) -> Option<CType> {
     let mut names = Vec::new();
     let mut is_pointer = false;
@@ -407,8 +407,8 @@ pub(super) fn ctype(words: &[Token], long_size: usize) -> Option<CType> {
     Some(CType { size, is_pointer })
 }
 
-/// Enumerators that old kernels left in their texts.
-fn known(name: &str) -> Option<i64> {
+/// Returns the value of an enumerator that old kernels left in their print fmts.
+fn enumerator(name: &str) -> Option<i64> {
     const SOFTIRQS: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
     match name {

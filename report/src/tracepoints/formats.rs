@@ -1,4 +1,4 @@
-//! The tracepoints of a file: of each event its format, and the kernel's strings.
+//! The tracepoints of a file: the format of each event, and the kernel's strings.
 
 use recrep_format::abi::EventType;
 use recrep_format::read::File;
@@ -8,18 +8,18 @@ use rustc_hash::FxHashMap;
 use super::event::Event;
 use crate::query::warning::Warning;
 
-/// What a file tells of its tracepoints.
+/// The formats of a file's tracepoints, and the kernel's strings.
 #[derive(Debug, Default)]
 pub struct Formats {
-    /// By the places of the events in the file; none of what is no tracepoint, or of which nothing is told.
+    /// By the index of the event in the file; `None` if it is not a tracepoint or the file lacks its format.
     events: Vec<Option<Event>>,
     strings: FxHashMap<u64, Vec<u8>>,
-    /// What could not be read.
+    /// Warnings about parts that could not be read.
     pub warnings: Vec<Warning>,
 }
 
 impl Formats {
-    /// Reads what the file tells. Only formats of events that the file has are taken apart.
+    /// Reads the formats and strings in the file. Only the formats of the file's own events are parsed.
     #[must_use]
     pub fn read(file: &File<'_>) -> Self {
         let wanted = |entry: &recrep_format::attrs::AttrEntry| {
@@ -37,8 +37,7 @@ impl Formats {
                 return formats;
             }
             None => {
-                let message =
-                    "the file does not tell the formats of its tracepoints, so what they recorded cannot be shown";
+                let message = "the file lacks the formats of its tracepoints, so their fields cannot be shown";
                 formats.warnings.push(Warning::new("no-tracing-data", message));
                 return formats;
             }
@@ -63,17 +62,17 @@ impl Formats {
     }
 
     fn warn(&mut self, error: &recrep_format::error::Error) {
-        let message = format!("the formats of tracepoints cannot be read: {}", error.kind);
+        let message = format!("cannot read the formats of tracepoints: {}", error.kind);
         self.warnings.push(Warning { code: "bad-tracing-data", message, offset: Some(error.offset) });
     }
 
-    /// The tracepoint at a place among the events.
+    /// Returns the tracepoint with this index among the file's events.
     #[must_use]
     pub fn event(&self, place: usize) -> Option<&Event> {
         self.events.get(place)?.as_ref()
     }
 
-    /// Whether all events of a file are tracepoints that it tells of.
+    /// Returns whether all events of a file are tracepoints whose formats it has.
     #[must_use]
     pub fn are_all(file: &File<'_>) -> bool {
         let entries = file.attrs.entries();
@@ -81,7 +80,7 @@ impl Formats {
         are_tracepoints && !entries.is_empty() && Self::read(file).events.iter().all(Option::is_some)
     }
 
-    /// The kernel's string at an address.
+    /// Returns the kernel's string at an address.
     #[must_use]
     pub fn string(&self, address: u64) -> Option<&[u8]> {
         self.strings.get(&address).map(Vec::as_slice)

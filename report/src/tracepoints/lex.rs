@@ -1,25 +1,25 @@
-//! The words of a `print fmt`: the subset of C that the kernel prints its events with.
+//! The tokens of a `print fmt`: the subset of C in which the kernel describes how it prints an event.
 
-/// A word.
+/// A token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A name, or a keyword.
+    /// A name or a keyword.
     Name(String),
     /// A number or a character.
     Number(u64),
-    /// A string, its escapes taken apart; strings that follow each other are one.
+    /// A string with its escapes decoded; adjacent strings are joined.
     Text(String),
     /// An operator or a bracket.
     Sign(&'static str),
 }
 
-/// Longer ones first, so that they are found first.
+/// Operators and brackets, longer ones first, so that they match first.
 const SIGNS: [&str; 35] = [
     "<<", ">>", "->", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+", "-", "*", "/", "%", "<", ">", "=", "!", "&",
     "|", "^", "~", "?", ":", "(", ")", "[", "]", "{", "}", ",", ";", ".",
 ];
 
-/// Takes a text apart; `None` where it has something that C has not.
+/// Splits a text into tokens. Returns `None` if part of it is not C.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
     let mut left = text.trim_start();
     let mut all: Vec<Token> = Vec::new();
@@ -84,7 +84,7 @@ fn escaped(c: char) -> char {
     }
 }
 
-/// In C's spellings, with or without its suffixes.
+/// Parses a decimal, octal or hexadecimal number, with or without C's suffixes.
 fn number(text: &str) -> Option<(Token, &str)> {
     let len = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(len)?;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_c() {
+    fn splits_c_into_tokens() {
         let all = tokens("\"a=%s\\n\" \"b\", REC->x<<0x10UL ? 'c' : 017").unwrap();
         let name = |name: &str| Token::Name(name.into());
         use Token::{Number, Sign};

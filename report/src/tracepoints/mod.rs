@@ -1,15 +1,15 @@
-//! What tracepoints recorded, as text: the sort keys `trace` and `[event.]field[/raw]`, and `rep script`.
+//! The payload of tracepoint samples as text, for the sort keys `trace` and `[event.]field[/raw]` and for `rep script`.
 //!
 //! ```text
-//!  TRACING_DATA ─► format texts ─► Event: fields, print fmt taken apart (once for a file)
+//!  TRACING_DATA ─► format texts ─► Event: fields, parsed print fmt (once per file)
 //!                                    │
-//!  a sample's raw bytes ─────────────┴─► text, once for each distinct payload of a worker ─► a number in the key
+//!  a sample's raw bytes ─────────────┴─► text, once per worker and distinct payload ─► a number in the key
 //! ```
 //!
-//! The texts are those of the library that perf prints with (`libtraceevent`), without its plugins: the kernel's `print fmt`, a
-//! subset of C, is read once (`lex`, `expr`, `print_fmt`) and evaluated for raw bytes (`eval`, `special`). A print fmt
-//! that uses what is not known here, such as a function of the kernel's own, is told by its fields instead,
-//! after the words `[FAILED TO PARSE]`, which are perf's.
+//! The texts are those of libtraceevent, the library that perf prints with, without its plugins. The kernel's
+//! `print fmt`, a subset of C, is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`,
+//! `special`). If a print fmt uses something unsupported, such as a kernel function, the text is `[FAILED TO PARSE]`,
+//! as in perf, followed by the fields.
 
 mod bitmap;
 mod eval;

@@ -1,4 +1,4 @@
-//! A `print fmt`, read once for an event and written for each sample.
+//! A `print fmt`, parsed once per event and printed for each sample.
 //!
 //! ```text
 //!  "comm=%s pid=%d", REC->comm, REC->pid
@@ -15,33 +15,33 @@ use super::printf::Spec;
 /// A piece of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
-    /// As it stands.
+    /// Literal text.
     Literal(String),
-    /// What an argument makes.
+    /// A conversion with its argument.
     Argument(Box<Argument>),
 }
 
-/// An argument, and how it is written.
+/// An argument and its conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Argument {
     pub(super) expr: Expr,
     spec: Spec,
-    /// An argument that gives the width.
+    /// The argument that gives the width (`*`).
     width: Option<Expr>,
-    /// An argument that gives the precision.
+    /// The argument that gives the precision (`.*`).
     precision: Option<Expr>,
-    /// The letters behind a `p`.
+    /// The letters after a `p`.
     letters: String,
 }
 
-/// The pieces of a text.
+/// A parsed print fmt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PrintFmt {
     pub(super) pieces: Vec<Piece>,
 }
 
 impl PrintFmt {
-    /// Reads a text; `None` where it has what is not known here.
+    /// Parses a print fmt. Returns `None` if it uses something unsupported.
     pub(super) fn parse(text: &str, fields: &[&EventField], long_size: usize) -> Option<Self> {
         let tokens = tokens(text)?;
         let mut reader = Reader::new(&tokens, fields, long_size);
@@ -54,7 +54,7 @@ impl PrintFmt {
         pieces(&format, args, long_size).map(|pieces| Self { pieces })
     }
 
-    /// Writes it for a sample.
+    /// Writes the text of a sample.
     pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for piece in &self.pieces {
             if out.len() > LONGEST {
@@ -69,7 +69,7 @@ impl PrintFmt {
 }
 
 impl Argument {
-    /// Writes it for a sample.
+    /// Writes the argument's text for a sample.
     pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         let mut spec = self.spec.clone();
         let amount = |expr: &Expr| usize::try_from(values.number(expr) & 0xffff_ffff).unwrap_or(0);
@@ -117,7 +117,7 @@ fn pieces(format: &str, args: Vec<Expr>, long_size: usize) -> Option<Vec<Piece>>
     Some(pieces)
 }
 
-/// What stands behind a percent sign, with its arguments.
+/// Parses a conversion after its percent sign, and takes its arguments. Returns the rest of the text too.
 fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size: usize) -> Option<(Argument, &'t str)> {
     let mut spec = Spec { size: 4, ..Spec::default() };
     let mut left = text;
@@ -179,7 +179,7 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
     Some((Argument { expr, spec, width, precision, letters: letters.to_owned() }, left))
 }
 
-/// How many letters belong to a `%p`.
+/// Returns the number of letters that belong to a `%p`.
 fn letters_len(text: &str) -> usize {
     let rest = |skip: usize, of: &str| {
         text.get(skip..).map_or(0, |rest| rest.len() - rest.trim_start_matches(|c| of.contains(c)).len())

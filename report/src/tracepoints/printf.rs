@@ -1,28 +1,28 @@
-//! Numbers and strings as C's `printf` writes them.
+//! Formatting of numbers and strings as by C's `printf`.
 
-/// The widest field and the longest number that is written; what asks for more is damaged.
-const MOST: usize = 4096;
+/// Maximum width of a field and maximum number of digits. Only damaged data asks for more.
+const MAX_WIDTH: usize = 4096;
 
-/// How something is to be written.
+/// A conversion specification, such as `%-8lx`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
-    /// To the left side of its field.
+    /// `-`: left-justified.
     pub(super) left: bool,
-    /// With a plus.
+    /// `+`: a plus sign before numbers that are not negative.
     pub(super) plus: bool,
-    /// With a space in the place of a plus.
+    /// Space: a space instead of the plus sign.
     pub(super) space: bool,
-    /// With `0x`, or `0`.
+    /// `#`: the prefix `0x` or `0`.
     pub(super) alternate: bool,
-    /// Filled with zeroes.
+    /// `0`: padded with zeroes.
     pub(super) zeroes: bool,
-    /// The least width.
+    /// Minimum width.
     pub(super) width: usize,
-    /// The least number of digits, or the most bytes of a string.
+    /// Minimum number of digits, or maximum number of bytes of a string.
     pub(super) precision: Option<usize>,
-    /// How many bytes of the number count.
+    /// Size of the number in bytes.
     pub(super) size: usize,
-    /// The letter.
+    /// The conversion: `d`, `x`, `s`, `p` and so on.
     pub(super) letter: char,
 }
 
@@ -53,15 +53,15 @@ impl Spec {
             _ => ("", plain.to_string()),
         };
         let least = match self.precision {
-            Some(precision) => precision.min(MOST),
-            None if self.zeroes && !self.left => self.width.min(MOST).saturating_sub(sign.len()),
+            Some(precision) => precision.min(MAX_WIDTH),
+            None if self.zeroes && !self.left => self.width.min(MAX_WIDTH).saturating_sub(sign.len()),
             None => 0,
         };
         let digits = if self.precision == Some(0) && plain == 0 { String::new() } else { digits };
         self.pad(format!("{sign}{digits:0>least$}").as_bytes(), out);
     }
 
-    /// Writes a string, as far as it goes.
+    /// Writes a string up to its first NUL or the precision.
     pub(super) fn text(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let most = self.precision.unwrap_or(usize::MAX);
         let len = bytes.iter().take(most).take_while(|byte| **byte != 0).count();
@@ -69,7 +69,7 @@ impl Spec {
     }
 
     fn pad(&self, bytes: &[u8], out: &mut Vec<u8>) {
-        let fill = self.width.min(MOST).saturating_sub(bytes.len());
+        let fill = self.width.min(MAX_WIDTH).saturating_sub(bytes.len());
         let blanks = std::iter::repeat_n(b' ', fill);
         if self.left {
             out.extend_from_slice(bytes);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_cs() {
+    fn formats_numbers_like_c() {
         assert_eq!(written(&spec('d', 4), 0xffff_ffff), "-1");
         assert_eq!(written(&spec('d', 8), 0xffff_ffff), "4294967295");
         assert_eq!(written(&spec('u', 2), 0x1_0001), "1");
@@ -107,11 +107,11 @@ mod tests {
         assert_eq!(written(&Spec { alternate: true, zeroes: true, width: 8, ..spec('x', 8) }, 255), "0x0000ff");
         assert_eq!(written(&Spec { left: true, width: 4, ..spec('d', 4) }, 7), "7   ");
         assert_eq!(written(&Spec { precision: Some(3), width: 5, ..spec('u', 4) }, 7), "  007");
-        assert_eq!(written(&Spec { width: usize::MAX, ..spec('u', 4) }, 7).len(), MOST);
+        assert_eq!(written(&Spec { width: usize::MAX, ..spec('u', 4) }, 7).len(), MAX_WIDTH);
     }
 
     #[test]
-    fn strings_end_where_they_do() {
+    fn strings_end_at_nul_or_precision() {
         let written = |spec: &Spec, text: &[u8]| {
             let mut out = Vec::new();
             spec.text(text, &mut out);

@@ -1,4 +1,4 @@
-//! Fields as they lie in the raw bytes: `name=value`, without the print fmt.
+//! Fields formatted by their types, as `name=value`, without the print fmt.
 
 use recrep_format::tracing::EventField;
 
@@ -7,14 +7,15 @@ use super::expr::Expr;
 use super::print_fmt::{Piece, PrintFmt};
 
 impl PrintFmt {
-    /// Writes a field by itself: as the print fmt writes it, where it does so alone; `from` is the piece to look from.
+    /// Writes one field: as the print fmt does if one of its arguments is just this field, otherwise by its type. The
+    /// search for that argument starts at the piece `from`.
     pub(super) fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
         let Some(field) = values.fields.get(place) else { return };
-        let turns = self.pieces.len();
-        // perf's library style no further once it has come to the end.
-        if !field.is_array && *from < turns {
-            for step in 0..turns {
-                let at = (*from + step) % turns;
+        let count = self.pieces.len();
+        // libtraceevent stops searching once it has reached the end.
+        if !field.is_array && *from < count {
+            for step in 0..count {
+                let at = (*from + step) % count;
                 let Some(Piece::Argument(argument)) = self.pieces.get(at) else { continue };
                 if !is_alone(&argument.expr, place) {
                     continue;
@@ -31,7 +32,7 @@ impl PrintFmt {
         raw_field(field, &values.raw, out);
     }
 
-    /// Writes all fields that are the event's own.
+    /// Writes all fields but the first `common` ones as ` name=value`.
     pub(super) fn write_fields(&self, common: usize, values: &Values<'_>, out: &mut Vec<u8>) {
         let mut from = 0;
         for (place, field) in values.fields.iter().enumerate().skip(common) {
@@ -51,7 +52,7 @@ fn is_alone(expr: &Expr, place: usize) -> bool {
     }
 }
 
-/// A field by its type.
+/// Writes a field by its type.
 pub(super) fn raw_field(field: &EventField, raw: &Raw<'_>, out: &mut Vec<u8>) {
     let text = if field.is_array {
         let bytes = raw.of(field);
@@ -69,7 +70,7 @@ pub(super) fn raw_field(field: &EventField, raw: &Raw<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(text.as_bytes());
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a field of so many bits is printed by its bits")]
+#[allow(clippy::cast_possible_truncation, reason = "the value has only as many bits as the field")]
 fn number(field: &EventField, value: u64) -> String {
     if field.is_pointer() {
         return format!("0x{value:x}");

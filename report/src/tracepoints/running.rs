@@ -1,4 +1,4 @@
-//! The kernel that was recorded, as print fmts ask of it: its functions and strings.
+//! Functions and strings of the recorded kernel, for print fmts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,8 @@ use super::formats::Formats;
 use crate::symbols::{Loaded, Module, Resolver};
 use crate::timeline::{Moment, Timeline};
 
-/// Finds functions of the kernel and its modules as they were mapped at the end; symbols are loaded when first asked for.
+/// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's strings. Symbols are
+/// loaded on first use.
 #[derive(Debug)]
 pub struct Running<'s> {
     formats: &'s Formats,
@@ -18,7 +19,7 @@ pub struct Running<'s> {
 }
 
 impl<'s> Running<'s> {
-    /// One that has loaded nothing.
+    /// Creates it without loading any symbols.
     #[must_use]
     pub fn new(formats: &'s Formats, timeline: &'s Timeline, modules: Vec<&'s Module>, resolver: &'s Resolver) -> Self {
         let loaded = modules.iter().map(|_| OnceLock::new()).collect();

@@ -1,4 +1,4 @@
-//! What the kernel's `%p` writes by the letters behind it: functions, addresses of networks, identifiers, bytes.
+//! The kernel's `%p` extensions: functions, network addresses, UUIDs, bytes.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use super::expr::Expr;
 use super::printf::Spec;
 
 impl Values<'_> {
-    /// Writes the argument of a `%p` with these letters.
+    /// Writes the argument of a `%p` that is followed by `letters`.
     pub(super) fn pointer(&self, expr: &Expr, letters: &str, spec: &Spec, len: Option<u64>, out: &mut Vec<u8>) {
         let bytes = || self.bytes(expr);
         let mut rest = letters.chars();
@@ -57,12 +57,12 @@ impl Values<'_> {
     }
 }
 
-/// `%pI4`, `%pi4`, `%pI6`, `%pi6`, `%pI6c`, `%pIS…`.
-fn ip(bytes: &[u8], letter: char, how: &str, out: &mut Vec<u8>) {
-    match (how.chars().next(), how.contains('c')) {
+/// Writes the argument of `%pI4`, `%pi4`, `%pI6`, `%pi6`, `%pI6c` or `%pIS…`.
+fn ip(bytes: &[u8], letter: char, rest: &str, out: &mut Vec<u8>) {
+    match (rest.chars().next(), rest.contains('c')) {
         (Some('4'), _) => v4(bytes, letter, out),
         (Some('6'), is_short) => v6(bytes, letter, is_short, out),
-        (Some('S'), is_short) => socket(bytes, letter, is_short, how.contains('p'), out),
+        (Some('S'), is_short) => socket(bytes, letter, is_short, rest.contains('p'), out),
         _ => {}
     }
 }
@@ -87,7 +87,7 @@ fn v6(bytes: &[u8], letter: char, is_short: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// A `struct sockaddr`: the family in this machine's order, then the port, then the address.
+/// Writes a `struct sockaddr`: the family in host byte order (either is accepted), the port, the address.
 fn socket(bytes: &[u8], letter: char, is_short: bool, has_port: bool, out: &mut Vec<u8>) {
     const AF_INET: u16 = 2;
     const AF_INET6: u16 = 10;
@@ -111,10 +111,10 @@ fn socket(bytes: &[u8], letter: char, is_short: bool, has_port: bool, out: &mut 
     }
 }
 
-/// `%pUb` (as it lies), `%pUl` (its first three parts turned round), in small or large letters.
-fn uuid(bytes: &[u8], how: Option<char>, out: &mut Vec<u8>) {
+/// Writes a UUID: big-endian (`%pUb`), or with its first three parts little-endian (`%pUl`); `B` and `L` in upper case.
+fn uuid(bytes: &[u8], letter: Option<char>, out: &mut Vec<u8>) {
     let Some(parts) = bytes.first_chunk::<16>() else { return };
-    let order: [usize; 16] = match how {
+    let order: [usize; 16] = match letter {
         Some('l' | 'L') => [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15],
         _ => std::array::from_fn(|place| place),
     };
@@ -125,7 +125,7 @@ fn uuid(bytes: &[u8], how: Option<char>, out: &mut Vec<u8>) {
         }
         text += &format!("{:02x}", parts.get(from).copied().unwrap_or(0));
     }
-    if matches!(how, Some('B' | 'L')) {
+    if matches!(letter, Some('B' | 'L')) {
         text.make_ascii_uppercase();
     }
     out.extend_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Print fmts against what the kernel and perf print.
+//! Tests of print fmts against the texts that the kernel and perf print.
 
 use proptest::prelude::*;
 use recrep_format::endian::Endian;
@@ -36,7 +36,7 @@ fn event(print_fmt: &str, endian: Endian) -> Event {
     Event::new(EventFormat::parse("s", format!("{HEAD}{print_fmt}\n").as_bytes(), 0).unwrap(), endian, 8)
 }
 
-/// `a` is -2, `b` 5, `p` an address in `work`; the strings follow the fields.
+/// Returns raw bytes: `a` is -2, `b` is 5, `p` an address in `work`; the strings follow the fields.
 fn payload(endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
     let two = |value: u16| if endian == Endian::Big { value.to_be_bytes() } else { value.to_le_bytes() };
@@ -62,7 +62,7 @@ fn payload(endian: Endian) -> Vec<u8> {
 
 fn printed(print_fmt: &str) -> String {
     let texts = [Endian::Little, Endian::Big].map(|endian| event(print_fmt, endian).text(&payload(endian), &Machine));
-    assert_eq!(texts[0], texts[1], "{print_fmt}: the byte order changes nothing");
+    assert_eq!(texts[0], texts[1], "{print_fmt}: the byte order must not matter");
     texts[0].clone()
 }
 
@@ -102,7 +102,7 @@ fn print_fmts_are_printed() {
 }
 
 #[test]
-fn what_is_not_known_is_told_by_its_fields() {
+fn unsupported_print_fmts_show_the_fields() {
     let fields = " comm=bash a=-2 b=5 p=0x1010 name=hello list=ARRAY[07, 00, 00, 00, 08, 00, 00, 00] \
         mac=ARRAY[01, 02, 03, 0a, 0b, 0c] h=-1 rel=hell";
     for print_fmt in
@@ -113,14 +113,14 @@ fn what_is_not_known_is_told_by_its_fields() {
         let text = event.text(&payload(Endian::Little), &Machine);
         assert_eq!(text, format!("[FAILED TO PARSE]{fields}"), "{print_fmt}");
     }
-    // As the print fmt writes it, where it does so alone.
+    // A field is written as in the print fmt if an argument is just this field.
     let event = event("\"0x%x %#lx\", REC->b, REC->p", Endian::Little);
     let text = event.fields_text(&payload(Endian::Little), &Machine);
     assert!(text.starts_with(" comm=bash a=-2 b=0x5 p=0x1010"), "{text}");
 }
 
 #[test]
-fn a_short_payload_reads_as_nothing() {
+fn missing_bytes_read_as_zero() {
     let event = event(r#""%s %d %s %pM|", REC->comm, REC->a, __get_str(name), REC->mac"#, Endian::Little);
     let whole = payload(Endian::Little);
     for len in 0..whole.len() {
@@ -131,7 +131,7 @@ fn a_short_payload_reads_as_nothing() {
 }
 
 #[test]
-fn what_nests_too_deeply_is_not_printed() {
+fn too_deep_nesting_is_unsupported() {
     let nested = |depth: usize| format!("\"%d\", {}1{}", "(".repeat(depth), ")".repeat(depth));
     assert!(event(&nested(50), Endian::Little).has_print_fmt());
     assert!(!event(&nested(100_000), Endian::Little).has_print_fmt());
@@ -144,7 +144,7 @@ fn what_nests_too_deeply_is_not_printed() {
 
 proptest! {
     #[test]
-    fn any_print_fmt_and_payload_is_stood(parts in proptest::collection::vec(0usize..24, 0..40), bytes: Vec<u8>) {
+    fn survives_any_print_fmt_and_payload(parts in proptest::collection::vec(0usize..24, 0..40), bytes: Vec<u8>) {
         const WORDS: [&str; 24] = [
             "\"%s %d %*d %pS %pI6c %pU %*pbl\"", "REC->a", "REC->comm", "REC->list", ",", "(", ")", "[", "]", "?", ":", "+", "/", "<<",
             "-", "(u8)", "(u32 *)", "__get_dynamic_array(list)", "__get_str(name)", "__print_flags(", "{ 1, \"x\" }", "7",

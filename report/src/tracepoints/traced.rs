@@ -1,8 +1,8 @@
-//! The columns of tracepoints: what a query asks of raw bytes, and the texts that were found, each once.
+//! Tracepoint columns: the texts that a query shows of samples' raw bytes, each stored once.
 //!
 //! ```text
-//!  -s comm,prev_comm,trace   ─►  for each event: [Field(place), Text]
-//!  raw bytes ─► (a worker has seen them?) ─► texts of these columns ─► one number for all of them, in the key
+//!  -s comm,prev_comm,trace   ─►  for each event: [Field(index), Text]
+//!  raw bytes ─► (in the worker's cache?) ─► texts of these columns ─► one number for all of them, in the key
 //! ```
 
 use std::sync::{PoisonError, RwLock};
@@ -16,53 +16,53 @@ use super::running::Running;
 use crate::query::sort_key::SortKey;
 use crate::query::{Ambiguous, TraceColumn};
 
-/// What a column shows of an event.
+/// The content of a column for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// The event does not have it.
+    /// The event lacks the field.
     Nothing,
     Text,
     RawText,
     /// All fields, as the kernel prints them.
     Fields,
-    /// A field by its place; whether as it lies in the raw bytes.
+    /// A field by index, and whether it is shown raw.
     Field(usize, bool),
 }
 
-/// What of a sample of an event is shown.
+/// The contents of all columns for an event.
 #[derive(Debug)]
 struct Plan {
     parts: Vec<Part>,
-    /// How many bytes are the same for what is shown: those that all events have.
+    /// Number of leading bytes that no column shows: those of the common fields.
     skipped: usize,
 }
 
-/// What is asked of the tracepoints of a file, and what was found.
+/// The tracepoint columns of a query for one file, and the texts found so far.
 #[derive(Debug)]
 pub struct Traced<'f> {
     formats: &'f Formats,
     kernel: Running<'f>,
     keys: Vec<SortKey>,
     plans: Vec<Option<Plan>>,
-    /// The texts of all columns together; the first are of samples that have none.
+    /// The distinct tuples of column texts; the first is for samples without any.
     found: RwLock<IndexSet<Vec<String>>>,
 }
 
-/// What one worker has seen.
+/// A worker's cache of the payloads it has seen.
 #[derive(Debug, Default)]
 pub struct PayloadTexts {
-    /// For each event, numbers by the bytes that are shown.
+    /// For each event, the number of each payload, without its skipped bytes.
     numbers: Vec<FxHashMap<Box<[u8]>, u64>>,
 }
 
-/// Where a sample has nothing to show.
+/// Text of a column that a sample has no value for.
 const NOTHING: &str = "N/A";
 
 impl<'f> Traced<'f> {
-    /// What these columns show of events with these names. The second part tells of each column whether any event has it.
+    /// Matches the columns to the events with these names. Also returns for each column whether any event has it.
     ///
     /// # Errors
-    /// A column that could mean several events.
+    /// Returns an error if a column's event name matches several events.
     pub fn new(
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
@@ -71,9 +71,9 @@ impl<'f> Traced<'f> {
     ) -> Result<(Self, Vec<bool>), Ambiguous> {
         let (keys, columns): (Vec<SortKey>, Vec<&TraceColumn>) =
             columns.iter().map(|(key, column)| (*key, column)).unzip();
-        let mut meant = Vec::new();
+        let mut column_events = Vec::new();
         for column in &columns {
-            meant.push(match column {
+            column_events.push(match column {
                 TraceColumn::Field(spec) => Some(spec.events(names).map_err(|events| Ambiguous {
                     name: spec.event.clone().unwrap_or_default(),
                     events: events.join(", "),
@@ -83,11 +83,11 @@ impl<'f> Traced<'f> {
         }
         let plan = |(place, _): (usize, &String)| {
             let event = formats.event(place)?;
-            let part = |(column, meant): (&&TraceColumn, &Option<Vec<usize>>)| {
-                let is_meant = meant.as_ref().is_none_or(|meant| meant.contains(&place));
-                if is_meant { part(column, event) } else { Part::Nothing }
+            let part = |(column, events): (&&TraceColumn, &Option<Vec<usize>>)| {
+                let applies = events.as_ref().is_none_or(|events| events.contains(&place));
+                if applies { part(column, event) } else { Part::Nothing }
             };
-            let parts: Vec<Part> = columns.iter().zip(&meant).map(part).collect();
+            let parts: Vec<Part> = columns.iter().zip(&column_events).map(part).collect();
             let skipped = skipped(&parts, event);
             Some(Plan { parts, skipped })
         };
@@ -101,14 +101,14 @@ impl<'f> Traced<'f> {
         Ok((Self { formats, kernel, keys, plans, found: RwLock::new([none].into()) }, found))
     }
 
-    /// The number of what a sample shows.
-    pub fn number(&self, event: u16, raw: Option<&[u8]>, seen: &mut PayloadTexts) -> u64 {
+    /// Returns the number of the texts that a sample shows.
+    pub fn number(&self, event: u16, raw: Option<&[u8]>, cache: &mut PayloadTexts) -> u64 {
         let place = usize::from(event);
         let plan = self.plans.get(place).and_then(Option::as_ref);
         let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.formats.event(place)) else { return 0 };
-        // What is not shown does not make two payloads of one.
+        // Payloads that differ only in bytes that are not shown are the same.
         let shown = raw.get(plan.skipped..).unwrap_or_default();
-        seen.number(event, shown, || self.intern(format.with(raw, &self.kernel, |asked| texts(&asked, plan))))
+        cache.number(event, shown, || self.intern(format.with(raw, &self.kernel, |sample| texts(&sample, plan))))
     }
 
     fn intern(&self, texts: Vec<String>) -> u64 {
@@ -120,7 +120,7 @@ impl<'f> Traced<'f> {
         place as u64
     }
 
-    /// The text of a column, by the number of what a sample shows.
+    /// Returns the text of a column, by the number that [`Self::number`] returned.
     #[must_use]
     pub fn text(&self, number: u64, column: SortKey) -> String {
         let place = self.keys.iter().position(|key| *key == column);
@@ -131,8 +131,8 @@ impl<'f> Traced<'f> {
 }
 
 impl PayloadTexts {
-    /// More are not kept of an event: events whose bytes are never the same twice would fill the memory.
-    const MOST: usize = 1 << 16;
+    /// Maximum number of payloads kept per event. Payloads that never repeat would otherwise fill the memory.
+    const MAX_PER_EVENT: usize = 1 << 16;
 
     fn number(&mut self, event: u16, bytes: &[u8], make: impl FnOnce() -> u64) -> u64 {
         let place = usize::from(event);
@@ -143,7 +143,7 @@ impl PayloadTexts {
         if let Some(number) = numbers.get(bytes) {
             return *number;
         }
-        if numbers.len() >= Self::MOST {
+        if numbers.len() >= Self::MAX_PER_EVENT {
             numbers.clear();
         }
         let number = make();
@@ -164,7 +164,7 @@ fn part(column: &TraceColumn, event: &Event) -> Part {
     }
 }
 
-/// How many bytes at the beginning nothing is shown of.
+/// Returns the number of leading bytes that no column shows.
 fn skipped(parts: &[Part], event: &Event) -> usize {
     let format = event.format();
     let common = format.common.len();
@@ -175,24 +175,25 @@ fn skipped(parts: &[Part], event: &Event) -> usize {
     format.fields.iter().map(|field| field.offset).min().unwrap_or(0)
 }
 
-fn texts(asked: &RawSample<'_, '_>, plan: &Plan) -> Vec<String> {
+fn texts(sample: &RawSample<'_, '_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
-    let text = if needs_text { asked.text() } else { String::new() };
+    let text = if needs_text { sample.text() } else { String::new() };
     let shown = |part: &Part| match part {
         Part::Nothing => NOTHING.to_owned(),
         Part::Text => text.clone(),
-        Part::RawText => asked.fields().trim_start().to_owned(),
-        Part::Fields => {
-            asked.each_field(|place, name| told(&text, name).map_or_else(|| asked.field(place), str::to_owned))
+        Part::RawText => sample.fields().trim_start().to_owned(),
+        Part::Fields => sample
+            .each_field(|place, name| printed_value(&text, name).map_or_else(|| sample.field(place), str::to_owned)),
+        Part::Field(place, true) => sample.field(*place),
+        Part::Field(place, false) => {
+            printed_value(&text, sample.name(*place)).map_or_else(|| sample.field(*place), str::to_owned)
         }
-        Part::Field(place, true) => asked.field(*place),
-        Part::Field(place, false) => told(&text, asked.name(*place)).map_or_else(|| asked.field(*place), str::to_owned),
     };
     plan.parts.iter().map(shown).collect()
 }
 
-/// What the kernel prints of a field: of a word `name=value`, the value.
-fn told<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+/// Returns the value of a field in the text that the kernel prints: of a word `name=value` or `name:value`.
+fn printed_value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix(['=', ':']))
 }
 
@@ -201,23 +202,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_found_in_what_is_printed() {
+    fn finds_a_field_in_printed_text() {
         let text = "prev_comm=a prev_pid=12 ==> next_comm=b next_pid:7";
-        assert_eq!(told(text, "prev_pid"), Some("12"));
-        assert_eq!(told(text, "next_pid"), Some("7"));
-        assert_eq!(told(text, "prev_p"), None);
-        assert_eq!(told(text, "pid"), None);
+        assert_eq!(printed_value(text, "prev_pid"), Some("12"));
+        assert_eq!(printed_value(text, "next_pid"), Some("7"));
+        assert_eq!(printed_value(text, "prev_p"), None);
+        assert_eq!(printed_value(text, "pid"), None);
     }
 
     #[test]
-    fn what_was_seen_is_asked_for_once() {
-        let mut seen = PayloadTexts::default();
-        assert_eq!(seen.number(0, b"a", || 7), 7);
-        assert_eq!(seen.number(0, b"a", || 8), 7);
-        assert_eq!(seen.number(1, b"a", || 9), 9);
+    fn caches_payloads_up_to_a_limit() {
+        let mut cache = PayloadTexts::default();
+        assert_eq!(cache.number(0, b"a", || 7), 7);
+        assert_eq!(cache.number(0, b"a", || 8), 7);
+        assert_eq!(cache.number(1, b"a", || 9), 9);
         for value in 0..100_000u32 {
-            seen.number(0, &value.to_le_bytes(), || 0);
+            cache.number(0, &value.to_le_bytes(), || 0);
         }
-        assert!(seen.numbers[0].len() <= PayloadTexts::MOST);
+        assert!(cache.numbers[0].len() <= PayloadTexts::MAX_PER_EVENT);
     }
 }

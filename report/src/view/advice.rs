@@ -1,4 +1,4 @@
-//! What is below the tables: only what matters for how far they can be trusted, and what would help.
+//! Comment lines below the tables: problems that make the result less reliable, and remedies.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::table::profile::Profile;
 
 use crate::terminal::escape::escape;
 
-/// Prints the advice, a line each.
+/// Prints one line per problem.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if query.style.quiet {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Comma-separated values: a line for each row of each event, whole.
+//! Comma-separated values: one line per row of each event, texts uncut.
 //!
 //! ```text
 //!   event,comm,symbol,cpumode,samples,period,percent
 //!   cycles:u,ls,strlen,user,2,123,14.29
 //! ```
 //!
-//! The columns are the sort keys as they were typed, the CPU modes of functions, then the numbers that were asked for.
+//! The columns are the sort keys as typed by the user, the CPU modes of functions, then the numbers of the query.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! Folded stacks: `comm;outermost;…;innermost count`, what flame graphs are made of. Where several events have samples, the
-//! event's name is the first frame of each line.
+//! Folded stacks for flame graphs: `comm;outermost;…;innermost count`. If several events have samples, each line
+//! begins with the event's name.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::query::Query;
 use crate::table::profile::{EventTable, Profile};
 use crate::terminal::escape::escape;
 
-/// Prints the lines of all events.
+/// Prints the folded stacks of all events.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let folded = &profile.folded;
     let tables = profile.tables(query);

@@ -1,4 +1,5 @@
-//! `--group`: one table for all events, with a column of each; rows by the first event, then by the next ones.
+//! `--group`: one table for all events, with a column per event. Rows are sorted by the event of `--group-sort-idx`,
+//! then by all events in order.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,13 +14,13 @@ use crate::table::profile::EventTable;
 
 use crate::terminal::escape::escape;
 
-/// A row: its texts, and what each event has metrics in it.
+/// A row: the texts of its columns, and its metrics for each event.
 pub(super) struct GroupRow<'p> {
     pub(super) columns: Vec<Cow<'p, str>>,
     pub(super) members: Vec<Metrics>,
 }
 
-/// What one event has in a row.
+/// Counts of one event in a row, for JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Member {
     samples: u64,
@@ -28,18 +29,18 @@ pub(super) struct Member {
 }
 
 impl GroupRow<'_> {
-    /// What each event has, with its share of that event.
+    /// Returns the counts of each event, with their share of that event.
     pub(super) fn told(&self, tables: &[EventTable<'_>]) -> Vec<Member> {
-        let told = |(metrics, table): (&Metrics, &EventTable<'_>)| Member {
+        let member = |(metrics, table): (&Metrics, &EventTable<'_>)| Member {
             samples: metrics.count.samples,
             period: metrics.count.period,
             percent: metrics.value(crate::query::fields::Number::Overhead, table.total.period),
         };
-        self.members.iter().zip(tables).map(told).collect()
+        self.members.iter().zip(tables).map(member).collect()
     }
 }
 
-/// The rows of all tables together.
+/// Merges the rows of all tables.
 pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<GroupRow<'p>> {
     let mut places = FxHashMap::<Vec<Cow<'p, str>>, usize>::default();
     let mut rows: Vec<GroupRow<'p>> = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
     rows
 }
 
-/// Prints the table of all events that have samples.
+/// Prints the table of all events.
 pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Write) -> io::Result<()> {
     let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
     let samples: u64 = tables.iter().map(|table| table.total.samples).sum();
@@ -77,7 +78,7 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     }
     let numbers: Vec<_> = query.numbers().collect();
     let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
-    // The number of each event under one heading as wide as all of them.
+    // One heading spans the numbers of all events.
     let wide = |width: usize| (width + 1) * tables.len() - 1;
     let heads: Vec<String> =
         numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), wide(number.width()))).collect();

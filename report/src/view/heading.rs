@@ -1,4 +1,4 @@
-//! What a table's reader should know first: how it was recorded, what was lost, what is counted.
+//! Comment lines above tables: recording conditions, losses, totals.
 
 use std::io::{self, Write};
 
@@ -7,19 +7,19 @@ use crate::table::profile::{EventTable, InputSummary, Profile};
 
 use crate::terminal::escape::escape;
 
-/// More files than these are not told of one by one.
-const TOLD: usize = 4;
+/// Maximum number of files that are described one by one.
+const MAX_DESCRIBED: usize = 4;
 
-/// Prints what is above all tables.
+/// Prints the heading above all tables.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if query.style.quiet {
         return Ok(());
     }
     writeln!(out, "#")?;
     match profile.inputs.as_slice() {
-        [input] => recorded(input, "", out)?,
-        inputs if inputs.len() <= TOLD => {
-            inputs.iter().try_for_each(|input| recorded(input, &format!("{}: ", escape(&input.path)), out))?;
+        [input] => print_recording(input, "", out)?,
+        inputs if inputs.len() <= MAX_DESCRIBED => {
+            inputs.iter().try_for_each(|input| print_recording(input, &format!("{}: ", escape(&input.path)), out))?;
         }
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
     }
@@ -36,20 +36,20 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     writeln!(out, "#")
 }
 
-fn recorded(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Result<()> {
+fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Result<()> {
     let recording = &input.recording;
     if let Some(command) = &recording.command {
         writeln!(out, "# {name}Recorded: {}", escape(command))?;
     }
     let length = recording.duration.map(length);
-    let told: Vec<String> = recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
-    if !told.is_empty() {
-        writeln!(out, "# {name}On: {}", told.join(", "))?;
+    let machine: Vec<String> = recording.machine.iter().map(|word| escape(word).into_owned()).chain(length).collect();
+    if !machine.is_empty() {
+        writeln!(out, "# {name}On: {}", machine.join(", "))?;
     }
     Ok(())
 }
 
-/// Prints what is above the table of an event.
+/// Prints the heading above the table of an event.
 pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if query.style.quiet {
         return Ok(());
@@ -65,7 +65,7 @@ pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
     writeln!(out, "#")
 }
 
-/// A length of time as people say it.
+/// Formats a duration in seconds, or in milliseconds if it is less than one second.
 fn length(nanoseconds: u64) -> String {
     match nanoseconds {
         short if short < 1_000_000_000 => format!("{}.{} ms", short / 1_000_000, short / 100_000 % 10),

@@ -1,13 +1,13 @@
-//! Colours of shares: perf's, so that an eye used to them finds the same rows.
+//! Colours of percentages, with the thresholds of perf.
 
 use anstyle::{AnsiColor, Style};
 
-/// A share of at least this many percent is hot.
+/// Percentage from which a row is hot (red).
 const HOT: f64 = 5.0;
-/// And of this many, warm.
+/// Percentage from which a row is warm (green).
 const WARM: f64 = 0.5;
 
-/// The style of a share of so many percent; none for what is cold.
+/// Returns the style of a percentage; `None` below [`WARM`].
 pub(super) fn style(percent: f64) -> Option<Style> {
     match percent {
         hot if hot >= HOT => Some(AnsiColor::Red.on_default()),
@@ -16,7 +16,7 @@ pub(super) fn style(percent: f64) -> Option<Style> {
     }
 }
 
-/// Puts the styles around parts of a line, which lie one behind the other.
+/// Inserts the styles around parts of a line that begins at `start`. The parts are in order and do not overlap.
 pub(super) fn paint(line: &mut String, start: usize, parts: &[(usize, usize, Style)]) {
     for (from, to, style) in parts.iter().rev() {
         let (from, to) = (start + from, (start + to).min(line.len()));
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_a_line_are_painted() {
+    fn paint_styles_the_parts_of_a_line() {
         let (Some(hot), Some(warm)) = (style(5.0), style(0.5)) else { panic!("no style") };
         assert!(style(0.49).is_none() && hot != warm);
         let mut line = String::from("x\n 50.00% 1.00% f");

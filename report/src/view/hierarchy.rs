@@ -1,4 +1,4 @@
-//! `--hierarchy`: rows below rows, a level for each sort key.
+//! `--hierarchy`: nested rows, one level per sort key.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::table::profile::{EventTable, Profile, Row};
 use super::trees::Trees;
 use crate::terminal::escape::escape;
 
-/// A row and those below it.
+/// Row of the hierarchy, and the rows below it.
 #[derive(Debug, Serialize)]
 pub(super) struct Level<'p> {
     key: &'p str,
@@ -31,12 +31,12 @@ pub(super) struct Level<'p> {
     rows: Vec<Level<'p>>,
     #[serde(skip)]
     metrics: Metrics,
-    /// Its row's place in the profile, at the last level.
+    /// Number of its row in the profile, at the last level.
     #[serde(skip)]
     place: Option<usize>,
 }
 
-/// The rows of a table as a tree.
+/// Returns the rows of a table as a tree.
 pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Level<'p>> {
     let rows: Vec<Row<'p>> = table.rows().collect();
     let mut levels = below(&rows, 0, table.total.period, query);
@@ -44,7 +44,7 @@ pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Lev
     levels
 }
 
-/// The rows below those that have these rows together; one level for each key, so it is never deep.
+/// Groups rows by the key at `depth`. The recursion is as deep as there are keys.
 fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
     let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
     let Some(column) = own(depth) else { return Vec::new() };
@@ -81,7 +81,7 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     levels
 }
 
-/// Prints a table's tree.
+/// Prints the table as a tree.
 pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if !query.style.quiet {
         let numbers: Vec<_> = query.numbers().collect();

@@ -1,4 +1,4 @@
-//! JSON, schema `recrep-report/1`.
+//! JSON output, schema `recrep-report/1`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,14 +40,14 @@ struct Event<'p> {
     hierarchy: Option<Vec<Level<'p>>>,
 }
 
-/// A row of all events together.
+/// Row of the group table, with the counts of all events.
 #[derive(Serialize)]
 struct GroupOut<'p> {
     key: Key<'p>,
     events: Vec<Member>,
 }
 
-/// The rows of a table; none where they are told in another way.
+/// Rows of a table; none if they are printed as a hierarchy or group, or not at all.
 struct Rows<'p> {
     table: Option<&'p EventTable<'p>>,
     query: &'p Query,
@@ -72,7 +72,7 @@ struct Children {
     percent: f64,
 }
 
-/// The columns under the names that the user typed, in that order.
+/// Cells by column name, as typed by the user and in that order.
 struct Key<'p> {
     names: &'p [Column],
     texts: Vec<Cow<'p, str>>,

@@ -1,4 +1,4 @@
-//! `--mmaps`: what a task had mapped, below it, as `perf report --mmaps` prints it.
+//! `--mmaps`: the mappings of a task, printed below it like `perf report --mmaps`.
 
 use std::io::{self, Write};
 
@@ -6,29 +6,29 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::terminal::escape::escape;
 
-/// A mapping, or the part of it that shows.
+/// A mapping, or the part of it that no later mapping covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedRow {
-    /// Its first address.
+    /// First address.
     pub start: u64,
-    /// The address after its last one.
+    /// Address after the last one.
     pub end: u64,
     /// Protection and sharing, as in `/proc/PID/maps`.
     pub prot: String,
-    /// The offset in the file.
+    /// Offset in the file.
     pub pgoff: u64,
-    /// Which file.
+    /// Identity of the file.
     pub file: MappedFile,
-    /// Its path, or what is there instead of one.
+    /// Path of the file, or a name such as `[heap]`.
     pub path: String,
 }
 
-/// Which file is mapped.
+/// Identity of a mapped file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MappedFile {
-    /// By inode; 0 where there is none.
+    /// Inode; 0 if there is none.
     Inode(u64),
-    /// By build ID.
+    /// Build ID.
     BuildId(String),
 }
 
@@ -48,7 +48,7 @@ impl Serialize for MappedRow {
     }
 }
 
-/// Prints the mappings, as far to the right as the task's name is.
+/// Prints the mappings, indented to the column of the task's name.
 pub(super) fn print(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io::Result<()> {
     for MappedRow { start, end, prot, pgoff, file, path } in rows {
         write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x} ", "")?;

@@ -1,4 +1,4 @@
-//! Forms of the answer. A view sees a [`Profile`] and knows nothing of files or samples.
+//! Output formats. A view prints a [`Profile`] and does not access files or samples.
 
 mod advice;
 mod csv;
@@ -26,13 +26,13 @@ pub use mmaps::{MappedFile, MappedRow};
 pub use screen::Screen;
 pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
 
-/// What went wrong where an answer could not be written.
+/// Error context for a failed write of the output.
 pub const CANNOT_WRITE: &str = "cannot write the answer";
 
-/// Prints the profile as the query says.
+/// Prints the profile in the query's format.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns I/O errors from the writer.
 pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {

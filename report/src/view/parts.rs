@@ -1,15 +1,15 @@
-//! Lines made by all cores and written in their order.
+//! Lines that are formatted in parallel and written in order.
 
 use std::io::{self, Write};
 
 use rayon::prelude::*;
 
-/// How many lines a core makes at a time.
+/// Number of lines in a part.
 pub(super) const PART: usize = 4096;
-/// How many parts are made before they are written.
+/// Number of parts that are formatted before they are written.
 const PARTS: usize = 64;
 
-/// Writes so many lines, of which all cores make parts: [`PART`] each, from a line on.
+/// Writes `lines` lines. `part` formats [`PART`] of them, beginning with a given line; parts are formatted in parallel.
 pub(super) fn in_parts(lines: usize, part: impl Fn(usize) -> String + Sync, out: &mut impl Write) -> io::Result<()> {
     let starts: Vec<usize> = (0..lines).step_by(PART).collect();
     for starts in starts.chunks(PARTS) {

@@ -1,10 +1,10 @@
-//! What is known of where the text goes.
+//! Properties of the output device.
 
-/// Where a view writes to.
+/// Output device of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// How many columns it has, where it is a terminal.
+    /// Number of columns, if it is a terminal.
     pub width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether to print colours.
     pub colour: bool,
 }

@@ -1,4 +1,4 @@
-//! `--stats`: how many records of each type there are.
+//! `--stats`: number of records by type.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::table::profile::Profile;
 
 use crate::terminal::escape::escape;
 
-/// Prints the counts of each input, then the samples of each event.
+/// Prints the record counts of each input, then the sample counts of each event.
 #[allow(clippy::cast_precision_loss, reason = "one decimal is shown")]
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     for input in &profile.inputs {

@@ -1,4 +1,4 @@
-//! `--tasks`: the tree of tasks, as `perf report --tasks` prints it; and the same as JSON.
+//! `--tasks`: the tree of tasks, as text like `perf report --tasks`, or as JSON.
 
 use std::io::{self, Write};
 
@@ -8,42 +8,42 @@ use super::mmaps::{self, MappedRow};
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 
-/// Deeper tasks are not moved further to the right.
+/// Maximum depth of indentation.
 const DEEPEST: usize = 100;
 
-/// The tasks of an input.
+/// Tasks of an input.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskList {
-    /// The input's name.
+    /// Name of the input.
     pub path: String,
-    /// The tasks, each after the one that it comes from.
+    /// Tasks, each after its parent.
     pub tasks: Vec<TaskRow>,
-    /// What is wrong with the input.
+    /// Problems with the input.
     pub warnings: Vec<Warning>,
 }
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskRow {
-    /// The process.
+    /// Process.
     pub pid: i32,
-    /// The thread.
+    /// Thread.
     pub tid: i32,
-    /// The thread that it comes from; -1 where nothing says it.
+    /// Thread that created it; -1 if unknown.
     pub ppid: i32,
-    /// Its last name.
+    /// Last comm.
     pub comm: String,
-    /// How many tasks it is below.
+    /// Number of ancestors.
     pub depth: usize,
-    /// What it had mapped at its end, by address; nothing where that was not asked for.
+    /// Mappings at its end, by address; `None` if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mappings: Option<Vec<MappedRow>>,
 }
 
-/// Prints the tasks of each input, with their mappings where they have any.
+/// Prints the tasks of each input, with their mappings if `with_mappings`.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns I/O errors from the writer.
 pub fn print(lists: &[TaskList], with_mappings: bool, out: &mut impl Write) -> io::Result<()> {
     for list in lists {
         if lists.len() > 1 {
@@ -70,10 +70,10 @@ struct Lists<'l> {
     warnings: &'l [Warning],
 }
 
-/// Prints them as JSON, schema `recrep-tasks/1`, with what is wrong with inputs that are left out.
+/// Prints the tasks as JSON, schema `recrep-tasks/1`. `warnings` are those about inputs that cannot be read.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns I/O errors from the writer.
 pub fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &Lists { schema: "recrep-tasks/1", inputs: lists, warnings })?;
     out.write_all(b"\n")

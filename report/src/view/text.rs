@@ -1,4 +1,4 @@
-//! A table for people, in the reading order of `perf report --stdio`.
+//! Text table, laid out like `perf report --stdio`.
 //!
 //! ```text
 //!   # Samples: 13 of event 'cycles:u'
@@ -50,7 +50,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
     advice::print(profile, query, out)
 }
 
-/// A column of the table: its heading, how wide it is at least, and whether it is a number.
+/// Column of the table: its heading, its minimum width, and whether it is a number.
 struct Head<'q> {
     heading: &'q str,
     least: usize,
@@ -68,20 +68,20 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
     query.shown.iter().map(head).collect()
 }
 
-/// The texts of the numbers of the row before: rows go by their periods, so many have the same.
+/// Formatted numbers of the previous row. Rows are sorted by period, so successive rows often have equal numbers.
 #[derive(Default)]
-struct Before {
-    of: Option<Metrics>,
+struct NumberCache {
+    metrics: Option<Metrics>,
     texts: Vec<String>,
 }
 
-/// The text of a row's columns.
-fn cells<'r>(row: Row<'r>, total: u64, query: &Query, before: &mut Before) -> Vec<Cow<'r, str>> {
-    if before.of.as_ref() != Some(row.metrics) {
-        before.of = Some(row.metrics.clone());
-        before.texts = query.numbers().map(|number| row.metrics.value(number, total).to_string()).collect();
+/// Returns the texts of a row's columns.
+fn cells<'r>(row: Row<'r>, total: u64, query: &Query, cache: &mut NumberCache) -> Vec<Cow<'r, str>> {
+    if cache.metrics.as_ref() != Some(row.metrics) {
+        cache.metrics = Some(row.metrics.clone());
+        cache.texts = query.numbers().map(|number| row.metrics.value(number, total).to_string()).collect();
     }
-    let mut numbers = before.texts.iter();
+    let mut numbers = cache.texts.iter();
     let cell = |shown: &TableColumn| match shown {
         TableColumn::Number(_) => numbers.next().cloned().unwrap_or_default().into(),
         TableColumn::Key(place) => {
@@ -116,14 +116,14 @@ fn aligned(
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
     let total = table.total.period;
-    let cells_at = |index: usize, before: &mut Before| {
-        table.row(index).map(|row| cells(row, total, query, before)).unwrap_or_default()
+    let cells_at = |index: usize, cache: &mut NumberCache| {
+        table.row(index).map(|row| cells(row, total, query, cache)).unwrap_or_default()
     };
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let widths = |start: usize| {
-        let (mut widths, mut before) = (least.clone(), Before::default());
+        let (mut widths, mut cache) = (least.clone(), NumberCache::default());
         for index in start..(start + PART).min(table.len()) {
-            let cells = cells_at(index, &mut before);
+            let cells = cells_at(index, &mut cache);
             widths.iter_mut().zip(&cells).for_each(|(width, cell)| *width = (*width).max(cell.width()));
         }
         widths
@@ -145,10 +145,10 @@ fn aligned(
         writeln!(out, "{head}#")?;
     }
     let part = |start: usize| {
-        let (mut text, mut before) = (String::new(), Before::default());
+        let (mut text, mut cache) = (String::new(), NumberCache::default());
         for index in start..(start + PART).min(table.len()) {
             let start = text.len();
-            let parts = lines.line("  ", &cells_at(index, &mut before), &mut text);
+            let parts = lines.line("  ", &cells_at(index, &mut cache), &mut text);
             heat::paint(&mut text, start, &parts);
             text.push_str(table.row(index).map_or("", |row| trees.below(row.place)));
         }
@@ -157,7 +157,7 @@ fn aligned(
     in_parts(table.len(), part, out)
 }
 
-/// Makes a column as wide as is wanted; whether it is.
+/// Sets the width of a column unless `wanted` is 0. Returns whether it was set.
 fn force(width: &mut usize, wanted: usize) -> bool {
     if wanted > 0 {
         *width = wanted;
@@ -165,20 +165,20 @@ fn force(width: &mut usize, wanted: usize) -> bool {
     wanted > 0
 }
 
-/// Under the last heading: one long name need not make a line of thousands of dots.
+/// Maximum number of dots below the last heading: one long name must not make a line of thousands.
 const LONGEST_RULE: usize = 60;
 
 struct Aligned<'t> {
     widths: &'t [usize],
-    /// Whether the user said how wide it is: then what is longer is cut.
+    /// Whether the user set the width of the column: longer text is cut.
     forced: &'t [bool],
-    /// Numbers are right-aligned.
+    /// Columns; numbers are right-aligned.
     heads: &'t [Head<'t>],
     screen: Screen,
 }
 
 impl Aligned<'_> {
-    /// Adds a line; gives its parts that have a colour, and where they are in it.
+    /// Appends a line. Returns the start, end and style of its coloured parts.
     fn line(&self, margin: &str, cells: &[impl AsRef<str>], lines: &mut String) -> Vec<(usize, usize, Style)> {
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
@@ -195,7 +195,7 @@ impl Aligned<'_> {
                 let percent = cell.strip_suffix('%').and_then(|number| number.trim_start().parse().ok());
                 painted.extend(percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)));
             }
-            // What comes last may be ten thousand characters wide in one row; the others need not follow.
+            // The last column is not padded: one row may have ten thousand characters in it.
             let is_last = place + 1 == cells.len();
             lines.extend(std::iter::repeat_n(' ', if is_last { 0 } else { after }));
         }
@@ -208,7 +208,7 @@ impl Aligned<'_> {
     }
 }
 
-/// The beginning of a line that fits in `width` columns.
+/// Returns the beginning of a line that fits in `width` columns.
 fn cut(line: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in line.char_indices() {
@@ -232,9 +232,9 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    let mut before = Before::default();
+    let mut cache = NumberCache::default();
     for row in table.rows() {
-        let cells: Vec<String> = cells(row, table.total.period, query, &mut before)
+        let cells: Vec<String> = cells(row, table.total.period, query, &mut cache)
             .iter()
             .map(|c| c.trim().replace(separator, "."))
             .collect();
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_where_the_terminal_ends() {
+    fn lines_are_cut_to_the_width_of_the_terminal() {
         assert_eq!(cut("abcdef", 4), "abcd");
         assert_eq!(cut("日本語", 5), "日本");
         assert_eq!(cut("abc", 4), "abc");

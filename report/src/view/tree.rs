@@ -1,11 +1,11 @@
-//! Call trees below rows, as `perf report --stdio` draws them.
+//! Call trees below rows, drawn like `perf report --stdio`.
 //!
 //! ```text
 //!             |
-//!             ---main                      the only path that there is
+//!             ---main                      single path
 //!                work
 //!                |
-//!                |--60.00%--parse          what it forks into, the largest first
+//!                |--60.00%--parse          branches, largest first
 //!                |          read
 //!                |
 //!                 --40.00%--print
@@ -18,24 +18,24 @@ use crate::count::Count;
 use crate::query::graph::{Graph, Shape, Value};
 use crate::terminal::escape::escape;
 
-/// How trees are drawn.
+/// Draws trees.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drawing<'p> {
     pub(super) calls: &'p CallTrees,
     pub(super) graph: &'p Graph,
-    /// The period of the event.
+    /// Period of the event.
     pub(super) total: u64,
-    /// Whether the first frame of a lone path is the row's own first column, and so need not be told again.
+    /// Whether the first frame of a single path repeats the row's first column and is omitted.
     pub(super) skip_first: bool,
 }
 
-/// The margin of all lines.
+/// Left margin of all lines.
 const MARGIN: usize = 12;
-/// The width of a level.
+/// Width of a level.
 const LEVEL: usize = 11;
 
 impl Drawing<'_> {
-    /// Draws the tree of a row that has metrics `row`.
+    /// Draws the tree of a row with period `row`.
     pub(super) fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
         let before = text.len();
         match self.graph.shape {
@@ -69,7 +69,7 @@ impl Drawing<'_> {
         self.level(nodes, None, total, &mut vec![true], margin, text);
     }
 
-    /// Draws the parts of a node. `bars` says for each level whether it goes on below.
+    /// Draws the children of a node. `bars` has, for each level, whether its vertical bar continues.
     fn level(
         &self,
         nodes: &[Node],
@@ -109,7 +109,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Whole callchains, those with the largest period first.
+    /// Writes complete callchains, sorted by period, largest first.
     fn chains(&self, nodes: &[Node], text: &mut String) {
         let mut chains = Vec::new();
         ends(nodes, &mut Vec::new(), &mut chains);
@@ -134,7 +134,7 @@ impl Drawing<'_> {
         self.graph.most.unwrap_or(usize::MAX)
     }
 
-    /// A frame of a node, with what is known of the branches that went through it.
+    /// Formats a frame of a node, with the branch information of the frame if there is any.
     fn frame(&self, node: &Node, place: usize) -> String {
         let name = node.names.get(place).map_or_else(String::new, |name| self.function(*name));
         node.passed.get(place).map_or_else(|| name.clone(), |passed| format!("{name}{passed}"))
@@ -155,7 +155,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The nodes at which chains end, each with the names on the way to it.
+/// Collects the nodes at which chains end, each with the names on its path (`way`).
 fn ends<'n>(nodes: &'n [Node], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'n Node)>) {
     for node in nodes {
         way.extend(&node.names);
@@ -167,7 +167,7 @@ fn ends<'n>(nodes: &'n [Node], way: &mut Vec<u32>, found: &mut Vec<(Vec<u32>, &'
     }
 }
 
-/// The bars of all levels; with a value it stands at the last one.
+/// Draws the bars of all levels; a value is put at the last one.
 fn columns(bars: &[bool], value: Option<&str>) -> String {
     let mut text = String::new();
     for (place, bar) in bars.iter().enumerate() {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_drawn_as_perf_draws_it() {
+    fn trees_are_drawn_as_in_perf() {
         let mut calls = CallTrees::default();
         let [main, work, parse, read, print] =
             ["main", "work", "parse", "read", "print"].map(|name| calls.name(String::new(), name.into()));

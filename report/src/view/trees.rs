@@ -1,4 +1,4 @@
-//! The call trees of a table, drawn by all cores.
+//! The call trees of a table, drawn in parallel.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -10,20 +10,20 @@ use crate::table::profile::{EventTable, Profile, Row};
 
 use super::tree::Drawing;
 
-/// The trees below rows, by the rows' places.
+/// Drawn trees, by the numbers of their rows.
 #[derive(Debug, Default)]
 pub(super) struct Trees {
     drawn: FxHashMap<usize, String>,
 }
 
 impl Trees {
-    /// Those of a table, where any are asked for.
+    /// Draws the trees of a table; none if the query has no call graph.
     pub(super) fn of(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Self {
         let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Self::default() };
         let total = table.total.period;
         let fractal = graph.shape == Shape::Fractal;
         let least = if fractal { 0 } else { graph.least(total) };
-        // Rows go by their weight, and a tree has no part that is larger than its row.
+        // Rows are sorted by weight, and no part of a tree exceeds its row.
         let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
         let places: Vec<_> = rows.iter().map(|row| row.place).collect();
         let share = if fractal { graph.percent / 100.0 } else { 0.0 };
@@ -39,7 +39,7 @@ impl Trees {
         Self { drawn: trees.par_iter().zip(&rows).map(draw).collect() }
     }
 
-    /// What is below a row.
+    /// Returns the tree to print below a row; empty if it has none.
     pub(super) fn below(&self, place: usize) -> &str {
         self.drawn.get(&place).map_or("", String::as_str)
     }

@@ -1,5 +1,5 @@
-//! The tables of options and sort keys (`docs/options.md`) tell the truth: each of perf report 6.12 has a row; what is the same or
-//! different is taken, and what is not is refused by name.
+//! The tables of options and sort keys (`docs/options.md`) are right: each option and key of perf report 6.12 has a
+//! row; those marked *same* or *different* are accepted, and the others are refused by name.
 
 use std::ffi::OsString;
 
@@ -32,7 +32,7 @@ struct Row {
     tried: &'static str,
 }
 
-/// The rows of the tables that have four columns.
+/// Returns the rows of the tables with four columns.
 fn rows() -> Vec<Row> {
     let cells = |line: &'static str| -> Vec<&str> { line.trim_matches('|').split('|').map(str::trim).collect() };
     let lines = TABLE.lines().filter(|line| line.starts_with("| `")).map(cells).filter(|cells| cells.len() == 4);
@@ -46,13 +46,13 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn every_option_and_key_of_perf_has_its_row() {
-    let told: Vec<_> = rows().iter().map(|row| row.name).collect();
-    assert_eq!(told, OPTIONS.split_whitespace().chain(KEYS.split_whitespace()).collect::<Vec<_>>());
+fn every_option_and_key_of_perf_has_a_row() {
+    let names: Vec<_> = rows().iter().map(|row| row.name).collect();
+    assert_eq!(names, OPTIONS.split_whitespace().chain(KEYS.split_whitespace()).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
+fn options_are_accepted_or_refused_by_name_as_the_table_says() {
     for Row { name, answer, why, tried } in rows() {
         assert!(tried.contains(name) || tried.starts_with('-'), "{tried}");
         let words = tried.split(' ').chain(["x.data"]).map(OsString::from);
@@ -62,7 +62,7 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
                 let named = tried.split(' ').find(|word| said.to_string().contains(*word));
                 assert!(named.is_some() && why.len() > 20, "{tried}: {said}");
             }
-            ("not" | "none", Ok(_)) => panic!("{tried} is taken: its row must follow"),
+            ("not" | "none", Ok(_)) => panic!("{tried} is accepted: update its row"),
             ("same", Ok(_)) => {}
             ("different", Ok(_)) => assert!(why.len() > 20, "{tried}: why is it different?"),
             (_, Ok(_)) => panic!("{name}: what is `{answer}`?"),
@@ -71,16 +71,15 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
     }
 }
 
-/// Of what a file can answer, nine in ten are there.
 #[test]
-fn nearly_all_that_a_file_can_answer_is_there() {
+fn nine_in_ten_answerable_options_are_accepted() {
     let count = |answers: &[&str]| rows().iter().filter(|row| answers.contains(&row.answer)).count();
     let (taken, refused) = (count(&["same", "different"]), count(&["not"]));
     assert!(taken * 100 >= (taken + refused) * 90, "{taken} of {}", taken + refused);
 }
 
 #[test]
-fn every_option_of_rep_is_told_of() {
+fn every_option_of_rep_is_documented() {
     let help = args::parse(["rep", "--help"].map(OsString::from)).unwrap_err().to_string();
     let words = help.split(|c: char| c.is_whitespace() || "[]=,.`".contains(c));
     let mut options: Vec<_> = words
@@ -90,6 +89,6 @@ fn every_option_of_rep_is_told_of() {
     options.dedup();
     assert!(options.len() > 25, "{options:?}");
     for option in options.iter().filter(|option| !["--help", "--version"].contains(option)) {
-        assert!(TABLE.contains(option), "{option} is not told of");
+        assert!(TABLE.contains(option), "{option} is not documented");
     }
 }

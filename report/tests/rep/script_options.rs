@@ -1,5 +1,5 @@
-//! The tables of options and fields of the subcommands (`docs/script-options.md`) tell the truth: each of perf 6.12 has a row;
-//! what is the same or different is taken, and what is not is refused by name.
+//! The tables of options and fields of the subcommands (`docs/script-options.md`) are right: each option and field of
+//! perf 6.12 has a row; those marked *same* or *different* are accepted, and the others are refused by name.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,12 +17,12 @@ const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency lis
     max-blocks ns itrace full-source-path demangle demangle-kernel addr2line time inline guestmount guestvmlinux \
     guestkallsyms guestmodules guest-code stitch-lbr switch-on switch-off show-on-off-events";
 
-/// Its fields, as its usage tells them.
+/// The fields of perf script, from its usage text.
 const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline period iregs uregs brstack brstacksym flags \
     data_src weight bpf-output brstackinsn brstackinsnlen brstackdisasm brstackoff callindent insn disasm insnlen synth \
     phys_addr metric misc srccode ipc tod data_page_size code_page_size ins_lat machine_pid vcpu cgroup retire_lat brcntr";
 
-/// Of perf mem report and perf c2c report (`builtin-mem.c`, `builtin-c2c.c`).
+/// The long names of perf mem report and perf c2c report (`builtin-mem.c`, `builtin-c2c.c`).
 const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samples hide-unresolved input field-separator sort \
     type-profile";
 const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph display coalesce force stitch-lbr \
@@ -37,8 +37,8 @@ struct Row {
 }
 
 impl Row {
-    /// What came of trying it: nothing where it was taken, else what was said.
-    fn outcome(&self) -> Option<String> {
+    /// Parses the example; returns the error message if it is refused.
+    fn refusal(&self) -> Option<String> {
         let command = match self.section {
             "perf mem report" => "rep mem",
             "perf c2c report" => "rep c2c",
@@ -56,7 +56,7 @@ impl Row {
     }
 }
 
-/// The rows of the tables, by the headings that they stand under.
+/// Returns the rows of the tables, each with the heading that it is under.
 fn rows() -> Vec<Row> {
     let mut section = "";
     let mut rows = Vec::new();
@@ -75,27 +75,27 @@ fn rows() -> Vec<Row> {
 }
 
 #[test]
-fn every_option_and_field_of_perf_has_its_row() {
-    let told = |section: &str| {
+fn every_option_and_field_of_perf_has_a_row() {
+    let names = |section: &str| {
         let rows = rows().into_iter().filter(|row| row.section == section);
         rows.map(|row| row.name).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(told("perf script"), SCRIPT);
-    assert_eq!(told("Fields of perf script"), FIELDS);
-    assert_eq!(told("perf mem report"), MEM);
-    assert_eq!(told("perf c2c report"), C2C);
+    assert_eq!(names("perf script"), SCRIPT);
+    assert_eq!(names("Fields of perf script"), FIELDS);
+    assert_eq!(names("perf mem report"), MEM);
+    assert_eq!(names("perf c2c report"), C2C);
 }
 
 #[test]
-fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
+fn options_are_accepted_or_refused_by_name_as_the_table_says() {
     for row in rows() {
         let Row { name, answer, why, tried, .. } = row;
-        match (answer, row.outcome()) {
+        match (answer, row.refusal()) {
             ("not" | "none", Some(said)) => {
                 let named = tried.split([' ', ',']).find(|word| said.contains(*word));
                 assert!(named.is_some() && why.len() > 10, "{tried}: {said}");
             }
-            ("not" | "none", None) => panic!("{tried} is taken: its row must follow"),
+            ("not" | "none", None) => panic!("{tried} is accepted: update its row"),
             ("same", None) => {}
             ("different", None) => assert!(why.len() > 20, "{tried}: why is it different?"),
             (_, None) => panic!("{name}: what is `{answer}`?"),
@@ -105,17 +105,17 @@ fn what_is_taken_is_and_what_is_not_is_refused_by_name() {
 }
 
 #[test]
-fn nine_in_ten_of_what_a_file_can_answer_are_there() {
+fn nine_in_ten_answerable_options_are_accepted() {
     let mut counts = BTreeMap::<&str, usize>::new();
     rows().iter().for_each(|row| *counts.entry(row.answer).or_default() += 1);
     let of = |answer| counts.get(answer).copied().unwrap_or(0);
-    let (there, asked) = (of("same") + of("different"), of("same") + of("different") + of("not"));
-    println!("{there} of {asked}: {counts:?}");
-    assert!(there * 10 >= asked * 9, "{there} of {asked}: {counts:?}");
+    let (taken, all) = (of("same") + of("different"), of("same") + of("different") + of("not"));
+    println!("{taken} of {all}: {counts:?}");
+    assert!(taken * 10 >= all * 9, "{taken} of {all}: {counts:?}");
 }
 
 #[test]
-fn every_option_of_rep_is_told_of() {
+fn every_option_of_rep_is_documented() {
     let help = |error: clap::Error| error.to_string();
     let words = |command: &str| [command, "--help"].map(OsString::from).to_vec();
     let all = [
@@ -129,7 +129,7 @@ fn every_option_of_rep_is_told_of() {
         let options: Vec<_> = words.filter(is_option).collect();
         assert!(options.len() > 15, "{options:?}");
         for option in options.iter().filter(|option| !["--help", "--version"].contains(option)) {
-            assert!(TABLE.contains(&format!("`{option}`")), "{option} is not told of");
+            assert!(TABLE.contains(&format!("`{option}`")), "{option} is not documented");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Callchains of all files, and the trees that are made of them.
+//! Callchains of all files, and the trees built from them.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,18 +16,18 @@ pub struct CallTrees {
 }
 
 impl CallTrees {
-    /// The number of a name.
+    /// Returns the number of a name, adding the name if it is new.
     pub fn name(&mut self, module: String, function: String) -> u32 {
         self.names.number(module, function)
     }
 
-    /// The function of this number.
+    /// Returns the function with this number.
     #[must_use]
     pub fn function(&self, name: u32) -> &str {
         self.names.function(name)
     }
 
-    /// Whether there are none.
+    /// Returns whether no file has callchains.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -38,8 +38,8 @@ impl CallTrees {
         self.files.push(file);
     }
 
-    /// The trees of these rows. With `children` a row has the chains of all samples that it is in, from its frame on;
-    /// else those of its own samples.
+    /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
+    /// row, starting at the row's frame; otherwise only those of the row's own samples.
     #[must_use]
     pub fn trees(&self, rows: &[RowPlace], children: bool, wanted: Wanted, from_caller: bool) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowPlace, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();

@@ -1,30 +1,30 @@
-//! What one file has of callchains.
+//! Callchains of one file.
 
 use rustc_hash::FxHashMap;
 
 use crate::callchain::{RowId, Sample, Stacks};
 
-/// The place of a row in a profile.
+/// Index of a row in a profile.
 pub type RowPlace = usize;
 
-/// Callchains of a file.
+/// Callchains of one file.
 #[derive(Debug)]
 pub struct FileTrees {
-    /// The chains.
+    /// Distinct chains.
     pub stacks: Stacks,
-    /// The samples.
+    /// Samples that refer to the chains.
     pub samples: Vec<Sample>,
-    /// The class of each frame.
+    /// Class of each frame.
     pub classes: Vec<u32>,
-    /// How many classes there are.
+    /// Number of classes.
     pub class_count: usize,
-    /// The name of each frame: a number that [`super::CallTrees::name`] gave.
+    /// Name of each frame, numbered by [`super::CallTrees::name`].
     pub names: Vec<u32>,
-    /// Where the rows are in the profile.
+    /// Index of each row in the profile.
     pub rows: FxHashMap<RowId, RowPlace>,
 }
 
-/// A sample in a row's tree, from this frame on (counted from the innermost).
+/// A sample in a row's tree, starting at the frame `first` (counted from the innermost).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) file: u32,
@@ -33,7 +33,7 @@ pub(super) struct Item {
 }
 
 impl FileTrees {
-    /// Adds to each row's items those of this file.
+    /// Adds this file's items to those of each row.
     pub(super) fn items(
         &self,
         file: u32,

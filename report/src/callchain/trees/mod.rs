@@ -1,14 +1,15 @@
 //! Call trees below the rows of a profile.
 //!
 //! ```text
-//!   per file: Stacks, classified samples ─► which rows a sample counts for, and from which frame on
-//!                                             │ only for the rows that are shown
+//!   per file: Stacks, classified samples ─► the rows that each sample counts for, and the first frame for each
+//!                                             │ only for displayed rows
 //!                                             ▼
-//!             items (sample, first frame) ─► grouped by frame, level by level ─► nodes (paths compressed)
+//!             items (sample, first frame) ─► grouped by frame, depth by depth ─► nodes (paths compressed)
 //! ```
 //!
-//! Trees are made of what is there anyway, when rows are printed, for those rows only; parts that are too small to be
-//! shown are not made at all. Frames of several files are the same where module and function read the same.
+//! Trees are built from data that the scan keeps anyway, when rows are printed, and only for the printed rows. Nodes
+//! that are too small to be displayed are never built. Frames of different files are equal if module and function have
+//! the same text.
 
 mod all;
 mod file;

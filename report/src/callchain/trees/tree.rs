@@ -1,4 +1,4 @@
-//! One tree: chains that begin alike share a path; paths without a fork are one node.
+//! Builds one tree: chains with equal beginnings share a path, and a path without a fork is one node.
 
 use std::cmp::Ordering;
 
@@ -9,34 +9,34 @@ use super::names::Names;
 use crate::callchain::BranchInfo;
 use crate::count::Count;
 
-/// Which parts of a tree are wanted.
+/// Limits and options of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// Those with at least this period.
+    /// Minimum period of a node.
     pub least: u64,
-    /// Those with at least this share of the part that they are in.
+    /// Minimum share (0 to 1) of a node in the period of all its siblings, hidden ones included.
     pub share: f64,
-    /// What is known of branches too.
+    /// Whether to fill [`Node::passed`].
     pub passed: bool,
 }
 
-/// A part of a tree: frames that follow each other without a fork.
+/// Node of a tree: consecutive frames without a fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Their names.
+    /// Names of the frames.
     pub names: Vec<u32>,
-    /// What is known of the branches that went through each of them, where that is wanted.
+    /// Branch information for each frame, if asked for.
     pub passed: Vec<BranchInfo>,
-    /// The samples whose chains end here.
+    /// Samples whose chains end here.
     pub own: Count,
-    /// Those that go on, in parts that are shown or not.
+    /// Samples whose chains continue below, in displayed or hidden nodes.
     pub below: Count,
-    /// The parts below, the largest first.
+    /// Displayed nodes below, largest period first.
     pub nodes: Vec<Self>,
 }
 
 impl Node {
-    /// All samples that come through here.
+    /// Returns the count of all samples through this node.
     #[must_use]
     pub fn all(&self) -> Count {
         let mut all = self.own;
@@ -45,7 +45,7 @@ impl Node {
     }
 }
 
-/// What is known of the items.
+/// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'c> {
     pub(super) files: &'c [FileTrees],
@@ -54,7 +54,7 @@ pub(super) struct Walk<'c> {
 }
 
 impl Walk<'_> {
-    /// The tree of a row's items.
+    /// Returns the tree of a row's items.
     pub(super) fn tree(self, items: &[Item], wanted: Wanted) -> Vec<Node> {
         self.nodes(items, 0, wanted)
     }
@@ -71,7 +71,7 @@ impl Walk<'_> {
         }
         let least = wanted.least.max(part_of(total, wanted.share));
         groups.retain(|_, count| count.period >= least);
-        // What is too small to be shown is not looked at again.
+        // Groups below the minimum are not visited again.
         let mut kept: FxHashMap<u32, Vec<Item>> = groups.keys().map(|name| (*name, Vec::new())).collect();
         for item in items {
             if let Some(group) = self.name(item, depth).and_then(|name| kept.get_mut(&name)) {
@@ -87,7 +87,7 @@ impl Walk<'_> {
         nodes
     }
 
-    /// The node of items whose frames at `depth` are the same.
+    /// Returns the node of items that have the same frame at `depth`.
     fn node(self, items: &[Item], depth: u32, wanted: Wanted) -> Node {
         let mut node = Node::default();
         let Some(first) = items.first() else { return node };
@@ -95,7 +95,7 @@ impl Walk<'_> {
         loop {
             node.names.extend(self.name(first, depth));
             if wanted.passed {
-                node.passed.push(self.passed(items, depth));
+                node.passed.push(self.branches(items, depth));
             }
             depth += 1;
             let next = self.name(first, depth);
@@ -109,14 +109,14 @@ impl Walk<'_> {
         node
     }
 
-    /// What is known of the branches that went through these items' frames at `depth`.
-    fn passed(self, items: &[Item], depth: u32) -> BranchInfo {
-        let mut passed = BranchInfo::default();
+    /// Sums up the branch information of these items' frames at `depth`.
+    fn branches(self, items: &[Item], depth: u32) -> BranchInfo {
+        let mut branches = BranchInfo::default();
         for item in items {
             let frame = self.frame(item, depth).and_then(|(file, frame)| file.stacks.frames.get(frame as usize));
-            passed.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
+            branches.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
         }
-        passed
+        branches
     }
 
     fn sum(self, items: &[Item]) -> Count {
@@ -130,14 +130,14 @@ impl Walk<'_> {
         sample.map(|sample| sample.count).unwrap_or_default()
     }
 
-    /// The name of an item's frame at `depth`; nothing where its chain has ended.
+    /// Returns the name of an item's frame at `depth`; `None` if its chain ends before.
     #[inline]
     fn name(self, item: &Item, depth: u32) -> Option<u32> {
         let (file, frame) = self.frame(item, depth)?;
         file.names.get(frame as usize).copied()
     }
 
-    /// An item's frame at `depth`, and its file.
+    /// Returns an item's file and its frame at `depth`.
     #[inline]
     fn frame(&self, item: &Item, depth: u32) -> Option<(&FileTrees, u32)> {
         let file = self.files.get(item.file as usize)?;
@@ -147,12 +147,12 @@ impl Walk<'_> {
     }
 }
 
-/// This share of a period, rounded up.
+/// Returns this share of a period, rounded up.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "shares are not exact"
+    reason = "a share need not be exact"
 )]
 fn part_of(period: u64, share: f64) -> u64 {
     (period as f64 * share).ceil() as u64

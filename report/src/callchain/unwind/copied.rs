@@ -1,4 +1,4 @@
-//! Copied stacks as a source of callchains.
+//! Callchains from copied stacks.
 
 use recrep_format::abi::{SampleType, context};
 use recrep_format::attr::Attr;
@@ -11,41 +11,41 @@ use crate::callchain::{ChainSource, Recorded};
 use crate::count::metrics::share;
 use crate::timeline::{Moment, Task};
 
-/// Chains whose user part is on a copied stack; what a worker has and finds.
+/// Chains whose user part is unwound from a copied stack: the state of one worker.
 #[derive(Debug)]
 pub struct Copied<'u> {
     unwinding: &'u Unwinding<'u>,
     recorded: Recorded<'u>,
     scratch: Scratch,
     chain: Chain,
-    /// How the chains end.
+    /// Statistics on the ends of the chains.
     pub ends: Ends,
 }
 
-/// How many chains were unwound, and how they end.
+/// Number of unwound chains, and of truncated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// All of them.
+    /// All unwound chains.
     pub all: u64,
-    /// Those for which too little of the stack was copied.
+    /// Chains that end where the copy of the stack ends.
     pub truncated: u64,
 }
 
 impl Ends {
-    /// A sentence about those that are cut short, if any are.
+    /// Returns a warning if any chain is truncated.
     #[must_use]
     pub fn warning(self) -> Option<String> {
         let Self { all, truncated } = self;
         let percent = share(truncated, all);
         (truncated > 0).then(|| {
             format!(
-                "{truncated} of {all} callchains ({percent:.1}%) end where the copy of the stack does: outer frames are \
-                 missing; record with a larger copy (--call-graph dwarf,SIZE)"
+                "{truncated} of {all} callchains ({percent:.1}%) lack outer frames: too little stack was copied; \
+                 record with a larger copy (--call-graph dwarf,SIZE)"
             )
         })
     }
 
-    /// Adds others.
+    /// Adds other statistics.
     pub fn add(&mut self, other: Self) {
         self.all += other.all;
         self.truncated += other.truncated;
@@ -53,13 +53,13 @@ impl Ends {
 }
 
 impl<'u> Copied<'u> {
-    /// A worker's.
+    /// Creates the state of a worker.
     #[must_use]
     pub fn new(unwinding: &'u Unwinding<'u>, recorded: Recorded<'u>) -> Self {
         Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: Ends::default() }
     }
 
-    /// How many frames of the last chain were unwound.
+    /// Returns the number of frames of the last chain that were unwound.
     #[must_use]
     pub fn frames(&self) -> usize {
         self.chain.ips.len()

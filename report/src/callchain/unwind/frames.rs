@@ -1,4 +1,4 @@
-//! From one frame to its caller.
+//! Unwinds stacks, one frame at a time.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use super::registers::{Beyond, Registers, UserStack};
 use crate::symbols::{CallFrames, Cpu, Module, Resolver};
 use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
 
-/// Unwinds samples of one file; each mapped file is prepared when it is first met.
+/// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub struct Unwinding<'s> {
     timeline: &'s Timeline,
     modules: &'s IndexSet<Module>,
@@ -29,18 +29,18 @@ pub struct Unwinding<'s> {
     files: Vec<OnceLock<Option<Prepared>>>,
 }
 
-/// A file, ready for its frames to be found.
+/// A mapped file, prepared for unwinding.
 struct Prepared {
     frames: CallFrames,
-    unwinder: Either,
+    unwinder: ArchUnwinder,
 }
 
-enum Either {
+enum ArchUnwinder {
     X86(UnwinderX86_64<Vec<u8>>),
     Arm(UnwinderAarch64<Vec<u8>>),
 }
 
-/// What one worker has: rules that were found before.
+/// Caches of one worker: unwind rules found before.
 pub struct Scratch {
     x86: CacheX86_64,
     arm: CacheAarch64,
@@ -49,23 +49,23 @@ pub struct Scratch {
 /// The user part of a callchain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// The addresses, the innermost first.
+    /// Addresses, innermost first.
     pub ips: Vec<u64>,
-    /// Why it ends.
+    /// Reason why the chain ends.
     pub end: End,
 }
 
-/// Why a chain ends.
+/// Reason why a chain ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// There is no caller.
+    /// The last frame has no caller.
     #[default]
     Outermost,
-    /// As many frames as were asked for.
+    /// The maximum number of frames is reached.
     ChainLimit,
-    /// What was copied of the stack ends.
+    /// The copy of the stack ends.
     Truncated,
-    /// Nothing is mapped there, or nothing is known of how to go on.
+    /// The address is not mapped, or there is no usable call frame information for it.
     Lost,
 }
 
@@ -88,7 +88,8 @@ impl fmt::Debug for Unwinding<'_> {
 }
 
 impl<'s> Unwinding<'s> {
-    /// For the samples of a file: if any have registers and stacks, and of a CPU that can be unwound.
+    /// Creates an unwinder for the samples of a file. `None` if no event has user registers and copied stacks, or if
+    /// the CPU is not supported.
     #[must_use]
     pub fn new(
         file: &File<'_>,
@@ -101,7 +102,7 @@ impl<'s> Unwinding<'s> {
         file.attrs.entries().iter().any(has).then_some(())?;
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
         let cpu = match arch.as_ref().map(|arch| arch.0.to_text()).as_deref() {
-            // A file that was cut does not say.
+            // A truncated file lacks this feature.
             Some("x86_64") | None => Cpu::X86_64,
             Some("aarch64" | "arm64") => Cpu::Aarch64,
             Some(_) => return None,
@@ -110,7 +111,8 @@ impl<'s> Unwinding<'s> {
         Some(Self { timeline, modules, big_endian: file.endian == Endian::Big, resolver, cpu, files })
     }
 
-    /// Writes the frames of a sample's task into `chain`, at most so many. Gives whether the sample has what that takes.
+    /// Writes at most `most` frames of a sample into `chain`. Returns `false` if the sample lacks a copied stack or
+    /// registers to unwind it with.
     pub fn sample(
         &self,
         (fields, attr): (&SampleFields<'_>, &Attr),
@@ -125,7 +127,7 @@ impl<'s> Unwinding<'s> {
         true
     }
 
-    /// Writes the frames of a task into `chain`, at most so many.
+    /// Writes at most `most` frames of a task into `chain`.
     pub fn unwind(
         &self,
         (task, at): (&Task, Moment),
@@ -152,14 +154,14 @@ impl<'s> Unwinding<'s> {
             if ips.len() >= most {
                 return End::ChainLimit;
             }
-            // The call is before the address to which it returns.
+            // The call instruction is before the return address.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };
             let place = self.timeline.place(CpuMode::User, task, shown, at);
             if is_return && place.module.is_none() {
                 return End::Lost;
             }
             ips.push(shown);
-            let Some((file, address)) = self.at(place) else { return End::Lost };
+            let Some((file, address)) = self.prepared_at(place) else { return End::Lost };
             let address = if is_return { address.wrapping_add(1) } else { address };
             match file.caller(address, is_return, &mut registers, stack, scratch) {
                 Ok(Some(next)) => (ip, is_return) = (next, true),
@@ -169,13 +171,13 @@ impl<'s> Unwinding<'s> {
         }
     }
 
-    /// The file at a place, and the place's address in it.
-    fn at(&self, place: Place) -> Option<(&Prepared, u64)> {
-        let file = self.file(place.module?)?;
+    /// Returns the file mapped at a place, and the place's address in it.
+    fn prepared_at(&self, place: Place) -> Option<(&Prepared, u64)> {
+        let file = self.prepared(place.module?)?;
         Some((file, file.frames.address_of(place.address)?))
     }
 
-    fn file(&self, id: ModuleId) -> Option<&Prepared> {
+    fn prepared(&self, id: ModuleId) -> Option<&Prepared> {
         let index = id.0 as usize;
         let make = || {
             let module = self.modules.get_index(index)?;
@@ -203,24 +205,25 @@ impl Prepared {
             debug_frame: frames.debug_frame.take(),
             ..ExplicitModuleSectionInfo::default()
         };
-        // Mapped where the file itself says.
+        // Mapped at the file's own addresses (bias 0).
         let module = Unwindable::new(String::new(), frames.span(), 0, sections);
         let unwinder = match cpu {
             Cpu::X86_64 => {
                 let mut unwinder = UnwinderX86_64::new();
                 unwinder.add_module(module);
-                Either::X86(unwinder)
+                ArchUnwinder::X86(unwinder)
             }
             Cpu::Aarch64 => {
                 let mut unwinder = UnwinderAarch64::new();
                 unwinder.add_module(module);
-                Either::Arm(unwinder)
+                ArchUnwinder::Arm(unwinder)
             }
         };
         Some(Self { frames, unwinder })
     }
 
-    /// The address to which the frame at `address` returns, and its caller's registers.
+    /// Returns the return address of the frame at `address`, and sets `registers` to those of its caller; `None` at the
+    /// outermost frame.
     fn caller(
         &self,
         address: u64,
@@ -241,10 +244,10 @@ impl Prepared {
             })
         };
         let next = match (&self.unwinder, registers) {
-            (Either::X86(unwinder), Registers::X86(regs)) => {
+            (ArchUnwinder::X86(unwinder), Registers::X86(regs)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.x86, &mut read)
             }
-            (Either::Arm(unwinder), Registers::Arm(regs, _)) => {
+            (ArchUnwinder::Arm(unwinder), Registers::Arm(regs, _)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
             }
             _ => return Err(End::Lost),

@@ -1,17 +1,18 @@
-//! Callchains from copied stacks (`--call-graph dwarf`): the frames that lie on a copy of the user stack, found with the call
-//! frame information of the files that were mapped.
+//! Callchains from copied stacks (`--call-graph dwarf`): unwinds the copy of the user stack with the call frame
+//! information of the mapped files.
 //!
 //! ```text
 //!   registers at the sample ─► ip ─► mapping at that moment ─► its file's frames ─► the caller's registers ─► ip …
 //!                                    (timeline)                (once per file)      (from the copied stack)
 //! ```
 //!
-//! A frame is looked up in its file's own addresses, so that a file is prepared once, whoever mapped it wherever; which file
-//! it is says the timeline, at the sample's moment. Nothing is kept for a sample. Callers are told, as perf tells
-//! them, by the last byte of their call instruction: one before the return address.
+//! Frames are looked up by the file's own addresses, so that a file is prepared only once, whatever processes mapped it
+//! and wherever. The timeline says which file was mapped at the sample's moment. Nothing is kept per sample. As in
+//! perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
 //!
-//! A chain ends at the outermost frame; where nothing is mapped; where a file has no call frame information; or where the copy
-//! of the stack does: then it is cut short ([`End::Truncated`]), and a larger copy would have had more.
+//! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end
+//! of the copied stack. In the last case it is truncated ([`End::Truncated`]), and a larger copy would give more
+//! frames.
 
 mod copied;
 mod frames;

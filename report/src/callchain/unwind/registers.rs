@@ -1,4 +1,4 @@
-//! The registers and the stack that a sample has copies of.
+//! User registers and copied stacks of samples.
 
 use framehop::aarch64::UnwindRegsAarch64;
 use framehop::x86_64::{Reg, UnwindRegsX86_64};
@@ -7,7 +7,7 @@ use recrep_format::record::{Regs, StackUser};
 
 use crate::symbols::Cpu;
 
-/// x86: the numbers of the registers that frames are found by (`enum perf_event_x86_regs`), in the order of [`X86_REGS`].
+/// x86 numbers of the registers that unwinding needs (`enum perf_event_x86_regs`), in the order of [`X86_REGS`].
 const X86_NUMBERS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
 const X86_REGS: [Reg; 16] = [
     Reg::RAX,
@@ -29,7 +29,7 @@ const X86_REGS: [Reg; 16] = [
 ];
 const X86_SP: u32 = 7;
 const X86_IP: u32 = 8;
-/// arm64 (`enum perf_event_arm_regs`).
+/// arm64 register numbers (`enum perf_event_arm_regs`).
 const ARM_FP: u32 = 29;
 const ARM_LR: u32 = 30;
 const ARM_SP: u32 = 31;
@@ -40,13 +40,13 @@ const ARM_PC: u32 = 32;
 pub enum Registers {
     /// x86-64.
     X86(UnwindRegsX86_64),
-    /// arm64, and the program counter.
+    /// arm64 with the program counter.
     Arm(UnwindRegsAarch64, u64),
 }
 
 impl Registers {
-    /// From a sample's user registers, of which `mask` says which they are. None where the task was in no state to have any,
-    /// was a 32-bit one, or where some that are needed were not recorded.
+    /// Returns a sample's user registers; `mask` is the event's `sample_regs_user`. `None` if the sample has none, is
+    /// of a 32-bit task, or lacks a required register.
     #[must_use]
     pub fn of(cpu: Cpu, regs: &Regs<'_>, mask: u64) -> Option<Self> {
         if regs.abi != regs_abi::ABI_64 {
@@ -71,7 +71,7 @@ impl Registers {
         }
     }
 
-    /// Where the task was.
+    /// Returns the instruction pointer.
     #[must_use]
     pub fn ip(&self) -> u64 {
         match self {
@@ -80,7 +80,7 @@ impl Registers {
         }
     }
 
-    /// Where its stack ended.
+    /// Returns the stack pointer.
     #[must_use]
     pub fn sp(&self) -> u64 {
         match self {
@@ -99,7 +99,7 @@ pub struct UserStack<'a> {
 }
 
 impl<'a> UserStack<'a> {
-    /// What a sample has, of a task whose stack pointer was `sp`.
+    /// Returns a sample's copy of a stack; `sp` is the stack pointer.
     #[must_use]
     pub fn of(stack: &StackUser<'a>, sp: u64, big_endian: bool) -> Self {
         let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
@@ -107,26 +107,26 @@ impl<'a> UserStack<'a> {
         Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), big_endian }
     }
 
-    /// The word at an address.
+    /// Returns the word at an address.
     pub(super) fn word(&self, address: u64) -> Result<u64, Beyond> {
         let at = address.checked_sub(self.start).ok_or(Beyond::Elsewhere)?;
         let word = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
         match word {
             Some(word) if self.big_endian => Ok(u64::from_be_bytes(*word)),
             Some(word) => Ok(u64::from_le_bytes(*word)),
-            None if at < MOST_STACK => Err(Beyond::Copy),
+            None if at < MAX_STACK_SIZE => Err(Beyond::Copy),
             None => Err(Beyond::Elsewhere),
         }
     }
 }
 
-/// As large as stacks are by default: what is farther away is on no stack, or on another one.
-const MOST_STACK: u64 = 8 << 20;
+/// Default limit of the stack size (8 MiB): addresses farther from the stack pointer are not on this stack.
+const MAX_STACK_SIZE: u64 = 8 << 20;
 
-/// Why a word is not there.
+/// Reason why a word cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beyond {
-    /// It is on the stack, beyond what was copied.
+    /// It is on the stack, but was not copied.
     Copy,
     /// It is not on the stack.
     Elsewhere,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_ends_where_it_was_cut() {
+    fn words_beyond_the_copy_are_distinguished_from_other_addresses() {
         let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
         let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, false);
         assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));

@@ -1,4 +1,4 @@
-//! The source that an event's callchains have: one place that chooses, for all that look at callchains.
+//! Chooses the source of an event's callchains, for all commands.
 
 use recrep_format::abi::{BranchSampleType, SampleType};
 use recrep_format::attr::Attr;
@@ -10,19 +10,19 @@ use super::frames::Unwinding;
 use crate::callchain::{ChainSource, HardwareCalls, Recorded};
 use crate::timeline::{Moment, Task};
 
-/// Where an event's chains come from.
+/// Source of an event's callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The kernel followed frame pointers.
+    /// Callchains from the kernel, which followed frame pointers.
     Recorded,
-    /// The hardware recorded calls.
+    /// Calls recorded by the hardware.
     Calls,
-    /// The stack was copied.
+    /// Copied stacks.
     Copied,
 }
 
 impl Origin {
-    /// Of an event with this attr.
+    /// Returns the source for an event with this attr.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
@@ -36,7 +36,7 @@ impl Origin {
     }
 }
 
-/// All sources of a file's chains; what a worker has.
+/// All sources of a file's callchains: the state of one worker.
 #[derive(Debug)]
 pub struct ChainSources<'u> {
     recorded: Recorded<'u>,
@@ -44,22 +44,22 @@ pub struct ChainSources<'u> {
 }
 
 impl<'u> ChainSources<'u> {
-    /// Of what was recorded, and what unwinds copied stacks.
+    /// Creates the sources; without `unwinding`, copied stacks are ignored.
     #[must_use]
     pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u Unwinding<'u>>) -> Self {
         Self { recorded, copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)) }
     }
 
-    /// How the chains on copied stacks end.
+    /// Returns statistics on the chains from copied stacks.
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
     }
 
-    /// Puts the chain of a sample into the empty `words`, as [`ChainSource::chain`] does.
+    /// Writes the chain of a sample into the empty `words`, like [`ChainSource::chain`].
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for its fields.
     #[inline]
     pub fn chain(
         &mut self,
@@ -76,19 +76,19 @@ impl<'u> ChainSources<'u> {
         }
     }
 
-    /// Whether chains of this origin are unwound.
+    /// Returns whether chains of this origin are unwound.
     #[must_use]
     pub fn unwinds(&self, origin: Origin) -> bool {
         self.copied.is_some() && origin == Origin::Copied
     }
 
-    /// Chains as they were recorded.
+    /// Returns the source of chains as recorded.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'u> {
         self.recorded
     }
 
-    /// How many frames at the end of the last chain were unwound.
+    /// Returns the number of frames at the end of the last chain that were unwound.
     #[must_use]
     pub fn unwound(&self, origin: Origin) -> usize {
         self.copied.as_ref().filter(|_| origin == Origin::Copied).map_or(0, Copied::frames)

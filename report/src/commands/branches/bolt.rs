@@ -1,14 +1,14 @@
-//! `--format bolt`: the pre-aggregated profile of BOLT (`perf2bolt --pa`), as its documentation (`bolt/docs/profiles.md`)
-//! describes it.
+//! `--format bolt`: a pre-aggregated profile for BOLT (`perf2bolt --pa`), as in LLVM's `bolt/docs/profiles.md`.
 //!
 //! ```text
 //!   B <from> <to> <count> <mispredicted>     branches
-//!   F <start> <end> <count>                  what was run from the target of a branch to the next one
+//!   F <start> <end> <count>                  code from the target of a branch to the next branch
 //!   f <start> <end> <count>                  the same, after a branch from another binary
 //! ```
 //!
-//! The profile is of one binary, the one with the most branches. Its addresses are hexadecimal: as linked where it has a fixed
-//! place, else from the first loaded segment on. Other addresses read `X:<offset>`; what is in no way of that binary is left out.
+//! The profile covers one binary, the one with the most branches. Its addresses are hexadecimal: as linked if its load
+//! address is fixed (`ET_EXEC`), else relative to the first loaded segment. Branches from or to other modules have
+//! `X:<offset>` there; everything outside the binary is left out.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,20 +25,20 @@ use crate::query::warning::Warning;
 use crate::table::profile::EventTable;
 use crate::view::CANNOT_WRITE;
 
-/// A place: the module's path and the offset in it.
+/// Path of a module, and an offset in its file.
 type Place = (String, u64);
 
 /// Writes the profile.
 ///
 /// # Errors
-/// An input cannot be read, has no branches in a binary, or the output cannot be written.
+/// Returns an error if no input can be read, no branch is in a file, or the output cannot be written.
 pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let places = [("place_from", SortKey::FromPlace), ("place_to", SortKey::ToPlace)];
     let branches = derived::columns(&[places[0], places[1], ("mispredict", SortKey::Mispredict)]);
     let ranges = derived::columns(&[places[0], places[1], ("external", SortKey::External)]);
     let (profile, by_branch) = derived::profile(query, &branches)?;
     let of_ranges = Query { mode: Mode::FallThroughs, ..query.clone() };
-    let (run_between, by_range) = derived::profile(&of_ranges, &ranges)?;
+    let (fall_throughs, by_range) = derived::profile(&of_ranges, &ranges)?;
 
     let mut edges = BTreeMap::<(Place, Place), (u64, u64)>::new();
     let mut shares = BTreeMap::<String, u64>::new();
@@ -52,10 +52,10 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         *missed += if row.text(2) == "Y" { row.count().samples } else { 0 };
     }
     let most = shares.iter().max_by(|a, b| a.1.cmp(b.1).then_with(|| b.0.cmp(a.0)));
-    let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is nothing for BOLT") };
+    let Some((binary, _)) = most else { anyhow::bail!("no branch is in a file, so there is no profile for BOLT") };
     let mut warnings = profile.warnings.clone();
     let segments = Segments::read(Path::new(binary)).unwrap_or_else(|why| {
-        let message = format!("{binary}: {why}; its offsets in the file stand for addresses");
+        let message = format!("{binary}: {why}; file offsets are printed instead of addresses");
         warnings.push(Warning::new("no-binary", message));
         Segments::default()
     });
@@ -69,9 +69,9 @@ pub(super) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         lines.push(format!("B {} {} {count} {missed}", location(from), location(to)));
     }
     let mut counts = BTreeMap::<(bool, Place, Place), u64>::new();
-    for row in run_between.tables(&by_range).iter().flat_map(EventTable::rows) {
+    for row in fall_throughs.tables(&by_range).iter().flat_map(EventTable::rows) {
         let (Some(start), Some(end)) = (place(&row.text(0)), place(&row.text(1))) else { continue };
-        // What begins in one place and ends in another was not recorded whole.
+        // Ranges that end in another module or before their start were not recorded completely.
         if is_of(&start) && is_of(&end) && start.1 <= end.1 {
             *counts.entry((row.text(2) == "Y", start, end)).or_default() += row.count().samples;
         }
@@ -89,12 +89,12 @@ fn place(text: &str) -> Option<Place> {
     Some((module.to_owned(), u64::from_str_radix(offset, 16).ok()?))
 }
 
-/// The loaded segments of a binary: from offsets in the file to addresses.
+/// Loaded segments of a binary, which map file offsets to addresses.
 #[derive(Debug, Default)]
 struct Segments {
-    /// Offset, address, size.
+    /// File offset, address and size of each segment.
     loaded: Vec<(u64, u64, u64)>,
-    /// What addresses count from: 0 where the binary has a fixed place.
+    /// Address that is subtracted: of the first segment, or 0 if the load address is fixed.
     base: u64,
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_become_addresses_of_the_segment_they_are_in() {
+    fn offsets_become_addresses_in_their_segment() {
         let segments = Segments { loaded: vec![(0, 0, 0x1000), (0x1000, 0x3000, 0x500)], base: 0 };
         assert_eq!([0x10, 0x1010, 0x9000].map(|offset| segments.address(offset)), [0x10, 0x3010, 0x9000]);
         assert_eq!(place("/a+0x1/b+0x20"), Some(("/a+0x1/b".into(), 0x20)));

@@ -1,4 +1,4 @@
-//! Edges and fall-throughs, from the rows of two histograms.
+//! Edges and fall-through ranges, computed from the rows of two histograms.
 
 use std::fmt;
 
@@ -24,16 +24,16 @@ pub(super) struct End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, dso, symbol, cpumode, .. } = self;
-        let level = match cpumode.as_str() {
+        let mode = match cpumode.as_str() {
             "user" => '.',
             "kernel" => 'k',
             _ => 'H',
         };
-        write!(f, "{address} [{level}] {symbol} ({dso})")
+        write!(f, "{address} [{mode}] {symbol} ({dso})")
     }
 }
 
-/// A branch.
+/// A branch from one address to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Edge {
     pub(super) from: End,
@@ -41,35 +41,36 @@ pub(super) struct Edge {
     pub(super) count: u64,
     mispredicted: u64,
     predicted: u64,
-    /// Of those of which it is known.
+    /// Percentage of mispredicted branches among those whose prediction is known.
     pub(super) mispredict_percent: Option<f64>,
-    /// Since the branch before, where they are known.
+    /// Mean of the cycles since the previous branch, where known.
     pub(super) mean_cycles: Option<f64>,
     #[serde(skip)]
     cycles: (u64, u64),
 }
 
 impl Edge {
-    /// Whether it leads back to a lower address of the same function, or of the same module where no function is known.
+    /// Returns whether the branch goes back to a lower or equal address in the same function (or, if the functions are
+    /// unknown, in the same module).
     pub(super) fn is_loop(&self) -> bool {
         let is_offset = |end: &End| end.symbol.strip_prefix(&end.dso).is_some_and(|rest| rest.starts_with("+0x"));
         let is_known = |end: &End| !end.symbol.starts_with("0x") && !is_offset(end);
         let (from, to) = (&self.from, &self.to);
-        let together = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
-        together && to.number <= from.number
+        let is_same = from.dso == to.dso && (from.symbol == to.symbol || !is_known(from) && !is_known(to));
+        is_same && to.number <= from.number
     }
 }
 
-/// What was run without a branch.
+/// Code that ran without a taken branch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Range {
     pub(super) start: End,
-    /// The branch that ends it.
+    /// Address of the branch at the end.
     pub(super) end: End,
     pub(super) count: u64,
 }
 
-/// The columns of both histograms.
+/// Returns the columns of both histograms.
 pub(super) fn columns() -> Vec<Column> {
     let columns = derived::columns(&[
         ("addr_from", SortKey::FromAddr),
@@ -84,7 +85,7 @@ pub(super) fn columns() -> Vec<Column> {
     Column::with_companions(columns, Format::Json)
 }
 
-/// The ends of a row.
+/// Returns source and target of a row.
 fn ends(row: Row<'_>) -> (End, End) {
     let end = |[address, dso, symbol, cpumode]: [usize; 4]| {
         let text = |column: usize| row.text(column).into_owned();
@@ -94,12 +95,12 @@ fn ends(row: Row<'_>) -> (End, End) {
     (end([0, 1, 2, 8]), end([3, 4, 5, 9]))
 }
 
-/// The column that says whether a branch was mispredicted.
+/// Index of the column `mispredict`.
 const MISPREDICT: usize = 6;
-/// The column of its cycles.
+/// Index of the column `cycles`.
 const CYCLES: usize = 7;
 
-/// All edges, those with the highest counts first.
+/// Returns all edges, highest counts first.
 pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
     let mut edges = IndexMap::<(End, End), Edge>::new();
     for row in tables.iter().flat_map(EventTable::rows) {
@@ -120,7 +121,7 @@ pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
         let known = edge.mispredicted + edge.predicted;
         let mispredict_percent = (known > 0).then(|| derived::percent(edge.mispredicted, known));
         let (cycles, of) = edge.cycles;
-        // A mean is a hundredth of the percentage.
+        // `share` returns 100 × cycles / of.
         let mean_cycles = (of > 0).then(|| crate::count::metrics::share(cycles, of) / 100.0);
         Edge { from, to, mispredict_percent, mean_cycles, ..edge }
     };
@@ -129,7 +130,7 @@ pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
     edges
 }
 
-/// All fall-throughs, those with the highest counts first.
+/// Returns all fall-through ranges, highest counts first.
 pub(super) fn ranges(tables: &[EventTable<'_>]) -> Vec<Range> {
     let mut counts = IndexMap::<(End, End), u64>::new();
     for row in tables.iter().flat_map(EventTable::rows) {

@@ -1,14 +1,14 @@
-//! `rep branches`: what branch stacks tell of the paths through code.
+//! `rep branches`: paths through the code, from branch stacks.
 //!
 //! ```text
-//!   stack, newest first:   d→a   c→d   b→c          edges: each branch, from → to
-//!   run between them:         a … (sample)   d … d   c … c
+//!   stack, newest first:   d→a   c→d   b→c          edges: each branch, source → target
+//!   code in between:          a … (sample)   d … d   c … c
 //!                          fall-throughs: from the target of one branch to the next branch
 //! ```
 //!
-//! An edge has its count, how often it was predicted and mispredicted, and the mean of its cycles where they are known. A
-//! loop is an edge back to a lower address of the same function: its count is that of turns. `--format bolt` is the pre-aggregated
-//! profile that BOLT reads (`bolt`).
+//! An edge has its count, the numbers of predicted and mispredicted branches, and the mean cycles where known. A loop
+//! is an edge back to a lower address in the same function: its count is the number of iterations. `--format bolt`
+//! prints a pre-aggregated profile for BOLT (`bolt`).
 
 mod bolt;
 mod edges;
@@ -30,22 +30,22 @@ use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 use edges::{Edge, Range};
 
-/// What was asked.
+/// Query of `rep branches`.
 #[derive(Clone, Debug)]
 pub struct BranchesQuery {
     query: Query,
-    /// Whether the answer is for BOLT.
+    /// Whether the output is a profile for BOLT.
     bolt: bool,
 }
 
-/// Tells of the paths through code that branch stacks saw: edges, loops, and what was run between branches
+/// Show paths through the code from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
 #[command(name = "rep branches", version, about, long_about = None, args_override_self = true)]
 struct BranchesArgs {
     #[command(flatten)]
     view: ViewArgs,
 
-    /// The form of the answer; `bolt` is the pre-aggregated profile that BOLT reads
+    /// Output format; `bolt` is a pre-aggregated profile for BOLT
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
 }
@@ -57,19 +57,19 @@ enum Form {
     Bolt,
 }
 
-/// Reads a command line (with `rep branches` first, as one word).
+/// Parses a command line, whose first word is `rep branches`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
     derived::parse(words, |args: BranchesArgs| {
         let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
         let format = if json || args.format == Form::Json { Format::Json } else { Format::Text };
         let query = args.view.query(Mode::Branches, format)?;
         let refused = [
-            (bolt && limit.is_some(), "--limit: a profile for BOLT is whole"),
-            (bolt && json, "--json: a profile for BOLT has a form of its own"),
-            (bolt && query.filters.by_symbol(), "--symbol: a profile for BOLT is of a whole binary"),
+            (bolt && limit.is_some(), "--limit does not work with --format bolt"),
+            (bolt && json, "--json does not work with --format bolt"),
+            (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
         ];
         match refused.into_iter().find(|(is_asked, _)| *is_asked) {
             Some((_, message)) => Err(message.into()),
@@ -89,23 +89,23 @@ struct Answer<'p> {
     warnings: &'p [Warning],
 }
 
-/// Answers.
+/// Answers the query, and returns warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if asked.bolt {
         return bolt::run(&asked.query, out);
     }
     let query = &asked.query;
-    // Text, too, is made of what data has.
+    // Text needs the companion columns (CPU modes) of JSON too.
     let of_edges = Query { format: Format::Json, ..query.clone() };
     let (profile, by_edge) = derived::profile(&of_edges, &edges::columns())?;
     let mut edges = edges::edges(&profile.tables(&by_edge));
     let branches = edges.iter().map(|edge| edge.count).sum();
     let of_ranges = Query { mode: Mode::FallThroughs, ..of_edges };
-    let (run_between, by_range) = derived::profile(&of_ranges, &edges::columns())?;
-    let mut ranges = edges::ranges(&run_between.tables(&by_range));
+    let (fall_throughs, by_range) = derived::profile(&of_ranges, &edges::columns())?;
+    let mut ranges = edges::ranges(&fall_throughs.tables(&by_range));
     let most = query.limit.unwrap_or(usize::MAX);
     let loops: Vec<Edge> = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
     edges.truncate(most);
@@ -140,7 +140,7 @@ fn print(branches: u64, edges: &[Edge], loops: &[Edge], ranges: &[Range], out: &
         }
         writeln!(out)?;
     }
-    writeln!(out, "# Fall-throughs: what was run from a branch to the next one\n#\n#    Count  From … To")?;
+    writeln!(out, "# Fall-throughs: code from the target of a branch to the next branch\n#\n#    Count  From … To")?;
     for range in ranges {
         let (start, end) = (range.start.to_string(), range.end.to_string());
         writeln!(out, "{:>10}  {} … {}", range.count, escape(&start), escape(&end))?;

@@ -1,4 +1,4 @@
-//! The command line of `rep c2c`.
+//! Command line of `rep c2c`.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use crate::commands::derived::{FormArgs, ViewArgs};
 use crate::query::Query;
 use crate::query::sort_key::{Mode, SortKey};
 
-/// What was asked of `rep c2c`.
+/// Query of `rep c2c`.
 #[derive(Clone, Debug)]
 pub struct C2cQuery {
     pub(super) query: Query,
@@ -20,7 +20,7 @@ pub struct C2cQuery {
     pub(super) all: bool,
 }
 
-/// Tells which cache lines cores take from each other, and who touches which parts of them
+/// Show cache lines that cores take from each other, and which code and threads access them
 #[derive(Debug, Parser)]
 #[command(name = "rep c2c", version, about, long_about = None)]
 #[command(args_override_self = true)]
@@ -32,70 +32,70 @@ struct C2cArgs {
     #[command(flatten)]
     form: FormArgs,
 
-    /// What makes a line worth listing, and the most of it first
+    /// List cache lines with these loads, most loads first
     #[arg(short, long, value_enum, default_value = "tot")]
     display: Display,
 
-    /// Lines that have nothing of what -d says, too
+    /// Show cache lines without the loads of -d too
     #[arg(long)]
     show_all: bool,
 
-    /// Tell the accesses of an offset apart by these, instead of by function
+    /// Split the accesses of an offset by these fields instead of by function
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "FIELD[,FIELD…]")]
     coalesce: Vec<Detail>,
 
-    /// Show the nodes and CPUs that touched each offset
+    /// Show the nodes and CPUs that accessed each offset
     #[arg(short = 'N', long)]
     node_info: bool,
 
-    /// Take pairs of lines that processors fetch together (128 bytes) for one
+    /// Treat pairs of adjacent lines, which some processors prefetch together, as one line (128 bytes)
     #[arg(long)]
     double_cl: bool,
 
-    /// Only how many accesses there were of each kind
+    /// Show only the number of accesses of each kind
     #[arg(long)]
     stats: bool,
 
-    /// Whole names of functions (what rep prints anyway)
+    /// Show full function names (default)
     #[arg(long)]
     full_symbols: bool,
 
-    /// No source lines (what rep does anyway)
+    /// Do not show source lines (default)
     #[arg(long)]
     no_source: bool,
 }
 
-/// What lines are listed for.
+/// Loads for which a cache line is listed, and by which lines are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Display {
-    /// Loads of lines that another core had changed
+    /// All HITM loads: of lines modified in another core's cache
     Tot,
-    /// The same, of cores of this node
+    /// HITM loads from other cores of the same node
     Lcl,
-    /// The same, of cores of other nodes
+    /// HITM loads from cores of other nodes
     Rmt,
-    /// Loads from the caches of peers
+    /// Loads from the caches of peer cores
     Peer,
 }
 
-/// What tells accesses of one offset apart.
+/// Field by which the accesses of one offset are split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Detail {
-    /// The process
+    /// Process
     Pid,
-    /// The thread
+    /// Thread
     Tid,
-    /// The address of the code, and its function
+    /// Code address, with its function
     Iaddr,
-    /// The module of the code
+    /// Module of the code
     Dso,
-    /// The function
+    /// Function
     #[value(skip)]
     Function,
 }
 
 impl Detail {
-    /// The sort key of it.
+    /// Returns the JSON name and the sort key.
     pub(super) fn key(self) -> (&'static str, SortKey) {
         match self {
             Self::Pid => ("process", SortKey::Process),
@@ -107,10 +107,10 @@ impl Detail {
     }
 }
 
-/// Reads a command line (with `rep c2c` first, as one word).
+/// Parses a command line, whose first word is `rep c2c`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<C2cQuery, clap::Error> {
     derived::parse(words, |args: C2cArgs| {
         let format = args.form.format(&args.view);

@@ -1,4 +1,4 @@
-//! Cache lines and the offsets in them, from the rows of a histogram.
+//! Cache lines and the offsets in them, computed from the rows of a histogram.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format};
 use crate::table::profile::{EventTable, Row};
 
-/// What was sampled at a line or an offset.
+/// Accesses to a cache line or an offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counts {
     pub(super) samples: u64,
@@ -34,34 +34,35 @@ pub(super) struct Counts {
 pub(super) struct Line {
     pub(super) line: String,
     pub(super) dso: String,
-    /// In data, what is a letter before the line in text.
+    /// CPU mode and mapping, in JSON only; text has a letter before the line instead.
     #[serde(flatten)]
     pub(super) companions: Details,
     #[serde(flatten)]
     pub(super) counts: Counts,
     #[serde(skip)]
     pub(super) stats: Stats,
-    /// Threads, as `tid:name`.
+    /// Threads that read, as `tid:comm`.
     pub(super) readers: BTreeSet<String>,
+    /// Threads that wrote, as `tid:comm`.
     pub(super) writers: BTreeSet<String>,
     pub(super) offsets: Vec<Offset>,
 }
 
-/// An offset in it, as one function touches it, or as one of what `-c` names.
+/// Offset in a cache line, as accessed by one function, or by one combination of the fields that `-c` names.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Offset {
     pub(super) offset: String,
-    /// What tells it from others at the same offset.
+    /// Fields that distinguish this entry from others at the same offset.
     #[serde(flatten)]
     pub(super) detail: Details,
     #[serde(flatten)]
     pub(super) counts: Counts,
-    /// The CPUs that touched it, by node; of a node that the file does not tell of the number is missing.
+    /// CPUs that accessed it, by node; `unknown` if the file does not give the node.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) nodes: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// What tells accesses of an offset apart, in the order in which it was asked for.
+/// Names and values of fields, in the order requested.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Details(pub(super) Vec<(&'static str, String)>);
 
@@ -96,7 +97,7 @@ impl Counts {
         self.remote_peer += other.remote_peer;
     }
 
-    /// What lines are listed for.
+    /// Returns the number of loads for which lines are listed.
     pub(super) fn shown(self, display: Display) -> u64 {
         match display {
             Display::Tot => self.local_hitm + self.remote_hitm,
@@ -107,7 +108,7 @@ impl Counts {
     }
 }
 
-/// The columns of the histogram: these, then what tells accesses of an offset apart, then the CPU where nodes are asked for.
+/// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and companions.
 pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
     let mut keys = vec![
         ("dcacheline", SortKey::DataCacheLine),
@@ -125,12 +126,12 @@ pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
     derived::columns(&keys)
 }
 
-/// The columns that tell lines of one text apart in data.
+/// Returns the companion columns, which distinguish lines of equal text in JSON.
 fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
     if asked.query.format == Format::Json { SortKey::DataCacheLine.companions() } else { &[] }
 }
 
-/// Which node each CPU is in, as a file says.
+/// Adds the node of each CPU, from the file's topology, to `of`.
 pub(super) fn nodes(session: &Session<'_>, of: &mut BTreeMap<u32, u32>) {
     let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else { return };
     for node in &topology.nodes.0 {
@@ -139,8 +140,8 @@ pub(super) fn nodes(session: &Session<'_>, of: &mut BTreeMap<u32, u32>) {
     }
 }
 
-/// A row with its texts told apart.
-struct Told<'r> {
+/// Texts of a row, by meaning.
+struct RowTexts<'r> {
     stats: Stats,
     line: Cow<'r, str>,
     dso: Cow<'r, str>,
@@ -150,22 +151,22 @@ struct Told<'r> {
     companions: Vec<Cow<'r, str>>,
 }
 
-/// Where the first of what tells accesses of an offset apart is among the columns.
+/// Index of the first column that distinguishes accesses of an offset.
 const DETAILS: usize = 6;
 
-/// What a row's accesses were: its data source, and what is known of its addresses.
+/// Returns the accesses of a row, classified by data source and addresses.
 fn stats(row: Row<'_>) -> Stats {
     Stats::of(DataSrc(row.cell(4)), Reach::of(row.cell(5)), row.count().samples)
 }
 
-fn told<'r>(row: Row<'r>, companions: usize) -> Told<'r> {
+fn row_texts<'r>(row: Row<'r>, companions: usize) -> RowTexts<'r> {
     let [line, dso, offset, thread] = [0, 1, 2, 3].map(|column| row.text(column));
     let mut more: Vec<Cow<'r, str>> = row.texts().skip(DETAILS).collect();
     let companions = more.split_off(more.len().saturating_sub(companions));
-    Told { stats: stats(row), line, dso, offset, thread, more, companions }
+    RowTexts { stats: stats(row), line, dso, offset, thread, more, companions }
 }
 
-/// All accesses together.
+/// Returns the sum of all accesses.
 pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
     let mut total = Stats::default();
     let rows = tables.iter().flat_map(EventTable::rows);
@@ -175,37 +176,37 @@ pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
 
 type Text<'r> = Cow<'r, str>;
 
-/// All lines, those with the most of what is asked for first.
+/// Returns all lines, those with most of the requested loads first.
 pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMap<u32, u32>) -> Vec<Line> {
     let mut lines =
         IndexMap::<(Text<'_>, Text<'_>, Vec<Text<'_>>), (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)>::new();
     let companions = companions(asked);
     for row in tables.iter().flat_map(EventTable::rows) {
-        let told = told(row, companions.len());
-        let counts = Counts::from(told.stats);
-        let beside = companions.iter().zip(&told.companions).map(|((name, _), text)| (*name, text.to_string()));
-        let beside = Details(beside.collect());
-        let (line, offsets) = lines.entry((told.line.clone(), told.dso.clone(), told.companions)).or_default();
-        (line.line, line.dso, line.companions) = (told.line.into(), told.dso.into(), beside);
+        let cells = row_texts(row, companions.len());
+        let counts = Counts::from(cells.stats);
+        let details = companions.iter().zip(&cells.companions).map(|((name, _), text)| (*name, text.to_string()));
+        let details = Details(details.collect());
+        let (line, offsets) = lines.entry((cells.line.clone(), cells.dso.clone(), cells.companions)).or_default();
+        (line.line, line.dso, line.companions) = (cells.line.into(), cells.dso.into(), details);
         line.counts.add(counts);
-        line.stats.add(&told.stats);
+        line.stats.add(&cells.stats);
         if counts.loads > 0 {
-            line.readers.insert(told.thread.to_string());
+            line.readers.insert(cells.thread.to_string());
         }
         if counts.stores > 0 {
-            line.writers.insert(told.thread.to_string());
+            line.writers.insert(cells.thread.to_string());
         }
-        let mut more = told.more.into_iter();
+        let mut more = cells.more.into_iter();
         let text = |detail: &Detail| match detail {
-            Detail::Tid => Some(told.thread.clone()),
+            Detail::Tid => Some(cells.thread.clone()),
             _ => more.next(),
         };
         let texts: Vec<Text<'_>> = asked.detail.iter().filter_map(text).collect();
-        let at = offsets.entry((told.offset.clone(), texts.clone())).or_default();
-        at.offset = told.offset.into();
+        let at = offsets.entry((cells.offset.clone(), texts.clone())).or_default();
+        at.offset = cells.offset.into();
         let names = asked.detail.iter().map(|detail| detail.key().0);
         at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
-        // A function's CPU mode is the line's.
+        // The function has the same CPU mode as the line.
         if asked.detail.contains(&Detail::Function) {
             at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
         }
@@ -231,7 +232,7 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
     lines
 }
 
-/// How many lines cores take from each other, changed or not, and the accesses of these together.
+/// Returns the number of lines with HITMs or peer loads, and the sum of their accesses.
 pub(super) fn shared(lines: &[Line]) -> (usize, Stats) {
     let mut stats = Stats::default();
     let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;

@@ -1,12 +1,12 @@
 //! `rep c2c`: cache lines that cores take from each other.
 //!
-//! A load that finds its line changed in another core's cache is a HITM (hit modified); lines with many of them are
-//! shared where they should not be, often by chance (false sharing). For each line there are the offsets that were
-//! touched, by which functions, and which threads read and wrote. All events count together, since machines sample loads
-//! and stores by different ones. On machines that do not tell of HITM, loads from the caches of peers (`-d peer`) are the next
-//! best.
+//! A HITM (hit modified) is a load whose cache line another core had modified in its cache. Lines with many HITMs are
+//! contended, often by accident (false sharing). Each line has the offsets that were accessed, the functions that did
+//! so, and the threads that read and wrote. All events are counted together, because many machines sample loads and
+//! stores with different events. Where the hardware does not report HITM, use loads from the caches of peers
+//! (`-d peer`).
 //!
-//! What an access is follows perf c2c, whose numbers `stats` has one by one.
+//! Accesses are classified as in perf c2c; `stats` has each of its numbers.
 
 mod args;
 mod lines;
@@ -38,17 +38,17 @@ struct Answer<'p> {
     inputs: &'p [InputSummary],
     total: Counts,
     stats: Stats,
-    /// How many lines cores take from each other, and the accesses of these.
+    /// Number of lines with HITMs or peer loads; their accesses are in `shared`.
     shared_lines: usize,
     shared: Stats,
     lines: &'p [Line],
     warnings: &'p [Warning],
 }
 
-/// Answers.
+/// Answers the query, and returns warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (nodes, (profile, query)) = settled(&asked.query.sources, || {
         let mut nodes = BTreeMap::new();

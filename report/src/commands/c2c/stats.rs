@@ -1,11 +1,11 @@
-//! What accesses were, counted as perf c2c counts them: `perf c2c report --stats`, number by number.
+//! Classification of accesses, with the numbers of `perf c2c report --stats`.
 
 use std::io::{self, Write};
 
 use recrep_format::abi::DataSrc;
 use serde::Serialize;
 
-/// The bits of the fields of `union perf_mem_data_src`.
+/// Bits in the fields of `union perf_mem_data_src`.
 mod bits {
     pub(super) const OP_LOAD: u32 = 2;
     pub(super) const OP_STORE: u32 = 4;
@@ -31,19 +31,19 @@ mod bits {
 
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// How many accesses there were of each kind, under perf's names.
+        /// Number of accesses of each kind, under perf's names (`struct c2c_stats`).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub(super) struct Stats {
             $( $(#[$meta])* pub(super) $name: u64, )*
         }
 
         impl Stats {
-            /// Adds those of others.
+            /// Adds the numbers of `other`.
             pub(super) fn add(&mut self, other: &Self) {
                 $( self.$name += other.$name; )*
             }
 
-            /// So many of the same.
+            /// Multiplies all numbers by `count`.
             fn times(mut self, count: u64) -> Self {
                 $( self.$name *= count; )*
                 self
@@ -53,86 +53,86 @@ macro_rules! stats {
 }
 
 stats! {
-    /// All.
+    /// All accesses.
     records,
-    /// Locked.
+    /// Locked accesses.
     locks,
     /// Loads.
     load,
-    /// Loads of what is not cached.
+    /// Loads from uncacheable memory.
     ld_uncache,
-    /// Loads from devices.
+    /// Loads from I/O memory.
     ld_io,
-    /// Loads that missed.
+    /// Loads with the level bit `MISS`.
     ld_miss,
-    /// Loads without an address.
+    /// Loads without a data address.
     ld_noadrs,
-    /// Loads from a fill buffer.
+    /// Loads that hit a line fill buffer.
     ld_fbhit,
-    /// Loads from the L1.
+    /// Loads that hit the L1.
     ld_l1hit,
-    /// Loads from the L2.
+    /// Loads that hit the L2.
     ld_l2hit,
-    /// Loads from the last level, but for modified lines of other cores.
+    /// Loads that hit the last level cache, without HITMs.
     ld_llchit,
-    /// Loads of modified lines of other cores.
+    /// Local HITMs: lines modified by another core of the same node.
     lcl_hitm,
-    /// Loads of modified lines of other nodes.
+    /// Remote HITMs: lines modified by a core of another node.
     rmt_hitm,
-    /// Loads of clean lines of other nodes.
+    /// Loads of unmodified lines from a cache of another node.
     rmt_hit,
-    /// Loads from this node's memory.
+    /// Loads from the memory of the same node.
     lcl_dram,
-    /// Loads from other nodes' memory.
+    /// Loads from the memory of other nodes.
     rmt_dram,
-    /// Loads from memory of what no other cache had.
+    /// Loads from memory without a snoop hit (MESI exclusive).
     ld_excl,
-    /// Loads from memory of what others had, too.
+    /// Loads from memory with a snoop hit (MESI shared).
     ld_shared,
-    /// Loads that waited for data.
+    /// Accesses blocked because data could not be forwarded.
     blk_data,
-    /// Loads that waited for an address.
+    /// Accesses blocked by an address conflict.
     blk_addr,
-    /// Loads from a peer's cache on this node.
+    /// Loads from a peer's cache on the same node.
     lcl_peer,
     /// Loads from a peer's cache on another node.
     rmt_peer,
     /// Stores.
     store,
-    /// Stores to what is not cached.
+    /// Stores to uncacheable memory.
     st_uncache,
-    /// Stores without an address.
+    /// Stores without a data address.
     st_noadrs,
     /// Stores that hit the L1.
     st_l1hit,
     /// Stores that missed the L1.
     st_l1miss,
-    /// Stores of which no level is known.
+    /// Stores without a known memory level.
     st_na,
-    /// Accesses whose code or data no mapping holds.
+    /// Accesses whose code or data address is not mapped.
     nomap,
-    /// Neither loads nor stores.
+    /// Accesses that are neither loads nor stores.
     noparse,
 }
 
-/// What is known of an access beside its source.
+/// Facts about an access that `perf_mem_data_src` lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
-    /// Whether it has an address.
+    /// Whether it has a data address.
     pub(super) has_address: bool,
-    /// Whether both its code and its data are mapped.
+    /// Whether both its code and its data address are mapped.
     pub(super) is_mapped: bool,
 }
 
 impl Reach {
-    /// From the text of the `reach` key.
+    /// Decodes a cell of the sort key `reach`.
     pub(super) fn of(cell: u64) -> Self {
         Self { has_address: cell & 1 != 0, is_mapped: cell & 6 == 6 }
     }
 }
 
 impl Stats {
-    /// Of so many accesses of one kind.
+    /// Classifies `count` equal accesses.
     pub(super) fn of(src: DataSrc, reach: Reach, count: u64) -> Self {
         use bits::{BLK_ADDR, BLK_DATA, LOCKED, OP_LOAD, OP_STORE};
         let has = |field: u32, bit: u32| u64::from(field & bit != 0);
@@ -155,13 +155,13 @@ impl Stats {
         one.times(count)
     }
 
-    /// Whether there is more to say than that it has no address.
+    /// Classifies a load. Returns whether it has a data address.
     fn load(&mut self, src: DataSrc, has_address: bool) -> bool {
         use bits::*;
         let has = |bit: u32| u64::from(src.lvl() & bit != 0);
         let (hit, hitm) = (src.snoop() & SNOOP_HIT != 0, src.snoop() & SNOOP_HITM != 0);
         let is_peer = src.snoopx() & SNOOPX_PEER != 0;
-        // Where the field tells how many hops away, another core of the same node is meant.
+        // With `hops` set, `remote` means another core of the same node, as on POWER.
         let is_remote = src.remote() == 1 && src.hops() == 0;
         self.load = 1;
         if !has_address {
@@ -191,6 +191,7 @@ impl Stats {
         true
     }
 
+    /// Classifies a store. Returns whether it has a data address.
     fn store(&mut self, src: DataSrc, has_address: bool) -> bool {
         use bits::*;
         let has = |bit: u32| u64::from(src.lvl() & bit != 0);
@@ -208,22 +209,22 @@ impl Stats {
         true
     }
 
-    /// Loads of modified lines of others.
+    /// Returns the number of local and remote HITMs.
     pub(super) fn hitm(&self) -> u64 {
         self.lcl_hitm + self.rmt_hitm
     }
 
-    /// Loads from peers' caches.
+    /// Returns the number of loads from caches of peers.
     pub(super) fn peer(&self) -> u64 {
         self.lcl_peer + self.rmt_peer
     }
 
-    /// Loads that no cache of this node could serve.
+    /// Returns the number of loads that missed the last level cache.
     fn llc_misses(&self) -> u64 {
         self.lcl_dram + self.rmt_dram + self.rmt_hitm + self.rmt_hit
     }
 
-    /// Prints perf's table.
+    /// Prints perf's table "Trace Event Information".
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let line = "=".repeat(49);
         writeln!(out, "{line}\n            Trace Event Information\n{line}")?;
@@ -278,7 +279,7 @@ impl Stats {
         Ok(())
     }
 
-    /// Prints perf's table of the lines that cores take from each other, if these are the accesses of so many.
+    /// Prints perf's table of shared cache lines, where `self` has the accesses of `lines` lines.
     pub(super) fn print_shared(&self, lines: usize, out: &mut impl Write) -> io::Result<()> {
         let line = "=".repeat(49);
         writeln!(out, "\n{line}\n    Global Shared Cache Line Event Information\n{line}")?;

@@ -1,4 +1,4 @@
-//! The command line of `rep dump`.
+//! Command line of `rep dump`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,22 +10,22 @@ use recrep_format::abi::RecordType;
 use super::query::DumpQuery;
 use crate::cli::source_args::SourceArgs;
 
-/// Prints every record with its place, its bytes and its fields
+/// Print every record with its offset, its bytes and its fields
 ///
-/// A line for each record tells where it begins, how long it is and its type; below it are its bytes, then its fields under
-/// their names in the ABI. The records inside compressed ones follow these, and their places (`unpacked:0x…`) count
-/// in the stream that the compressed ones unpack to.
+/// Each record begins with a line that has its offset, its size and its type; below are its bytes, then its fields
+/// under their ABI names. Records inside a compressed record follow it; their offsets (`unpacked:0x…`) are those in the
+/// unpacked stream.
 #[derive(Debug, Parser)]
 #[command(name = "rep dump", version, about)]
 struct DumpArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Leave out the bytes
+    /// Do not print the bytes of records
     #[arg(long)]
     no_raw: bool,
 
-    /// Show at most N bytes of the data that follows AUXTRACE and TRACING_DATA records
+    /// Print at most N bytes of the data that follows AUXTRACE and TRACING_DATA records
     #[arg(long, value_name = "N", default_value_t = 0)]
     payload: usize,
 
@@ -33,15 +33,15 @@ struct DumpArgs {
     #[arg(long = "type", value_name = "TYPE[,TYPE…]")]
     types: Option<String>,
 
-    /// At most N records
+    /// Print at most N records
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
 
-/// Reads a command line (with `rep dump` first, as one word).
+/// Parses a command line whose first word is `rep dump`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is invalid, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<DumpQuery, clap::Error> {
     let args = DumpArgs::try_parse_from(args)?;
     let types = args.types.as_deref().map(types).transpose();
@@ -55,15 +55,15 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<DumpQuery, clap
     })
 }
 
-/// A list of types, by name (with or without `PERF_RECORD_`) or number.
+/// Parses a list of record types, each a name (with or without `PERF_RECORD_`) or a number.
 fn types(list: &str) -> Result<BTreeSet<RecordType>, String> {
     let one = |name: &str| {
         let upper = name.trim().to_ascii_uppercase();
         let short = upper.strip_prefix("PERF_RECORD_").unwrap_or(&upper);
         let named = RecordType::NAMED.iter().copied().find(|kind| kind.name() == Some(short));
-        named.or_else(|| short.parse().ok().map(RecordType)).ok_or_else(|| {
-            format!("--type: no record type is called `{name}`; `rep report --stats` lists a file's types")
-        })
+        named
+            .or_else(|| short.parse().ok().map(RecordType))
+            .ok_or_else(|| format!("--type: unknown record type `{name}`; `rep report --stats` lists a file's types"))
     };
     list.split(',').map(one).collect()
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_go_by_name_and_number() {
+    fn types_are_parsed_by_name_and_number() {
         let found: Vec<u32> =
             types("PERF_RECORD_SAMPLE,mmap2,84,999").unwrap().into_iter().map(|kind| kind.0).collect();
         assert_eq!(found, [9, 10, 84, 999]);

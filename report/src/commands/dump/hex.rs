@@ -1,18 +1,18 @@
-//! Bytes, sixteen on a line, with the characters that they are.
+//! Hex dump: sixteen bytes per line, with their characters.
 
 use std::io::{self, Write};
 
-const ON_A_LINE: usize = 16;
+const BYTES_PER_LINE: usize = 16;
 
-/// Prints at most `most` of the bytes.
-pub(super) fn print(bytes: &[u8], most: usize, out: &mut impl Write) -> io::Result<()> {
-    let shown = bytes.get(..most).unwrap_or(bytes);
-    for (place, line) in shown.chunks(ON_A_LINE).enumerate() {
-        write!(out, "  {:04x} ", place * ON_A_LINE)?;
+/// Prints the first `max` of the bytes, or all if there are fewer.
+pub(super) fn print(bytes: &[u8], max: usize, out: &mut impl Write) -> io::Result<()> {
+    let shown = bytes.get(..max).unwrap_or(bytes);
+    for (place, line) in shown.chunks(BYTES_PER_LINE).enumerate() {
+        write!(out, "  {:04x} ", place * BYTES_PER_LINE)?;
         for byte in line {
             write!(out, " {byte:02x}")?;
         }
-        write!(out, "{:width$}  ", "", width = 3 * (ON_A_LINE - line.len()))?;
+        write!(out, "{:width$}  ", "", width = 3 * (BYTES_PER_LINE - line.len()))?;
         for byte in line {
             write!(out, "{}", if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '.' })?;
         }
@@ -21,7 +21,7 @@ pub(super) fn print(bytes: &[u8], most: usize, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
-/// Bytes on a line, apart by spaces.
+/// Bytes in hexadecimal, separated by spaces.
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 
 impl std::fmt::Display for Bytes<'_> {

@@ -1,4 +1,4 @@
-//! The fields of the kernel's records that are not samples.
+//! Fields of the kernel's records other than samples.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,14 @@ use super::hex::Bytes;
 use super::line::{Hex, Lines, Safe};
 use super::sample;
 
-/// The namespaces of a NAMESPACES record, in the kernel's order.
+/// Names of the namespaces of a NAMESPACES record, in the kernel's order.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
-/// Prints the fields.
+/// Prints the fields of a record.
 pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     match body {
         Body::Mmap(map) => {
-            who(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
+            pid_tid(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
             lines.field("pgoff", Hex(map.pgoff))?.field("filename", Safe(map.filename.as_bytes()))?;
         }
         Body::Mmap2(map) => mmap2(map, lines)?,
@@ -27,7 +27,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("lost", lost.lost)?;
         }
         Body::Comm(comm) => {
-            who(comm.pid, comm.tid, lines)?.field("comm", Safe(comm.comm.as_bytes()))?;
+            pid_tid(comm.pid, comm.tid, lines)?.field("comm", Safe(comm.comm.as_bytes()))?;
         }
         Body::Exit(task) | Body::Fork(task) => {
             lines.field("pid", task.pid.cast_signed())?.field("ppid", task.ppid.cast_signed())?;
@@ -40,7 +40,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("time", throttle.time)?.field("id", throttle.id)?.field("stream_id", throttle.stream_id)?;
         }
         Body::Read(read) => {
-            who(read.pid, read.tid, lines)?;
+            pid_tid(read.pid, read.tid, lines)?;
             sample::values(&read.values, lines)?;
         }
         Body::Aux(aux) => {
@@ -48,7 +48,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("flags", format_args!("{:#x}{}", aux.flags, aux_flags(aux.flags)))?;
         }
         Body::ItraceStart(start) => {
-            who(start.pid, start.tid, lines)?;
+            pid_tid(start.pid, start.tid, lines)?;
         }
         Body::SwitchCpuWide(switch) => {
             lines.field("next_prev_pid", switch.next_prev_pid.cast_signed())?;
@@ -72,7 +72,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.begin("callchain:")?.field("cookie", Hex(chain.cookie))?.field("nr", chain.nr)?;
             sample::chain(chain.ips, lines)?;
         }
-        // All that it says is in `misc` and in the trailer.
+        // It has no fields: `misc` and the trailer hold everything.
         Body::Switch => {}
         other => {
             lines.field("not_decoded", other.kind())?;
@@ -81,12 +81,12 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
     lines.end()
 }
 
-fn who<'l, 'w, W: Write>(pid: u32, tid: u32, lines: &'l mut Lines<'w, W>) -> io::Result<&'l mut Lines<'w, W>> {
+fn pid_tid<'l, 'w, W: Write>(pid: u32, tid: u32, lines: &'l mut Lines<'w, W>) -> io::Result<&'l mut Lines<'w, W>> {
     lines.field("pid", pid.cast_signed())?.field("tid", tid.cast_signed())
 }
 
 fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    who(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
+    pid_tid(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
     lines.field("pgoff", Hex(map.pgoff))?;
     match map.identity {
         MmapIdentity::Inode(inode) => {
@@ -106,14 +106,14 @@ fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> 
     Ok(())
 }
 
-/// The letters of `PERF_AUX_FLAG_*`: truncated, overwrite, partial, collision.
+/// Returns the letters of the `PERF_AUX_FLAG_*` bits: truncated, overwrite, partial, collision.
 fn aux_flags(flags: u64) -> String {
     let letters = [(1, 'T'), (2, 'O'), (4, 'P'), (8, 'C')];
     let set: String = letters.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, letter)| letter).collect();
     if set.is_empty() { set } else { format!(" {set}") }
 }
 
-/// A number with its name.
+/// Formats a number with its name, if it has one.
 fn named(number: u16, names: &[&str]) -> String {
     match names.get(usize::from(number)) {
         Some(name) => format!("{number} {name}"),
@@ -122,7 +122,7 @@ fn named(number: u16, names: &[&str]) -> String {
 }
 
 fn namespaces<W: Write>(all: &Namespaces<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    who(all.pid, all.tid, lines)?.field("nr_namespaces", all.nr_namespaces)?;
+    pid_tid(all.pid, all.tid, lines)?.field("nr_namespaces", all.nr_namespaces)?;
     for (place, namespace) in all.iter().enumerate() {
         let name = NAMESPACES.get(place).copied().unwrap_or("unknown");
         lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode))?;

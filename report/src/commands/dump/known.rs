@@ -1,4 +1,4 @@
-//! What the fields of records are printed by, beside the records.
+//! Facts about the file that are needed to print the fields of its records.
 
 use recrep_format::attrs::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
@@ -8,15 +8,15 @@ use super::regs::RegisterNames;
 use crate::query::event_name::event_name;
 use crate::terminal::escape::escape;
 
-/// What is known of the file.
+/// Facts about the file.
 pub(super) struct Known<'f> {
-    /// Its parts.
+    /// The file.
     pub(super) file: &'f File<'f>,
-    /// The names of the events, escaped.
+    /// Names of the events, escaped.
     pub(super) events: Vec<String>,
-    /// The names of its machine's registers.
+    /// Register names of the recorded machine.
     pub(super) registers: RegisterNames,
-    /// How many CPUs that machine had.
+    /// Number of CPUs of the recorded machine; 0 if unknown.
     pub(super) cpus: u32,
 }
 

@@ -1,14 +1,14 @@
-//! The lines below a record: `name: value, name: value`, two columns in.
+//! Lines of fields below a record: `name: value, name: value`, indented by two spaces.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use crate::terminal::escape::escape;
 
-/// Lines of fields.
+/// Writer of lines of fields.
 pub(super) struct Lines<'w, W> {
     out: &'w mut W,
-    /// Whether the line has anything yet.
+    /// Whether the current line has text.
     begun: bool,
     comma: bool,
 }
@@ -18,7 +18,7 @@ impl<'w, W: Write> Lines<'w, W> {
         Self { out, begun: false, comma: false }
     }
 
-    /// Puts a field on the line.
+    /// Writes a field to the current line.
     pub(super) fn field(&mut self, name: &str, value: impl Display) -> io::Result<&mut Self> {
         let before = match (self.begun, self.comma) {
             (false, _) => "  ",
@@ -30,7 +30,7 @@ impl<'w, W: Write> Lines<'w, W> {
         Ok(self)
     }
 
-    /// Puts a field there if it has a value.
+    /// Writes a field if it has a value.
     pub(super) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> io::Result<&mut Self> {
         match value {
             Some(value) => self.field(name, value),
@@ -38,7 +38,7 @@ impl<'w, W: Write> Lines<'w, W> {
         }
     }
 
-    /// Begins a line with a word that says what its fields are about.
+    /// Begins a line with a word that names the group of its fields.
     pub(super) fn begin(&mut self, word: &str) -> io::Result<&mut Self> {
         self.end()?;
         write!(self.out, "  {word}")?;
@@ -46,13 +46,13 @@ impl<'w, W: Write> Lines<'w, W> {
         Ok(self)
     }
 
-    /// A line of its own, further in: an item of what the line before began.
+    /// Writes an item of the group on a line of its own, indented further.
     pub(super) fn item(&mut self, item: impl Display) -> io::Result<()> {
         self.end()?;
         writeln!(self.out, "    {item}")
     }
 
-    /// Ends the line, if there is one.
+    /// Ends the current line, if there is one.
     pub(super) fn end(&mut self) -> io::Result<()> {
         if self.begun {
             self.begun = false;
@@ -62,7 +62,7 @@ impl<'w, W: Write> Lines<'w, W> {
     }
 }
 
-/// A number in hexadecimal.
+/// Number that prints in hexadecimal.
 #[derive(Clone, Copy)]
 pub(super) struct Hex<N>(pub(super) N);
 
@@ -72,7 +72,7 @@ impl<N: fmt::LowerHex> Display for Hex<N> {
     }
 }
 
-/// Text from the file.
+/// Text from the file that prints escaped.
 pub(super) struct Safe<'a>(pub(super) &'a [u8]);
 
 impl Display for Safe<'_> {
@@ -81,7 +81,7 @@ impl Display for Safe<'_> {
     }
 }
 
-/// The text in a field of fixed length: up to its NUL.
+/// Returns the text in a field of fixed length, up to its NUL.
 pub(super) fn fixed(bytes: &[u8]) -> Safe<'_> {
     Safe(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
 }

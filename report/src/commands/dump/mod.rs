@@ -1,22 +1,22 @@
 //! `rep dump`: every record of a file, raw and decoded, in file order.
 //!
 //! ```text
-//! 0x1f0 [0x30] PERF_RECORD_COMM misc 0x2000 COMM_EXEC         where, how long, what, the bits of `misc`
+//! 0x1f0 [0x30] PERF_RECORD_COMM misc 0x2000 COMM_EXEC         offset, size, type, bits of `misc`
 //!   0000  03 00 00 00 00 20 30 00 67 01 00 00 67 01 00 00  ..... 0.g...g...
-//!   pid: 359, tid: 359, comm: true                            the fields, under their ABI names
-//!   sample_id: pid: 359, tid: 359, time: 7191898190310        the trailer
+//!   pid: 359, tid: 359, comm: true                            fields, under their ABI names
+//!   sample_id: pid: 359, tid: 359, time: 7191898190310        trailer
 //! unpacked:0x40 [0x28] PERF_RECORD_SAMPLE misc 0x2 USER event cpu-clock:u
 //! ```
 //!
-//! A record begins in the first column; all that is indented belongs to it. Types are called as `perf script -D` calls them,
-//! values have the form in which it prints them: addresses in hexadecimal, pids signed, times in nanoseconds of the perf clock.
-//! The streams of a directory follow each other, each with the name of its file before its places (`data.1:0x40`).
+//! A record begins in the first column; indented lines belong to it. Names of types and formats of values are those of
+//! `perf script -D`: addresses in hexadecimal, pids signed, times in nanoseconds of the perf clock. The streams of a
+//! directory follow each other, with the file's name before each offset (`data.1:0x40`).
 //!
-//! What is not decoded stands in the bytes, and is counted: `rest: 4 bytes`.
+//! Bytes that are not decoded are counted: `rest: 4 bytes`.
 //!
-//! Nothing is metrics: each record is printed when it is met. Of compressed records one piece at a time is unpacked, and
-//! what it leaves unfinished is kept until the next one. Damage ends the listing after what is whole, with a
-//! warning that names the byte; a record that is too short for its type is shown as bytes, and counted.
+//! Nothing is collected: each record is printed as it is read. Compressed records are unpacked one at a time, and an
+//! incomplete record at the end of one is kept until the next. Damage ends the listing after the last whole record,
+//! with a warning that names the offset; a record that is too short for its type is printed as bytes, and counted.
 
 mod args;
 mod hex;
@@ -46,16 +46,16 @@ use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 use stream::Dump;
 
-/// What asks for all records of a file, with their bytes.
+/// Returns a query for all records of a file, with their bytes.
 #[must_use]
 pub fn whole(source: &Source) -> DumpQuery {
     DumpQuery { source: source.clone(), raw: true, payload: 0, types: None, limit: u64::MAX }
 }
 
-/// Prints the records; gives what is wrong with the file.
+/// Prints the records and returns the warnings.
 ///
 /// # Errors
-/// The input cannot be read, or the output cannot be written.
+/// Returns an error if the input cannot be read or the output cannot be written.
 pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {

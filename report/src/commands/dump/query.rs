@@ -1,4 +1,4 @@
-//! What can be asked of `rep dump`.
+//! The query of `rep dump`.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use recrep_format::abi::RecordType;
 
 use crate::query::Source;
 
-/// What was asked of `rep dump`.
+/// Query of `rep dump`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DumpQuery {
-    /// The input.
+    /// Input.
     pub source: Source,
-    /// Whether the bytes of records are shown.
+    /// Whether the bytes of records are printed.
     pub raw: bool,
-    /// How many bytes of what follows a record are shown.
+    /// Maximum number of bytes to print of the data that follows a record.
     pub payload: usize,
-    /// Only these types; all where nothing is here.
+    /// Types of records to print; `None` for all.
     pub types: Option<BTreeSet<RecordType>>,
-    /// At most so many records.
+    /// Maximum number of records to print.
     pub limit: u64,
 }

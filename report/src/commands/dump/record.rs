@@ -1,4 +1,4 @@
-//! A record: the line that it begins with, and what is below it.
+//! One record: its first line, and the lines below it.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::known::Known;
 use super::line::Lines;
 use super::{kernel, sample, tool};
 
-/// The line that a record begins with.
+/// Prints the first line of a record.
 pub(super) fn head(known: &Known<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut impl Write) -> io::Result<()> {
     let header = raw.header;
     write!(out, "{stream}{:#x} [{:#x}] PERF_RECORD_{}", raw.offset, header.size, header.kind)?;
@@ -29,7 +29,7 @@ pub(super) fn head(known: &Known<'_>, raw: &RawRecord<'_>, stream: &str, out: &m
     writeln!(out)
 }
 
-/// The fields of a record, its trailer, and how much of it is left.
+/// Prints the fields of a record, its trailer, and the number of bytes that are not decoded.
 pub(super) fn body(
     known: &Known<'_>,
     raw: &RawRecord<'_>,
@@ -58,7 +58,7 @@ pub(super) fn body(
     lines.end()
 }
 
-/// The names of the bits of a `misc` that mean something in a record of this type.
+/// Returns the names of the `misc` bits that are set and have a meaning in a record of this type.
 fn misc_names(kind: RecordType, bits: u16) -> impl Iterator<Item = &'static str> {
     let mode = match CpuMode::of(bits) {
         CpuMode::Unknown => None,

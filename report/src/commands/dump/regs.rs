@@ -1,13 +1,13 @@
-//! The names of registers, by the numbers that `sample_regs_user` and `sample_regs_intr` have for them.
+//! Names of registers, by their bit numbers in `sample_regs_user` and `sample_regs_intr`.
 
-/// Names of an architecture's registers.
+/// Register names of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterNames {
     /// `arch/x86/include/uapi/asm/perf_regs.h`
     X86,
     /// `arch/arm64/include/uapi/asm/perf_regs.h`
     Arm64,
-    /// Numbers only.
+    /// Other architectures: numbers only.
     Other,
 }
 
@@ -15,11 +15,11 @@ const X86: [&str; 24] = [
     "AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP", "IP", "FLAGS", "CS", "SS", "DS", "ES", "FS", "GS", "R8", "R9",
     "R10", "R11", "R12", "R13", "R14", "R15",
 ];
-/// The first half of XMM0; each has two numbers.
+/// Number of the first half of XMM0; each XMM register has two numbers.
 const XMM0: u32 = 32;
 
 impl RegisterNames {
-    /// The names for the architecture that a file's header tells (`uname -m`).
+    /// Returns the names for the architecture in a file's header (`uname -m`).
     #[must_use]
     pub fn of(arch: &str) -> Self {
         match arch {
@@ -29,7 +29,7 @@ impl RegisterNames {
         }
     }
 
-    /// The name of the register with this number.
+    /// Returns the name of the register with this number.
     #[must_use]
     pub fn name(self, number: u32) -> String {
         let known = match self {

@@ -1,4 +1,4 @@
-//! The fields of a sample, and those that trailers share with it.
+//! Fields of samples, and those that trailers share with them.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::known::Known;
 use super::line::{Hex, Lines};
 use super::regs::RegisterNames;
 
-/// Prints every field that is there, in the order in which it lies.
+/// Prints the fields that the sample has: single values first, then those with lines of their own.
 pub(super) fn print<W: Write>(
     known: &Known<'_>,
     raw: &RawRecord<'_>,
@@ -21,7 +21,7 @@ pub(super) fn print<W: Write>(
 ) -> io::Result<()> {
     let attrs = &known.file.attrs;
     let attr = attrs.event_of(raw).and_then(|index| attrs.get(index)).map(|entry| &entry.attr);
-    // A field that is new does not compile until it is printed here.
+    // All fields are named, so that a new one does not compile until it is printed here.
     let SampleFields {
         identifier,
         ip,
@@ -82,12 +82,12 @@ pub(super) fn print<W: Write>(
     Ok(())
 }
 
-/// The fields that samples and trailers have in common.
+/// Prints the fields that samples and trailers have in common.
 pub(super) fn who_and_when<W: Write>(trailer: &Trailer, lines: &mut Lines<'_, W>) -> io::Result<()> {
     let Trailer { tid, time, id, stream_id, cpu, identifier } = *trailer;
     let [pid, tid] = [0, 1].map(|part: usize| tid.and_then(|both| both.get(part).map(|word| word.cast_signed())));
     lines.maybe("pid", pid)?.maybe("tid", tid)?.maybe("time", time)?.maybe("id", id)?.maybe("stream_id", stream_id)?;
-    // The reserved word is 0; where it is not, it is worth seeing.
+    // The reserved word should be 0; it is printed only if it is not.
     let reserved = cpu.map(|[_, reserved]| reserved).filter(|reserved| *reserved != 0);
     lines.maybe("cpu", cpu.map(|[cpu, _]| cpu.cast_signed()))?.maybe("res", reserved)?;
     lines.maybe("identifier", identifier)?;
@@ -105,7 +105,7 @@ fn weight<W: Write>(weight: Option<u64>, attr: Option<&Attr>, lines: &mut Lines<
     Ok(())
 }
 
-/// The number, and what it says.
+/// A `data_src` that prints as a number and as text.
 struct Source(DataSrc);
 
 impl fmt::Display for Source {
@@ -114,13 +114,13 @@ impl fmt::Display for Source {
     }
 }
 
-/// What a counter, or a group of them, gave.
+/// Prints the values that were read from a counter or a group of counters.
 pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.begin("read:")?;
     if read.format.contains(ReadFormat::GROUP) {
         lines.maybe("nr", read.words.get(0))?;
     }
-    // They lie behind the first word, which is the number of counters or the counter's value.
+    // The times follow the first word, which is the number of counters or the counter's value.
     let mut place = 1;
     for (bit, name) in
         [(ReadFormat::TOTAL_TIME_ENABLED, "time_enabled"), (ReadFormat::TOTAL_TIME_RUNNING, "time_running")]
@@ -138,10 +138,10 @@ pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) 
     lines.end()
 }
 
-/// The addresses of a callchain, and the names of the marks among them.
+/// Prints the addresses of a callchain, with the names of the context markers among them.
 pub(super) fn chain<W: Write>(chain: U64s<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     for (place, ip) in chain.iter().enumerate() {
-        let mark = match ip {
+        let marker = match ip {
             context::HV => " PERF_CONTEXT_HV",
             context::KERNEL => " PERF_CONTEXT_KERNEL",
             context::USER => " PERF_CONTEXT_USER",
@@ -151,7 +151,7 @@ pub(super) fn chain<W: Write>(chain: U64s<'_>, lines: &mut Lines<'_, W>) -> io::
             context::GUEST_USER => " PERF_CONTEXT_GUEST_USER",
             _ => "",
         };
-        lines.item(format_args!("{place:>3}: {ip:016x}{mark}"))?;
+        lines.item(format_args!("{place:>3}: {ip:016x}{marker}"))?;
     }
     lines.end()
 }

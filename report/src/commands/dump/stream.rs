@@ -1,4 +1,4 @@
-//! The walk over the records, and into the compressed ones.
+//! Prints the records of a stream, and those inside compressed ones.
 
 use std::io::{self, Write};
 
@@ -13,19 +13,20 @@ use crate::input::unpack;
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
-/// The listing.
+/// Printer of records.
 pub(super) struct Dump<'f, 'q, W> {
     known: Known<'f>,
     query: &'q DumpQuery,
     out: &'q mut W,
     warnings: Vec<Warning>,
-    /// How many records cannot be decoded, and what is wrong with the first.
+    /// Number of records that cannot be decoded, and a warning about the first.
     malformed: Option<(u64, Warning)>,
     printed: u64,
 }
 
-/// A stream of records: what its places are told by, and where the unpacking of its compressed records stands.
+/// A stream of records, with the state of unpacking its compressed records.
 struct Stream<'n> {
+    /// Prefix of its offsets.
     name: &'n str,
     bytes: usize,
     unpacking: Option<Unpacking>,
@@ -45,7 +46,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         Self { known, query, out, warnings, malformed: None, printed: 0 }
     }
 
-    /// Prints the records of a stream; `name` stands before their places.
+    /// Prints the records of a stream, with `name` before their offsets.
     pub(super) fn stream(&mut self, records: Frames<'_>, name: &str) -> io::Result<()> {
         let mut stream = Stream { name, bytes: records.left().len(), unpacking: None };
         for raw in records {
@@ -61,10 +62,10 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         Ok(())
     }
 
-    /// What was wrong.
+    /// Returns the warnings.
     pub(super) fn warnings(mut self) -> Vec<Warning> {
         if let Some((count, first)) = self.malformed {
-            let message = format!("{count} records are not what their type says; the first: {}", first.message);
+            let message = format!("{count} records do not have the layout of their type; the first: {}", first.message);
             self.warnings.push(Warning { code: "bad-record", message, ..first });
         }
         if self.known.file.attrs.entries().is_empty() {
@@ -74,7 +75,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         self.warnings
     }
 
-    /// A record of the file itself, and the ones in it.
+    /// Prints a record of the file itself, then the records inside it.
     fn outer(&mut self, raw: &RawRecord<'_>, stream: &mut Stream<'_>) -> io::Result<Next> {
         if self.record(raw, stream.name)? == Next::End {
             return Ok(Next::End);
@@ -86,7 +87,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         }
     }
 
-    /// The records that a piece of the compressed stream ends.
+    /// Prints the records that a piece of the compressed stream completes.
     fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> io::Result<Next> {
         let unpacking = match stream.unpacking.take() {
             Some(unpacking) => Ok(unpacking),
@@ -120,7 +121,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         Next::End
     }
 
-    /// Tells of what the compressed records leave unfinished.
+    /// Warns of an incomplete record at the end of the unpacked stream.
     fn unfinished(&mut self, stream: &Stream<'_>) {
         let Some(unpacking) = &stream.unpacking else { return };
         if let Some(Err(error)) = unpacking.records().next() {
@@ -128,7 +129,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
         }
     }
 
-    /// Prints a record, if it is asked for.
+    /// Prints a record, if it is asked for and the limit is not reached.
     fn record(&mut self, raw: &RawRecord<'_>, name: &str) -> io::Result<Next> {
         if self.query.types.as_ref().is_some_and(|types| !types.contains(&raw.header.kind)) {
             return Ok(Next::Record);
@@ -157,7 +158,7 @@ impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
     }
 }
 
-/// A warning of an error in the stream with this name.
+/// Returns a warning of an error in the stream with this name.
 fn located(error: &Error, name: &str) -> Warning {
     let warning = Warning::from(error);
     let name = if name.is_empty() { String::new() } else { format!("{name} ") };

@@ -1,4 +1,4 @@
-//! The fields of perf's own records.
+//! Fields of the records that perf itself defines.
 
 use std::io::{self, Write};
 
@@ -14,10 +14,10 @@ use super::known::Known;
 use super::line::{Hex, Lines, Safe, fixed};
 use crate::commands::info;
 
-/// More CPUs are not listed.
-const MOST_CPUS: usize = 1 << 16;
+/// Maximum number of CPUs to print.
+const MAX_CPUS: usize = 1 << 16;
 
-/// Prints the fields.
+/// Prints the fields of a record.
 pub(super) fn print<W: Write>(
     known: &Known<'_>,
     raw: &RawRecord<'_>,
@@ -115,7 +115,7 @@ fn id_index<W: Write>(index: &IdIndex<'_>, lines: &mut Lines<'_, W>) -> io::Resu
     Ok(())
 }
 
-/// `enum auxtrace_type`.
+/// Returns the name of a number of `enum auxtrace_type`.
 fn auxtrace_name(kind: u32) -> &'static str {
     match kind {
         1 => "INTEL_PT",
@@ -136,7 +136,7 @@ fn auxtrace_error<W: Write>(error: &AuxtraceError<'_>, lines: &mut Lines<'_, W>)
     Ok(())
 }
 
-/// A 64-bit thread number and a name of 16 bytes, one after the other.
+/// Prints the entries, each a 64-bit thread ID and a name of 16 bytes.
 fn thread_map<W: Write>(known: &Known<'_>, map: &ThreadMap<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     const ENTRY: usize = 24;
     lines.field("nr", map.nr)?;
@@ -148,9 +148,9 @@ fn thread_map<W: Write>(known: &Known<'_>, map: &ThreadMap<'_>, lines: &mut Line
     Ok(())
 }
 
-/// The CPUs as ranges, or why they cannot be read.
+/// Returns the CPUs as ranges, or why they cannot be read.
 fn cpus(map: &CpuMap<'_>, known: &Known<'_>) -> String {
-    let cpus = match map.cpus(known.file.endian, MOST_CPUS) {
+    let cpus = match map.cpus(known.file.endian, MAX_CPUS) {
         Ok(cpus) => cpus,
         Err(error) => return format!("cannot be read: {}", error.kind),
     };

@@ -1,4 +1,4 @@
-//! The command lines of `rep info` and `rep evlist`.
+//! Command lines of `rep info` and `rep evlist`.
 
 use std::ffi::OsString;
 
@@ -8,52 +8,52 @@ use super::query::{EventDetail, EvlistQuery, InfoQuery};
 use crate::cli::source_args::SourceArgs;
 use crate::query::Format;
 
-/// Tells what a file is: its container, its events, its header's features, what records it has
+/// Show the layout, events, header features and record counts of a file
 #[derive(Debug, Parser)]
 #[command(name = "rep info", version, about, long_about = None)]
 struct InfoArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// As JSON, schema recrep-info/1
+    /// Print JSON, schema recrep-info/1
     #[arg(long)]
     json: bool,
 }
 
-/// Lists the events of a file, as `perf evlist` does
+/// List the events of a file, like `perf evlist`
 #[derive(Debug, Parser)]
 #[command(name = "rep evlist", version, about, long_about = None)]
 struct EvlistArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// With every field of the attr that is not 0
+    /// Show all non-zero fields of the attrs
     #[arg(short, long)]
     verbose: bool,
 
-    /// With the frequency or the period
+    /// Show the sampling frequency or period
     #[arg(short = 'F', long, conflicts_with = "verbose")]
     freq: bool,
 
-    /// Groups, each on one line
+    /// Show each group of events on one line
     #[arg(short, long, conflicts_with_all = ["verbose", "freq"])]
     group: bool,
 }
 
-/// Reads a command line (with `rep info` first, as one word).
+/// Parses a command line, whose first word is `rep info`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<InfoQuery, clap::Error> {
     let args = InfoArgs::try_parse_from(args)?;
     let format = if args.json { Format::Json } else { Format::Text };
     Ok(InfoQuery { source: args.source.source(), format })
 }
 
-/// Reads a command line (with `rep evlist` first, as one word).
+/// Parses a command line, whose first word is `rep evlist`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse_evlist(args: impl IntoIterator<Item = OsString>) -> Result<EvlistQuery, clap::Error> {
     let args = EvlistArgs::try_parse_from(args)?;
     let detail = match (args.verbose, args.freq, args.group) {

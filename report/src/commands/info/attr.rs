@@ -1,8 +1,8 @@
-//! The fields of an attr under their ABI names, in the order in which `perf evlist -v` prints them.
+//! Fields of an attr under their ABI names, in the order of `perf evlist -v`.
 //!
-//! One list serves text and JSON. Text leaves out what is 0 and gives unions perf's double names; JSON has every field,
-//! unions under the name that counts. Flags and bits come from the names of `recrep-format`: one that is added there is
-//! printed here.
+//! One list serves text and JSON. Text leaves out fields that are 0 and gives unions perf's double names; JSON has
+//! every field, unions under the name that applies. Names of flags and bits come from `recrep-format`: names added
+//! there are printed here.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use recrep_format::attr::Attr;
 
 use super::value::Value;
 
-/// The order in which perf names the bits of `sample_type`; the ones that it does not name follow.
+/// Order in which perf prints the bits of `sample_type`. Bits that perf does not print follow.
 const SAMPLE_TYPE_ORDER: [SampleType; 24] = [
     SampleType::IP,
     SampleType::TID,
@@ -40,11 +40,11 @@ const SAMPLE_TYPE_ORDER: [SampleType; 24] = [
     SampleType::WEIGHT_STRUCT,
 ];
 
-/// A field.
+/// Field of an attr.
 struct Field {
-    /// Its ABI name.
+    /// ABI name.
     name: Cow<'static, str>,
-    /// perf's name of the union that it is in.
+    /// perf's name of the union that contains the field.
     union: Option<&'static str>,
     value: Value,
     zero: bool,
@@ -113,7 +113,7 @@ fn fields(attr: &Attr) -> Vec<Field> {
     f.0
 }
 
-/// The flags, each a field, with `precise_ip` as the number that it is; then the bits that have no name.
+/// Adds a field per flag, `precise_ip` as one number, and bits without a name as a number.
 fn flags(f: &mut Fields, flags: AttrFlags) {
     let mut named = AttrFlags::empty();
     for (name, flag) in AttrFlags::all().iter_names() {
@@ -130,7 +130,7 @@ fn flags(f: &mut Fields, flags: AttrFlags) {
     }
 }
 
-/// The names of the bits that are set, and the ones without a name as a number.
+/// Returns the names of the set bits; bits without a name are one number at the end.
 fn named<B>(names: impl Iterator<Item = (&'static str, B)>, all: u64, bits: fn(&B) -> u64) -> Vec<String> {
     let mut unknown = all;
     let mut found: Vec<String> = names
@@ -145,7 +145,7 @@ fn named<B>(names: impl Iterator<Item = (&'static str, B)>, all: u64, bits: fn(&
     found
 }
 
-/// The names of the bits of a `sample_type`, in perf's order.
+/// Returns the names of the bits of a `sample_type`, in perf's order.
 fn sample_type(all: SampleType) -> Vec<String> {
     let mut ordered: Vec<(&'static str, SampleType)> = all.iter_names().collect();
     let place = |bit: &SampleType| SAMPLE_TYPE_ORDER.iter().position(|known| known == bit).unwrap_or(usize::MAX);
@@ -153,7 +153,7 @@ fn sample_type(all: SampleType) -> Vec<String> {
     named(ordered.into_iter(), all.bits(), SampleType::bits)
 }
 
-/// The fields that are not 0, as `perf evlist -v` prints them after the event's name.
+/// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
 #[must_use]
 pub fn text(attr: &Attr) -> String {
     let mut text = String::new();
@@ -165,7 +165,7 @@ pub fn text(attr: &Attr) -> String {
     text
 }
 
-/// An attr: every field, and [`text`].
+/// Returns every field of an attr, and its [`text`].
 #[must_use]
 pub(super) fn value(attr: &Attr) -> Value {
     Value::Fields(fields(attr).into_iter().map(|field| (field.name, field.value)).collect(), text(attr))
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_as_perf_has_it_and_leaves_out_what_is_zero() {
+    fn text_equals_perfs_and_omits_zeros() {
         let attr = Attr {
             kind: EventType::SOFTWARE,
             size: 136,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_is_told_as_a_number() {
+    fn bits_without_a_name_are_numbers() {
         let attr = Attr {
             sample_type: SampleType::from_bits_retain(1 | 1 << 60),
             flags: AttrFlags::from_bits_retain(1 << 63),

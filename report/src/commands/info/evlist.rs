@@ -1,4 +1,4 @@
-//! `rep evlist`: the events of a file, a line each, as `perf evlist` prints them.
+//! `rep evlist`: the events of a file, one per line, as in `perf evlist`.
 
 use std::io::{self, Write};
 
@@ -16,14 +16,14 @@ use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 
-/// The group that has no name of its own.
+/// Name that perf gives to groups without a name.
 const ANONYMOUS: &[u8] = b"{anon_group}";
 
-/// Lists the events; gives what is wrong with the file's header. Records are not looked at, but for those of pipe mode that
-/// stand for the header.
+/// Lists the events, and returns warnings about the header. Of the records it reads only those that hold the header in
+/// pipe mode.
 ///
 /// # Errors
-/// The input cannot be read, or the output cannot be written.
+/// Returns an error if the input cannot be read, or the output cannot be written.
 pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {
@@ -64,7 +64,7 @@ fn event(entry: &AttrEntry, detail: EventDetail, out: &mut impl Write) -> io::Re
     writeln!(out)
 }
 
-/// Prints each group on a line, and each event that is in none; gives why there is nothing to go by.
+/// Prints a line per group, and per event outside of groups. Returns a warning if GROUP_DESC cannot be decoded.
 fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> {
     let (groups, warning) = match file.feature::<GroupDesc<'_>>() {
         Some(Ok(desc)) => (desc.groups.0, None),
@@ -83,10 +83,10 @@ fn groups(file: &File<'_>, out: &mut impl Write) -> io::Result<Option<Warning>> 
         match group_of(index).filter(|group| group.members > 1) {
             None => writeln!(out, "{}", name(entry))?,
             Some(group) if group.leader as usize == index => {
-                let called = if group.name.as_bytes() == ANONYMOUS { "".into() } else { group.name.to_text() };
+                let group_name = if group.name.as_bytes() == ANONYMOUS { "".into() } else { group.name.to_text() };
                 let members = entries.iter().skip(index).take(group.members as usize);
                 let names: Vec<String> = members.map(name).collect();
-                writeln!(out, "{}{{{}}}", escape(&called), names.join(","))?;
+                writeln!(out, "{}{{{}}}", escape(&group_name), names.join(","))?;
             }
             Some(_) => {}
         }

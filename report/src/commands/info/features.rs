@@ -1,6 +1,6 @@
-//! Header features as values, with the names of the structs that perf declares them by.
+//! Header features as values, with the field names of perf's structs.
 //!
-//! A feature without a decoder here fails a test, as does one that `recrep-format` gets and that is not named here.
+//! A test fails if a feature that `recrep-format` names has no decoder here.
 
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::Cursor;
@@ -11,11 +11,11 @@ use recrep_format::feature::{Feature, FeatureId, HeaderString};
 use super::attr;
 use super::value::Value;
 
-/// What a feature says, read by `c` from its section; nothing where its number is not known. `cpus` is how many CPUs
-/// NRCPUS tells, by which the tail of CPU_TOPOLOGY is laid out.
+/// Decodes a feature from its section `c`; returns `None` if the feature's number is unknown. `cpus` is the number of
+/// available CPUs in NRCPUS, on which the layout of CPU_TOPOLOGY's tail depends.
 ///
 /// # Errors
-/// The section is not what the feature has.
+/// Returns an error if the section is malformed.
 pub fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     Ok(Some(match id {
         FeatureId::TRACING_DATA => size(f::TracingData::decode(c)?.data),
@@ -65,7 +65,7 @@ fn texts(strings: &[HeaderString<'_>]) -> Value {
     Value::list(strings.iter().map(text))
 }
 
-/// What is only marked, or in a form of others.
+/// Returns only the size, for features that are a mere mark or in a format of their own.
 fn size(data: &[u8]) -> Value {
     Value::Map(vec![("data_bytes", number(data.len() as u64))])
 }
@@ -176,7 +176,7 @@ fn mem_topology(topology: &f::MemTopology<'_>) -> Value {
     ])
 }
 
-/// The bits that are set, as ranges: `0-23,32-199`.
+/// Returns the set bits below `most` as ranges: `0-23,32-199`.
 fn ranges(words: impl Iterator<Item = u64>, most: u64) -> String {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for (place, word) in (0u64..).zip(words) {
@@ -251,14 +251,14 @@ mod tests {
     #[test]
     fn every_named_feature_is_decoded() {
         for id in (0..=u8::MAX).map(FeatureId) {
-            // Nothing is in it: what is decoded says so, or is empty.
+            // The section is empty: decoders return an error or an empty value.
             let outcome = value(id, &mut Cursor::new(&[], 0, Endian::Little), 0);
             assert_eq!(matches!(outcome, Ok(None)), id.name().is_none(), "{id}: {outcome:?}");
         }
     }
 
     #[test]
-    fn bits_are_told_as_ranges() {
+    fn bits_become_ranges() {
         assert_eq!(ranges([0b1101, 1 << 63, 1].into_iter(), 129), "0,2-3,127-128");
         assert_eq!(ranges([u64::MAX].into_iter(), 10), "0-9");
         assert_eq!(ranges([].into_iter(), 10), "");

@@ -1,4 +1,4 @@
-//! Everything that `rep info` tells, metrics.
+//! Data that `rep info` prints, gathered from the file and its session.
 
 use std::collections::BTreeMap;
 
@@ -17,87 +17,87 @@ use crate::input::{Input, Stream};
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 
-/// What a file is. This is the shape of `recrep-info/1`.
+/// Description of a file. Its fields are the JSON schema `recrep-info/1`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Info {
-    /// `recrep-info/1`.
+    /// Always `recrep-info/1`.
     pub schema: &'static str,
-    /// The input's name.
+    /// Name of the input.
     pub path: String,
-    /// How long it is, with the streams beside it.
+    /// Size of the input, including `streams`.
     pub bytes: u64,
-    /// Streams of records in files of their own, in a directory.
+    /// Record streams in separate files, if the input is a directory.
     pub streams: Vec<StreamInfo>,
-    /// How its parts are found, and where they are.
+    /// Format and layout of the file.
     pub container: Container,
-    /// The events, in the file's order.
+    /// Events, in the file's order.
     pub events: Vec<EventInfo>,
-    /// The header's features that there are, in the order of their numbers in file mode, of the stream in pipe mode.
+    /// Header features: in file mode by number, in pipe mode in the order of the stream.
     pub features: Vec<FeatureInfo>,
-    /// The features with a name that the file does not have.
+    /// Known features that the file lacks.
     pub missing_features: Vec<String>,
-    /// How many records of each type, those inside compressed ones too.
+    /// Number of records by type, including those inside compressed records.
     pub records: BTreeMap<String, u64>,
-    /// The times of the first and the last sample.
+    /// Times of the first and the last sample.
     pub time: Option<TimeRange>,
-    /// Records that did not fit in a ring.
+    /// Number of lost records (`PERF_RECORD_LOST`).
     pub lost_events: u64,
-    /// Samples lost.
+    /// Number of lost samples.
     pub lost_samples: u64,
-    /// Samples that BPF filters dropped.
+    /// Number of samples that BPF filters dropped.
     pub filtered_samples: u64,
-    /// Whether the recording was ended properly and all of it is here.
+    /// Whether the recording ended properly and no part of the file is missing.
     pub complete: bool,
-    /// What is wrong with it.
+    /// Problems with the file.
     pub warnings: Vec<Warning>,
 }
 
-/// A stream of records in a file of its own.
+/// Record stream in a separate file.
 #[derive(Clone, Debug, Serialize)]
 pub struct StreamInfo {
-    /// The file in the directory.
+    /// File name in the directory.
     pub name: String,
-    /// How long it is.
+    /// Size of the file.
     pub bytes: u64,
 }
 
-/// How the parts of a file are found, and where they are.
+/// Format and layout of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Container {
     /// `PERFILE2` or `PERFFILE`.
     pub magic: &'static str,
-    /// 2, or 1 for the old one.
+    /// Format version: 2, or 1 for `PERFFILE`.
     pub version: u8,
     /// `little` or `big`.
     pub byte_order: &'static str,
     /// `file` or `pipe`.
     pub mode: &'static str,
-    /// Whether records are in compressed ones.
+    /// Whether records are compressed.
     pub compressed: bool,
-    /// How long the header says that it is.
+    /// Size of the header, by the header itself.
     pub header_size: u64,
-    /// How long each entry of the attrs is; 0 in pipe mode.
+    /// Size of an entry of the attrs section; 0 in pipe mode.
     pub attr_size: u64,
-    /// The attrs, by the header; nothing in pipe mode.
+    /// Attrs section, by the header; empty in pipe mode.
     pub attrs: Part,
-    /// The records, by the header.
+    /// Data section, by the header.
     pub data: Part,
-    /// The bytes of `data` that are there.
+    /// Number of bytes of `data` that the file really has.
     pub data_found: u64,
-    /// Names of tracepoints (deprecated).
+    /// Event types section (deprecated names of tracepoints).
     pub event_types: Part,
-    /// The bitmap of the features.
+    /// Bitmap of features.
     pub feature_bits: [Value; 4],
-    /// Where the table of the features is; nothing in pipe mode.
+    /// Offset of the table of feature sections; `None` in pipe mode.
     pub feature_table: Option<u64>,
 }
 
-/// A part of the file.
+/// Section of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// Where it begins.
+    /// File offset.
     pub offset: u64,
-    /// How long it is.
+    /// Size in bytes.
     pub size: u64,
 }
 
@@ -107,47 +107,47 @@ impl From<Section> for Part {
     }
 }
 
-/// An event.
+/// Event of the file.
 #[derive(Clone, Debug, Serialize)]
 pub struct EventInfo {
-    /// Its place among the attrs.
+    /// Index among the attrs.
     pub index: usize,
-    /// Its name: the file's, else one made of its attr.
+    /// Name in the file, else one derived from the attr.
     pub name: String,
-    /// Every field of its attr.
+    /// Fields of the attr.
     pub attr: Value,
-    /// The ids of its counters.
+    /// Ids of its counters.
     pub ids: Vec<u64>,
 }
 
-/// A feature of the header.
+/// Header feature.
 #[derive(Clone, Debug, Serialize)]
 pub struct FeatureInfo {
-    /// Its number.
+    /// Feature number.
     pub number: u8,
-    /// Its name, or `FEATURE_` and its number.
+    /// Name, or `FEATURE_` and the number.
     pub name: String,
-    /// Where it is.
+    /// Section of the feature.
     #[serde(flatten)]
     pub section: Part,
-    /// What it says; nothing where it is not known or cannot be read.
+    /// Decoded contents; `None` if the feature is unknown or malformed.
     pub value: Option<Value>,
-    /// Why it cannot be read.
+    /// Error of the decoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Warning>,
 }
 
-/// The times of the first and the last sample, in nanoseconds of the perf clock.
+/// Times of the first and the last sample, in nanoseconds of the perf clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeRange {
-    /// The first.
+    /// Earliest time.
     pub first: u64,
-    /// The last.
+    /// Latest time.
     pub last: u64,
 }
 
 impl Info {
-    /// Gathers it.
+    /// Gathers the data.
     #[must_use]
     pub fn gather(input: &Input, session: &Session<'_>) -> Self {
         let file = session.file;
@@ -229,7 +229,7 @@ fn features(file: &File<'_>) -> Vec<FeatureInfo> {
     file.features.iter().map(one).collect()
 }
 
-/// The smallest and the largest time of a sample.
+/// Returns the earliest and the latest time of a sample.
 fn time_range(session: &Session<'_>) -> Option<TimeRange> {
     let attrs = &session.file.attrs;
     let of_piece = |piece: &Piece<'_>| {

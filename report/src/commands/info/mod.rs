@@ -1,15 +1,14 @@
-//! `rep info` and `rep evlist`: what a file is.
+//! `rep info` and `rep evlist`: description of a file and its events.
 //!
 //! ```text
-//!   File ─► container: magic, byte order, mode, where the parts are
-//!        ─► events: attr, ids          ─► text for people, in the words of the ABI and of `perf evlist -v`
+//!   File ─► container: magic, byte order, mode, offsets of the sections
+//!        ─► events: attr, ids          ─► text, in the words of the ABI and of `perf evlist -v`
 //!        ─► features: decoded          ─► JSON, schema recrep-info/1
-//!   Session ► records by type, first and last sample, what was lost, what is wrong
+//!   Session ► records by type, first and last sample, losses, warnings
 //! ```
 //!
-//! Everything is metrics into one [`Info`], from which both forms are printed. All that `perf report --header-only` tells
-//! of the header is there; the moment that perf calls "captured on" is the file's modification time, which is no part of
-//! it, and is left to `ls`.
+//! Everything is gathered into one [`Info`], from which text and JSON are printed. It has all that
+//! `perf report --header-only` prints except "captured on", which is the file's modification time: use `ls`.
 
 mod args;
 mod attr;
@@ -40,16 +39,16 @@ pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, Time
 pub use query::{EventDetail, EvlistQuery, InfoQuery};
 pub use value::Value;
 
-/// What asks for all that a file's header says, as text.
+/// Returns the query for the whole header information as text.
 #[must_use]
 pub fn whole(source: &Source) -> InfoQuery {
     InfoQuery { source: source.clone(), format: Format::Text }
 }
 
-/// The same as [`run`], as lines that begin with `#`.
+/// Does the same as [`run`], with `#` in front of each line.
 ///
 /// # Errors
-/// As [`run`].
+/// Returns the errors of [`run`].
 pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let mut text = Vec::new();
     let warnings = run(query, &mut text)?;
@@ -57,10 +56,10 @@ pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
     Ok(warnings)
 }
 
-/// Tells of the file; gives what is wrong with it.
+/// Prints the description of a file, and returns warnings.
 ///
 /// # Errors
-/// The input cannot be read, or the output cannot be written.
+/// Returns an error if the input cannot be read, or the output cannot be written.
 pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let info = settled(std::slice::from_ref(&query.source), || {
         let input = Input::open(&query.source)?;
@@ -74,10 +73,10 @@ pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
     Ok(info.warnings)
 }
 
-/// The same of an input whose session is set.
+/// Does the same as [`comment`], for an input whose session exists already.
 ///
 /// # Errors
-/// The output cannot be written.
+/// Returns I/O errors from the writer.
 pub fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     text::print(&Info::gather(input, session), &mut text)?;

@@ -1,34 +1,34 @@
-//! What can be asked of `rep info` and `rep evlist`.
+//! Queries of `rep info` and `rep evlist`.
 
 use crate::query::{Format, Source};
 
-/// What was asked of `rep info`.
+/// Query of `rep info`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InfoQuery {
-    /// The input.
+    /// Input file.
     pub source: Source,
-    /// The form of the answer.
+    /// Output format.
     pub format: Format,
 }
 
-/// What is told of each event.
+/// Details that `rep evlist` prints of each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventDetail {
-    /// Its name.
+    /// Name.
     Name,
-    /// Its name and its frequency or period.
+    /// Name, and frequency or period.
     Rate,
-    /// Its name and its attr.
+    /// Name and attr.
     Attr,
-    /// The names of its group.
+    /// Names of all events of a group, on one line.
     Group,
 }
 
-/// What was asked of `rep evlist`.
+/// Query of `rep evlist`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvlistQuery {
-    /// The input.
+    /// Input file.
     pub source: Source,
-    /// What is told.
+    /// Details to print.
     pub detail: EventDetail,
 }

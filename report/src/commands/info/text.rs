@@ -1,4 +1,4 @@
-//! `rep info` for people.
+//! Text output of `rep info`.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use super::gather::{FeatureInfo, Info, Part};
 use super::value::Value;
 use crate::terminal::escape::escape;
 
-/// Prints everything.
+/// Prints the description of a file.
 pub(super) fn print(info: &Info, out: &mut impl Write) -> io::Result<()> {
     container(info, out)?;
     events(info, out)?;
@@ -34,7 +34,7 @@ fn container(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
     write!(out, "data: {}", part(c.data))?;
     if c.data_found != c.data.size {
-        write!(out, ", of which {} are there", c.data_found)?;
+        write!(out, ", of which {} are present", c.data_found)?;
     }
     writeln!(out)?;
     if let Some(table) = c.feature_table {
@@ -72,11 +72,11 @@ fn feature(feature: &FeatureInfo, out: &mut impl Write) -> io::Result<()> {
             let at = error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
             writeln!(out, " cannot be read: {}{at}", escape(&error.message))
         }
-        (None, None) => writeln!(out, " not known"),
+        (None, None) => writeln!(out, " unknown feature"),
     }
 }
 
-/// The value on the rest of the line, or its parts on lines of their own.
+/// Prints a value on the rest of the line, or its parts on separate lines.
 fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
     match value {
         Value::List(items) if items.is_empty() => writeln!(out, " none"),
@@ -101,7 +101,7 @@ fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// One item of a list: on its line as far as it fits there.
+/// Prints an item of a list: simple parts on one line, blocks below it.
 fn part(item: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
     let Value::Map(parts) = item else { return writeln!(out, "{item}") };
     let (blocks, flat): (Vec<_>, Vec<_>) = parts.iter().partition(|(_, part)| part.is_block());

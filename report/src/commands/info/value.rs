@@ -1,4 +1,4 @@
-//! What a header feature says, as a tree that text and JSON are printed from.
+//! Contents of a header feature, as a tree from which text and JSON are printed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,42 +7,42 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::terminal::escape::escape;
 
-/// A value with its form. JSON has numbers as numbers, and what is read in hexadecimal as a string (`0x…`).
+/// Value and its format. In JSON, hexadecimal numbers are strings (`0x…`), other numbers are numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number.
+    /// Unsigned number.
     Number(u64),
-    /// A number with a sign.
+    /// Signed number.
     Signed(i64),
-    /// A number that is read in hexadecimal.
+    /// Hexadecimal number.
     Hex(u64),
-    /// Text from the file: escaped where it is printed, and only there.
+    /// Text from the file, not escaped; printing escapes it.
     Text(String),
-    /// The names of bits.
+    /// Names of set bits.
     Bits(Vec<String>),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Fields, and how they read in text.
+    /// Fields for JSON, and their text.
     Fields(Vec<(Cow<'static, str>, Self)>, String),
-    /// Several of a kind; text with spaces is quoted.
+    /// List of values; text with spaces is quoted.
     List(Vec<Self>),
-    /// Parts with names.
+    /// Named parts.
     Map(Vec<(&'static str, Self)>),
 }
 
 impl Value {
-    /// Text that need not be UTF-8.
+    /// Returns text from bytes that may be invalid UTF-8.
     #[must_use]
     pub fn text(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The values as a list.
+    /// Returns a list of the values.
     pub fn list(values: impl IntoIterator<Item = Self>) -> Self {
         Self::List(values.into_iter().collect())
     }
 
-    /// Whether it has a line to itself for each part.
+    /// Returns whether text output has separate lines for the parts.
     #[must_use]
     pub fn is_block(&self) -> bool {
         match self {
@@ -53,7 +53,7 @@ impl Value {
     }
 }
 
-/// On one line, safe for a terminal.
+/// Prints on one line, escaped for terminals.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_escaped_only_where_it_is_printed() {
+    fn text_is_escaped_in_text_output_only() {
         let value = Value::Map(vec![
             ("name", Value::Text("\x1b[2J".into())),
             ("list", Value::list([Value::Hex(16), Value::Text("a b".into()), Value::Text("c".into())])),

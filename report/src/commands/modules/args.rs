@@ -1,4 +1,4 @@
-//! The command line of `rep modules`.
+//! Command line of `rep modules`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::cli::symbol_args::SymbolArgs;
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format, Query, Source};
 
-/// Tells for each module how many of its samples have a function, where its symbols were looked for, and what would help
+/// Show for each module how many samples have a function, where symbols were searched, and what would help
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, about, long_about = None)]
 struct ModulesArgs {
@@ -19,26 +19,26 @@ struct ModulesArgs {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A file to read (may be given several times)
+    /// File to read (may be given several times)
     #[arg(short, long, value_name = "FILE")]
     input: Vec<PathBuf>,
 
     #[command(flatten)]
     symbol_sources: SymbolArgs,
 
-    /// Only modules with samples that have no function
+    /// Only modules with samples without a function
     #[arg(short, long)]
     unresolved: bool,
 
-    /// As JSON, schema recrep-modules/1
+    /// Print JSON, schema recrep-modules/1
     #[arg(long)]
     json: bool,
 }
 
-/// Reads a command line (with `rep modules` first, as one word).
+/// Parses a command line, whose first word is `rep modules`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ModulesQuery, clap::Error> {
     let args = ModulesArgs::try_parse_from(args)?;
     let paths: Vec<_> = args.input.into_iter().chain(args.files).collect();

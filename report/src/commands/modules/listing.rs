@@ -1,4 +1,4 @@
-//! What `rep modules` tells, as it is in JSON (`recrep-modules/1`).
+//! Data that `rep modules` prints, in the shape of its JSON (`recrep-modules/1`).
 
 use serde::Serialize;
 
@@ -9,23 +9,23 @@ use crate::symbols::{Attempt, Explanation, Module};
 use crate::table::module_use::{ModuleUse, OF_GUESTS};
 use crate::table::profile::Profile;
 
-/// All of it.
+/// Output of `rep modules`.
 #[derive(Debug, Serialize)]
 pub(super) struct Listing {
     schema: &'static str,
     pub(super) inputs: Vec<String>,
-    /// Samples in all.
+    /// Number of all samples.
     pub(super) samples: u64,
-    /// Those with a function.
+    /// Number of samples with a function.
     pub(super) resolved: u64,
     pub(super) modules: Vec<ModuleRow>,
     pub(super) stacks: StackSummary,
-    /// About stacks that were cut off.
+    /// Explanation, if stacks were truncated.
     pub(super) truncated_stacks: Option<Explanation>,
     warnings: Vec<Warning>,
 }
 
-/// A module.
+/// Module and its samples.
 #[derive(Debug, Serialize)]
 pub(super) struct ModuleRow {
     pub(super) name: String,
@@ -33,19 +33,19 @@ pub(super) struct ModuleRow {
     pub(super) build_id: Option<String>,
     pub(super) samples: u64,
     pub(super) period: u64,
-    /// Its share of all samples.
+    /// Percentage of all samples.
     pub(super) percent: f64,
-    /// Its samples with a function.
+    /// Number of its samples with a function.
     pub(super) resolved: u64,
     pub(super) resolved_percent: f64,
-    /// How many functions are known of it.
+    /// Number of its known symbols.
     pub(super) symbols: usize,
-    /// Why samples have no function, where some have none.
+    /// Reason why samples have no function; `None` if all have one.
     pub(super) reason: Option<Explanation>,
     pub(super) attempts: Vec<AttemptRow>,
 }
 
-/// A place that was looked at.
+/// Place that was searched for symbols.
 #[derive(Debug, Serialize)]
 pub(super) struct AttemptRow {
     pub(super) source: String,
@@ -58,14 +58,14 @@ pub(super) struct AttemptRow {
 
 const TRUNCATED: Explanation = Explanation {
     code: "truncated-stack",
-    message: "the copies of these stacks were full before the stacks ended: their outer callers are missing",
+    message: "the copies of these stacks were too small: their outer callers are missing",
     help: "record with larger copies (--call-graph dwarf,65528), or with frame pointers or LBR",
 };
 
 const AT_LIMIT: Explanation = Explanation {
     code: "truncated-stack",
-    message: "these callchains are as deep as the kernel goes: their outer callers are missing",
-    help: "set kernel.perf_event_max_stack higher and record with --max-stack",
+    message: "these callchains reach the kernel's maximum depth: their outer callers may be missing",
+    help: "raise kernel.perf_event_max_stack and record with --max-stack",
 };
 
 impl Listing {

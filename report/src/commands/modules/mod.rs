@@ -1,9 +1,9 @@
-//! `rep modules`: for each module how many of its samples have a function, where its symbols were looked for, why they were
-//! not found, what would help.
+//! `rep modules`: for each module the number of samples with a function, the places searched for symbols, the reason
+//! why symbols are missing, and what would help.
 //!
 //! ```text
 //!   report (by dso, symbol) ─► Profile::module_uses ─► Listing ─► text, JSON
-//!   Session of each input     ─► StackSummary ───────────────────┘
+//!   Session of each input ───► StackSummary ─────────────┘
 //! ```
 
 mod args;
@@ -27,10 +27,10 @@ use crate::query::warning::Warning;
 use crate::view::CANNOT_WRITE;
 use listing::Listing;
 
-/// Lists the modules; gives what is wrong with the inputs.
+/// Lists the modules, and returns warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (stacks, profile) = settled(&query.report.sources, || {
         let mut stacks = StackSummary::default();

@@ -1,12 +1,12 @@
-//! What can be asked of `rep modules`.
+//! Query of `rep modules`.
 
 use crate::query::Query;
 
-/// What was asked of `rep modules`.
+/// Query of `rep modules`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModulesQuery {
-    /// The histogram that modules are counted from.
+    /// Histogram from which modules are counted.
     pub report: Query,
-    /// Only modules with samples that have no function.
+    /// Whether only modules with samples without a function are listed.
     pub unresolved: bool,
 }

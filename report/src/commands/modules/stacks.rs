@@ -1,4 +1,4 @@
-//! StackSummary that were cut off when they were recorded: frames that nothing can bring back.
+//! Stacks that were truncated when they were recorded, so that outer callers are missing.
 
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, SampleType};
@@ -10,26 +10,26 @@ use serde::Serialize;
 use crate::input::split::Piece;
 use crate::pipeline::session::Session;
 
-/// How deep the kernel follows frame pointers unless told otherwise (`kernel.perf_event_max_stack`).
+/// The kernel's default maximum depth of callchains (`kernel.perf_event_max_stack`).
 const MAX_STACK: usize = 127;
 
-/// What became of the stacks of an input.
+/// Numbers of recorded and of truncated stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StackSummary {
-    /// Samples with a callchain.
+    /// Number of samples with a callchain.
     pub callchains: u64,
-    /// Those as deep as the kernel goes.
+    /// Number of callchains of the kernel's maximum depth.
     pub callchains_at_limit: u64,
-    /// Samples with a copy of the user stack.
+    /// Number of samples with a copy of the user stack.
     pub copies: u64,
-    /// Those whose copy was filled: what lies beyond it is missing.
+    /// Number of copies that are full, so that the rest of the stack is missing.
     pub copies_truncated: u64,
-    /// Bytes of the largest copy.
+    /// Size of the largest copy in bytes.
     pub copy_bytes: u64,
 }
 
 impl StackSummary {
-    /// Style at the samples that have stacks.
+    /// Counts the stacks of an input.
     pub(super) fn of(session: &Session<'_>) -> Self {
         let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
         if !session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
@@ -66,7 +66,7 @@ impl StackSummary {
         all
     }
 
-    /// Those of two together.
+    /// Returns the sum of two summaries.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             callchains: self.callchains + other.callchains,

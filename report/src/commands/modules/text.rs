@@ -1,4 +1,4 @@
-//! `rep modules` for people.
+//! Text output of `rep modules`.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use super::listing::{AttemptRow, Listing};
 use crate::count::metrics::share;
 use crate::terminal::escape::escape;
 
-/// Prints all of it.
+/// Prints the listing.
 pub(super) fn print(listing: &Listing, out: &mut impl Write) -> io::Result<()> {
     let percent = share(listing.resolved, listing.samples);
     writeln!(out, "# {} samples, {percent:.2}% of them with a function", listing.samples)?;
@@ -16,7 +16,7 @@ pub(super) fn print(listing: &Listing, out: &mut impl Write) -> io::Result<()> {
         let name = module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
         writeln!(out, "{samples:>11}  {share:>7.2}%  {resolved:>7.2}%  {}", escape(name))?;
         if let Some(reason) = &module.reason {
-            said(out, reason.code, reason.message, reason.help)?;
+            explain(out, reason.code, reason.message, reason.help)?;
         }
         for AttemptRow { source, path, symbols, refused } in &module.attempts {
             let result = match (symbols, refused) {
@@ -34,15 +34,15 @@ pub(super) fn print(listing: &Listing, out: &mut impl Write) -> io::Result<()> {
     }
     if stacks.callchains_at_limit > 0 {
         let (cut, all) = (stacks.callchains_at_limit, stacks.callchains);
-        writeln!(out, "#\n# {cut} of {all} callchains ({:.2}%) are as deep as the kernel goes", share(cut, all))?;
+        writeln!(out, "#\n# {cut} of {all} callchains ({:.2}%) reach the kernel's maximum depth", share(cut, all))?;
     }
     if let Some(reason) = &listing.truncated_stacks {
-        said(out, reason.code, reason.message, reason.help)?;
+        explain(out, reason.code, reason.message, reason.help)?;
     }
     Ok(())
 }
 
-fn said(out: &mut impl Write, code: &str, message: &str, help: &str) -> io::Result<()> {
+fn explain(out: &mut impl Write, code: &str, message: &str, help: &str) -> io::Result<()> {
     writeln!(out, "{:35}{code}: {message}", "")?;
     writeln!(out, "{:35}what would help: {help}", "")
 }

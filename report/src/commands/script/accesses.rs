@@ -1,4 +1,4 @@
-//! `rep mem -D`: memory accesses, one on a line, as `perf mem report -D` lists them.
+//! `rep mem -D`: memory accesses, one per line, as `perf mem report -D` prints them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use crate::symbols::Resolver;
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
 
-/// A kind of access.
+/// Kind of memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Access {
     /// Reads
@@ -36,7 +36,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Its name in the `op` column.
+    /// Returns its name in the `op` column.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,14 +46,14 @@ impl Access {
     }
 }
 
-/// What was asked of a list of accesses.
+/// Query of an access listing.
 #[derive(Clone, Debug)]
 pub struct AccessQuery {
     sources: Vec<Source>,
     symbol_sources: SymbolOptions,
     filters: ScriptFilters,
     kinds: Vec<Access>,
-    /// Only by known functions.
+    /// Whether to list only accesses by known functions.
     resolved: bool,
     physical: bool,
     page_size: bool,
@@ -62,10 +62,11 @@ pub struct AccessQuery {
 }
 
 impl AccessQuery {
-    /// A list of what a histogram would count; `columns` are whether physical addresses and page sizes are shown.
+    /// Returns a query that lists the samples that the histogram `query` would count, with columns for physical
+    /// addresses and page sizes if these flags are set.
     ///
     /// # Errors
-    /// What goes with histograms only.
+    /// Returns a message if `query` has a filter that only histograms support.
     pub fn new(
         query: &Query,
         kinds: Vec<Access>,
@@ -73,13 +74,13 @@ impl AccessQuery {
         separator: Option<String>,
     ) -> Result<Self, String> {
         let from = query.filters.clone();
-        let of_histograms = [
+        let histogram_only = [
             (from.symbol_part.is_some(), "--symbol-filter"),
             (from.socket.is_some(), "--socket-filter"),
             (from.events.is_some(), "--event"),
         ];
-        if let Some((_, flag)) = of_histograms.into_iter().find(|(is_asked, _)| *is_asked) {
-            return Err(format!("{flag} does not go with -D"));
+        if let Some((_, flag)) = histogram_only.into_iter().find(|(is_set, _)| *is_set) {
+            return Err(format!("{flag} cannot be used with -D"));
         }
         let symbols = from.symbols.map(|names| Symbols { names, ..Symbols::default() });
         let filters = ScriptFilters {
@@ -98,10 +99,10 @@ impl AccessQuery {
     }
 }
 
-/// Lists the accesses of each input.
+/// Prints the accesses of each input and returns the warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read or the output cannot be written.
 pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut warnings = Vec::new();
@@ -113,9 +114,9 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =
                 fetching::fetch(&Query { columns, symbol_sources, ..Query::default() }, session, &resolver)?;
-            let doubts = list(query, session, &resolver, out)?;
+            let unproven = list(query, session, &resolver, out)?;
             let mut warnings = session.warnings();
-            warnings.extend(not_fetched.into_iter().chain(doubts));
+            warnings.extend(not_fetched.into_iter().chain(unproven));
             Ok(warnings)
         })?);
         Ok(())
@@ -130,7 +131,7 @@ fn heading(query: &AccessQuery, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# PID, TID, IP, ADDR, {physical}{page_size}LOCAL WEIGHT, DSRC, SYMBOL")
 }
 
-/// Lists the accesses of one input; returns what is not proven of names.
+/// Prints the accesses of one input and returns warnings about unproven names.
 fn list(
     query: &AccessQuery,
     session: &Session<'_>,
@@ -139,18 +140,18 @@ fn list(
 ) -> anyhow::Result<Vec<Warning>> {
     let mut finder = Finder::new(session, resolver, false);
     let filter = SampleFilter::new(&query.filters, session)?;
-    let mut listed = 0;
+    let mut printed = 0;
     for at in order::listed(session, &BTreeSet::new()) {
-        let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
+        let Some(raw) = order::record_at(session, at).filter(|_| printed < query.limit) else { continue };
         if let Some(line) = line(query, session, &filter, &mut finder, raw) {
-            listed += 1;
+            printed += 1;
             writeln!(out, "{line}").context(CANNOT_WRITE)?;
         }
     }
     Ok(finder.warnings())
 }
 
-/// The line of a sample; nothing where it is left out.
+/// Returns the line of a sample, or `None` if it is filtered out.
 fn line(
     query: &AccessQuery,
     session: &Session<'_>,

@@ -1,4 +1,4 @@
-//! The command line of `rep script`. Letters and meanings are those of `perf script`; what is not known here is refused by name.
+//! Command line of `rep script`. Letters and meanings are those of `perf script`; unknown options are refused by name.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -15,15 +15,15 @@ use crate::query::Source;
 use crate::query::lists;
 use crate::query::times::Times;
 
-/// Prints samples as text, in time order
+/// Print samples as text, in time order
 #[derive(Debug, Parser)]
 #[command(name = "rep script", version, about, long_about = None)]
 pub struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Columns: comm, tid, pid, time, cpu, event, period, ip, sym, dso, addr, …; +FIELD and -FIELD change the usual ones, and
-    /// hw:, sw:, trace:, raw: or break: before them says of which events. May be given several times
+    /// Fields to print: comm, tid, pid, time, cpu, event, period, ip, sym, dso, addr, …; +FIELD and -FIELD change the
+    /// defaults; the prefix hw:, sw:, trace:, raw: or break: selects a type of events. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,
 
@@ -39,51 +39,51 @@ pub struct ScriptArgs {
     #[command(flatten)]
     symbol_sources: SymbolArgs,
 
-    /// What `rep info` tells of the file first, as comments
+    /// Print the output of `rep info` before the samples, as comments
     #[arg(long)]
     header: bool,
 
-    /// Only what `rep info` tells of the file
+    /// Print only the output of `rep info`, as comments
     #[arg(long)]
     header_only: bool,
 
-    /// The same as --header, which leaves nothing out
+    /// Same as --header, which leaves nothing out
     #[arg(short = 'I', long)]
     show_info: bool,
 
-    /// Each event's samples in a file of its own, FILE.EVENT.dump
+    /// Write the samples of each event to its own file, FILE.EVENT.dump
     #[arg(long)]
     per_event_dump: bool,
 
-    /// The records themselves, raw and decoded, as `rep dump` prints them
+    /// Print all records, raw and decoded, as `rep dump` does
     #[arg(short = 'D', long, visible_alias = "dump-unsorted-raw-trace")]
     dump_raw_trace: bool,
 
-    /// At most N samples
+    /// Print at most N samples
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How lines look")]
+#[command(next_help_heading = "Output style")]
 struct StyleArgs {
-    /// Times to the nanosecond
+    /// Print times to the nanosecond
     #[arg(long)]
     ns: bool,
 
-    /// Times since the first line
+    /// Print times relative to the first line
     #[arg(long, conflicts_with = "deltatime")]
     reltime: bool,
 
-    /// Times since the line before
+    /// Print times relative to the previous line
     #[arg(long)]
     deltatime: bool,
 
-    /// Only the sampled address, without its callchain
+    /// Print only the sampled address, not the callchain
     #[arg(short = 'G', long)]
     hide_call_graph: bool,
 
-    /// At most N frames of a callchain
+    /// Print at most N frames of each callchain [default: 127]
     #[arg(long, value_name = "N")]
     max_stack: Option<usize>,
 
@@ -91,35 +91,35 @@ struct StyleArgs {
     #[arg(long, value_name = "NAME[,NAME…]")]
     stop_bt: Option<String>,
 
-    /// Inlined functions in callchains, from debug information
+    /// Show inlined functions as frames (needs debug information)
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 
-    /// No inlined functions (what rep does anyway)
+    /// Do not show inlined functions (the default)
     #[arg(long)]
     no_inline: bool,
 
-    /// The file that the kernel's functions are named from, in place of [kernel.kallsyms]
+    /// Print paths of the kernel image and modules instead of names such as [kernel.kallsyms]
     #[arg(long)]
     show_kernel_path: bool,
 
-    /// Short names and CPUs, as tracers print them
+    /// Print short comms and CPUs, as latency tracers do
     #[arg(short = 'L', long = "Latency")]
     latency: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Which samples")]
+#[command(next_help_heading = "Filters")]
 struct FilterArgs {
-    /// Only what was sampled then: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    /// Only these time spans: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 
-    /// Only threads of these names
+    /// Only threads with these names
     #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
     comms: Option<String>,
 
-    /// Only modules of these names or paths
+    /// Only modules with these names or paths
     #[arg(long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
     dsos: Option<String>,
 
@@ -127,7 +127,7 @@ struct FilterArgs {
     #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
     symbols: Option<String>,
 
-    /// Addresses of -S stand for so many bytes
+    /// Match BYTES bytes from each address of -S [default: 1]
     #[arg(long, value_name = "BYTES", requires = "symbols")]
     addr_range: Option<u64>,
 
@@ -143,81 +143,81 @@ struct FilterArgs {
     #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
     cpu: Option<String>,
 
-    /// Nothing before a sample of this event
+    /// Start printing after a sample of this event
     #[arg(long, value_name = "EVENT")]
     switch_on: Option<String>,
 
-    /// Nothing from a sample of this event on, until one switches on
+    /// Stop printing at a sample of this event, until --switch-on starts it again
     #[arg(long, value_name = "EVENT")]
     switch_off: Option<String>,
 
-    /// The samples that switch on and off, too
+    /// Also print the samples of --switch-on and --switch-off
     #[arg(long)]
     show_on_off_events: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Records among the samples")]
+#[command(next_help_heading = "Other records")]
 struct RecordArgs {
-    /// Tasks that begin, end or change their names
+    /// Print COMM, FORK and EXIT records
     #[arg(long)]
     show_task_events: bool,
 
-    /// Mappings
+    /// Print MMAP and MMAP2 records
     #[arg(long)]
     show_mmap_events: bool,
 
-    /// Context switches
+    /// Print context switches: SWITCH and SWITCH_CPU_WIDE records
     #[arg(long)]
     show_switch_events: bool,
 
-    /// Namespaces
+    /// Print NAMESPACES records
     #[arg(long)]
     show_namespace_events: bool,
 
-    /// Cgroups
+    /// Print CGROUP records
     #[arg(long)]
     show_cgroup_events: bool,
 
-    /// Lost records
+    /// Print LOST records
     #[arg(long)]
     show_lost_events: bool,
 
-    /// The ends of rounds, with all records in the order of the file
+    /// Print FINISHED_ROUND records, and all records in file order
     #[arg(long)]
     show_round_events: bool,
 
-    /// BPF programs and kernel symbols that come and go
+    /// Print BPF_EVENT and KSYMBOL records
     #[arg(long)]
     show_bpf_events: bool,
 
-    /// Changes of the kernel's code, and its symbols that come and go
+    /// Print TEXT_POKE and KSYMBOL records
     #[arg(long)]
     show_text_poke_events: bool,
 }
 
-/// Reads a command line (with `rep script` first, as one word).
+/// Parses a command line whose first word is `rep script`.
 ///
 /// # Errors
-/// What the user must be told.
+/// Returns an error if the command line is invalid, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, clap::Error> {
     let args = ScriptArgs::try_parse_from(args)?;
-    let wrong = |message: String| ScriptArgs::command().error(ErrorKind::InvalidValue, message);
+    let invalid = |message: String| ScriptArgs::command().error(ErrorKind::InvalidValue, message);
     let fields = FieldChoice::parse(args.fields.iter().map(String::as_str));
     let source = args.source.source();
     let per_event_dump = match (&source, args.per_event_dump) {
         (_, false) => None,
         (Source::Path(path), true) => Some(path.clone()),
         (Source::Stdin, true) => {
-            return Err(wrong("--per-event-dump needs a file, whose name those of the events begin with".into()));
+            return Err(invalid("--per-event-dump needs an input file to name its output files after".into()));
         }
     };
     Ok(ScriptQuery {
         source,
-        fields: fields.map_err(|said| wrong(format!("--fields: {said}")))?,
-        filters: args.filters.compiled().map_err(wrong)?,
+        fields: fields.map_err(|message| invalid(format!("--fields: {message}")))?,
+        filters: args.filters.compiled().map_err(invalid)?,
         records: args.records.kinds(),
-        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
+        symbol_sources: args.symbol_sources.options().map_err(invalid)?,
         look: args.look.compiled(),
         header: match (args.header_only, args.header || args.show_info) {
             (true, _) => Header::Only,
@@ -232,7 +232,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
 
 impl StyleArgs {
     fn compiled(self) -> Look {
-        let usual = Look::default();
+        let default = Look::default();
         Look {
             nanoseconds: self.ns,
             since: match (self.reltime, self.deltatime) {
@@ -241,7 +241,7 @@ impl StyleArgs {
                 _ => Since::Clock,
             },
             chains: !self.hide_call_graph,
-            max_stack: self.max_stack.unwrap_or(usual.max_stack),
+            max_stack: self.max_stack.unwrap_or(default.max_stack),
             stop_at: self.stop_bt.as_deref().map(lists::names).unwrap_or_default(),
             inline: self.inline,
             kernel_path: self.show_kernel_path,
@@ -271,7 +271,7 @@ impl FilterArgs {
 impl RecordArgs {
     fn kinds(&self) -> BTreeSet<RecordType> {
         type T = RecordType;
-        let asked: [(bool, &[T]); 9] = [
+        let options: [(bool, &[T]); 9] = [
             (self.show_task_events, &[T::COMM, T::FORK, T::EXIT]),
             (self.show_mmap_events, &[T::MMAP, T::MMAP2]),
             (self.show_switch_events, &[T::SWITCH, T::SWITCH_CPU_WIDE]),
@@ -282,7 +282,7 @@ impl RecordArgs {
             (self.show_bpf_events, &[T::KSYMBOL, T::BPF_EVENT]),
             (self.show_text_poke_events, &[T::KSYMBOL, T::TEXT_POKE]),
         ];
-        asked.into_iter().filter(|(is_asked, _)| *is_asked).flat_map(|(_, kinds)| kinds).copied().collect()
+        options.into_iter().filter(|(is_set, _)| *is_set).flat_map(|(_, kinds)| kinds).copied().collect()
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_by_name() {
+    fn unsupported_words_are_refused_by_name() {
         for (line, word) in [
             ("-F insn x", "insn"),
             ("--xed x", "--xed"),
@@ -315,8 +315,8 @@ mod tests {
             ("--reltime --deltatime x", "--deltatime"),
             ("--pid one x", "one"),
         ] {
-            let said = read(line).unwrap_err();
-            assert!(said.to_string().contains(word) && said.exit_code() == 2, "{line}: {said}");
+            let error = read(line).unwrap_err();
+            assert!(error.to_string().contains(word) && error.exit_code() == 2, "{line}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Branch stacks on a line: by address, by function, or by the offset in a module.
+//! Branch stacks, printed on the sample's line: by address, by function or by offset in the module.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use super::fields::{Field, Fields};
 use super::frames::Finder;
 use crate::timeline::{Moment, Task};
 
-/// Where and when a sample was taken.
+/// CPU mode, task and time of a sample.
 pub(super) struct Spot<'a> {
     pub(super) mode: CpuMode,
     pub(super) task: &'a Task,
     pub(super) at: Moment,
 }
 
-/// How the ends of branches are told.
+/// Form in which the source and target of a branch are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Address,
@@ -23,7 +23,7 @@ enum Form {
     Offset,
 }
 
-/// The branches of a sample.
+/// Prints the branch stack of a sample.
 pub(super) fn print<'b>(
     branches: impl Iterator<Item = BranchEntry> + 'b,
     fields: &Fields,
@@ -35,16 +35,16 @@ pub(super) fn print<'b>(
         [(Field::BrStack, Form::Address), (Field::BrStackSym, Form::Function), (Field::BrStackOff, Form::Offset)];
     let Some((_, form)) = forms.into_iter().find(|(field, _)| fields.has(*field)) else { return Ok(()) };
     for branch in branches {
-        // Functions have no space before them: the flags of the branch before end with one.
+        // Functions have no space before them: the flags of the previous branch end with one.
         let space = if form == Form::Function { "" } else { " " };
-        write!(out, "{space}{}", end(branch.from, form, fields, spot, finder))?;
-        write!(out, "/{}", end(branch.to, form, fields, spot, finder))?;
+        write!(out, "{space}{}", address(branch.from, form, fields, spot, finder))?;
+        write!(out, "/{}", address(branch.to, form, fields, spot, finder))?;
         flags(&branch, out)?;
     }
     Ok(())
 }
 
-fn end(address: u64, form: Form, fields: &Fields, spot: &Spot<'_>, finder: &mut Finder<'_, '_>) -> String {
+fn address(address: u64, form: Form, fields: &Fields, spot: &Spot<'_>, finder: &mut Finder<'_, '_>) -> String {
     let needs_place = form != Form::Address || fields.has(Field::Dso);
     if !needs_place {
         return format!("0x{address:x}");

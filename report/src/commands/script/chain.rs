@@ -1,4 +1,4 @@
-//! Callchains: a line for each frame.
+//! Callchains, one line per frame.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -17,35 +17,36 @@ use crate::pipeline::session::Session;
 use crate::terminal::escape::escape;
 use crate::timeline::{Moment, Task};
 
-/// Where and when a sample was taken.
+/// CPU mode, task and time of a sample.
 pub(super) struct Site<'a> {
     pub(super) mode: CpuMode,
     pub(super) task: &'a Task,
     pub(super) at: Moment,
 }
 
-/// Prints callchains.
+/// Printer of callchains.
 pub(super) struct ChainPrinter<'s> {
     sources: ChainSources<'s>,
     words: Vec<u64>,
     shown: bool,
-    most: usize,
+    max_frames: usize,
     stop_at: &'s HashSet<String>,
     inline: bool,
     source_paths: bool,
 }
 
-/// A frame: its level, its address, and how far before it the call is.
+/// A frame of a callchain.
 #[derive(Clone, Copy)]
 struct Frame {
     mode: CpuMode,
     ip: u64,
-    /// 1 where the address is the one to return to.
+    /// Distance to the lookup address: 1 if `ip` is a return address, else 0.
     back: u64,
 }
 
 impl<'s> ChainPrinter<'s> {
-    /// Of what came after the samples, and what unwinds copied stacks.
+    /// Creates a printer. `deferred` has the parts of callchains that were recorded after their samples, `unwinding`
+    /// unwinds copied stacks.
     pub(super) fn new(
         (session, query): (&Session<'_>, &'s ScriptQuery),
         deferred: &'s Deferred<'s>,
@@ -58,19 +59,19 @@ impl<'s> ChainPrinter<'s> {
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
             shown: look.chains && session.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
-            most: look.max_stack,
+            max_frames: look.max_stack,
             stop_at: &look.stop_at,
             inline: look.inline,
             source_paths: query.symbol_sources.source_paths,
         }
     }
 
-    /// Whether the samples of an event are shown with their callchains.
+    /// Returns whether the samples of an event are printed with their callchains.
     pub(super) fn has(&self, attr: &Attr) -> bool {
         self.shown && attr.sample_type.contains(SampleType::CALLCHAIN)
     }
 
-    /// Prints one, beginning on a new line.
+    /// Prints the callchain of a sample, beginning on a new line.
     pub(super) fn print(
         &mut self,
         sampled: (&Sample<'_, '_>, &Attr),
@@ -88,7 +89,7 @@ impl<'s> ChainPrinter<'s> {
         Ok(())
     }
 
-    /// The frames of a sample, innermost first.
+    /// Returns the frames of a sample, innermost first.
     fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &Site<'_>) -> Vec<Frame> {
         let origin = Origin::of(attr);
         self.words.clear();
@@ -97,15 +98,15 @@ impl<'s> ChainPrinter<'s> {
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
         let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
-        // As in perf, the hardware's record of calls is shown whole, and what was unwound is counted by itself.
-        let most = if origin == Origin::Calls { usize::MAX } else { self.most };
-        let recorded = frames(recorded, site.mode, most).into_iter().enumerate();
+        // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
+        let max_frames = if origin == Origin::Calls { usize::MAX } else { self.max_frames };
+        let recorded = frames(recorded, site.mode, max_frames).into_iter().enumerate();
         let is_return = |depth| origin != Origin::Calls && depth > 0;
         let recorded = recorded.map(|(depth, (mode, ip))| Frame { mode, ip, back: u64::from(is_return(depth)) });
         recorded.chain(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0 })).collect()
     }
 
-    /// Prints a frame, after those that are inlined into it; tells whether the next one is to follow.
+    /// Prints a frame, after the functions that are inlined into it. Returns whether the next frame is to be printed.
     fn frame(
         &self,
         frame: Frame,

@@ -1,21 +1,21 @@
-//! `-F`: which columns the samples of an event have.
+//! `-F`: fields that are printed for the samples of an event.
 //!
 //! ```text
-//!   comm,ip,sym        these columns, of all events
-//!   +srcline,-period   these more, and these less, than what is shown anyway
-//!   sw:ip              of the kernel's own events only; hw, sw, trace, raw and break are known
-//!   trace:             nothing: the samples of tracepoints are not listed
+//!   comm,ip,sym        exactly these fields, for all events
+//!   +srcline,-period   the default fields, with srcline added and period removed
+//!   sw:ip              only for software events; other prefixes are hw, trace, raw and break
+//!   trace:             no fields: the samples of tracepoints are not printed
 //! ```
 //!
-//! Several follow each other. What was not asked for is left out where samples do not have it; what was, is shown as
-//! nothing known.
+//! Several `-F` apply in order. Default fields that samples do not have are left out; fields that were asked for are
+//! printed as unknown.
 
 use recrep_format::abi::EventType;
 use recrep_format::attr::Attr;
 
 use super::fields::{Field, Fields};
 
-/// Kinds of events whose columns are chosen together.
+/// Kind of events whose fields are chosen together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hardware,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// Whether events of this kind can have a column.
+    /// Returns whether events of this kind can have a field.
     fn can_have(self, field: Field) -> bool {
         field != Field::BpfOutput || matches!(self, Self::Software | Self::Tracepoint)
     }
@@ -60,35 +60,35 @@ impl Kind {
 /// One `-F`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    /// Of all kinds where nothing is here.
+    /// Kind of events that it applies to; `None` for all.
     kind: Option<Kind>,
     change: Change,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
-    /// These columns.
+    /// Fields that replace the previous ones.
     Set(Vec<Field>),
-    /// More and less: whether each comes or goes.
+    /// Fields that are added (`true`) or removed (`false`).
     Change(Vec<(bool, Field)>),
 }
 
-/// All that was said of columns.
+/// All `-F` options, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldChoice {
     rules: Vec<Rule>,
 }
 
 impl FieldChoice {
-    /// Reads the lists, in their order.
+    /// Parses the lists, in order.
     ///
     /// # Errors
-    /// What is wrong with one.
+    /// Returns a message if a list is malformed or names an unknown field or prefix.
     pub fn parse<'a>(lists: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         lists.into_iter().map(Rule::parse).collect::<Result<_, _>>().map(|rules| Self { rules })
     }
 
-    /// The columns of an event's samples.
+    /// Returns the fields of an event's samples.
     #[must_use]
     pub fn of(&self, attr: &Attr) -> Fields {
         let kind = Kind::of(attr.kind);
@@ -98,8 +98,8 @@ impl FieldChoice {
             match &rule.change {
                 Change::Set(set) => fields.set(set.iter().copied().filter(|field| kind.can_have(*field))),
                 Change::Change(changes) => {
-                    for (comes, field) in changes.iter().filter(|(_, field)| kind.can_have(*field)) {
-                        if *comes { fields.add(*field) } else { fields.remove(*field) }
+                    for (is_added, field) in changes.iter().filter(|(_, field)| kind.can_have(*field)) {
+                        if *is_added { fields.add(*field) } else { fields.remove(*field) }
                     }
                 }
             }
@@ -111,18 +111,18 @@ impl FieldChoice {
 impl Rule {
     fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
-            Some(("synth", _)) => return Err("`synth` events come of decoding traces, which rep does not do".into()),
+            Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),
             Some((kind, list)) => {
                 let known = Kind::named(kind);
                 (Some(known.ok_or_else(|| format!("`{kind}` is not hw, sw, trace, raw or break"))?), list)
             }
-            None if text.is_empty() => return Err("no field is named".into()),
+            None if text.is_empty() => return Err("no field is given".into()),
             None => (None, text),
         };
         let field = |name: &str| {
             let field = Field::named(name)?;
             match kind.filter(|kind| !kind.can_have(field)) {
-                Some(_) => Err(format!("`{name}` is no field of such events")),
+                Some(_) => Err(format!("`{name}` is not a field of these events")),
                 None => Ok(field),
             }
         };
@@ -132,11 +132,11 @@ impl Rule {
         let change = match signed {
             0 => Change::Set(names().map(field).collect::<Result<_, _>>()?),
             _ => {
-                let mut comes = None;
+                let mut is_added = None;
                 let change = |name: &str| {
-                    comes = sign(name).or(comes);
-                    let comes = comes.ok_or("+ and - cannot be mixed with fields that have neither")?;
-                    Ok::<_, String>((comes, field(name.trim_start_matches(['+', '-']))?))
+                    is_added = sign(name).or(is_added);
+                    let is_added = is_added.ok_or("+ and - cannot be mixed with fields that have neither")?;
+                    Ok::<_, String>((is_added, field(name.trim_start_matches(['+', '-']))?))
                 };
                 if signed != names().count() {
                     return Err("+ and - cannot be mixed with fields that have neither".into());
@@ -167,15 +167,15 @@ mod tests {
         assert_eq!(sw(&["ip", "trace:comm"]), ["ip"]);
         assert_eq!(sw(&["sw:"]), [""; 0]);
         assert_eq!(sw(&["ip", "+time,-ip"]), ["time"]);
-        let usual = sw(&[]);
-        assert!(usual.contains(&"symoff") && !usual.contains(&"cpu"), "{usual:?}");
+        let default = sw(&[]);
+        assert!(default.contains(&"symoff") && !default.contains(&"cpu"), "{default:?}");
         assert!(!sw(&["-sym,-symoff"]).contains(&"sym"));
         assert!(!of(EventType::HARDWARE, &["ip,bpf-output"]).contains(&"bpf-output"));
         assert_eq!(sw(&["ip,dsoff"]), ["ip", "dsoff", "dso"]);
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn messages_name_the_mistake() {
         for (list, word) in [
             ("comm,+ip", "mixed"),
             ("synth:ip", "synth"),
@@ -185,8 +185,8 @@ mod tests {
             ("hw:bpf-output", "bpf-output"),
             ("", "no field"),
         ] {
-            let said = FieldChoice::parse([list]).unwrap_err();
-            assert!(said.contains(word), "{list}: {said}");
+            let message = FieldChoice::parse([list]).unwrap_err();
+            assert!(message.contains(word), "{list}: {message}");
         }
     }
 }

@@ -1,27 +1,27 @@
-//! The columns of `rep script`, under `perf script`'s names.
+//! Fields that `rep script` prints, under `perf script`'s names.
 
 use recrep_format::abi::{EventType, SampleType};
 use recrep_format::attr::Attr;
 
 macro_rules! fields {
     ($($(#[$meta:meta])* $name:ident = $text:literal, $bit:expr;)*) => {
-        /// A column.
+        /// A field of the output.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Field {
             $( $(#[$meta])* $name, )*
         }
 
         impl Field {
-            /// Every column.
+            /// All fields.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// Its name on the command line.
+            /// Returns its name on the command line.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $( Self::$name => $text, )* }
             }
 
-            /// What an event must sample for it; nothing where every sample has it.
+            /// Returns the `sample_type` bits that it needs; empty if every sample has it.
             #[must_use]
             pub fn needs(self) -> SampleType {
                 match self { $( Self::$name => $bit, )* }
@@ -31,84 +31,84 @@ macro_rules! fields {
 }
 
 fields! {
-    /// The thread's name.
+    /// Name of the thread.
     Comm = "comm", SampleType::empty();
-    /// The process.
+    /// Process ID.
     Pid = "pid", SampleType::TID;
-    /// The thread.
+    /// Thread ID.
     Tid = "tid", SampleType::TID;
-    /// The CPU.
+    /// CPU number.
     Cpu = "cpu", SampleType::CPU;
-    /// When.
+    /// Time of the perf clock.
     Time = "time", SampleType::TIME;
-    /// The event.
+    /// Name of the event.
     Event = "event", SampleType::empty();
-    /// What a tracepoint recorded.
+    /// Text of a tracepoint's fields.
     Trace = "trace", SampleType::RAW;
-    /// What the sample stands for.
+    /// Period.
     Period = "period", SampleType::empty();
-    /// The data address.
+    /// Data address.
     Addr = "addr", SampleType::ADDR;
-    /// Where the data came from.
+    /// Source of the data (`data_src`).
     DataSrc = "data_src", SampleType::DATA_SRC;
-    /// The cost.
+    /// Weight.
     Weight = "weight", SampleType::empty();
-    /// The instruction latency, of a WEIGHT_STRUCT.
+    /// Instruction latency, from a `PERF_SAMPLE_WEIGHT_STRUCT`.
     InsLat = "ins_lat", SampleType::WEIGHT_STRUCT;
-    /// The retirement latency, of a WEIGHT_STRUCT.
+    /// Retirement latency, from a `PERF_SAMPLE_WEIGHT_STRUCT`.
     RetireLat = "retire_lat", SampleType::WEIGHT_STRUCT;
-    /// The sampled instruction, or the callchain.
+    /// Sampled instruction address, or the callchain.
     Ip = "ip", SampleType::IP;
-    /// The function.
+    /// Function.
     Sym = "sym", SampleType::IP;
-    /// How far into the function.
+    /// Offset in the function.
     SymOff = "symoff", SampleType::IP;
-    /// The module.
+    /// Module.
     Dso = "dso", SampleType::IP;
-    /// The module with the offset in it.
+    /// Module with the offset in it.
     DsOff = "dsoff", SampleType::IP;
-    /// The source line of the ip.
+    /// Source line of the ip.
     SrcLine = "srcline", SampleType::IP;
-    /// The text of the source line, from the source file.
+    /// Text of the source line, from the source file.
     SrcCode = "srccode", SampleType::IP;
-    /// The cgroup's path.
+    /// Path of the cgroup.
     Cgroup = "cgroup", SampleType::CGROUP;
-    /// The registers at the interrupt.
+    /// Registers at the interrupt.
     Iregs = "iregs", SampleType::REGS_INTR;
-    /// The user registers.
+    /// User registers.
     Uregs = "uregs", SampleType::REGS_USER;
-    /// The branch stack.
+    /// Branch stack by address.
     BrStack = "brstack", SampleType::BRANCH_STACK;
-    /// The branch stack by function.
+    /// Branch stack by function.
     BrStackSym = "brstacksym", SampleType::BRANCH_STACK;
-    /// The branch stack by offsets in modules.
+    /// Branch stack by offset in the module.
     BrStackOff = "brstackoff", SampleType::BRANCH_STACK;
-    /// What a BPF program has written.
+    /// Output of a BPF program.
     BpfOutput = "bpf-output", SampleType::empty();
-    /// The physical data address.
+    /// Physical data address.
     PhysAddr = "phys_addr", SampleType::PHYS_ADDR;
-    /// The page size behind the data address.
+    /// Size of the page at the data address.
     DataPageSize = "data_page_size", SampleType::DATA_PAGE_SIZE;
-    /// The page size behind the ip.
+    /// Size of the page at the ip.
     CodePageSize = "code_page_size", SampleType::CODE_PAGE_SIZE;
-    /// The CPU mode and other bits of the header.
+    /// CPU mode and other `misc` bits of the record header.
     Misc = "misc", SampleType::empty();
-    /// When, by the wall clock.
+    /// Wall-clock time.
     Tod = "tod", SampleType::TIME;
 }
 
-/// The columns of an event's samples.
+/// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     set: Vec<Field>,
-    /// Those that were named.
+    /// Fields that `-F` names.
     asked: Vec<Field>,
-    /// Whether nothing was said of columns.
+    /// Whether no `-F` applies to the event.
     unasked: bool,
 }
 
-/// perf's fields that are none of rep's, and why.
-const NOT: [(&str, &str); 12] = [
+/// Fields of perf that rep does not support, with the reasons.
+const UNSUPPORTED: [(&str, &str); 12] = [
     ("callindent", DECODED),
     ("insn", CODE),
     ("disasm", CODE),
@@ -120,49 +120,51 @@ const NOT: [(&str, &str); 12] = [
     ("synth", DECODED),
     ("ipc", DECODED),
     ("flags", DECODED),
-    ("metric", "metrics of groups are computed by perf stat's tables, which rep does not have"),
+    ("metric", "it needs the metric tables of perf stat, which rep does not have"),
 ];
-const DECODED: &str = "only decoded traces have it, and rep decodes none";
-const CODE: &str = "it needs the code itself, and rep does not disassemble";
-/// Fields of guests, whose samples are not listed.
+const DECODED: &str = "only decoded traces have it, and rep does not decode traces";
+const CODE: &str = "it needs the machine code, and rep does not disassemble";
+/// Fields that only samples of guests have; these samples are not printed.
 const GUESTS: [&str; 2] = ["machine_pid", "vcpu"];
 
 impl Field {
-    /// The column of this name.
+    /// Returns the field with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns a message if the field is unknown or not supported.
     pub fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
             return Ok(*field);
         }
-        if let Some((name, why)) = NOT.iter().find(|(not, _)| *not == name) {
-            return Err(format!("`{name}` is not shown: {why}"));
+        if let Some((name, why)) = UNSUPPORTED.iter().find(|(field, _)| *field == name) {
+            return Err(format!("`{name}` is not supported: {why}"));
         }
         if GUESTS.contains(&name) {
-            return Err(format!("`{name}` is not shown: only samples of guests have it, and these are not listed"));
+            return Err(format!(
+                "`{name}` is not supported: only samples of guests have it, and these are not printed"
+            ));
         }
         let list = Self::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
-        Err(format!("no field is called `{name}`; there are: {list}"))
+        Err(format!("unknown field `{name}`; known fields: {list}"))
     }
 
-    /// Whether the samples of an event have it.
+    /// Returns whether the samples of an event have it.
     fn is_sampled(self, attr: &Attr) -> bool {
-        let weighs = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
+        let has_weight = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
         attr.sample_type.contains(self.needs())
-            && (self != Self::Weight || weighs)
+            && (self != Self::Weight || has_weight)
             && (self != Self::Trace || attr.kind == EventType::TRACEPOINT)
     }
 
-    /// Whether it is shown only beside an address.
+    /// Returns whether it is printed only beside an address.
     fn is_of_an_address(self) -> bool {
         matches!(self, Self::Sym | Self::SymOff | Self::Dso | Self::DsOff | Self::SrcLine | Self::SrcCode)
     }
 }
 
 impl Fields {
-    /// What perf prints of an event when nothing is asked for; of tracepoints whose samples have callchains these only where
-    /// nothing is `unasked` of columns.
+    /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only then do tracepoints
+    /// with callchains have `ip`, `sym`, `symoff` and `dso`.
     #[must_use]
     pub(super) fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
@@ -202,7 +204,7 @@ impl Fields {
         self.asked.retain(|have| *have != field);
     }
 
-    /// Without what nobody asked for and the samples do not have, with what fields bring along.
+    /// Removes default fields that the samples do not have, and adds `dso` to `dsoff`.
     #[must_use]
     pub(super) fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
@@ -213,36 +215,36 @@ impl Fields {
         self
     }
 
-    /// Whether a column is in the set.
+    /// Returns whether the field is printed.
     #[must_use]
     pub fn has(&self, field: Field) -> bool {
         self.set.contains(&field)
     }
 
-    /// Whether there are no columns at all.
+    /// Returns whether no field is printed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 
-    /// Whether nothing was said of columns.
+    /// Returns whether no `-F` applies to the event.
     #[must_use]
     pub fn are_usual(&self) -> bool {
         self.unasked
     }
 
-    /// The columns.
+    /// Returns an iterator over the fields.
     pub fn iter(&self) -> std::slice::Iter<'_, Field> {
         self.set.iter()
     }
 
-    /// The columns that the samples of an event cannot have.
+    /// Returns the fields that the samples of an event do not have.
     #[must_use]
     pub fn lacking(&self, attr: &Attr) -> Vec<Field> {
         self.set.iter().filter(|field| !field.is_sampled(attr)).copied().collect()
     }
 
-    /// The columns that were asked for and have nothing to stand beside.
+    /// Returns the named fields that are not printed because the field they belong to is missing.
     #[must_use]
     pub fn idle(&self) -> Vec<Field> {
         let addresses = [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
@@ -261,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_event_does_not_sample_is_told() {
+    fn fields_that_are_not_sampled_are_reported() {
         let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
         let mut fields = Fields::default();
         fields.set([Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff].into_iter());
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_perfs() {
+    fn names_match_perf() {
         assert_eq!(Field::named("brstacksym"), Ok(Field::BrStackSym));
         assert!(Field::named("nope").unwrap_err().contains("phys_addr"));
         assert!(Field::named("insn").unwrap_err().contains("disassemble"));

@@ -1,4 +1,4 @@
-//! Which samples are listed: the filters in the terms of one file.
+//! Filters of samples, compiled for one file.
 
 use recrep_format::attrs::AttrIndex;
 
@@ -6,31 +6,31 @@ use super::query::{ScriptFilters, Symbols};
 use crate::pipeline::session::Session;
 use crate::query::times::{Interval, Times};
 
-/// What a sample is asked about.
+/// Properties of a sample that the filters test.
 pub(super) struct Asked<'a> {
     pub(super) time: Option<u64>,
     pub(super) cpu: Option<u32>,
     pub(super) comm: &'a str,
     pub(super) tid: [i32; 2],
-    /// The place of its module.
+    /// Index of its module.
     pub(super) module: Option<usize>,
 }
 
-/// The filters, compiled.
+/// The compiled filters.
 pub(super) struct SampleFilter<'q> {
     filters: &'q ScriptFilters,
-    /// Whether each module is one of those asked for.
+    /// Whether `--dsos` selects the module, for each module.
     modules: Option<Vec<bool>>,
     times: Option<Vec<Interval>>,
     on: Option<AttrIndex>,
     off: Option<AttrIndex>,
-    /// Whether samples are left out until one switches them on.
+    /// Whether samples are left out until one of the event `on`.
     is_off: bool,
 }
 
 impl<'q> SampleFilter<'q> {
     /// # Errors
-    /// An event that is to switch is not in the file.
+    /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
     pub(super) fn new(filters: &'q ScriptFilters, session: &Session<'_>) -> anyhow::Result<Self> {
         let modules = filters.dsos.as_ref().map(|wanted| {
             let is_wanted = |name: &str| wanted.contains(name);
@@ -43,18 +43,18 @@ impl<'q> SampleFilter<'q> {
                 times.stretches(first, last)
             }
         });
-        let (on, off) =
-            (event("--switch-on", &filters.switch_on, session)?, event("--switch-off", &filters.switch_off, session)?);
+        let on = find_event("--switch-on", &filters.switch_on, session)?;
+        let off = find_event("--switch-off", &filters.switch_off, session)?;
         Ok(Self { filters, modules, times, on, off, is_off: on.is_some() })
     }
 
-    /// Whether records other than samples are listed that come from this CPU.
+    /// Returns whether records of this CPU are printed. Those without a CPU always are.
     pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
         let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
         self.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
-    /// Whether a sample is listed, as far as that can be said without its function.
+    /// Returns whether a sample passes all filters except those by function and event.
     pub(super) fn passes(&self, asked: &Asked<'_>) -> bool {
         let filters = self.filters;
         let time = asked.time.unwrap_or(u64::MAX);
@@ -70,12 +70,12 @@ impl<'q> SampleFilter<'q> {
                 .is_none_or(|wanted| asked.module.and_then(|module| wanted.get(module)).copied().unwrap_or(false))
     }
 
-    /// The functions that are asked for.
+    /// Returns the functions that are asked for.
     pub(super) fn symbols(&self) -> Option<&'q Symbols> {
         self.filters.symbols.as_ref()
     }
 
-    /// Whether a sample of this event is listed where events switch samples on and off.
+    /// Returns whether a sample of this event is printed according to `--switch-on` and `--switch-off`.
     pub(super) fn is_on(&mut self, event: AttrIndex) -> bool {
         if self.is_off && self.on.is_some() {
             if self.on != Some(event) {
@@ -88,16 +88,16 @@ impl<'q> SampleFilter<'q> {
             self.is_off = true;
             return self.filters.show_switches;
         }
-        // Without an event that switches on, nothing comes after the one that switches off.
+        // Without --switch-on, nothing is printed after the first sample of --switch-off.
         !self.is_off
     }
 }
 
-fn event(flag: &str, name: &Option<String>, session: &Session<'_>) -> anyhow::Result<Option<AttrIndex>> {
+fn find_event(flag: &str, name: &Option<String>, session: &Session<'_>) -> anyhow::Result<Option<AttrIndex>> {
     let Some(name) = name else { return Ok(None) };
     let found = session.events.iter().position(|event| event == name);
     match found {
-        Some(place) => Ok(Some(AttrIndex(place))),
-        None => anyhow::bail!("{flag}: no event is called `{name}`; there are: {}", session.events.join(", ")),
+        Some(index) => Ok(Some(AttrIndex(index))),
+        None => anyhow::bail!("{flag}: unknown event `{name}`; events of the file: {}", session.events.join(", ")),
     }
 }

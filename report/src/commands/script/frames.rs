@@ -1,4 +1,4 @@
-//! Addresses of a sample: what mapping, function and source line they belong to.
+//! Mappings, functions and source lines of a sample's addresses.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,15 +15,15 @@ use crate::table::module_use::Doubts;
 use crate::terminal::escape::escape;
 use crate::timeline::{Moment, Place, Task};
 
-/// A function at an address.
+/// Function at an address.
 pub(super) struct Function {
-    /// Its name.
+    /// Name, escaped.
     pub(super) name: String,
-    /// How far into it the address is.
+    /// Offset of the address in it.
     pub(super) offset: u64,
 }
 
-/// Finds places and names; modules are loaded when first asked for.
+/// Resolver of addresses in one file. It loads modules when they are first needed.
 pub(super) struct Finder<'s, 'f> {
     session: &'s Session<'f>,
     resolver: &'s Resolver,
@@ -43,7 +43,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.session.timeline.place(mode, task, ip, at)
     }
 
-    /// The same of an address that may be of the other level: code of one, data or a branch's end in the other.
+    /// Returns the place of a data address or an end of a branch: in the sample's CPU mode, or else in the other of user
+    /// and kernel mode.
     pub(super) fn place_of_either(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
         let place = self.place(mode, task, address, at);
         let other = if mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
@@ -60,7 +61,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         Some(slot.get_or_insert_with(|| self.resolver.load(module)))
     }
 
-    /// The module as `perf script` prints it: its whole path, in brackets; with the offset in it where it is a file's.
+    /// Returns the module as `perf script` prints it: its whole path in parentheses, with the offset in it if
+    /// `with_offset` is set and it is a file.
     pub(super) fn dso(&mut self, place: Place, with_offset: bool) -> Cow<'static, str> {
         let Some(module) = self.module(place) else { return " ([unknown])".into() };
         let kernel = matches!(module.kind, ModuleKind::Kernel);
@@ -82,28 +84,28 @@ impl<'s, 'f> Finder<'s, 'f> {
         format!(" ({name})").into()
     }
 
-    /// Whether the kernel's symbols came from a list of them.
+    /// Returns whether the kernel's symbols came from a kallsyms file.
     fn is_listed(&mut self, place: Place) -> bool {
         self.loaded(place).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
     }
 
-    /// The image that the kernel's symbols came from, where they did not come from a list of them.
+    /// Returns the path of the kernel image that the symbols came from, if they came from one.
     fn kernel_file(&mut self, place: Place) -> Option<String> {
         let found = self.loaded(place)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
         Some(found.path.display().to_string())
     }
 
-    /// The base name of the module.
+    /// Returns the base name of the module, escaped.
     pub(super) fn short_dso(&self, place: Place) -> Option<String> {
         self.module(place).map(|module| escape(&module.name()).into_owned())
     }
 
-    /// The module's path.
+    /// Returns the path of the module.
     pub(super) fn long_dso(&self, place: Place) -> Option<String> {
         self.module(place).map(|module| module.long_name().into_owned())
     }
 
-    /// The function.
+    /// Returns the function at an address, and counts the address for `warnings`.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
         let loaded = self.loaded(place)?.clone();
         let symbol = loaded.lookup(place.address);
@@ -114,12 +116,12 @@ impl<'s, 'f> Finder<'s, 'f> {
         Some(Function { name, offset: place.address.wrapping_sub(start) })
     }
 
-    /// What is not proven of the names of all addresses so far.
+    /// Returns warnings about unproven names of the addresses so far.
     pub(super) fn warnings(&self) -> Vec<Warning> {
         self.doubts.warnings("addresses")
     }
 
-    /// The functions that debug information tells of at an address of a module, innermost first.
+    /// Returns the functions at an address of a module according to debug information, innermost first.
     pub(super) fn inlined(&mut self, place: Place, address: u64) -> Arc<[Inlined]> {
         let Some(module) = place.module else { return [].into() };
         if let Some(known) = self.inlined.get(&(module.0, address)) {
@@ -133,7 +135,7 @@ impl<'s, 'f> Finder<'s, 'f> {
 }
 
 impl Function {
-    /// Its name, and the offset where that is asked for.
+    /// Prints the name, and the offset if `fields` has `symoff`.
     pub(super) fn print(&self, fields: &Fields, out: &mut Vec<u8>) -> io::Result<()> {
         let Self { name, offset } = self;
         if fields.has(Field::SymOff) { write!(out, " {name}+0x{offset:x}") } else { write!(out, " {name}") }
@@ -141,7 +143,7 @@ impl Function {
 }
 
 impl Finder<'_, '_> {
-    /// Prints function and module of an address, as far as they are asked for.
+    /// Prints the function and the module of an address, if `fields` has them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) -> io::Result<()> {
         if fields.has(Field::Sym) {
             match self.symbol(place) {
@@ -156,13 +158,13 @@ impl Finder<'_, '_> {
     }
 }
 
-/// A number as C's `%#x` prints it.
+/// Formats a number as C's `%#x` does.
 pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".into() } else { format!("{number:#x}") }
 }
 
-/// The addresses of a callchain with the CPU mode of each: the context marks between them say it.
-pub(super) fn frames(chain: &[u64], mode: CpuMode, most: usize) -> Vec<(CpuMode, u64)> {
+/// Returns at most `max_frames` addresses of a callchain, each with the CPU mode that the context markers give it.
+pub(super) fn frames(chain: &[u64], mode: CpuMode, max_frames: usize) -> Vec<(CpuMode, u64)> {
     let mut mode = mode;
     let mut frames = Vec::new();
     for ip in chain.iter().copied() {
@@ -171,10 +173,10 @@ pub(super) fn frames(chain: &[u64], mode: CpuMode, most: usize) -> Vec<(CpuMode,
                 context::HV => CpuMode::Hypervisor,
                 context::KERNEL => CpuMode::Kernel,
                 context::USER => CpuMode::User,
-                // perf takes a mark that it does not know for a damaged chain and lets go of it.
+                // perf takes an unknown context marker for a damaged callchain and drops all of it.
                 _ => return Vec::new(),
             };
-        } else if frames.len() < most {
+        } else if frames.len() < max_frames {
             frames.push((mode, ip));
         }
     }

@@ -1,4 +1,4 @@
-//! One sample as `perf script` prints it.
+//! Lines of samples and other records, as `perf script` prints them.
 
 use std::io::{self, Write};
 
@@ -28,13 +28,13 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::{Moment, Place, Task};
 use crate::tracepoints::{Formats, Running};
 
-/// The last reading of each counter: a sample that reads counters stands for what each has gained.
+/// Last value of each counter. The increment since then is the period of a sample that reads counters.
 type Readings = FxHashMap<u64, u64>;
 
-/// What stands for a sample without a source of its data: nothing is known (`PERF_MEM_DATA_SRC_NONE`).
+/// `PERF_MEM_DATA_SRC_NONE`, printed for samples without `data_src`.
 const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 
-/// Prints samples; some columns are as wide as what came before them.
+/// Printer of samples. Some columns are as wide as the widest value so far.
 pub(super) struct Printer<'s, 'f> {
     session: &'s Session<'f>,
     finder: Finder<'s, 'f>,
@@ -47,7 +47,7 @@ pub(super) struct Printer<'s, 'f> {
     source_paths: bool,
     formats: &'s Formats,
     kernel: Running<'s>,
-    /// The columns of each event.
+    /// Fields of each event.
     fields: Vec<Fields>,
     missing: Vec<Warning>,
     name_width: usize,
@@ -57,7 +57,7 @@ pub(super) struct Printer<'s, 'f> {
     text: Vec<u8>,
 }
 
-/// A sample with what was found out about it.
+/// A sample with its task, comm and place.
 struct Found<'a> {
     mode: CpuMode,
     misc: u16,
@@ -73,7 +73,7 @@ struct Found<'a> {
 
 impl<'s, 'f> Printer<'s, 'f> {
     /// # Errors
-    /// What is asked for is not in the file.
+    /// Returns an error if the file lacks what the query needs: the wall clock for `tod`, or an event to switch at.
     pub(super) fn new(
         session: &'s Session<'f>,
         query: &'s ScriptQuery,
@@ -84,9 +84,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
         let clock = session.file.feature::<ClockData>().and_then(Result::ok);
         if clock.is_none() && fields.iter().any(|fields: &Fields| fields.has(Field::Tod)) {
-            anyhow::bail!(
-                "tod: the file does not say when its clock was what by the wall clock; record with -k CLOCKID"
-            );
+            anyhow::bail!("tod: the file does not relate its clock to the wall clock; record with -k CLOCKID");
         }
         let cgroups = fields.iter().any(|fields| fields.has(Field::Cgroup));
         let groups = if cgroups {
@@ -117,23 +115,23 @@ impl<'s, 'f> Printer<'s, 'f> {
         })
     }
 
-    /// How many samples were printed.
+    /// Returns the number of samples that were printed.
     pub(super) fn lines(&self) -> usize {
         self.lines
     }
 
-    /// Whether any event has this column.
+    /// Returns whether any event has this field.
     pub(super) fn has(&self, field: Field) -> bool {
         self.fields.iter().any(|fields| fields.has(field))
     }
 
-    /// What was asked for and is not sampled, and what is not proven of names.
+    /// Returns warnings about fields that cannot be printed and about unproven names.
     pub(super) fn warnings(mut self) -> Vec<Warning> {
         self.missing.extend(self.finder.warnings());
         self.missing
     }
 
-    /// Prints a record that is no sample.
+    /// Prints a record that is not a sample.
     pub(super) fn record(&mut self, raw: RawRecord<'_>, out: &mut impl Write) -> io::Result<()> {
         if raw.header.kind == RecordType::FINISHED_ROUND {
             return writeln!(out, "PERF_RECORD_FINISHED_ROUND");
@@ -147,14 +145,14 @@ impl<'s, 'f> Printer<'s, 'f> {
         let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
         let mut time = trailer.time;
-        let told = records::task(&body);
+        let task = records::task(&body);
         if !entry.attr.sample_id_all() {
-            (own, cpu, time) = (told.map_or(own, |told| told.tid), Some(0), Some(told.map_or(0, |told| told.time)));
+            (own, cpu, time) = (task.map_or(own, |task| task.tid), Some(0), Some(task.map_or(0, |task| task.time)));
         }
         if !self.filter.lists_records_of(cpu) {
             return Ok(());
         }
-        let [_, tid] = told.map_or(own, |told| told.tid);
+        let [_, tid] = task.map_or(own, |task| task.tid);
         let timeline = &self.session.timeline;
         let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
         let Some(fields) = self.fields.get(index.0) else { return Ok(()) };
@@ -168,15 +166,15 @@ impl<'s, 'f> Printer<'s, 'f> {
             frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
         };
         self.start.print(&who, fields, out)?;
-        let kernel = |finder: &mut Finder<'_, '_>, address| {
+        let kernel_symbol = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
             finder.symbol(place).map(|function| format!("{}+0x{:x}", function.name, function.offset))
         };
-        records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
+        records::print(&raw, &body, |address| kernel_symbol(&mut self.finder, address), out)
     }
 
-    /// Prints a sample: once, or for each counter that it reads.
+    /// Prints a sample: once, or once for each counter that it reads and whose value has changed.
     pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outputs: &mut Outputs<'_, W>) -> io::Result<()> {
         let attrs = &self.session.file.attrs;
         let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
@@ -287,7 +285,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         Ok(())
     }
 
-    /// What follows the event's name.
+    /// Prints the fields after the event's name.
     fn rest(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if fields.has(Field::Addr) {
             self.addr(fields, attr, s, out)?;
@@ -322,7 +320,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         writeln!(out)
     }
 
-    /// A sample of every branch (`branches` with a period of 1): from where to where.
+    /// Prints a sample of a branch trace (`branches` with a period of 1): source and target of the branch.
     fn branch_trace(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
         if fields.has(Field::Ip) {
@@ -345,7 +343,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         writeln!(out)
     }
 
-    /// The data address; where it is one of memory that is mapped, what is there.
+    /// Prints the data address; for page faults and branch traces also the function and module at it.
     fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         let addr = s.fields.addr.unwrap_or(0);
         write!(out, "{addr:>16x}")?;
@@ -358,7 +356,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         Ok(())
     }
 
-    /// The sampled instruction, or a line for each frame.
+    /// Prints the sampled instruction address, or one line per frame.
     fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if self.chains.has(attr) && s.fields.callchain.is_some() {
             let site = Site { mode: s.mode, task: &s.task, at: s.at };
@@ -375,27 +373,27 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 }
 
-/// The columns of each event, and what its samples lack of them.
+/// Returns the fields of each event, with warnings about those that cannot be printed.
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
     let of = |(entry, name): (&recrep_format::attrs::AttrEntry, &String)| {
-        let wanted = query.fields.of(&entry.attr);
+        let fields = query.fields.of(&entry.attr);
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
-        let (lacks, idle) = (names(wanted.lacking(&entry.attr)), names(wanted.idle()));
+        let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));
         let mut warnings = Vec::new();
         if !lacks.is_empty() {
-            let message = format!("the samples of {name} have no {lacks}: shown as nothing known");
+            let message = format!("the samples of {name} have no {lacks}: printed as unknown or 0, or left out");
             warnings.push(Warning::new("field-not-sampled", message));
         }
         if !idle.is_empty() {
-            let message = format!("{idle} of {name}: shown only beside ip, addr or branches, and symoff beside sym");
+            let message = format!("{idle} of {name}: printed only with ip, addr or branches, symoff only with sym");
             warnings.push(Warning::new("field-alone", message));
         }
-        (wanted, warnings)
+        (fields, warnings)
     };
     session.file.attrs.entries().iter().zip(&session.events).map(of).collect()
 }
 
-/// Whether an event records every branch (perf's `is_bts_event`).
+/// Returns whether an event records every branch (perf's `is_bts_event`).
 fn is_branch_trace(attr: &Attr) -> bool {
     /// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`, as a bit.
     const BRANCHES: u64 = 4;

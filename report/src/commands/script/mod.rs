@@ -1,19 +1,19 @@
-//! `rep script`: samples as text, one after another, in time order.
+//! `rep script`: samples as text, in time order.
 //!
-//! Fields and their forms are `perf script`'s, so that whoever reads one can read the other:
+//! Fields and formats are those of `perf script`:
 //!
 //! ```text
 //!    comm     pid/tid      cpu   time        period event: trace addr data_src weight   ip sym (dso) brstack phys_addr
 //! ```
 //!
-//! With `ip` and an event that has callchains, each frame has a line, and an empty line follows. Samples, and the records that
-//! are listed among them, are found by their moments (16 bytes each) and put in order; nothing else of them is kept.
+//! If `ip` is printed and the event has callchains, each frame has its own line, and an empty line follows. To sort
+//! samples and the other printed records, only the moment and the position of each are kept (24 bytes).
 //!
-//! A callchain has the sources that it has in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): what was recorded, the hardware's record of
-//! calls in the place of its user part, the frames on a copied stack, and parts that came in records of their own after the sample. Where
-//! such a record is need not be looked for while printing: the pass over all headers that every view begins with has
-//! found it, and [`Deferred`] keeps for each, by thread and cookie, where in the file its addresses are. So memory grows with these records, which are
-//! fewer than samples, and no sample waits for what comes after it.
+//! Callchains have the same sources as in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): the
+//! recorded callchain, the hardware's call stack in place of its user part, frames unwound from a copied stack, and
+//! deferred parts in records of their own after the sample. The first pass over all record headers has found the
+//! deferred parts, and [`Deferred`] keeps their positions in the file by thread and cookie. So no sample waits for a
+//! later record, and memory grows only with the deferred records, which are fewer than samples.
 
 mod accesses;
 mod args;
@@ -61,8 +61,8 @@ use chain::ChainPrinter;
 use line::Printer;
 use outputs::Outputs;
 
-/// What of functions and source lines the columns ask for, as a histogram would be asked.
-fn by_function(query: &ScriptQuery, session: &Session<'_>) -> Query {
+/// Returns the query of a histogram that needs the same functions and source lines as the fields.
+fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     let shown: Vec<Fields> = session.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
     let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
     let mut columns = Vec::new();
@@ -78,10 +78,10 @@ fn by_function(query: &ScriptQuery, session: &Session<'_>) -> Query {
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
-/// Writes the samples; gives what was wrong with the file.
+/// Prints the samples and returns the warnings.
 ///
 /// # Errors
-/// The input cannot be read, what is asked for is not in it, or the output cannot be written.
+/// Returns an error if the input cannot be read or lacks what the query needs, or if the output cannot be written.
 pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if query.dump {
         let limit = query.limit.map_or(u64::MAX, |limit| limit as u64);
@@ -97,7 +97,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         if query.header == Header::Only {
             return Ok(session.warnings());
         }
-        let not_fetched = fetching::fetch(&by_function(query, session), session, &resolver)?;
+        let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;
         let formats = Formats::read(session.file);
         let deferred = Deferred::read(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
@@ -105,7 +105,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let mut printer = Printer::new(session, query, &resolver, &formats, chains)?;
         let mut outputs = match &query.per_event_dump {
             Some(path) => {
-                Outputs::per_event(out, path, &session.events).context("cannot write a file for each event")?
+                Outputs::per_event(out, path, &session.events).context("cannot write the files of --per-event-dump")?
             }
             None => Outputs::one(out),
         };

@@ -1,4 +1,4 @@
-//! The records that are listed, in the order in which they are.
+//! The records to print, in order.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use crate::input::split::Piece;
 use crate::pipeline::session::Session;
 use crate::timeline::Moment;
 
-/// A record: when it counts, in which piece it is, and at which byte of it.
+/// Position of a record: its moment, the number of its piece, and its offset in the piece.
 pub(super) type Listed = (Moment, u32, u32);
 
-/// Samples, and the other records that are asked for: in the order of their moments, or as they lie in the file where the
-/// ends of its rounds are to be seen.
+/// Returns the samples and the other records that are asked for, ordered by moment; in file order if FINISHED_ROUND
+/// records are among them.
 pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<Listed> {
     let attrs = &session.file.attrs;
     let of_piece = |(number, piece): (u32, &Piece<'_>)| {
@@ -47,7 +47,7 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
     all
 }
 
-/// The record.
+/// Returns the record at a position.
 pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): Listed) -> Option<RawRecord<'f>> {
     let piece = session.split.pieces.get(piece as usize)?;
     let bytes = piece.bytes.get(at as usize..)?;

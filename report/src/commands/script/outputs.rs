@@ -1,4 +1,4 @@
-//! Where lines go: all to one place, or the samples of each event to a file of its own.
+//! Destinations of the output: one for all lines, or a file for the samples of each event.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::attrs::AttrIndex;
 
-/// The places.
+/// Main output, and with `--per-event-dump` the files of the events.
 pub(super) struct Outputs<'o, W> {
     main: &'o mut W,
     files: Vec<EventFile>,
@@ -24,13 +24,13 @@ impl<'o, W: Write> Outputs<'o, W> {
         Self { main, files: Vec::new() }
     }
 
-    /// One for each event: `PATH.EVENT.dump`.
+    /// Creates a file for each event: `PATH.EVENT.dump`.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Returns an error if a file cannot be created.
     pub(super) fn per_event(main: &'o mut W, path: &Path, events: &[String]) -> io::Result<Self> {
         let file = |event: &String| {
-            // A name may hold what would lead to another directory.
+            // A `/` in an event's name would lead to another directory.
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".{}.dump", event.replace('/', "_")));
             let path = PathBuf::from(name);
@@ -42,12 +42,12 @@ impl<'o, W: Write> Outputs<'o, W> {
         Ok(Self { main, files: events.iter().map(file).collect::<io::Result<_>>()? })
     }
 
-    /// What belongs to no event.
+    /// Returns the output for lines that belong to no event.
     pub(super) fn main(&mut self) -> &mut W {
         self.main
     }
 
-    /// A sample of an event.
+    /// Writes a sample of an event.
     pub(super) fn sample(&mut self, event: AttrIndex, text: &[u8]) -> io::Result<()> {
         match self.files.get_mut(event.0) {
             Some(file) => {
@@ -59,7 +59,7 @@ impl<'o, W: Write> Outputs<'o, W> {
         }
     }
 
-    /// Ends the files, and says which there are.
+    /// Flushes the files, and prints their paths and sizes.
     pub(super) fn finish(self) -> io::Result<()> {
         for EventFile { path, mut file, bytes, samples } in self.files {
             file.flush()?;

@@ -1,4 +1,4 @@
-//! What can be asked of `rep script`.
+//! The query of `rep script`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -10,78 +10,78 @@ use crate::query::Source;
 use crate::query::SymbolOptions;
 use crate::query::times::Times;
 
-/// What was asked of `rep script`.
+/// Query of `rep script`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptQuery {
-    /// The input.
+    /// Input.
     pub source: Source,
-    /// The columns.
+    /// Fields to print.
     pub fields: FieldChoice,
-    /// Which samples.
+    /// Filters of samples.
     pub filters: ScriptFilters,
-    /// Which records are listed among the samples.
+    /// Types of other records to print among the samples.
     pub records: BTreeSet<RecordType>,
-    /// Where symbols come from.
+    /// Sources of symbols.
     pub symbol_sources: SymbolOptions,
-    /// How lines look.
+    /// Output style.
     pub look: Look,
-    /// What is told of the file before its samples.
+    /// Whether the file's header is printed.
     pub header: Header,
-    /// Each event's samples in a file of its own, whose names begin with this path.
+    /// If set, each event's samples go to a file of their own, whose name begins with this path.
     pub per_event_dump: Option<PathBuf>,
-    /// The records themselves, as `rep dump` prints them.
+    /// Whether to print all records as `rep dump` does.
     pub dump: bool,
-    /// Only so many samples.
+    /// Maximum number of samples to print.
     pub limit: Option<usize>,
 }
 
-/// What is told of the file.
+/// Whether the file's header is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
-    /// Nothing.
+    /// Print no header.
     #[default]
     None,
-    /// Its header, then its samples.
+    /// Print the header, then the samples.
     Before,
-    /// Its header alone.
+    /// Print only the header.
     Only,
 }
 
-/// What times count from.
+/// Reference point of printed times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Since {
-    /// The perf clock's zero.
+    /// Zero of the perf clock.
     #[default]
     Clock,
-    /// The first line.
+    /// Time of the first line.
     First,
-    /// The line before.
+    /// Time of the previous line.
     Previous,
 }
 
-/// How lines look.
+/// Output style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Nanoseconds in times.
+    /// Whether times have nanoseconds.
     pub nanoseconds: bool,
-    /// What times count from.
+    /// Reference point of printed times.
     pub since: Since,
-    /// Whether callchains have lines.
+    /// Whether callchains are printed.
     pub chains: bool,
-    /// How many frames of a callchain are shown.
+    /// Maximum number of frames of a callchain.
     pub max_stack: usize,
-    /// A callchain ends at a function of these names.
+    /// Functions at which callchains end.
     pub stop_at: HashSet<String>,
-    /// Frames for inlined functions too.
+    /// Whether inlined functions are shown as frames.
     pub inline: bool,
-    /// The file of the kernel's symbols in place of its name.
+    /// Whether the paths of the kernel image and modules are printed instead of names such as `[kernel.kallsyms]`.
     pub kernel_path: bool,
-    /// Short names and CPUs, as tracers print them.
+    /// Whether comms and CPUs are short, as latency tracers print them.
     pub latency: bool,
 }
 
-/// How many frames of a callchain perf prints (`PERF_MAX_STACK_DEPTH`).
-const MOST_FRAMES: usize = 127;
+/// Default number of frames of a callchain (perf's `PERF_MAX_STACK_DEPTH`).
+const DEFAULT_FRAMES: usize = 127;
 
 impl Default for Look {
     fn default() -> Self {
@@ -89,7 +89,7 @@ impl Default for Look {
             nanoseconds: false,
             since: Since::Clock,
             chains: true,
-            max_stack: MOST_FRAMES,
+            max_stack: DEFAULT_FRAMES,
             stop_at: HashSet::new(),
             inline: false,
             kernel_path: false,
@@ -98,14 +98,14 @@ impl Default for Look {
     }
 }
 
-/// Which samples are listed.
+/// Filters of samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptFilters {
-    /// Only threads of these names.
+    /// Only threads with these names.
     pub comms: Option<HashSet<String>>,
-    /// Only modules of these names or paths.
+    /// Only modules with these names or paths.
     pub dsos: Option<HashSet<String>>,
-    /// Only these functions, by name, by where they begin, or by the sampled address.
+    /// Only these functions, by name, by start address, or by sampled address.
     pub symbols: Option<Symbols>,
     /// Only these processes.
     pub pids: Option<HashSet<i32>>,
@@ -113,29 +113,29 @@ pub struct ScriptFilters {
     pub tids: Option<HashSet<i32>>,
     /// Only these CPUs.
     pub cpus: Option<HashSet<u32>>,
-    /// Only these stretches of time.
+    /// Only these time spans.
     pub times: Option<Times>,
-    /// Nothing before a sample of this event.
+    /// Event whose samples start printing.
     pub switch_on: Option<String>,
-    /// Nothing from a sample of this event on.
+    /// Event whose samples stop printing.
     pub switch_off: Option<String>,
-    /// The samples that switch are listed too.
+    /// Whether the samples that start and stop printing are printed too.
     pub show_switches: bool,
 }
 
 /// Functions by name and by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// Names.
+    /// Names of functions.
     pub names: HashSet<String>,
-    /// Addresses: a function's first one, or a sampled one.
+    /// Start addresses of functions, or sampled addresses.
     pub addresses: Vec<u64>,
-    /// How many bytes from each address count.
+    /// Number of bytes from each address in which a sampled address matches.
     pub range: u64,
 }
 
 impl Symbols {
-    /// From a list such as `main,0x401000`.
+    /// Parses a list such as `main,0x401000`.
     #[must_use]
     pub fn parse(list: &str, range: u64) -> Self {
         let mut found = Self { range: range.max(1), ..Self::default() };
@@ -149,7 +149,7 @@ impl Symbols {
         found
     }
 
-    /// Whether a sampled address, or where its function begins, is one of those asked for.
+    /// Returns whether a sampled address, or the start of its function, matches one of the addresses.
     #[must_use]
     pub fn has_address(&self, ip: u64, start: Option<u64>) -> bool {
         let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < self.range);

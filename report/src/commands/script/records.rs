@@ -10,31 +10,31 @@ use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, Te
 use super::frames::hex;
 use crate::terminal::escape::escape;
 
-/// The namespaces of a NAMESPACES record, in the kernel's order.
+/// Names of the namespaces of a NAMESPACES record, in the kernel's order.
 const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
-/// Which task a record is about, and when where it says.
+/// Task that a record names, and the record's own time if it has one (else 0).
 #[derive(Clone, Copy)]
-pub(super) struct About {
-    /// Process and thread.
+pub(super) struct NamedTask {
+    /// Process ID and thread ID.
     pub(super) tid: [i32; 2],
     pub(super) time: u64,
 }
 
-/// Which task a record names; those without one are about the task that was running.
-pub(super) fn task(body: &Body<'_>) -> Option<About> {
-    let about = |pid: u32, tid: u32, time| Some(About { tid: [pid.cast_signed(), tid.cast_signed()], time });
+/// Returns the task that a record names. Records that name none are about the task that was running.
+pub(super) fn task(body: &Body<'_>) -> Option<NamedTask> {
+    let named = |pid: u32, tid: u32, time| Some(NamedTask { tid: [pid.cast_signed(), tid.cast_signed()], time });
     match body {
-        Body::Comm(comm) => about(comm.pid, comm.tid, 0),
-        Body::Fork(task) | Body::Exit(task) => about(task.pid, task.tid, task.time),
-        Body::Mmap(map) => about(map.pid, map.tid, 0),
-        Body::Mmap2(map) => about(map.pid, map.tid, 0),
-        Body::Namespaces(all) => about(all.pid, all.tid, 0),
+        Body::Comm(comm) => named(comm.pid, comm.tid, 0),
+        Body::Fork(task) | Body::Exit(task) => named(task.pid, task.tid, task.time),
+        Body::Mmap(map) => named(map.pid, map.tid, 0),
+        Body::Mmap2(map) => named(map.pid, map.tid, 0),
+        Body::Namespaces(all) => named(all.pid, all.tid, 0),
         _ => None,
     }
 }
 
-/// Prints a record; `symbol` names an address of the kernel.
+/// Prints a record. `symbol` resolves a kernel address.
 pub(super) fn print(
     raw: &RawRecord<'_>,
     body: &Body<'_>,
@@ -102,7 +102,7 @@ fn mmap2(map: &Mmap2<'_>) -> String {
     text + " " + &escape(&map.filename.to_text())
 }
 
-/// Whether a task came or went, and how.
+/// Returns the direction of a context switch, as perf prints it.
 fn switch(bits: u16) -> &'static str {
     match (bits & misc::SWITCH_OUT != 0, bits & misc::SWITCH_OUT_PREEMPT != 0) {
         (false, _) => "IN         ",

@@ -1,4 +1,4 @@
-//! Source lines of addresses, and the text of these lines.
+//! Source lines of addresses, and their text.
 
 use std::fs;
 use std::path::Path;
@@ -9,26 +9,26 @@ use super::frames::Finder;
 use crate::symbols::Inlined;
 use crate::timeline::Place;
 
-/// A source file larger than this is none that people wrote.
-const MOST_BYTES: u64 = 64 << 20;
+/// Maximum size of a source file that is read.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// Texts of source files; each is read once.
+/// Lines of source files; each file is read once.
 #[derive(Default)]
 pub(super) struct SourceFiles {
     files: FxHashMap<String, Option<Vec<String>>>,
-    /// The line that each thread printed last: it is not printed again.
+    /// Last line that was printed for each thread; it is not repeated.
     last: FxHashMap<i32, (String, u32)>,
 }
 
-/// The source line at a place, `file:line`; the module and the address where debug information has none, and nothing
-/// where nothing was mapped.
+/// Returns the source line at a place as `file:line`, or `module[address]` if debug information has none; `None` if
+/// nothing was mapped there.
 pub(super) fn line(finder: &mut Finder<'_, '_>, place: Place, whole_path: bool) -> Option<String> {
     let module = finder.short_dso(place)?;
     let found = finder.inlined(place, place.address).first().and_then(|at| written(at, whole_path));
     Some(found.unwrap_or_else(|| format!("{module}[{:x}]", place.address)))
 }
 
-/// Where a function's code was written.
+/// Returns the source line of a frame as `file:line`.
 pub(super) fn written(at: &Inlined, whole_path: bool) -> Option<String> {
     let file = at.file.as_deref()?;
     let name = if whole_path { file } else { file.rsplit('/').next().unwrap_or(file) };
@@ -36,7 +36,7 @@ pub(super) fn written(at: &Inlined, whole_path: bool) -> Option<String> {
 }
 
 impl SourceFiles {
-    /// The text of the source line at a place, unless the thread's last one was the same.
+    /// Returns the text of the source line at a place, unless it was the thread's last one.
     pub(super) fn code(&mut self, finder: &mut Finder<'_, '_>, place: Place, tid: i32) -> Option<String> {
         let at = finder.inlined(place, place.address).first().cloned()?;
         let (file, line) = (at.file?, at.line);
@@ -51,8 +51,8 @@ impl SourceFiles {
 }
 
 fn read(path: &Path) -> Option<Vec<String>> {
-    let about = fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > MOST_BYTES {
+    let metadata = fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
         return None;
     }
     let text = fs::read(path).ok()?;

@@ -1,4 +1,4 @@
-//! What every line begins with: who, where, when.
+//! Beginning of each line: task, CPU and time.
 
 use std::io::{self, Write};
 
@@ -11,28 +11,28 @@ use super::fields::{Field, Fields};
 use super::query::{Look, Since};
 use crate::terminal::escape::escape;
 
-/// Who a line is about, where and when.
+/// Task, CPU and time of a line.
 pub(super) struct Who<'a> {
     pub(super) comm: &'a str,
-    /// Process and thread.
+    /// Process ID and thread ID.
     pub(super) tid: [i32; 2],
     pub(super) cpu: i32,
     pub(super) time: Option<u64>,
     pub(super) misc: u16,
     pub(super) kind: RecordType,
-    /// Whether frames follow, each on a line.
+    /// Whether frames follow, one per line.
     pub(super) frames_follow: bool,
 }
 
-/// Prints the beginnings; times may count from those before.
+/// Printer of line beginnings. It keeps the times of earlier lines for relative times.
 pub(super) struct Start {
     nanoseconds: bool,
     latency: bool,
     since: Since,
-    /// Times of lines before; 0 is the time of what recorders made up, and none to count from.
+    /// Times of the first and the previous line; 0 if there is none, or if that record was synthesized without a time.
     first: u64,
     previous: u64,
-    /// The wall clock beside the perf clock.
+    /// Wall clock and perf clock at the same instant.
     clock: Option<ClockData>,
     zone: TimeZone,
 }
@@ -70,7 +70,7 @@ impl Start {
             write!(out, "{} ", self.time_of_day(time))?;
         }
         if fields.has(Field::Time) {
-            let time = self.counted(time);
+            let time = self.relative(time);
             let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
             if self.nanoseconds {
                 write!(out, "{seconds:>5}.{nanoseconds:09}: ")?;
@@ -82,8 +82,8 @@ impl Start {
         Ok(())
     }
 
-    /// A time since what times count from.
-    fn counted(&mut self, time: u64) -> u64 {
+    /// Returns a time relative to the reference point.
+    fn relative(&mut self, time: u64) -> u64 {
         let from = match self.since {
             Since::Clock => 0,
             Since::First => {
@@ -109,9 +109,9 @@ impl Start {
     }
 }
 
-/// The bits of a record's header as letters: CPU mode, then what its type has of its own.
+/// Returns the `misc` bits of a record's header as letters: CPU mode, then the bits of its type.
 fn letters(bits: u16, kind: RecordType) -> String {
-    // As perf tests them: a mode whose bits another one has, too, is told with it.
+    // As in perf, a mode is also printed if its bits are part of another mode's.
     let modes = [(1, 'K'), (2, 'U'), (3, 'H'), (4, 'G'), (5, 'g')];
     let mut letters: String =
         modes.iter().filter(|(mode, _)| bits & mode == *mode).map(|(_, letter)| *letter).collect();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn times_count_from_what_is_asked() {
+    fn times_are_relative_to_the_reference_point() {
         let times = [5_000_001_000, 5_000_003_500, 6_000_003_500];
         let of = |since, nanoseconds| {
             let look = Look { since, nanoseconds, ..Look::default() };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_time_is_none_to_count_from() {
+    fn time_zero_is_no_reference_point() {
         let of = |since| {
             printed(
                 "time",
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn tracers_have_short_columns() {
+    fn latency_columns_are_short() {
         let look = Look { latency: true, ..Look::default() };
         let line = printed("comm,pid,tid,cpu,misc", &mut Start::new(&look, None), &[1]);
         assert_eq!(line, ["a-long-c       7/-1        3 U     "]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_perfs() {
+    fn letters_match_perf() {
         assert_eq!(letters(3, RecordType::SAMPLE), "KUH");
         assert_eq!(letters(2 | misc::COMM_EXEC, RecordType::COMM), "UE");
         assert_eq!(letters(misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT, RecordType::SWITCH), "Sp");

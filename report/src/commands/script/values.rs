@@ -1,4 +1,4 @@
-//! Columns that are a sample's own values: weights, registers, page sizes, what a BPF program wrote.
+//! Fields that are values of the sample itself: weights, registers, page sizes, BPF output.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use recrep_format::record::{Regs, SampleFields};
 use super::fields::{Field, Fields};
 use crate::commands::dump::RegisterNames;
 
-/// How many bytes of BPF output a line has.
+/// Number of bytes of BPF output per line.
 const BYTES: usize = 8;
 
-/// The weight, whole or in its three parts.
+/// Prints the weight and its latency parts.
 pub(super) fn weights(fields: &Fields, attr: &Attr, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
     if fields.has(Field::Weight) {
         write!(out, "{:>16}", weight(attr, s))?;
@@ -27,13 +27,13 @@ pub(super) fn weights(fields: &Fields, attr: &Attr, s: &SampleFields<'_>, out: &
     Ok(())
 }
 
-/// The weight, or the first of its three parts.
+/// Returns the weight; of a `PERF_SAMPLE_WEIGHT_STRUCT` the first of its three parts.
 pub(super) fn weight(attr: &Attr, s: &SampleFields<'_>) -> u64 {
     let weight = s.weight.unwrap_or(0);
     if attr.sample_type.contains(SampleType::WEIGHT_STRUCT) { weight & 0xffff_ffff } else { weight }
 }
 
-/// The registers at the interrupt, then those of the user.
+/// Prints the registers at the interrupt, then the user registers.
 pub(super) fn registers(
     fields: &Fields,
     names: RegisterNames,
@@ -60,7 +60,7 @@ fn one_set(regs: &Regs<'_>, mask: u64, names: RegisterNames, out: &mut impl Writ
     Ok(())
 }
 
-/// The page sizes.
+/// Prints the page sizes.
 pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
     let sizes = [(Field::DataPageSize, s.data_page_size), (Field::CodePageSize, s.code_page_size)];
     for (_, size) in sizes.iter().filter(|(field, _)| fields.has(*field)) {
@@ -69,7 +69,7 @@ pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl W
     Ok(())
 }
 
-/// A page size as perf prints it.
+/// Formats a page size as perf does.
 pub(super) fn page_size(bytes: u64) -> String {
     match bytes {
         0 => "N/A".into(),
@@ -80,7 +80,7 @@ pub(super) fn page_size(bytes: u64) -> String {
     }
 }
 
-/// What a BPF program wrote: bytes with their characters, and the text where it is one.
+/// Prints the output of a BPF program: bytes with their characters, then the string if it is one.
 pub(super) fn bpf_output(raw: &[u8], out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     for (number, bytes) in raw.chunks(BYTES).enumerate() {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_bpf_wrote_is_shown_as_bytes_and_text() {
+    fn bpf_output_is_printed_as_bytes_and_text() {
         let text = |raw: &[u8]| {
             let mut out = Vec::new();
             bpf_output(raw, &mut out).unwrap();

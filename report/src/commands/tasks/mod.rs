@@ -1,13 +1,12 @@
-//! `rep report --tasks` and `--mmaps`: the tasks of a recording as they were last, each below the one that it comes from,
-//! and what each had mapped.
+//! `rep report --tasks` and `--mmaps`: the tasks at the end of a recording, each below its parent, and their mappings.
 //!
 //! ```text
-//!   Timeline (frozen) ─► last use of each thread number ─► tree by parents ─► rows, depth first ─► view::tasks
-//!                        pieces of its address space ─► records of the side-band, by their offsets
+//!   Timeline (frozen) ─► last use of each thread ID ─► tree by parents ─► rows, depth first ─► view::tasks
+//!                        parts of its address space ─► MMAP records of the side-band, by their offsets
 //! ```
 //!
-//! The timeline keeps of a mapping only what samples need; protection, inode and build ID are read again from the record,
-//! which a mapping's moment leads to.
+//! The timeline keeps only what samples need of a mapping. Protection, inode and build ID are read again from the MMAP
+//! record, which is found by the mapping's moment.
 
 mod tree;
 
@@ -34,10 +33,10 @@ const PROT_WRITE: u32 = 2;
 const PROT_EXEC: u32 = 4;
 const MAP_SHARED: u32 = 1;
 
-/// Lists the tasks of each input; gives what is wrong with them.
+/// Prints the tasks of each input and returns the warnings.
 ///
 /// # Errors
-/// An input cannot be read, or the output cannot be written.
+/// Returns an error if no input can be read or the output cannot be written.
 pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
@@ -61,23 +60,23 @@ fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {
     let rows = tree::order(&lives).into_iter().filter_map(|(place, depth)| {
         let life = lives.get(place)?;
         let space = life.space.filter(|_| with_mappings);
-        let pieces = space.map(|space| session.timeline.shown(space)).unwrap_or_default();
+        let parts = space.map(|space| session.timeline.shown(space)).unwrap_or_default();
         Some(TaskRow {
             pid: life.pid,
             tid: life.tid,
             ppid: life.parent.unwrap_or(-1),
             comm: session.timeline.comm(life.comm).into_owned(),
             depth,
-            mappings: with_mappings.then(|| pieces.iter().map(|piece| mapped(session, piece)).collect()),
+            mappings: with_mappings.then(|| parts.iter().map(|part| mapped(session, part)).collect()),
         })
     });
     TaskList { path: path.to_owned(), tasks: rows.collect(), warnings: session.warnings() }
 }
 
-/// A piece of a mapping with what its record says.
-fn mapped(session: &Session<'_>, piece: &VisiblePart) -> MappedRow {
+/// Returns the row of a visible part of a mapping, with the details from its record.
+fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     let records = &session.split.side_band;
-    let at = records.partition_point(|raw| raw.offset < piece.since.offset());
+    let at = records.partition_point(|raw| raw.offset < part.since.offset());
     let record = records.get(at).and_then(|raw| session.file.attrs.decode(raw).ok());
     let (pgoff, prot, flags, file) = match record.map(|record| (record.misc, record.body)) {
         Some((_, Body::Mmap2(map))) => {
@@ -89,20 +88,20 @@ fn mapped(session: &Session<'_>, piece: &VisiblePart) -> MappedRow {
             };
             (map.pgoff, map.prot, map.flags, file)
         }
-        // Of the protection an MMAP says only whether it is of code, and of the file nothing.
+        // An MMAP record says only whether the mapping is executable, and nothing about its file.
         Some((bits, Body::Mmap(map))) => {
             (map.pgoff, if bits & misc::MMAP_DATA == 0 { PROT_EXEC } else { 0 }, 0, MappedFile::Inode(0))
         }
         _ => (0, 0, 0, MappedFile::Inode(0)),
     };
-    let module = piece.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
+    let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
     let shared = if flags & MAP_SHARED != 0 { 's' } else { 'p' };
     MappedRow {
-        start: piece.start,
-        end: piece.end,
+        start: part.start,
+        end: part.end,
         prot: [letter(PROT_READ, 'r'), letter(PROT_WRITE, 'w'), letter(PROT_EXEC, 'x'), shared].iter().collect(),
-        pgoff: pgoff.wrapping_add(piece.start - piece.mapping.start),
+        pgoff: pgoff.wrapping_add(part.start - part.mapping.start),
         file,
         path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),
     }

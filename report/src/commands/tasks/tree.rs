@@ -1,11 +1,11 @@
-//! The order in which tasks are listed: each below the one that it comes from, by thread number.
+//! Order of the listed tasks: each below its parent, by thread ID.
 
 use rustc_hash::FxHashMap;
 
 use crate::timeline::LastLife;
 
-/// Places in `lives` (which are by thread number) with their depths, depth first. Who has no parent in the list is at depth
-/// 0; where parents lead in a circle, as numbers that were used again can, the smallest number of it is.
+/// Returns indices into `lives` (sorted by thread ID) with their depths, depth first. Tasks without a parent in the
+/// list have depth 0. If parents form a cycle, as reused thread IDs can, its first task by thread ID has depth 0 too.
 pub(super) fn order(lives: &[LastLife]) -> Vec<(usize, usize)> {
     let places: FxHashMap<i32, usize> = lives.iter().enumerate().map(|(place, life)| (life.tid, place)).collect();
     let parent = |life: &LastLife| life.parent.and_then(|tid| places.get(&tid).copied());
@@ -19,12 +19,12 @@ pub(super) fn order(lives: &[LastLife]) -> Vec<(usize, usize)> {
     }
     let mut listed = vec![false; lives.len()];
     let mut order = Vec::with_capacity(lives.len());
-    // What no root leads to is in a circle, or below one.
+    // Tasks that no root leads to are in a cycle, or below one.
     for root in roots.into_iter().chain(0..lives.len()) {
         let mut waiting = vec![(root, 0)];
         while let Some((place, depth)) = waiting.pop() {
-            let Some(seen) = listed.get_mut(place).filter(|seen| !**seen) else { continue };
-            *seen = true;
+            let Some(is_listed) = listed.get_mut(place).filter(|is_listed| !**is_listed) else { continue };
+            *is_listed = true;
             order.push((place, depth));
             let below = children.get(place).map(Vec::as_slice).unwrap_or_default();
             waiting.extend(below.iter().rev().map(|child| (*child, depth + 1)));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_listed_once() {
+    fn a_cycle_is_listed_once() {
         let list = [(1, Some(2)), (2, Some(3)), (3, Some(1)), (4, Some(4))];
         assert_eq!(ordered(&list), [(1, 0), (3, 1), (2, 2), (4, 0)]);
     }

@@ -1,11 +1,11 @@
-//! Text with a limit.
+//! String writer with a size limit.
 
 use std::fmt::{self, Write};
 
-/// The longest text that a name may become.
+/// Maximum length of a demangled name, in bytes.
 pub(super) const LIMIT: usize = 1 << 16;
 
-/// A text that refuses to grow past [`LIMIT`].
+/// Writer into a string that fails if the string would exceed [`LIMIT`].
 pub(super) struct Bounded<'a>(pub(super) &'a mut String);
 
 impl Write for Bounded<'_> {

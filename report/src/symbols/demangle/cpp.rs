@@ -1,8 +1,8 @@
-//! C++ names (the Itanium C++ ABI), spelt as binutils spells them without parameters, which is what perf shows.
+//! C++ names (Itanium C++ ABI), spelt as by binutils without parameters, which is what perf shows.
 //!
-//! The demangler writes most names that way. Where it has a spelling of its own, it is rewritten here: constants of
-//! templates, empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones
-//! keep the parameters of the function that they stand for.
+//! The `cpp_demangle` crate spells most names that way. Its other spellings are rewritten here: template constants,
+//! empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones keep the
+//! parameters of their target function.
 
 use std::fmt::Write;
 
@@ -10,10 +10,11 @@ use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 use super::bounded::Bounded;
 
-/// Rewriting style at some parts again and again, so what is longer than any real name is left as the demangler has it.
+/// Maximum length of texts that are rewritten, beyond any real name. Rewriting takes quadratic time, so longer ones are
+/// left as the demangler wrote them.
 const LONGEST_REWRITTEN: usize = 1 << 14;
 
-/// Puts the text for `name` in place of `text`; says `false` if it is no C++ name.
+/// Replaces `text` by the demangled `name`; returns `false` if it is not a C++ name.
 pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
@@ -45,12 +46,12 @@ pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
 
 fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> bool {
     text.clear();
-    // Without parameters, whatever follows the name is of no interest.
+    // An unparsed rest is ignored: parameters are not shown, and nothing else follows the name.
     let Ok((symbol, _)) = BorrowedSymbol::with_tail(name) else { return false };
     symbol.structured_demangle(&mut Bounded(text), &options).is_ok()
 }
 
-/// What kind of thunk this is, and the function that it goes to, mangled but for the prefix.
+/// Returns the kind of a thunk and its target function, mangled but without the prefix `_Z`.
 fn thunk(name: &[u8]) -> Option<(&'static str, &[u8])> {
     let (&kind, rest) = name.strip_prefix(b"_ZT")?.split_first()?;
     match kind {
@@ -61,7 +62,7 @@ fn thunk(name: &[u8]) -> Option<(&'static str, &[u8])> {
     }
 }
 
-/// What follows `h offset` or `v offset offset`.
+/// Returns the text after `h offset` or `v offset offset`.
 fn call_offset(text: &[u8]) -> Option<&[u8]> {
     match text.split_first()? {
         (b'h', rest) => offset(rest),
@@ -70,15 +71,15 @@ fn call_offset(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What follows `[n] digits _`.
+/// Returns the text after `[n] digits _`.
 fn offset(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"n").unwrap_or(text);
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     text.get(digits..)?.strip_prefix(b"_").filter(|_| digits > 0)
 }
 
-/// A method's `&` or `&&` goes with the parameters, and so does the `const` of a local one. (In the name of an operator
-/// there is no space.)
+/// Removes a method's `&` or `&&`, and the `const` of a method of a local class: they go with the parameters, which are
+/// not shown. Operator names are kept, since they have no space before `&`.
 fn drop_qualifiers(name: &[u8], text: &mut String) {
     let mut kept = text.as_str();
     kept = kept.strip_suffix(" &&").or_else(|| kept.strip_suffix(" &")).unwrap_or(kept);
@@ -88,8 +89,8 @@ fn drop_qualifiers(name: &[u8], text: &mut String) {
     text.truncate(kept.len());
 }
 
-/// The standard library's abbreviations (`Ss` for `std::string`) stay as they are, but are written out where a
-/// constructor or destructor has to be named. The demangler does it the other way round for some.
+/// Keeps the standard library's abbreviations (`Ss` is `std::string`) short, but spells them in full in the names of
+/// constructors and destructors. The demangler does the opposite for some.
 fn spell_abbreviations(name: &[u8], text: &mut String) {
     let nested = name.strip_prefix(b"_ZNS").or_else(|| name.strip_prefix(b"_ZNKS"));
     let Some([abbreviation, member, ..]) = nested else { return };
@@ -111,11 +112,12 @@ fn spell_abbreviations(name: &[u8], text: &mut String) {
     };
 }
 
+/// Spells virtual tables as `vtable for A` and `VTT for A`.
 fn spell_tables(text: &mut String) {
     for (opening, spelt) in [("{vtable(", "vtable for "), ("{vtt(", "VTT for ")] {
         if let Some(inner) = text.strip_prefix(opening).and_then(|rest| rest.strip_suffix(")}")) {
             let mut table = String::with_capacity(text.len());
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ = write!(table, "{spelt}{inner}");
             *text = table;
             return;
@@ -123,7 +125,7 @@ fn spell_tables(text: &mut String) {
     }
 }
 
-/// `(unsigned int)1` is written `1u`.
+/// Spells `(unsigned int)1` as `1u`.
 fn spell_literals(text: &mut String) {
     const SUFFIXES: [(&str, &str); 5] = [
         ("(unsigned int)", "u"),
@@ -150,7 +152,7 @@ fn spell_literals(text: &mut String) {
     }
 }
 
-/// An empty parameter pack leaves no comma.
+/// Removes the commas of empty parameter packs.
 fn spell_empty_packs(text: &mut String) {
     for (empty, spelt) in [(", , ", ", "), ("<, ", "<"), (", >", ">")] {
         while text.contains(empty) {
@@ -159,9 +161,9 @@ fn spell_empty_packs(text: &mut String) {
     }
 }
 
-/// Functions as arguments of templates: a type has a space before its parameters (`function<A<int> (int)>`), an address
-/// has parentheses around the function (`traverse<&(visit(int))>`). Both are told from other parentheses by what comes
-/// after them: the end of an argument.
+/// Spells functions as template arguments: a type with a space before its parameters (`function<A<int> (int)>`), an
+/// address with parentheses around the function (`traverse<&(visit(int))>`). Their closing parenthesis ends a template
+/// argument (`>` or `,` follows), unlike other parentheses.
 fn spell_functions(text: &mut String) {
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('(')) {
@@ -186,7 +188,7 @@ fn spell_functions(text: &mut String) {
     }
 }
 
-/// The qualified name that `text` ends with, template arguments and all.
+/// Returns the qualified name at the end of `text`, including template arguments.
 fn name_at_end(text: &str) -> &str {
     let mut depth = 0_usize;
     let mut start = text.len();
@@ -203,7 +205,7 @@ fn name_at_end(text: &str) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// What follows the parenthesis that closes the one `text` starts with.
+/// Returns the text after the parenthesis that closes the one at the start of `text`.
 fn past_closing(text: &str) -> Option<&str> {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,11 +1,11 @@
-//! Names as people write them, from the names that compilers give to functions.
+//! Demangling of C++ and Rust symbol names.
 //!
-//! Spelt as `perf report` spells them by default: Rust without the hash of its crate, C++ without parameters and
-//! return types. What compilers and linkers append (`.constprop.0`, `.cold`, `.llvm.123`, `@@GLIBCXX_3.4`) is left
-//! away with the rest of a mangled name; a plain name keeps it.
+//! The spelling is the default of `perf report`: Rust without the hash of the crate, C++ without parameters and return
+//! types. Suffixes of compilers and linkers (`.constprop.0`, `.cold`, `.llvm.123`, `@@GLIBCXX_3.4`) are removed from
+//! mangled names; a plain name keeps them.
 //!
-//! Mangled names are input. A short one can stand for a long text (each substitution may double it), so the text is
-//! bounded: what would be longer stays mangled.
+//! Mangled names are untrusted. A short one can expand to a long text (each substitution may double it), so the length
+//! is limited: a name that would exceed the limit stays mangled.
 
 mod bounded;
 mod cpp;
@@ -15,17 +15,17 @@ use std::fmt::Write;
 
 use bounded::Bounded;
 
-/// What perf appends to the names of entries in a procedure linkage table.
+/// Suffix that perf appends to the names of PLT entries.
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
 
-/// `name` as people write it; what is not mangled stays as it is, with unreadable bytes replaced.
+/// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
 #[must_use]
 pub fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     if demangle_into(name, &mut text) { text.into() } else { String::from_utf8_lossy(name) }
 }
 
-/// Puts `name` as people write it in place of `text` if it is mangled. Otherwise says `false` and leaves `text` empty.
+/// Replaces `text` by the demangled `name`. If it cannot be demangled, returns `false` and leaves `text` empty.
 pub fn demangle_into(name: &[u8], text: &mut String) -> bool {
     text.clear();
     if !is_mangled(name) {
@@ -43,13 +43,13 @@ pub fn demangle_into(name: &[u8], text: &mut String) -> bool {
     false
 }
 
-/// Whether `name` style like the output of a compiler that mangles.
+/// Returns whether `name` has the prefix of a mangled name.
 pub(super) fn is_mangled(name: &[u8]) -> bool {
     name.starts_with(b"_Z") || name.starts_with(b"_R")
 }
 
-/// Whether two different names are sure to read the same: one has what is not shown, or they are the variants of one
-/// constructor or destructor.
+/// Returns `true` if two different names certainly demangle to the same text: they differ only in the symbol version,
+/// or they are variants of one constructor or destructor.
 pub(super) fn same_when_shown(a: &[u8], b: &[u8]) -> bool {
     if !a.starts_with(b"_Z") {
         return false;
@@ -70,7 +70,7 @@ pub(super) fn same_when_shown(a: &[u8], b: &[u8]) -> bool {
 }
 
 fn rust(name: &[u8], text: &mut String) -> bool {
-    // A `.` ends a name of the v0 scheme; a legacy one ends with its hash.
+    // A v0 name ends at a `.` or `@`, a legacy one after its hash.
     let end = if name.starts_with(b"_R") {
         memchr::memchr2(b'.', b'@', name).or(Some(name.len()))
     } else {
@@ -78,11 +78,11 @@ fn rust(name: &[u8], text: &mut String) -> bool {
     };
     let name = end.and_then(|end| name.get(..end)).and_then(|name| std::str::from_utf8(name).ok());
     let Some(Ok(symbol)) = name.map(rustc_demangle::try_demangle) else { return false };
-    // The alternate form leaves out hashes and the types of constants.
+    // The alternate format omits hashes and the types of constants.
     write!(Bounded(text), "{symbol:#}").is_ok()
 }
 
-/// Where a legacy Rust name ends: after an element that is a hash of 64 bits.
+/// Returns the end of a legacy Rust name: the end of the path element that is a 64-bit hash.
 fn rust_hash_end(name: &[u8]) -> Option<usize> {
     const HASH: usize = b"17h0123456789abcdefE".len();
     memchr::memmem::rfind_iter(name, b"17h").map(|at| at + HASH).find(|&end| {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn linkage_table_entries_keep_their_mark() {
+    fn plt_entries_keep_their_suffix() {
         assert_eq!(shown("_Znwm@plt"), "operator new@plt");
         assert_eq!(shown("free@plt"), "free@plt");
     }
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_explodes_stays_mangled() {
-        // Each substitution is a pair of the one before.
+    fn a_name_that_expands_too_much_stays_mangled() {
+        // Each substitution is a pair of the previous one, so the text doubles.
         let mut bomb = String::from("_Z1fI1pIiiE");
         for at in 0..40 {
             let before = if at == 0 { "S0_".into() } else { format!("S{}_", radix36(at)) };
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_of_a_constructor_and_versions_read_the_same() {
+    fn variants_of_a_constructor_and_versions_demangle_to_the_same_text() {
         assert!(same_when_shown(b"_ZN3FooC1Ev", b"_ZN3FooC2Ev"));
         assert!(same_when_shown(b"_ZN3FooC1Ev@@V_2", b"_ZN3FooC1Ev"));
         assert!(!same_when_shown(b"_ZN3FooC1Ev", b"_ZN3BooC2Ev"));

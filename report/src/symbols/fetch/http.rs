@@ -1,4 +1,4 @@
-//! One request: what is asked, and what came of it in words.
+//! HTTP requests to debuginfod servers, and their errors as text.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,19 +10,19 @@ use ureq::{Agent, Body, Error, Timeout};
 use crate::query::Servers;
 use crate::symbols::outcome::Refusal;
 
-/// How long a connection may take.
+/// Maximum time to look up the host name, and to connect.
 pub(super) const CONNECT: Duration = Duration::from_secs(5);
-/// How many bytes are read at a time.
+/// Number of bytes read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Asks servers; connections are kept for the next file.
+/// HTTP client; keeps connections for the next file.
 pub(super) struct Client {
     agent: Agent,
-    patience: Duration,
-    most_bytes: Option<u64>,
+    read_timeout: Duration,
+    max_bytes: Option<u64>,
 }
 
-/// What a server gives.
+/// Successful response of a server.
 pub(super) struct Answer<'c> {
     client: &'c Client,
     response: Response<Body>,
@@ -37,20 +37,20 @@ impl Client {
             .timeout_connect(Some(CONNECT))
             .timeout_per_read(Some(servers.patience))
             .timeout_per_write(Some(servers.patience));
-        // The certificates that this machine trusts, which are its owner's choice.
+        // Trust the same certificates as the rest of this machine.
         #[cfg(feature = "https")]
         let config = {
             let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
             config.tls_config(tls.build())
         };
-        Self { agent: config.build().into(), patience: servers.patience, most_bytes: servers.most_bytes }
+        Self { agent: config.build().into(), read_timeout: servers.patience, max_bytes: servers.most_bytes }
     }
 
-    /// Asks for a file, which may take so long.
+    /// Requests a file; the whole transfer may take up to `limit`.
     pub(super) fn ask(&self, url: &str, limit: Duration) -> Result<Answer<'_>, Refusal> {
         let mut request = self.agent.get(url).config().timeout_global(Some(limit)).build();
-        if let Some(most) = self.most_bytes {
-            request = request.header("X-DEBUGINFOD-MAXSIZE", most);
+        if let Some(max) = self.max_bytes {
+            request = request.header("X-DEBUGINFOD-MAXSIZE", max);
         }
         let response = request.call().map_err(|error| self.refusal(&error, limit))?;
         let status = response.status();
@@ -63,9 +63,9 @@ impl Client {
     }
 
     fn check_size(&self, size: u64) -> Result<(), Refusal> {
-        match self.most_bytes {
-            Some(most) if size > most => {
-                Err(Refusal::NotFetched(format!("it is larger than DEBUGINFOD_MAXSIZE allows ({most} bytes)")))
+        match self.max_bytes {
+            Some(max) if size > max => {
+                Err(Refusal::NotFetched(format!("it is larger than DEBUGINFOD_MAXSIZE allows ({max} bytes)")))
             }
             _ => Ok(()),
         }
@@ -77,11 +77,11 @@ impl Client {
                 format!("no connection within {} s", CONNECT.as_secs())
             }
             Error::Timeout(Timeout::Global) => format!("it took longer than {} s", limit.as_secs()),
-            Error::Timeout(_) => format!("nothing came for {} s (DEBUGINFOD_TIMEOUT)", self.patience.as_secs()),
+            Error::Timeout(_) => format!("no data for {} s (DEBUGINFOD_TIMEOUT)", self.read_timeout.as_secs()),
             Error::Io(error) => error.to_string(),
             #[cfg(not(feature = "https"))]
             Error::TlsRequired | Error::Tls(_) => {
-                "this rep was built without https: build it with `--features https`, or name a server by http".into()
+                "this rep was built without https: build it with `--features https`, or use an http server".into()
             }
             error => error.to_string(),
         })
@@ -89,15 +89,15 @@ impl Client {
 }
 
 impl Answer<'_> {
-    /// How many bytes the file has, if the server says.
+    /// Returns the size of the file in bytes, if the server sends it.
     pub(super) fn size(&self) -> Option<u64> {
         let headers: &HeaderMap = self.response.headers();
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse().ok();
         number("x-debuginfod-size").or_else(|| number("content-length"))
     }
 
-    /// Writes it all into a file; `told` hears of the bytes as they come.
-    pub(super) fn read_into(self, file: &mut File, told: impl Fn(u64), limit: Duration) -> Result<(), Refusal> {
+    /// Writes the whole response into `file`; calls `on_bytes` with the size of each piece.
+    pub(super) fn read_into(self, file: &mut File, on_bytes: impl Fn(u64), limit: Duration) -> Result<(), Refusal> {
         let Self { client, response } = self;
         let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
         let mut chunk = vec![0; CHUNK];
@@ -113,7 +113,7 @@ impl Answer<'_> {
             client.check_size(sum)?;
             let bytes = chunk.get(..read).unwrap_or_default();
             file.write_all(bytes).map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
-            told(read as u64);
+            on_bytes(read as u64);
         }
     }
 }

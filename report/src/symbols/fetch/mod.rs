@@ -1,16 +1,16 @@
 //! Fetching files by build ID from debuginfod servers.
 //!
 //! ```text
-//!   what is wanted ─► a few threads ─► each server in turn: GET URL/buildid/HEX/debuginfo (or executable)
-//!                                        200 ─► temporary file in the cache ─► build ID checked ─► renamed
-//!                                        else ─► an attempt with what the server said
+//!   wanted files ─► a few threads ─► each server in turn: GET URL/buildid/HEX/debuginfo (or executable)
+//!                                      200 ─► temporary file in the cache ─► build ID checked ─► renamed
+//!                                      else ─► an attempt with the server's error
 //! ```
 //!
-//! A file lies where debuginfod's other clients look for it and keep it (`DIR/HEX/debuginfo`), and is there whole or not at all. That
-//! a server has nothing is remembered for this run only: where its files are renewed, the next run asks again.
+//! Files are stored where debuginfod's own clients store and look for them (`DIR/HEX/debuginfo`), and only when they
+//! are complete. That a server lacks a file is remembered for this run only: the server may get it before the next.
 //!
-//! Nothing takes for ever: a connection has five seconds, a silent server what DEBUGINFOD_TIMEOUT says, a file what
-//! DEBUGINFOD_MAXTIME says, and all files together [`TOTAL`].
+//! All times are limited: five seconds to connect, `DEBUGINFOD_TIMEOUT` without data, `DEBUGINFOD_MAXTIME` for a file,
+//! and [`TOTAL`] for all files together.
 //!
 //! Source: debuginfod(8), "WEBAPI"; debuginfod-client-config(7).
 
@@ -36,36 +36,35 @@ use crate::query::Servers;
 use crate::terminal::progress;
 use http::Client;
 
-/// How long all files may take.
+/// Maximum time for all files together.
 const TOTAL: Duration = Duration::from_secs(600);
-/// How many files are fetched at one time.
-const AT_ONCE: usize = 4;
+/// Maximum number of files fetched at the same time.
+const MAX_THREADS: usize = 4;
 
-/// A file that is missing.
+/// Missing file to fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Wanted {
-    /// Its build ID.
+    /// Build ID.
     pub(super) build_id: BuildId,
     /// Whether it is the file that was mapped, and not its debug file.
     pub(super) executable: bool,
-    /// What people call it.
+    /// Name of the module, to show.
     pub(super) name: String,
 }
 
 impl Wanted {
-    /// Which file it is, whatever it is called.
+    /// Returns the identity of the file, which excludes its name.
     pub(super) fn file(&self) -> (BuildId, bool) {
         (self.build_id, self.executable)
     }
 
-    /// What debuginfod calls it.
+    /// Returns debuginfod's name for this kind of file.
     fn kind(&self) -> &'static str {
         if self.executable { EXECUTABLE } else { DEBUG_INFO }
     }
 }
 
-/// Fetches the files; of each, what came of every server that was asked. Nothing is said of those that were fetched: they are
-/// in the cache now.
+/// Fetches the files into the cache. Returns the failed attempts for each file, one per server; none if it was fetched.
 pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
     let deadline = Instant::now() + TOTAL;
     let client = Client::new(servers);
@@ -82,7 +81,7 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
         }
     };
     thread::scope(|scope| {
-        for _ in 0..wanted.len().min(AT_ONCE) {
+        for _ in 0..wanted.len().min(MAX_THREADS) {
             scope.spawn(work);
         }
     });
@@ -94,7 +93,7 @@ fn take<'w>(next: &AtomicUsize, wanted: &'w [Wanted]) -> Option<(usize, &'w Want
     Some((index, wanted.get(index)?))
 }
 
-/// Asks one server after the other, until one has it.
+/// Asks one server after the other until one has the file. Returns the failed attempts; none if the file was fetched.
 fn fetch(servers: &Servers, client: &Client, file: &Wanted, deadline: Instant) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for server in &servers.urls {
@@ -113,30 +112,30 @@ fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, dead
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         let total = TOTAL.as_secs();
-        return Err(Refusal::NotFetched(format!("not asked, for all files together may take {total} s")));
+        return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
     }
     let shown = progress::fetching(&format!("{} of {}", file.kind(), file.name), url);
     let limit = servers.most_time.map_or(left, |most| most.min(left));
     let answer = client.ask(url, limit)?;
     shown.expect(answer.size());
-    let entry = Entry::new(servers, file).map_err(|error| cannot_keep(&servers.cache, &error))?;
+    let entry = Entry::new(servers, file).map_err(|error| cannot_store(&servers.cache, &error))?;
     let mut temporary = tempfile::Builder::new()
         .prefix(&format!("{}.", file.kind()))
         .tempfile_in(&entry.directory)
-        .map_err(|error| cannot_keep(&entry.directory, &error))?;
+        .map_err(|error| cannot_store(&entry.directory, &error))?;
     answer.read_into(temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
     open_image(temporary.path(), Proof::BuildId(file.build_id), &Origin::default())?;
-    // As debuginfod's own clients leave them.
+    // Same permissions as by debuginfod's own clients.
     let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
     let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(file.kind()))?));
-    kept.map(drop).map_err(|error| cannot_keep(&entry.directory, &error))
+    kept.map(drop).map_err(|error| cannot_store(&entry.directory, &error))
 }
 
-fn cannot_keep(place: &Path, error: &io::Error) -> Refusal {
-    Refusal::NotFetched(format!("cannot keep it below {}: {error}", place.display()))
+fn cannot_store(directory: &Path, error: &io::Error) -> Refusal {
+    Refusal::NotFetched(format!("cannot store it below {}: {error}", directory.display()))
 }
 
-/// The directory of a build ID in the cache; it goes away again if nothing is in it.
+/// Directory of a build ID in the cache; removed on drop if it is empty.
 struct Entry {
     directory: PathBuf,
 }
@@ -145,19 +144,19 @@ impl Entry {
     fn new(servers: &Servers, file: &Wanted) -> io::Result<Self> {
         let directory = servers.cache.join(file.build_id.to_string());
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        sweep(&directory);
+        remove_stale(&directory);
         Ok(Self { directory })
     }
 }
 
-/// Removes what runs have left that were ended while they fetched.
-fn sweep(directory: &Path) {
+/// Removes old temporary files of runs that were killed while fetching.
+fn remove_stale(directory: &Path) {
     let is_partial = |name: &str| [DEBUG_INFO, EXECUTABLE].iter().any(|kind| name.starts_with(&format!("{kind}.")));
     for file in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let age = file.metadata().and_then(|about| about.modified()).ok().and_then(|when| when.elapsed().ok());
-        // No run fetches for longer.
+        let age = file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|when| when.elapsed().ok());
+        // No run fetches for longer than `TOTAL`.
         if file.file_name().to_str().is_some_and(is_partial) && age.is_some_and(|age| age > 2 * TOTAL) {
-            // Another run may have been faster.
+            // Another run may have removed it already.
             let _is_gone = fs::remove_file(file.path());
         }
     }
@@ -165,8 +164,8 @@ fn sweep(directory: &Path) {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // Fails where it holds anything, which is what it is for.
-        let _is_used = fs::remove_dir(&self.directory);
+        // Fails if the directory has files, which is intended.
+        let _if_empty = fs::remove_dir(&self.directory);
     }
 }
 
@@ -175,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_old_leavings_are_swept() {
+    fn only_old_temporary_files_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, age: Duration| {
             let file = fs::File::create(directory.path().join(name)).unwrap();
@@ -185,7 +184,7 @@ mod tests {
         put("debuginfo.abc", 3 * TOTAL);
         put("executable.def", 3 * TOTAL);
         put("debuginfo.new", TOTAL);
-        sweep(directory.path());
+        remove_stale(directory.path());
         let mut left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["debuginfo", "debuginfo.new"]);

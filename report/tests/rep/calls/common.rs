@@ -1,4 +1,4 @@
-//! A program whose functions are known, and what rep says of its samples.
+//! A program with known functions, and `rep` run on its samples.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use recrep_format::endian::Endian;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Where the code of a JIT is, a function every 0x10 bytes.
+/// Address of the code of a JIT, with a function every 0x10 bytes.
 pub(crate) const CODE: u64 = 0x10_0000;
 pub(crate) const MAIN: u64 = CODE;
 pub(crate) const WORK: u64 = CODE + 0x10;
@@ -17,7 +17,7 @@ pub(crate) const PARSE: u64 = CODE + 0x20;
 pub(crate) const TEXT: u64 = 0xffff_ffff_8100_0000;
 pub(crate) const KERNEL: u64 = TEXT + 0x10;
 
-/// A directory with names for the code, and a file of these samples.
+/// A directory with a recording, a perf map and a kallsyms file that name its functions.
 pub(crate) struct Place(pub(crate) TempDir);
 
 impl Place {
@@ -42,7 +42,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The functions of each sample that is listed, outermost first.
+    /// Returns the functions of each sample that `rep script` prints, outermost first.
     pub(crate) fn listed(&self, words: &str) -> Vec<String> {
         let text = self.rep(&format!("script -F ip,sym {words}"));
         let functions = |sample: &str| {
@@ -52,13 +52,14 @@ impl Place {
         text.split("\n\n").map(functions).filter(|names| !names.is_empty()).collect()
     }
 
-    /// Samples of each row by function, with callees and its own; the letter of the CPU mode is before its name, as in text.
+    /// Returns each row's name, its samples with callees, and its own. The name starts with the letter of the CPU mode,
+    /// as in text.
     pub(crate) fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
         let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();
         let count = |row: &Value| row["samples"].as_u64().unwrap();
         let name = |key_of: &Value| {
-            let level = if key_of["cpumode"] == "kernel" { 'k' } else { '.' };
-            format!("[{level}] {}", key_of[key].as_str().unwrap())
+            let mode = if key_of["cpumode"] == "kernel" { 'k' } else { '.' };
+            format!("[{mode}] {}", key_of[key].as_str().unwrap())
         };
         let row = |row: &Value| (name(&row["key"]), count(&row["children"]), count(row));
         let mut rows: Vec<_> = report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect();

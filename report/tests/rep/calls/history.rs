@@ -1,4 +1,4 @@
-//! Branches in front of callers: every answer is known.
+//! `--branch-history`: branches in front of callers, with known answers.
 
 use std::process::Command;
 
@@ -23,13 +23,13 @@ fn any() -> BranchSampleType {
     BranchSampleType::USER | BranchSampleType::ANY
 }
 
-/// An event with branch stacks and without callchains.
+/// Returns a stream with branch stacks and without callchains.
 fn bare() -> Stream {
     let stream = Stream::new(Endian::Little).event(Event::new("cycles").branches(any()));
     stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
 }
 
-/// `main` called `work`, which called `parse`, where both samples are; one of them came from elsewhere in `main`.
+/// Returns a stream with two samples in `parse`, called by `work`, which `main` called from two places.
 fn two_ways() -> Stream {
     let call = |from, flags| branch(from, WORK, flags);
     let last = |flags| branch(WORK + 4, PARSE, flags);
@@ -42,14 +42,14 @@ fn two_ways() -> Stream {
         )
 }
 
-/// The lines of the first tree.
+/// Returns the lines of the first tree.
 fn tree(text: &str) -> Vec<&str> {
     let lines = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).skip(1);
     lines.take_while(|line| !line.is_empty()).map(str::trim_end).collect()
 }
 
 #[test]
-fn trees_tell_of_the_branches_that_led_to_samples() {
+fn trees_show_the_branches_before_samples() {
     let place = Place::new(&two_ways());
     assert_eq!(
         tree(&place.rep("--branch-history --no-children -s comm,sym")),
@@ -64,7 +64,7 @@ fn trees_tell_of_the_branches_that_led_to_samples() {
             "                --25.00%--main +6 (cycles:7)",
         ]
     );
-    // From the caller on the branches are in the order in which they were taken.
+    // With -G the branches are in the order in which they were taken.
     assert_eq!(
         tree(&place.rep("--branch-history -G --no-children -s comm,sym --limit 1")),
         [
@@ -83,7 +83,7 @@ fn trees_tell_of_the_branches_that_led_to_samples() {
 }
 
 #[test]
-fn turns_of_a_loop_are_counted_and_told_once() {
+fn iterations_of_a_loop_are_counted_and_shown_once() {
     let turn = |took| branch(PARSE + 8, PARSE, GOOD | cycles(took));
     let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
     let stack = [turn(2), turn(40), enter];
@@ -101,19 +101,19 @@ fn turns_of_a_loop_are_counted_and_told_once() {
 }
 
 #[test]
-fn branches_stand_before_callers_in_every_form() {
+fn branches_come_before_callers_in_every_format() {
     let chain = [context::USER, PARSE + 8, WORK + 6, MAIN + 8, MAIN + 4];
     let stack = [branch(WORK + 4, PARSE, GOOD)];
     let place = Place::new(
         &stream(Event::new("cycles").branches(any()))
             .sample(SampleSpec::at(PARSE + 8).callchain(&chain).branches(&stack)),
     );
-    // The last caller makes room for the branch.
+    // The outermost caller is dropped to make room for the branch.
     let with_calls = "app;main +8;work +6;parse +8;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded"), with_calls);
-    let told = tree(&place.rep("--branch-history --no-children -g callee -s comm,sym")).join("\n");
-    assert!(told.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{told}");
-    // By function: what -g branch makes of it, without what is known of branches.
+    let shown = tree(&place.rep("--branch-history --no-children -g callee -s comm,sym")).join("\n");
+    assert!(shown.ends_with("parse +0\n               work +4\n               parse +8 (calltrace)\n               work +6 (calltrace)\n               main +8 (calltrace)"), "{shown}");
+    // -g branch groups by function and leaves out the properties of branches.
     assert_eq!(
         tree(&place.rep("-g branch,callee --no-children -s comm,sym")),
         [
@@ -146,7 +146,7 @@ fn branches_stand_before_callers_in_every_form() {
 }
 
 #[test]
-fn children_are_counted_in_branches_where_that_is_asked_for() {
+fn children_include_branches() {
     let place = Place::new(&two_ways());
     let want = [("[.] main", 2, 0), ("[.] parse", 2, 2), ("[.] work", 2, 0)];
     assert_eq!(place.children("--branch-history", "sym"), rows(&want));
@@ -158,13 +158,13 @@ fn children_are_counted_in_branches_where_that_is_asked_for() {
         place.children("--branch-history --ignore-callees ^work$", "sym"),
         rows(&[("[.] main", 2, 0), ("[.] work", 2, 2)])
     );
-    // A text has them only where callchains were recorded.
+    // Text has the column by default only if callchains were recorded.
     assert!(!place.rep("--branch-history").contains("Children"));
     assert!(place.rep("--branch-history --children").contains("Children"));
 }
 
 #[test]
-fn filters_take_samples_not_frames() {
+fn filters_apply_to_samples_not_frames() {
     let place = Place::new(&two_ways());
     let folded = "app;main +2;work +0;work +4;parse +0 3\napp;main +6;work +0;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded --comm app"), folded);

@@ -1,4 +1,4 @@
-//! Callchains whose every frame is known: where they come from, how they are cut, and what is made of them.
+//! Recorded callchains with known frames: their sources, how they are cut, and the rows and trees made from them.
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::common::{CODE, KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
 
-/// `main` calls `work` calls `parse`, in which one is, and in `work` three are, one of them in the kernel.
+/// Returns a stream in which `main` calls `work`: one sample in `parse`, called by `work`, two in `work`, and one in
+/// the kernel, called by `work`.
 fn plain() -> Stream {
     stream(Event::new("cycles"))
         .sample(SampleSpec::at(PARSE).callchain(&[context::USER, PARSE, WORK + 4, MAIN + 4]))
@@ -16,7 +17,7 @@ fn plain() -> Stream {
 }
 
 #[test]
-fn callers_have_what_they_call() {
+fn callers_include_their_callees() {
     let place = Place::new(&plain());
     assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
@@ -42,13 +43,13 @@ fn callers_have_what_they_call() {
 fn a_chain_is_cut_at_its_far_end() {
     let place = Place::new(&plain());
     assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");
-    // With children, chains go from the outermost frame on.
+    // With children, the limit counts from the outermost frame.
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 2, 2), ("[k] entry", 1, 1)];
     assert_eq!(place.children("--max-stack 1", "sym"), rows(&want));
 }
 
 #[test]
-fn rows_are_grouped_by_a_caller() {
+fn rows_are_grouped_by_parent() {
     let place = Place::new(&plain());
     let parents = |words: &str| -> Vec<(String, String, u64)> {
         let report: Value = serde_json::from_str(&place.rep(&format!("--json -s sym {words}"))).unwrap();
@@ -59,7 +60,7 @@ fn rows_are_grouped_by_a_caller() {
     let all = |list: &[(&str, &str, u64)]| -> Vec<_> {
         list.iter().map(|(sym, parent, n)| ((*sym).to_owned(), (*parent).to_owned(), *n)).collect()
     };
-    // The sampled function is its own parent where its name is such a one.
+    // The sampled function is its own parent if its name matches.
     let want = all(&[("work", "work", 2), ("entry", "work", 1), ("parse", "parse", 1)]);
     assert_eq!(parents("-p ^(work|parse)$"), want);
     assert_eq!(parents("-p par -x"), all(&[("parse", "parse", 1)]));
@@ -68,14 +69,14 @@ fn rows_are_grouped_by_a_caller() {
 }
 
 #[test]
-fn a_function_stands_for_what_it_calls() {
+fn ignored_callees_count_as_their_caller() {
     let place = Place::new(&plain());
     assert_eq!(place.rep("--format folded --ignore-callees work"), "app;main;work 4\n");
     assert_eq!(place.children("--ignore-callees ^work$", "sym"), rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)]));
 }
 
 #[test]
-fn what_has_no_function_is_no_frame_where_it_is_left_out() {
+fn hide_unresolved_removes_frames_without_a_function() {
     let chain = [context::USER, PARSE, CODE + 0x900, MAIN + 4];
     let place = Place::new(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
     assert_eq!(place.children("", "sym").len(), 3);
@@ -92,7 +93,7 @@ fn trees_are_below_the_last_rows_of_a_hierarchy() {
 }
 
 #[test]
-fn recorded_calls_take_the_place_of_the_user_part() {
+fn lbr_calls_replace_the_user_part() {
     let kind = BranchSampleType::USER | BranchSampleType::CALL_STACK;
     let call = |from, to| BranchEntry { from, to, flags: BranchFlags(0) };
     let calls = [call(WORK + 8, PARSE), call(MAIN + 4, WORK)];
@@ -109,21 +110,21 @@ fn recorded_calls_take_the_place_of_the_user_part() {
     let place = Place::new(&stream);
     assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
     assert_eq!(place.listed(""), ["main|work|parse|", "main|work|entry|", "main|"]);
-    // As in perf, none of the calls is cut off, unless the mark of the user's level is.
+    // As in perf, the calls are cut off only if the user context marker is.
     assert_eq!(place.listed("--max-stack 1"), ["main|work|parse|", "entry|", "main|"]);
     let want = [("[.] main", 3, 1), ("[.] parse", 1, 1), ("[.] work", 2, 0), ("[k] entry", 1, 1)];
     assert_eq!(place.children("", "sym"), rows(&want));
 }
 
 #[test]
-fn parts_that_come_later_are_joined() {
+fn deferred_user_parts_are_joined() {
     let deferred = |cookie| [context::KERNEL, KERNEL, context::USER_DEFERRED, cookie];
     let stream = stream(Event::new("cycles"))
         .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
         .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(1)))
         .callchain_deferred(1, &[context::USER, WORK + 4, MAIN + 4])
         .sample(SampleSpec::at(KERNEL).misc(1).callchain(&deferred(2)))
-        // Nothing comes for the third; another thread's is not its own.
+        // The third sample gets none: the last part belongs to another thread.
         .task(7, 8)
         .callchain_deferred(2, &[context::USER, PARSE]);
     let place = Place::new(&stream);

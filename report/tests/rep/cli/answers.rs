@@ -1,4 +1,4 @@
-//! Answers to streams of which everything is known.
+//! Output for constructed streams, whose right answers are known.
 
 use super::common::{Place, json, rep, row, rows, run, two_events};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
@@ -12,7 +12,7 @@ fn samples_see_the_names_and_mappings_of_their_own_moment() {
     for endian in [Endian::Little, Endian::Big] {
         let file = place.put("x.data", &two_events(endian, 20).file());
         let answer = json(&["--sort", "comm,dso"], &file);
-        // The sample at 90 came before the mapping at 100; names count for the time before them too.
+        // The sample at 90 came before the mapping at 100; a first name counts for the time before it too.
         let first = [row("second|lib.so", 20, 20), row("first|lib.so", 1, 10), row("first|[unknown]", 1, 5)];
         assert_eq!(rows(&answer, 0), first);
         assert_eq!(rows(&answer, 1), [row(":9|[unknown]", 20, 60)]);
@@ -33,7 +33,7 @@ fn every_key_reads_as_in_perf() {
     assert_eq!(one("tid", 1), "9::9");
     let named = |key: &str, event: usize| json(&["--sort", key], &file)["events"][event]["rows"][0]["key"].clone();
     let in_module = serde_json::json!({ "sym": "lib.so+0x5010", "cpumode": "user" });
-    assert_eq!(named("sym", 0), in_module, "in the module's own terms");
+    assert_eq!(named("sym", 0), in_module, "an offset in the module");
     assert_eq!(named("symbol", 1), serde_json::json!({ "symbol": "0x00000000dead0000", "cpumode": "user" }));
     assert_eq!(one("ip", 1), "0xdead0000");
     assert_eq!(one("cpu", 1), "000");
@@ -45,7 +45,7 @@ fn every_key_reads_as_in_perf() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let place = Place::new();
-    // Enough for several pieces of work.
+    // Enough for several pieces.
     let file = place.put("x.data", &two_events(Endian::Little, 40_000).file());
     assert!(file.metadata().unwrap().len() > 4 << 20);
     for words in [vec!["--json", "--sort", "comm,dso,sym,ip,cpu,pid,event"], vec!["-n"], vec!["--stats"]] {
@@ -63,7 +63,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn the_samples_of_an_only_event_are_counted_too() {
+fn stats_count_the_samples_of_a_single_event() {
     let place = Place::new();
     let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(100);
     let stream = stream.sample(SampleSpec::at(0x10)).sample(SampleSpec::at(0x20)).round();
@@ -87,7 +87,7 @@ fn several_files_are_one_profile() {
 }
 
 #[test]
-fn filters_leave_rows_out_and_totals_as_they_are() {
+fn filters_remove_rows_and_keep_totals() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 10).file());
     let first = |words: &[&str]| {
@@ -123,7 +123,7 @@ fn a_group_counts_for_each_of_its_members() {
 }
 
 #[test]
-fn pipe_mode_says_the_same() {
+fn pipe_mode_gives_the_same_events() {
     let place = Place::new();
     let stream = two_events(Endian::Little, 30);
     let file = place.put("file.data", &stream.file());
@@ -133,7 +133,7 @@ fn pipe_mode_says_the_same() {
 }
 
 #[test]
-fn text_reads_like_perfs() {
+fn text_has_the_layout_of_perf() {
     let place = Place::new();
     let stream = two_events(Endian::Little, 4).of(0).lost(3).lost_samples(5);
     let file = place.put("x.data", &stream.file());
@@ -167,7 +167,7 @@ fn text_reads_like_perfs() {
 }
 
 #[test]
-fn what_a_file_says_does_not_move_the_cursor() {
+fn control_characters_of_a_file_are_escaped() {
     let place = Place::new();
     let stream = Stream::new(Endian::Little)
         .event(Event::new("evil\x1b]0;title\x07"))
@@ -187,9 +187,9 @@ fn help_names_every_command() {
     let help = String::from_utf8(rep().arg("--help").output().unwrap().stdout).unwrap();
     let (_, rest) = help.split_once("rep [report|").unwrap();
     let named: Vec<&str> = rest.split_once(']').unwrap().0.split('|').collect();
-    let source = include_str!("../../../src/main.rs");
+    let source = include_str!("../../../src/commands/mod.rs");
     let known: Vec<&str> =
-        source.split("Some(\"").skip(1).filter_map(|rest| rest.split_once("\") =>")).map(|(name, _)| name).collect();
+        source.split("        \"").skip(1).filter_map(|rest| rest.split_once("\" =>")).map(|(name, _)| name).collect();
     assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
     for name in named {
         let output = rep().args([name, "--help"]).output().unwrap();

@@ -1,4 +1,4 @@
-//! Runs `rep` on streams that are made here, and reads its answer.
+//! Runs `rep` on constructed streams and parses its output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use recrep_format::endian::Endian;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The command under test.
+/// Returns the command under test.
 pub(crate) fn rep() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
     command.stdin(Stdio::null());
     command
 }
 
-/// A directory with files in it, for the length of a test.
+/// A directory with files, deleted at the end of a test.
 pub(crate) struct Place {
     pub(crate) dir: TempDir,
 }
@@ -33,19 +33,19 @@ impl Place {
     }
 }
 
-/// Runs `rep` with these words and a file.
+/// Runs `rep` with these arguments and a file.
 pub(crate) fn run(words: &[&str], file: &Path) -> Output {
     rep().args(words).arg(file).output().unwrap()
 }
 
-/// The JSON that `rep` answers, which must be all that it has to say.
+/// Runs `rep --json`, which must succeed, and returns its output.
 pub(crate) fn json(words: &[&str], file: &Path) -> Value {
     let output = run(&[&["--json"], words].concat(), file);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The rows of an event as (columns joined by `|`, samples, period).
+/// Returns the rows of an event as (columns joined by `|`, samples, period).
 pub(crate) fn rows(answer: &Value, event: usize) -> Vec<(String, u64, u64)> {
     let row = |row: &Value| {
         let columns: Vec<_> = row["key"].as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
@@ -54,7 +54,7 @@ pub(crate) fn rows(answer: &Value, event: usize) -> Vec<(String, u64, u64)> {
     answer["events"][event]["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
-/// A row to compare with.
+/// Returns a row to compare with.
 pub(crate) fn row(columns: &str, samples: u64, period: u64) -> (String, u64, u64) {
     (columns.into(), samples, period)
 }
@@ -70,7 +70,7 @@ pub(crate) fn two_events(endian: Endian, samples: u64) -> Stream {
         .map("/no/such/lib.so", 0x1000, 0x1000, 0x5000)
         .sample(SampleSpec::at(0x1010).period(10))
         .round();
-    // This ring comes later in the file, and is of an earlier moment in part.
+    // This ring comes later in the file, but its first sample is earlier.
     stream = stream.task(7, 7).at(90).sample(SampleSpec::at(0x1010).period(5)).at(5000).comm("second").round();
     for i in 0..samples {
         let spec = SampleSpec::at(0x1000 + i % 16).period(1);

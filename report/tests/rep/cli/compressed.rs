@@ -1,4 +1,4 @@
-//! Compressed recordings: one rule for their size, and one for records that are not what their type says, in all commands.
+//! Compressed recordings: all commands have the same size limit and treat malformed records alike.
 
 use super::common::{Place, json, rep, rows, run, two_events};
 use recrep_fixtures::build::{Event, Packing, SampleSpec, Stream};
@@ -6,7 +6,8 @@ use recrep_format::endian::Endian;
 use recrep_format::record::{Body, Compressed};
 use serde_json::Value;
 
-/// Records of an unknown type, 21 MB, most of them zeros: they pack to about a three-hundredth.
+/// Returns a file with 21 MB of records of an unknown type, mostly zeros, which compress to about a three-hundredth,
+/// and their number.
 fn far_expanding() -> (Vec<u8>, usize) {
     const LEN: usize = 65_520;
     let mut state = 1u32;

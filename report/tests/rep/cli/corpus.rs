@@ -1,5 +1,5 @@
-//! Real recordings against what perf says of them: runs where `RECREP_CORPUS` names a directory with such files and their
-//! goldens (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
+//! Compares `rep` on real recordings with perf. Needs `RECREP_CORPUS`, a directory with recordings and perf's answers
+//! (`golden/NAME.json`: record counts, samples for each event, some histograms with whole names).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ type Rows = BTreeMap<String, (u64, u64)>;
 #[test]
 fn histograms_agree_with_perf() {
     let Some(corpus) = std::env::var_os("RECREP_CORPUS") else {
-        // Past the harness, which keeps what is printed by tests that pass.
+        // Not by `eprintln!`: the harness hides what passing tests print with it.
         let _ = writeln!(std::io::stderr(), "skipped: RECREP_CORPUS names no folder of recordings");
         return;
     };
@@ -30,14 +30,14 @@ fn histograms_agree_with_perf() {
     assert!(compared > 0);
 }
 
-/// The histograms that goldens have: their names, the flags and the sort keys.
+/// Histograms in the golden files: name, flags and sort keys.
 const VIEWS: [(&str, &[&str], &str); 3] = [
     ("comm,dso", &[], "comm,dso"),
     ("mem,tlb,snoop,locked,local_weight", &["--mem-mode"], "mem,tlb,snoop,locked,local_weight"),
     ("branch:dso_from,dso_to,mispredict", &["-b"], "dso_from,dso_to,mispredict"),
 ];
 
-/// How many histograms there were to compare; panics where one differs.
+/// Compares the histograms of a file and returns their number; panics if one differs.
 fn agrees(golden: &Value, file: &Path) -> usize {
     if golden["perf_ok"] != true {
         assert!(matches!(run(&["--json"], file).status.code(), Some(0 | 1)));
@@ -59,7 +59,7 @@ fn agrees(golden: &Value, file: &Path) -> usize {
         let want: Vec<Rows> = want.collect();
         let total: u64 = want.iter().flat_map(BTreeMap::values).map(|(samples, _)| samples).sum();
         if total == 0 || (view == "comm,dso" && total != samples.iter().sum::<u64>()) {
-            continue; // perf made samples of AUX data
+            continue; // perf synthesized samples from AUX data
         }
         let answer = json(&[flags, &["--sort", keys]].concat(), file);
         let events = answer["events"].as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Bad input and odd surroundings: a clear sentence, the right exit status, never a panic.
+//! Bad inputs and unusual environments: a clear message, the right exit status, never a panic.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use super::common::{Place, json, rep, run, two_events};
 use recrep_fixtures::build::{Event, Stream};
 use recrep_format::endian::Endian;
 
-/// What `rep` says when it cannot answer.
+/// Runs `rep`, which must fail, and returns its message.
 fn refusal(file: &Path) -> String {
     let output = run(&["--json"], file);
     assert_eq!(output.status.code(), Some(1));
@@ -20,17 +20,17 @@ fn refusal(file: &Path) -> String {
 }
 
 #[test]
-fn what_is_not_perf_data_is_refused_with_a_sentence() {
+fn files_that_are_not_perf_data_are_refused_with_a_reason() {
     let place = Place::new();
     assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
     assert!(refusal(place.dir.path()).contains("no file in this directory"));
     assert!(refusal(&place.dir.path().join("none")).contains("no such file"));
-    assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the name of the file is told");
+    assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the message names the file");
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_said_so() {
+fn missing_read_permission_is_reported() {
     // The superuser may read everything: the command runs as nobody.
     if !is_superuser() {
         eprintln!("skipped: only the superuser can become nobody");
@@ -40,8 +40,8 @@ fn a_file_that_may_not_be_read_is_said_so() {
     let file = place.put("x.data", &two_events(Endian::Little, 1).file());
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing, and
-    // such a file cannot be executed.
+    // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing,
+    // and a file that is open for writing cannot be executed.
     let program = place.dir.path().join("rep");
     assert!(
         std::process::Command::new("cp")
@@ -73,7 +73,7 @@ fn usage_errors_name_the_flag() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
+fn a_file_truncated_anywhere_is_reported_up_to_there() {
     let place = Place::new();
     let whole = two_events(Endian::Little, 6).file();
     let (mut answered, mut last) = (0, 0);
@@ -88,7 +88,7 @@ fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
                 assert!(!answer["warnings"].as_array().unwrap().is_empty());
                 assert!(!output.stderr.is_empty(), "the warning is on standard error too");
                 let samples = answer["inputs"][0]["records"]["SAMPLE"].as_u64().unwrap_or(0);
-                assert!(samples >= last, "a longer piece has no fewer samples");
+                assert!(samples >= last, "a longer file has no fewer samples");
                 (answered, last) = (answered + 1, samples);
             }
             status => panic!("cut at {cut}: {status:?}"),
@@ -98,7 +98,7 @@ fn a_file_cut_anywhere_is_answered_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_recording_of_nothing_is_complete_and_one_that_was_killed_is_not() {
+fn an_empty_recording_is_complete_and_a_killed_one_is_not() {
     let place = Place::new();
     let nothing = Stream::new(Endian::Little).event(Event::new("cycles"));
     let complete = |bytes: &[u8]| json(&[], &place.put("x.data", bytes))["inputs"][0]["complete"].clone();
@@ -110,7 +110,7 @@ fn a_recording_of_nothing_is_complete_and_one_that_was_killed_is_not() {
 }
 
 #[test]
-fn a_record_of_size_0_ends_the_walk_with_its_place() {
+fn a_record_of_size_0_ends_the_walk_and_its_offset_is_reported() {
     let place = Place::new();
     let good = two_events(Endian::Little, 3);
     let end = good.file().len();
@@ -124,7 +124,7 @@ fn a_record_of_size_0_ends_the_walk_with_its_place() {
 }
 
 #[test]
-fn standard_input_is_read_and_a_closed_output_is_no_failure() {
+fn standard_input_is_read_and_a_closed_output_is_not_a_failure() {
     let place = Place::new();
     let bytes = two_events(Endian::Little, 20_000).file();
     let file = place.put("x.data", &bytes);
@@ -144,7 +144,7 @@ fn standard_input_is_read_and_a_closed_output_is_no_failure() {
 }
 
 #[test]
-fn without_a_file_out_data_comes_first() {
+fn out_data_is_the_default_input_then_perf_data() {
     let place = Place::new();
     let run = || rep().args(["--json", "--sort", "comm"]).current_dir(place.dir.path()).output().unwrap();
     assert_eq!(run().status.code(), Some(1));

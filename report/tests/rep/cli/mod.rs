@@ -1,4 +1,4 @@
-//! The `rep` command as its users meet it: streams and files in, answers, messages and exit statuses out.
+//! The `rep` command as a whole: from files and pipes to output, messages and exit statuses.
 
 mod answers;
 mod common;

@@ -1,4 +1,4 @@
-//! Names are data: whole, and the same in every form of the answer.
+//! Names are never cut, and are the same in every output format.
 
 use super::common::{Place, json, run};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
@@ -14,7 +14,7 @@ fn text(words: &[&str], file: &std::path::Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A thread that had a long name, and has a short one at its end.
+/// Returns a stream of a thread whose long name is replaced by a short one.
 fn renamed() -> Stream {
     let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(10).comm("a-long-command");
     let stream = stream.map("/no/such/app", TEXT, 0x1000, 0).at(20).sample(SampleSpec::at(TEXT));
@@ -22,7 +22,7 @@ fn renamed() -> Stream {
 }
 
 #[test]
-fn a_command_is_whole_in_every_form() {
+fn command_names_are_whole_in_every_format() {
     let place = Place::new();
     let file = place.put("x.data", &renamed().file());
     let answer = json(&["-s", "comm"], &file);
@@ -35,7 +35,7 @@ fn a_command_is_whole_in_every_form() {
 }
 
 #[test]
-fn modules_of_branches_are_whole() {
+fn module_names_of_branches_are_whole() {
     let place = Place::new();
     let branch = BranchEntry { from: TEXT, to: TEXT + 0x10, flags: BranchFlags(0) };
     let event = Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY);
@@ -54,9 +54,9 @@ fn modules_of_branches_are_whole() {
     assert!(table.contains(&format!("{name}  {name}")), "{table}");
 }
 
-/// One function's name in two CPU modes: an address that is mapped nowhere.
+/// Samples at the same unmapped address in four CPU modes.
 #[test]
-fn cpu_modes_tell_functions_of_one_name_apart() {
+fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
     let place = Place::new();
     let stream = Stream::new(Endian::Little).event(Event::new("cycles")).task(7, 7).at(10).comm("app");
     let sample = |misc: u16| SampleSpec::at(0x42).misc(misc);
@@ -87,13 +87,13 @@ fn cpu_modes_tell_functions_of_one_name_apart() {
     });
     assert_eq!(levels[1], level);
     let table = text(&["-s", "symbol"], &file);
-    for level in ["[k] 0x0000000000000042", "[.] 0x0000000000000042", "[H] 0x0000000000000042"] {
-        assert!(table.contains(level), "{table}");
+    for cell in ["[k] 0x0000000000000042", "[.] 0x0000000000000042", "[H] 0x0000000000000042"] {
+        assert!(table.contains(cell), "{table}");
     }
 }
 
 #[test]
-fn folded_stacks_are_of_all_events() {
+fn folded_stacks_include_all_events() {
     let place = Place::new();
     let chain = [context::USER, TEXT, TEXT + 8];
     let stream = Stream::new(Endian::Little);
@@ -105,13 +105,13 @@ fn folded_stacks_are_of_all_events() {
     assert_eq!(folded(&[]), "cycles:u;app;[app];[app] 5\npage_faults;app;[app] 7\n");
     assert_eq!(folded(&["-n"]), "cycles:u;app;[app];[app] 1\npage_faults;app;[app] 1\n");
     assert_eq!(folded(&["--event", "cycles"]), "app;[app];[app] 5\n", "the only event needs no name");
-    // Of which events there are lines is a matter of the filter, whose names are there is not.
+    // Other filters remove lines, but do not decide whether lines begin with the event's name.
     assert_eq!(folded(&["--comm", "other"]), "");
 }
 
-/// Samples whose chain is empty, is cut off, has a mark that no kernel writes, or is of a guest.
+/// Samples whose chain is empty, has an unknown context marker, is cut to nothing, or is of a guest.
 #[test]
-fn a_sample_without_frames_is_a_line_of_its_function() {
+fn a_sample_without_frames_is_a_line_with_its_function() {
     let place = Place::new();
     let sample = |chain: &[u64]| SampleSpec::at(TEXT).callchain(chain);
     let stream = Stream::new(Endian::Little).event(Event::new("cycles").sampling(SampleType::CALLCHAIN));

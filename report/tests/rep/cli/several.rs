@@ -1,4 +1,4 @@
-//! Several inputs of which some cannot be read: these are left out, with a warning.
+//! Several inputs, some of them unreadable: these are left out, with a warning.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::common::{Place, rep, two_events};
 use recrep_format::endian::Endian;
 use serde_json::Value;
 
-/// Every command that takes several inputs.
+/// The commands that take several inputs.
 const COMMANDS: [&[&str]; 13] = [
     &["--json"],
     &[],
@@ -23,7 +23,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["--header", "--sort", "comm"],
 ];
 
-/// Two good files, and three that cannot be read.
+/// Returns a directory with two good files, a text file and a truncated file.
 fn place() -> Place {
     let place = Place::new();
     place.put("good", &two_events(Endian::Little, 3).file());
@@ -34,7 +34,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_everywhere() {
+fn unreadable_inputs_are_left_out_by_every_command() {
     let place = place();
     let path = |name: &str| place.dir.path().join(name);
     for command in COMMANDS {
@@ -43,9 +43,9 @@ fn what_cannot_be_read_is_left_out_everywhere() {
         let said = String::from_utf8(with.stderr).unwrap();
         assert_eq!(with.status.code(), Some(0), "{command:?}: {said}");
         for name in ["text", "none", "torn"] {
-            let told =
+            let warnings =
                 said.lines().filter(|line| line.contains(path(name).to_str().unwrap()) && line.contains("warning"));
-            assert_eq!(told.count(), 1, "{command:?}: {said}");
+            assert_eq!(warnings.count(), 1, "{command:?}: {said}");
         }
         assert!(!alone.stdout.is_empty() || command == ["--format", "folded"]);
         if command != ["--json"] {
@@ -59,7 +59,7 @@ fn what_cannot_be_read_is_left_out_everywhere() {
 }
 
 #[test]
-fn json_tells_what_is_left_out() {
+fn json_has_a_warning_for_each_unreadable_input() {
     let place = place();
     for (command, inputs) in [("--json", "path"), ("--tasks", "path")] {
         let paths = ["good", "text", "none"].map(|name| place.dir.path().join(name));
@@ -77,9 +77,9 @@ fn json_tells_what_is_left_out() {
 }
 
 #[test]
-fn a_directory_is_answered_without_what_cannot_be_read_in_it() {
+fn unreadable_files_of_a_directory_are_left_out() {
     let place = place();
-    // What is no perf.data file at all is not meant.
+    // Files that are not perf.data at all are ignored without a warning.
     let output = rep().arg("--json").arg(place.dir.path()).output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["inputs"].as_array().unwrap().len(), 2);

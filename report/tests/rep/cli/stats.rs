@@ -9,19 +9,19 @@ fn the_counts_are_those_of_the_whole_report() {
     let file = place.put("x.data", &two_events(Endian::Little, 5).file());
     let (stats, report) = (json(&["--stats"], &file), json(&[], &file));
     assert_eq!(stats["inputs"], report["inputs"]);
-    for (counted, told) in stats["events"].as_array().unwrap().iter().zip(report["events"].as_array().unwrap()) {
+    for (counted, full) in stats["events"].as_array().unwrap().iter().zip(report["events"].as_array().unwrap()) {
         for number in ["name", "samples", "period", "lost_samples", "sort"] {
-            assert_eq!(counted[number], told[number]);
+            assert_eq!(counted[number], full[number]);
         }
-        assert!(!told["rows"].as_array().unwrap().is_empty());
+        assert!(!full["rows"].as_array().unwrap().is_empty());
     }
 }
 
 #[test]
-fn no_key_is_looked_at() {
+fn sort_keys_are_ignored() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 5).file());
-    // A report by a field that no event has is refused: to know that, the events' formats must be read.
+    // A report by a field that no event has is refused, once the formats of the events were read.
     let with = |words: &[&str]| rep().args(words).args(["--sort", "nosuchfield"]).arg(&file).output().unwrap();
     assert_eq!(with(&[]).status.code(), Some(2));
     assert_eq!(with(&["--stats"]).status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! What changes how an answer style, and nothing that it says.
+//! Options that change the style of the output, but not its contents.
 
 use super::common::{Place, json, run, two_events};
 use recrep_format::endian::Endian;
@@ -10,7 +10,7 @@ fn text(words: &[&str], file: &std::path::Path) -> String {
 }
 
 #[test]
-fn shares_are_coloured_by_heat_where_asked_and_never_in_a_pipe() {
+fn percentages_are_coloured_on_request_only() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     let plain = text(&["--sort", "comm,dso"], &file);
@@ -22,7 +22,7 @@ fn shares_are_coloured_by_heat_where_asked_and_never_in_a_pipe() {
 }
 
 #[test]
-fn a_quiet_answer_is_its_rows() {
+fn quiet_output_has_only_rows() {
     let place = Place::new();
     let stream = two_events(Endian::Little, 4).of(0).lost_samples(5);
     let file = place.put("x.data", &stream.file());
@@ -37,7 +37,7 @@ fn a_quiet_answer_is_its_rows() {
 }
 
 #[test]
-fn columns_are_as_wide_as_is_asked() {
+fn column_widths_are_applied() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     let said = text(&["-q", "--sort", "comm,dso,cpu", "-w", "0,3,9"], &file);
@@ -45,7 +45,7 @@ fn columns_are_as_wide_as_is_asked() {
 }
 
 #[test]
-fn the_heading_tells_of_the_recording_and_the_end_of_what_was_lost() {
+fn the_heading_describes_the_recording_and_the_footer_lost_samples() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).of(0).lost_samples(5).file());
     let said = text(&["--sort", "comm"], &file);
@@ -59,14 +59,14 @@ fn the_heading_tells_of_the_recording_and_the_end_of_what_was_lost() {
 }
 
 #[test]
-fn all_records_are_listed_as_by_dump() {
+fn dump_raw_trace_prints_the_same_as_rep_dump() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     assert_eq!(text(&["-D"], &file), text(&["dump"], &file));
 }
 
 #[test]
-fn values_apart_by_commas_hold_what_json_holds() {
+fn csv_has_the_same_values_as_json() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     let said = text(&["--format", "csv", "--sort", "comm,dso"], &file);
@@ -85,7 +85,7 @@ fn values_apart_by_commas_hold_what_json_holds() {
 }
 
 #[test]
-fn what_has_no_function_can_be_left_out_with_its_share() {
+fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     let event = &json(&["-U", "--sort", "comm"], &file)["events"][0];
@@ -96,7 +96,7 @@ fn what_has_no_function_can_be_left_out_with_its_share() {
 }
 
 #[test]
-fn shares_can_be_of_what_filters_left() {
+fn percentages_can_be_relative_to_the_filtered_total() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     let event =
@@ -107,7 +107,7 @@ fn shares_can_be_of_what_filters_left() {
 }
 
 #[test]
-fn what_is_of_text_is_refused_elsewhere() {
+fn text_options_are_refused_for_other_formats() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
     for flag in ["--header", "-w9", "--stdio-color=always", "-t,"] {

@@ -1,4 +1,4 @@
-//! Programs compiled for a test, and `rep` run on streams that say they were sampled.
+//! Programs compiled for a test, and `rep` run on constructed streams with samples in them.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use recrep_format::record::{Body, Inode, Mmap2, MmapBuildId, MmapIdentity};
 
-/// Where the programs of these tests are mapped.
+/// Address at which the programs of these tests are mapped.
 pub(crate) const BASE: u64 = 0x10_0000;
 
-/// Whether all of these commands are there; without them a test cannot run, which is an error where tests must run.
+/// Returns whether all of these commands are installed, so that the test can run; panics in CI if one is missing.
 pub(crate) fn has(commands: &[&str]) -> bool {
     commands.iter().all(|command| {
         let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -29,7 +29,7 @@ pub(crate) fn has(commands: &[&str]) -> bool {
     })
 }
 
-/// What a command prints.
+/// Runs a command, which must succeed, and returns what it prints.
 #[track_caller]
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap();
@@ -37,7 +37,7 @@ pub(crate) fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A directory for the length of a test.
+/// A directory, deleted at the end of a test.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -56,7 +56,7 @@ impl Place {
         path
     }
 
-    /// A C program with a static function `inner` and an exported one `outer`.
+    /// Compiles a C program with a static function `inner` and an exported one `outer`.
     pub(crate) fn program(&self, name: &str, flags: &[&str]) -> PathBuf {
         let source = self.put(
             "p.c",
@@ -75,7 +75,7 @@ impl Place {
     }
 }
 
-/// The offset in the file, and the linked address, of a function of it.
+/// Returns the file offset and the linked address of a function.
 pub(crate) fn function(program: &Path, name: &str) -> (u64, u64) {
     let symbols = run(Command::new("nm").arg(program));
     let line = symbols.lines().find(|line| line.split(' ').next_back() == Some(name)).unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn function(program: &Path, name: &str) -> (u64, u64) {
     (loads(program).iter().find_map(|load| load.offset_of(address)).unwrap(), address)
 }
 
-/// A part of a file that is mapped.
+/// A `LOAD` segment of a program.
 pub(crate) struct Load {
     pub(crate) offset: u64,
     pub(crate) address: u64,
@@ -98,7 +98,7 @@ impl Load {
     }
 }
 
-/// The parts of a program that are mapped.
+/// Returns the `LOAD` segments of a program.
 pub(crate) fn loads(program: &Path) -> Vec<Load> {
     let text = run(Command::new("readelf").arg("-lW").arg(program));
     let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
@@ -114,39 +114,39 @@ pub(crate) fn loads(program: &Path) -> Vec<Load> {
     text.lines().filter_map(load).collect()
 }
 
-/// A stream of process 7 with one event, recorded on this machine.
+/// Returns a stream of process 7 with one event, recorded on this machine.
 pub(crate) fn stream() -> Stream {
     stream_with(Event::new("cycles:u"))
 }
 
-/// The same with this event.
+/// Like [`stream`], with the given event.
 pub(crate) fn stream_with(event: Event) -> Stream {
     let name = rustix::system::uname();
     let [host, release, arch] = [name.nodename(), name.release(), name.machine()].map(|name| name.to_str().unwrap());
     stream_of(event, [host, release, arch])
 }
 
-/// The same of a machine with this host name, kernel release and architecture.
+/// Like [`stream_with`], recorded on a machine with this host name, kernel release and architecture.
 pub(crate) fn stream_of(event: Event, [host, release, arch]: [&str; 3]) -> Stream {
     let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test");
     stream.feature(&Hostname::new(host)).feature(&OsRelease::new(release)).feature(&Arch::new(arch))
 }
 
-/// The stream with `path` mapped whole at [`BASE`] and sampled at this offset.
+/// Maps the whole of `path` at [`BASE`] and adds a sample at this offset.
 pub(crate) fn sampled(stream: Stream, path: &Path, offset: u64) -> Stream {
     mapped(stream, path).at(2).sample(SampleSpec::at(BASE + offset))
 }
 
-/// The stream with `path` mapped whole at [`BASE`], by its device and inode as the kernel records them.
+/// Maps the whole of `path` at [`BASE`], with its device and inode as the kernel records them.
 pub(crate) fn mapped(stream: Stream, path: &Path) -> Stream {
     mapped_at(stream, path, BASE)
 }
 
-/// The same at another address.
+/// Like [`mapped`], at the given address.
 pub(crate) fn mapped_at(stream: Stream, path: &Path, addr: u64) -> Stream {
-    let Ok(about) = std::fs::metadata(path) else { return stream.map(path.to_str().unwrap(), addr, 1 << 20, 0) };
-    let (maj, min) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
-    let identity = MmapIdentity::Inode(Inode { maj, min, ino: about.ino(), ino_generation: 0 });
+    let Ok(meta) = std::fs::metadata(path) else { return stream.map(path.to_str().unwrap(), addr, 1 << 20, 0) };
+    let (maj, min) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+    let identity = MmapIdentity::Inode(Inode { maj, min, ino: meta.ino(), ino_generation: 0 });
     map_by(stream, path, addr, 2, identity)
 }
 
@@ -156,36 +156,36 @@ fn map_by(stream: Stream, path: &Path, addr: u64, misc: u16, identity: MmapIdent
     stream.record(misc, Body::Mmap2(Mmap2 { pid, tid, addr, len, pgoff: 0, identity, prot: 5, flags: 2, filename }))
 }
 
-/// The same, with the mapping's build ID recorded.
+/// Like [`mapped`], with the build ID in the place of device and inode.
 pub(crate) fn map_with_id(stream: Stream, path: &Path, id: &[u8; 20]) -> Stream {
     let identity = MmapIdentity::BuildId(MmapBuildId { size: 20, reserved: [0; 3], bytes: *id });
     // Bit 14: the mapping has a build ID.
     map_by(stream, path, BASE, 1 << 14 | 2, identity)
 }
 
-/// What `rep` prints about a stream.
+/// Runs `rep` on a stream and returns what it prints.
 pub(crate) fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
     rep_of(place, words, &stream.file())
 }
 
-/// What `rep` prints about these bytes.
+/// Runs `rep` on the bytes of a file and returns what it prints.
 pub(crate) fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
     let file = place.put("t.data", bytes);
     let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
-    // No copies but those that a test makes.
+    // Only the copies of files that a test makes are to be found.
     let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
     cleared.iter().fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
     run(command.args(words).arg(file))
 }
 
-/// The functions of a stream's samples.
+/// Returns the functions of a stream's samples.
 pub(crate) fn symbols(place: &Place, words: &[&str], stream: &Stream) -> Vec<String> {
     let answer: Value = serde_json::from_str(&rep(place, &[&["--json", "-s", "sym"], words].concat(), stream)).unwrap();
     let rows = answer["events"][0]["rows"].as_array().unwrap();
     rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What `rep modules` says of the module called so.
+/// Returns the entry of the module `name` in the output of `rep modules`.
 pub(crate) fn module(place: &Place, words: &[&str], stream: &Stream, name: &str) -> Value {
     let answer: Value = serde_json::from_str(&rep(place, &[&["modules", "--json"], words].concat(), stream)).unwrap();
     let modules = answer["modules"].as_array().unwrap();

@@ -17,7 +17,7 @@ fn reason(module: &Value, code: &str) {
 }
 
 #[test]
-fn a_file_that_is_stripped_missing_or_another_version() {
+fn stripped_missing_and_different_files_are_explained() {
     if !has(&["gcc", "strip", "nm", "readelf"]) {
         return;
     }
@@ -32,7 +32,7 @@ fn a_file_that_is_stripped_missing_or_another_version() {
     run(Command::new("strip").arg(&program));
     let stripped = module(&place, &[], &whole, "program");
     reason(&stripped, "stripped");
-    assert!(stripped["symbols"].as_u64().unwrap() > 0, "the dynamic ones are there");
+    assert!(stripped["symbols"].as_u64().unwrap() > 0, "it has dynamic symbols");
     std::fs::remove_file(&program).unwrap();
     let missing = module(&place, &[], &whole, "program");
     reason(&missing, "missing");
@@ -40,10 +40,10 @@ fn a_file_that_is_stripped_missing_or_another_version() {
 }
 
 #[test]
-fn a_jit_without_a_map_and_memory_that_was_never_mapped() {
+fn a_jit_without_a_map_and_unmapped_memory_are_explained() {
     let place = Place::new();
     let jit = stream().map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE));
-    // No process has so high a number.
+    // Higher than any process number, so there is no such map.
     let jit = jit.task(1 << 30, 1 << 30).map("//anon", BASE, 0x1000, 0).at(3).sample(SampleSpec::at(BASE));
     reason(&module(&place, &[], &jit, "[JIT] tid 1073741824"), "jit-without-map");
     let nowhere = stream().at(2).sample(SampleSpec::at(BASE));
@@ -51,7 +51,7 @@ fn a_jit_without_a_map_and_memory_that_was_never_mapped() {
 }
 
 #[test]
-fn a_kernel_that_hides_its_addresses() {
+fn a_kernel_that_hides_its_addresses_is_explained() {
     let place = Place::new();
     let hidden = place.put("kallsyms", "0000000000000000 T _text\n0000000000000000 t schedule\n");
     let start = 0xffff_ffff_8100_0000;
@@ -64,7 +64,7 @@ fn a_kernel_that_hides_its_addresses() {
 }
 
 #[test]
-fn stacks_that_were_cut_off() {
+fn truncated_stacks_are_reported() {
     let place = Place::new();
     let event = Event::new("cycles:u").sampling(SampleType::STACK_USER | SampleType::CALLCHAIN);
     let spec = |used| SampleSpec::at(BASE).callchain(&[BASE]).stack(&[0; 64], used);
@@ -78,7 +78,7 @@ fn stacks_that_were_cut_off() {
 }
 
 #[test]
-fn the_report_ends_with_what_has_no_function() {
+fn the_footer_names_modules_without_functions() {
     let place = Place::new();
     let missing = stream().map("/no/such/lib.so", BASE, 0x1000, 0x5000).at(2).sample(SampleSpec::at(BASE + 0x10));
     let text = rep(&place, &["-s", "sym"], &missing);

@@ -1,4 +1,4 @@
-//! What is fetched from debuginfod servers, and what is told where it is not.
+//! Fetching from debuginfod servers, and the warnings if it fails.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::common::{BASE, Place, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
 use super::server::{Answer, Server};
 
-/// A stripped program, its debug file as a server has it, and where it was sampled.
+/// A stripped program, its debug file, its build ID and the offsets of its functions.
 struct Stripped {
     place: Place,
     program: PathBuf,
@@ -40,7 +40,7 @@ impl Stripped {
         Some(Self { place, program, whole, debug, id, inner, outer })
     }
 
-    /// A stream with one sample in the function that only the debug file names.
+    /// Returns a stream with one sample in the function that only the debug file names.
     fn stream(&self) -> Stream {
         sampled(stream(), &self.program, self.inner)
     }
@@ -49,7 +49,7 @@ impl Stripped {
         format!("/buildid/{}/{kind}", self.id)
     }
 
-    /// Where the cache has a file.
+    /// Returns the path of a file in the cache.
     fn cached(&self, kind: &str) -> PathBuf {
         self.place.at("cache").join(&self.id).join(kind)
     }
@@ -65,7 +65,7 @@ impl Stripped {
         command.args(words).arg(file).output().unwrap()
     }
 
-    /// The functions that are named with these servers, and what is said on the side.
+    /// Returns the functions that are found with these servers, and standard error.
     fn symbols(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)]) -> (Vec<String>, String) {
         let output = self.rep(&[&["--json", "-s", "sym"], words].concat(), urls, limits, &self.stream());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -75,7 +75,7 @@ impl Stripped {
         (rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect(), said)
     }
 
-    /// Asserts that nothing comes of these servers, that it is told why, and that nothing is kept.
+    /// Asserts that nothing is fetched from these servers, that a warning says why, and that the cache is empty.
     #[track_caller]
     fn refused(&self, urls: &[&str], limits: &[(&str, &str)], why: &str) {
         let (symbols, said) = self.symbols(&["--debuginfod"], urls, limits);
@@ -83,7 +83,7 @@ impl Stripped {
         let warned = said.lines().any(|line| line.starts_with("rep: warning: program: http://") && line.contains(why));
         assert!(warned, "{why} in {said}");
         assert!(!self.cached("debuginfo").exists());
-        assert!(std::fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "no leavings");
+        assert!(std::fs::read_dir(self.place.at("cache")).map_or(true, |mut all| all.next().is_none()), "cache empty");
     }
 
     fn server(&self) -> Server {
@@ -102,7 +102,7 @@ fn none() -> Server {
 }
 
 #[test]
-fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
+fn a_debug_file_is_fetched_once_and_cached() {
     let Some(it) = Stripped::new() else { return };
     let (empty, full) = (none(), it.server());
     let urls = [empty.url.as_str(), &format!("{}/", full.url)];
@@ -116,12 +116,12 @@ fn a_debug_file_is_fetched_kept_and_not_asked_for_again() {
     assert_eq!((empty.asked(), full.asked()), (vec![it.path("debuginfo")], vec![it.path("debuginfo")]));
     assert_eq!(std::fs::read(it.cached("debuginfo")).unwrap(), it.debug);
     assert_eq!(it.symbols(&["--debuginfod"], &urls, &[]).0, ["inner"]);
-    assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "what is in the cache needs no asking");
+    assert_eq!(it.symbols(&[], &[], &[]).0, ["inner"], "the cache is used without --debuginfod");
     assert_eq!((empty.asked().len(), full.asked().len()), (1, 1));
 }
 
 #[test]
-fn a_file_that_is_there_twice_is_asked_for_once() {
+fn two_copies_of_a_file_are_one_request() {
     let Some(it) = Stripped::new() else { return };
     let copy = it.place.at("copy");
     std::fs::copy(&it.program, &copy).unwrap();
@@ -133,7 +133,7 @@ fn a_file_that_is_there_twice_is_asked_for_once() {
 }
 
 #[test]
-fn nobody_is_asked_unless_that_is_asked_for_and_worth_it() {
+fn servers_are_asked_only_on_request_and_above_the_percentage() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();
     assert_ne!(it.symbols(&[], &[&server.url], &[]).0, ["inner"]);
@@ -149,7 +149,7 @@ fn nobody_is_asked_unless_that_is_asked_for_and_worth_it() {
 }
 
 #[test]
-fn asking_needs_servers() {
+fn debuginfod_without_servers_is_a_usage_error() {
     let Some(it) = Stripped::new() else { return };
     for view in [&["report"][..], &["script"], &["modules"], &["mem"]] {
         let output = it.rep(&[view, &["--debuginfod"]].concat(), &[], &[], &it.stream());
@@ -162,7 +162,7 @@ fn asking_needs_servers() {
 }
 
 #[test]
-fn the_mapped_file_is_fetched_where_it_is_gone() {
+fn a_missing_executable_is_fetched() {
     let Some(it) = Stripped::new() else { return };
     let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&it.id[2 * at..2 * at + 2], 16).unwrap()).collect();
     let stream = map_with_id(stream(), &it.program, id.as_slice().try_into().unwrap());
@@ -176,7 +176,7 @@ fn the_mapped_file_is_fetched_where_it_is_gone() {
 }
 
 #[test]
-fn callers_are_worth_it_too() {
+fn debug_files_are_fetched_for_callers_too() {
     let Some(it) = Stripped::new() else { return };
     let server = it.server();
     let chain = [context::USER, BASE + it.outer, BASE + it.inner];
@@ -187,7 +187,7 @@ fn callers_are_worth_it_too() {
 }
 
 #[test]
-fn what_a_server_refuses_is_told() {
+fn refusals_of_servers_are_reported() {
     let Some(it) = Stripped::new() else { return };
     let empty = none();
     it.refused(&[&empty.url], &[], "not fetched: 404 Not Found");
@@ -198,20 +198,20 @@ fn what_a_server_refuses_is_told() {
     let report = it.rep(&["-s", "sym", "--debuginfod"], &[&empty.url], &[], &it.stream());
     let report = String::from_utf8_lossy(&report.stdout).into_owned();
     assert!(report.contains("program 100.0% (stripped; not fetched: 404 Not Found)"), "{report}");
-    // Nobody listens there any more.
+    // Nothing listens there any more.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     it.refused(&[&format!("http://{closed}")], &[], "refused");
 }
 
 #[test]
-fn what_is_another_file_or_too_large_is_not_kept() {
+fn wrong_and_too_large_files_are_not_kept() {
     let Some(it) = Stripped::new() else { return };
     let other = it.place.program("other", &["-DOTHER", "-O2"]);
     let other = std::fs::read(other).unwrap();
     let wrong = Server::new(move |_| Answer::File(other.clone(), true));
     it.refused(&[&wrong.url], &[], "another version of the file");
     let page = Server::new(|_| Answer::File(b"<html>sign in</html>".to_vec(), true));
-    it.refused(&[&page.url], &[], "no ELF file");
+    it.refused(&[&page.url], &[], "of the wrong format");
     let size = (it.debug.len() - 1).to_string();
     let too_large = format!("larger than DEBUGINFOD_MAXSIZE allows ({size} bytes)");
     for is_size_said in [true, false] {
@@ -222,13 +222,13 @@ fn what_is_another_file_or_too_large_is_not_kept() {
 }
 
 #[test]
-fn a_server_that_says_no_more_is_given_up() {
+fn a_silent_server_times_out() {
     let Some(it) = Stripped::new() else { return };
     let bytes = it.debug.clone();
     let silent = Server::new(move |_| Answer::Stall(bytes.clone(), Duration::from_secs(60)));
     let full = it.server();
     let begin = Instant::now();
-    it.refused(&[&silent.url], &[("DEBUGINFOD_TIMEOUT", "1")], "nothing came for 1 s");
+    it.refused(&[&silent.url], &[("DEBUGINFOD_TIMEOUT", "1")], "no data for 1 s");
     it.refused(&[&silent.url], &[("DEBUGINFOD_MAXTIME", "1")], "it took longer than 1 s");
     let both = [silent.url.as_str(), &full.url];
     assert_eq!(it.symbols(&["--debuginfod"], &both, &[("DEBUGINFOD_TIMEOUT", "1")]).0, ["inner"]);
@@ -236,9 +236,9 @@ fn a_server_that_says_no_more_is_given_up() {
 }
 
 #[test]
-fn debug_information_is_fetched_for_lines() {
+fn debug_files_are_fetched_for_source_lines() {
     let Some(it) = Stripped::new() else { return };
-    // All names are there, and no lines.
+    // All symbols, but no source lines.
     let named = |path: &Path| run(Command::new("objcopy").args(["--strip-debug"]).arg(path).arg(&it.program));
     let again = it.place.program("again", &[]);
     named(&again);

@@ -1,4 +1,4 @@
-//! Inlined functions and source lines, held against `addr2line -i`.
+//! Inlined functions and source lines, compared with `addr2line -i`.
 
 use std::path::Path;
 use std::process::Command;
@@ -46,7 +46,7 @@ fn main() {
 }
 "#;
 
-/// What `addr2line` says of each address: functions and `file:line`, innermost first.
+/// Returns the output of `addr2line` for each address: functions and `file:line`, innermost first.
 fn theirs(program: &Path, addresses: &[u64]) -> Vec<Vec<(String, String)>> {
     let words = addresses.iter().map(|address| format!("{address:#x}"));
     let text = run(Command::new("addr2line").args(["-a", "-i", "-f", "-e"]).arg(program).args(words));
@@ -76,7 +76,8 @@ fn ours(frames: &[Inlined]) -> Vec<(String, String)> {
     frames.iter().map(text).collect()
 }
 
-/// Addresses all over the code of a program that `addr2line` knows lines of.
+/// Returns at most `most` addresses from all functions of a program, and the difference between addresses and file
+/// offsets.
 fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
     let code = loads(program).into_iter().find(|load| load.code).unwrap();
     let lines = run(Command::new("nm").args(["--defined-only", "-S"]).arg(program));
@@ -119,20 +120,20 @@ fn compare(program: &Path, most: usize) -> usize {
     known
 }
 
-/// addr2line takes a header for the source file now and then, which then has a line far beyond its end.
+/// addr2line sometimes takes a header for the source file, with a line number beyond the end of that file.
 fn same_place(ours: &str, theirs: &str) -> bool {
     let line = |place: &str| place.rsplit(':').next().and_then(|line| line.parse::<usize>().ok());
     let misled = theirs.starts_with("cc.cc:") && line(theirs) > Some(CPP.lines().count());
     ours == theirs || (misled && line(ours) == line(theirs))
 }
 
-/// addr2line shows a name as its debug information has it, mangled where it is, or without what its language adds.
+/// addr2line prints a name as the debug information has it: possibly mangled, or without its scope and parameters.
 fn same_name(ours: &str, theirs: &str) -> bool {
     ours == theirs || ours.contains(theirs)
 }
 
 #[test]
-fn inlined_functions_are_those_of_addr2line() {
+fn inlined_functions_agree_with_addr2line() {
     if !has(&["gcc", "g++", "addr2line", "nm", "readelf"]) {
         return;
     }
@@ -155,7 +156,7 @@ fn inlined_functions_are_those_of_addr2line() {
     assert!(known >= 1000, "only {known} addresses have lines");
 }
 
-/// As the sampled instruction, and as what control returns to the byte after.
+/// Addresses are sampled instructions, or the byte before a return address.
 #[test]
 fn inlined_functions_are_frames_of_callchains() {
     if !has(&["g++", "addr2line", "nm", "readelf"]) {
@@ -193,7 +194,7 @@ fn inlined_functions_are_frames_of_callchains() {
 }
 
 #[test]
-fn lines_of_a_stripped_program_are_in_its_debug_file() {
+fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
     if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
         return;
     }

@@ -1,4 +1,4 @@
-//! What `rep script` tells of addresses beside functions: source lines, their text, inlined functions.
+//! Source lines, their text, inlined functions and cgroups in `rep script`.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ int main(int argc, char **argv) { x = argc; return outermost(7); }
 ";
 
 #[test]
-fn lines_and_their_text_follow_samples() {
+fn source_lines_and_their_text_follow_samples() {
     if !has(&["gcc", "nm", "readelf"]) {
         return;
     }
@@ -31,7 +31,7 @@ fn lines_and_their_text_follow_samples() {
     assert!(whole.starts_with(&format!("{address}\n  {}:3\n", place.at("p.c").display())), "{whole}");
     let text = listed(&["-F", "ip,srccode"]);
     let code = "|3        int main(void) { return outer(1); }\n";
-    assert_eq!(text, format!("{address}\n{code}{:>17x}\n{address}\n", 1), "the same line is not told twice");
+    assert_eq!(text, format!("{address}\n{code}{:>17x}\n{address}\n", 1), "the same line is not printed twice");
 }
 
 #[test]
@@ -43,14 +43,14 @@ fn inlined_functions_are_frames_of_their_own() {
     let (source, program) = (place.put("n.c", NESTED), place.at("nested"));
     run(Command::new("gcc").args(["-O2", "-g"]).arg(source).arg("-o").arg(&program));
     let (offset, linked) = function(&program, "outermost");
-    // The division is of the innermost one.
+    // The division is in the innermost function.
     let code = run(Command::new("objdump").args(["-d", "--disassemble=outermost"]).arg(&program));
     let division = code.lines().find(|line| line.contains("div")).unwrap();
     let address = u64::from_str_radix(division.trim().split(':').next().unwrap(), 16).unwrap();
     let at = BASE + offset + (address - linked);
     let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
     let stream = mapped(stream_with(event), &program).at(2);
-    // Once as the sampled instruction; once as what stands before the address to return to.
+    // Once as the sampled instruction, once as the instruction before a return address.
     let chain = [context::USER, at, at + 1];
     let stream = stream.sample(SampleSpec::at(at).callchain(&chain));
     let listed = |words: &[&str]| rep(&place, &[&["script", "-F", "ip,sym,srcline"], words].concat(), &stream);
@@ -67,7 +67,7 @@ fn inlined_functions_are_frames_of_their_own() {
 }
 
 #[test]
-fn cgroups_have_their_paths() {
+fn cgroups_are_shown_by_path() {
     let place = Place::new();
     let event = Event::new("cycles:u").sampling(SampleType::CGROUP);
     let stream = Stream::new(Endian::NATIVE).event(event).task(7, 7).at(1).comm("test").cgroup(5, "/some/group");

@@ -1,4 +1,4 @@
-//! Symbols, lines and their explanations, with programs that are compiled here.
+//! Symbols, source lines and `rep modules`, tested with programs that are compiled here.
 
 mod common;
 mod explained;

@@ -15,14 +15,14 @@ use serde_json::Value;
 
 use super::common::{BASE, Place, function, has, mapped, rep_of, run, stream, stream_of};
 
-/// Build ID of a file or of the kernel: bytes of its note.
+/// Returns the build ID in the ELF notes of a file or of the kernel.
 fn build_id_in(bytes: &[u8]) -> [u8; 20] {
     let note = [4_u32, 20, 3].iter().flat_map(|word| word.to_ne_bytes()).chain(*b"GNU\0").collect::<Vec<u8>>();
     let at = bytes.windows(note.len()).position(|window| window == note).unwrap() + note.len();
     bytes[at..at + 20].try_into().unwrap()
 }
 
-/// The image of this process's `[vdso]`.
+/// Returns the image of this process's `[vdso]`.
 fn vdso() -> Vec<u8> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.ends_with("[vdso]")).unwrap();
@@ -33,16 +33,16 @@ fn vdso() -> Vec<u8> {
     bytes
 }
 
-/// What is sampled.
+/// A sampled module.
 struct Subject {
     name: &'static str,
-    /// As `rep modules` calls it.
+    /// Name in `rep modules`.
     module: String,
     /// Adds the mapping and samples.
     sampled: Box<dyn Fn(Stream) -> Stream>,
-    /// The name that its build ID is recorded under, the mode, the ID; `None` if such things have none.
+    /// Name, CPU mode and value of its recorded build ID; `None` if such modules have none.
     build_id: Option<(String, CpuMode, [u8; 20])>,
-    /// The reasons that `rep modules` gives: another build ID, no proof.
+    /// Reasons that `rep modules` gives: for a different build ID, and for none.
     reasons: [&'static str; 2],
     /// Whether `--trust-paths` helps.
     has_path: bool,
@@ -66,7 +66,7 @@ fn user_file(name: &'static str, path: PathBuf) -> Subject {
     }
 }
 
-/// The kernel of this machine; `None` where its addresses are hidden.
+/// Returns the kernel of this machine; `None` if its addresses are hidden.
 fn kernel() -> Option<Subject> {
     let list = fs::read_to_string("/proc/kallsyms").unwrap();
     let line = list.lines().find(|line| line.ends_with(" _text")).unwrap();
@@ -84,7 +84,7 @@ fn kernel() -> Option<Subject> {
         name: "kernel",
         module: "[kernel.kallsyms]".into(),
         sampled: Box::new(sampled),
-        // Not the name that its mapping has: the CPU mode tells what it is of.
+        // Another name than the mapping's: the CPU mode shows that it is the kernel's.
         build_id: Some(("/lib/modules/6/build/vmlinux".into(), CpuMode::Kernel, id)),
         reasons: ["other-kernel"; 2],
         has_path: false,
@@ -99,7 +99,7 @@ fn kernel_module(place: &Place) -> Subject {
     let recorded: String = path.to_str().unwrap().into();
     let (name, loaded) = (recorded.clone(), 0xffff_ffff_c010_0000);
     let sampled = move |stream| {
-        // Nobody knows a kernel module's machine but by its kernel.
+        // The machine of a kernel module is known only from its kernel.
         let stream = kernel_mapping(stream, "[kernel.kallsyms]_text", 0xffff_ffff_8765_4000, 0xffff_ffff_8765_4000);
         kernel_mapping(stream, &name, loaded, 0).at(2).sample(SampleSpec::at(loaded).misc(1))
     };
@@ -151,7 +151,7 @@ fn elsewhere(arch: &str) -> Stream {
     stream_of(Event::new("cycles:u"), ["elsewhere", "2.6.39", arch])
 }
 
-/// The stream with the build ID of something.
+/// Adds the build ID of a module to the stream.
 fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8; 20])) -> Stream {
     let id = BuildId::new(&id).unwrap();
     let entry = BuildIdEvent::new(mode, &id, name.as_bytes());
@@ -163,14 +163,14 @@ fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8;
     stream.record(entry.misc, Body::HeaderBuildId(HeaderBuildId { pid, raw, filename }))
 }
 
-/// What `rep modules` says of a module, and which warnings there are.
-fn said(place: &Place, words: &[&str], bytes: &[u8], subject: &Subject, is_named: &str) -> (bool, String, Vec<String>) {
+/// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes of the warnings.
+fn modules(place: &Place, words: &[&str], bytes: &[u8], subject: &Subject, case: &str) -> (bool, String, Vec<String>) {
     let answer: Value = serde_json::from_str(&rep_of(place, &[&["modules", "--json"], words].concat(), bytes)).unwrap();
     let modules = answer["modules"].as_array().unwrap();
     let kernels = ["[kernel.kallsyms]", "[kernel.vmlinux]"];
-    let is_it = |name: &str| name == subject.module || (subject.name == "kernel" && kernels.contains(&name));
-    let module = modules.iter().find(|module| is_it(module["name"].as_str().unwrap()));
-    let module = module.unwrap_or_else(|| panic!("{is_named}: {modules:#?}"));
+    let is_subject = |name: &str| name == subject.module || (subject.name == "kernel" && kernels.contains(&name));
+    let module = modules.iter().find(|module| is_subject(module["name"].as_str().unwrap()));
+    let module = module.unwrap_or_else(|| panic!("{case}: {modules:#?}"));
     let warnings =
         answer["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap().into());
     let reason = module["reason"]["code"].as_str().unwrap_or_default().to_owned();
@@ -206,14 +206,14 @@ fn names_need_a_proof() {
                     let recorded = (subject.sampled)(recorded);
                     let bytes = if pipe { recorded.pipe() } else { recorded.file() };
                     let is_proven = id.map_or(same_host, |(_, equal)| equal);
-                    let (named, reason, warnings) = said(&place, &[], &bytes, subject, &case);
+                    let (named, reason, warnings) = modules(&place, &[], &bytes, subject, &case);
                     assert_eq!(named, is_proven, "{case}: {reason}");
                     let doubts = warnings.iter().filter(|code| *code == "unproven-names").count();
                     assert_eq!(doubts, usize::from(!is_proven), "{case}: {warnings:?}");
                     if !is_proven {
                         assert_eq!(reason, subject.reasons[usize::from(id.is_none())], "{case}");
                     }
-                    let (trusted, _, warnings) = said(&place, &["--trust-paths"], &bytes, subject, &case);
+                    let (trusted, _, warnings) = modules(&place, &["--trust-paths"], &bytes, subject, &case);
                     assert_eq!(trusted, is_proven || subject.has_path, "{case}, --trust-paths");
                     let contradicted = warnings.iter().any(|code| code == "contradicted-names");
                     assert_eq!(
@@ -229,7 +229,7 @@ fn names_need_a_proof() {
 }
 
 #[test]
-fn a_build_id_of_several_files_of_one_path_is_of_none() {
+fn a_build_id_is_ignored_if_several_files_had_the_path() {
     if !has(&["gcc", "nm", "readelf"]) {
         return;
     }

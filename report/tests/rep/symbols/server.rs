@@ -1,4 +1,4 @@
-//! A debuginfod server for a test: it answers as it is told, and remembers what it was asked for.
+//! A debuginfod server for tests: it gives fixed answers and records the requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,25 +6,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What is answered.
+/// Answer to a request.
 pub(crate) enum Answer {
-    /// A file, whose size is said or not.
+    /// A file; with `Content-Length` if the flag is set.
     File(Vec<u8>, bool),
     /// A status such as `404 Not Found`.
     Status(&'static str),
-    /// A half of the file, then nothing for so long.
+    /// Half of the file, then nothing for this time.
     Stall(Vec<u8>, Duration),
 }
 
 /// The server; its threads end with the test's process.
 pub(crate) struct Server {
-    /// Its address.
+    /// URL of the server.
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// One that answers so for a path.
+    /// Starts a server that gives these answers to paths.
     pub(crate) fn new(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -33,14 +33,14 @@ impl Server {
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
                 let (noted, answer) = (noted.clone(), answer.clone());
-                // A client that has heard enough hangs up.
+                // Clients may close the connection early.
                 thread::spawn(move || serve(connection, &noted, &*answer).unwrap_or_default());
             }
         });
         Self { url, asked }
     }
 
-    /// The paths it was asked for, in order.
+    /// Returns the requested paths, sorted.
     pub(crate) fn asked(&self) -> Vec<String> {
         let mut asked = self.asked.lock().unwrap().clone();
         asked.sort();

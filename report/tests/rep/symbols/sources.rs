@@ -14,7 +14,7 @@ fn a_debuglink_is_followed_if_its_checksum_is_right() {
     }
     let place = Place::new();
     for kind in ["-pie", "-no-pie"] {
-        // No build ID: only the checksum can vouch.
+        // Without a build ID only the checksum proves that the file is the right one.
         let program = place.program("program", &[kind, "-Wl,--build-id=none"]);
         let (offset, _) = function(&program, "inner");
         let debug = place.at("program.debug");
@@ -32,7 +32,7 @@ fn a_debuglink_is_followed_if_its_checksum_is_right() {
 }
 
 #[test]
-fn mini_debug_information_names_what_the_dynamic_symbols_do_not() {
+fn mini_debug_information_adds_to_the_dynamic_symbols() {
     if !has(&["gcc", "objcopy", "strip", "nm", "readelf", "xz"]) {
         return;
     }
@@ -54,7 +54,7 @@ fn mini_debug_information_names_what_the_dynamic_symbols_do_not() {
 }
 
 #[test]
-fn copies_by_build_id_and_the_recorded_machines_root() {
+fn files_are_found_by_build_id_and_below_symfs() {
     if !has(&["gcc", "nm", "readelf"]) {
         return;
     }
@@ -67,7 +67,7 @@ fn copies_by_build_id_and_the_recorded_machines_root() {
     let root = place.at("root");
     assert_eq!(symbols(&place, &["--symfs", root.to_str().unwrap()], &recorded), ["inner"]);
 
-    // As `perf archive` unpacks: below the directory of the user who asks, and below one that is named.
+    // As `perf archive` unpacks: in the user's directory, and in one given by --buildid-dir.
     let notes = run(Command::new("readelf").arg("-n").arg(&program));
     let id = notes.split("Build ID: ").nth(1).unwrap().split_whitespace().next().unwrap();
     let mut bytes = [0; 20];
@@ -88,7 +88,7 @@ fn copies_by_build_id_and_the_recorded_machines_root() {
 }
 
 #[test]
-fn a_kernel_image_and_a_packed_kernel_module() {
+fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
     if !has(&["gcc", "nm", "readelf", "xz"]) {
         return;
     }
@@ -98,7 +98,7 @@ fn a_kernel_image_and_a_packed_kernel_module() {
     let flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,-e,_text"];
     run(Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&image));
     let ((_, text), (_, schedule)) = (function(&image, "_text"), function(&image, "schedule"));
-    // The kernel was moved when it was started.
+    // The kernel was relocated at boot.
     let start = 0xffff_ffff_9200_0000;
     let spec = SampleSpec::at(start + (schedule - text)).misc(1);
     let kernel = stream().kernel_map(start, 0x100_0000).at(2).sample(spec);
@@ -120,7 +120,7 @@ fn a_kernel_image_and_a_packed_kernel_module() {
 }
 
 #[test]
-fn code_that_the_kernel_made_is_named_by_its_record() {
+fn bpf_code_is_named_by_its_ksymbol_record() {
     let place = Place::new();
     let start = 0xffff_ffff_c000_1000;
     let bpf =
@@ -128,12 +128,12 @@ fn code_that_the_kernel_made_is_named_by_its_record() {
     assert_eq!(symbols(&place, &[], &bpf), ["bpf_prog_abcd_count"]);
     let mangled = stream().ksymbol(start, 0x80, 1, 0, "_ZN3net4poll17h0123456789abcdefE");
     let mangled = mangled.at(2).sample(SampleSpec::at(start + 8).misc(1));
-    assert_eq!(symbols(&place, &[], &mangled), ["_ZN3net4poll17h0123456789abcdefE"], "it may be no mangled name");
+    assert_eq!(symbols(&place, &[], &mangled), ["_ZN3net4poll17h0123456789abcdefE"], "it need not be a mangled name");
     assert_eq!(symbols(&place, &["--demangle-kernel"], &mangled), ["net::poll"]);
 }
 
 #[test]
-fn a_jit_names_its_code_in_a_map_or_in_a_dump() {
+fn jit_code_is_named_by_a_map_or_a_dump() {
     let place = Place::new();
     let anon = |stream: recrep_fixtures::build::Stream| {
         stream.map("//anon", BASE, 0x1000, 0).at(2).sample(SampleSpec::at(BASE + 0x20))
@@ -150,14 +150,14 @@ fn a_jit_names_its_code_in_a_map_or_in_a_dump() {
     dump.extend([BASE, 0x40, 0].iter().flat_map(|word| word.to_ne_bytes()));
     dump.extend(name);
     let path = place.put("jit-7.dump", dump);
-    // The code may come before the page of the dump that tells where it is.
+    // The mapping of the dump comes after the samples in its code.
     let jit = mapped_at(anon(stream()), &path, 0x50_0000);
     let names = symbols(&place, &[], &jit);
     assert!(names == ["LazyCompile:f"] || fs::exists("/tmp/perf-7.map").unwrap(), "{names:?}");
 }
 
 #[test]
-fn names_are_spelt_as_in_the_file_where_asked() {
+fn no_demangle_keeps_names_as_in_the_file() {
     if !has(&["g++", "nm", "readelf"]) {
         return;
     }
