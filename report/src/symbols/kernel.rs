@@ -1,7 +1,7 @@
 //! Symbols of the recorded kernel: the choice of their source.
 //!
 //! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
-//! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::is_running`]).
+//! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::check_running`]).
 //! 3. The copy of it in the build ID cache.
 //! 4. Files with symbols and the recorded build ID, or another proof for a module's file ([`vmlinux`]).
 //!
@@ -64,7 +64,8 @@ impl Kernel {
         if let Some(entry) = origin.kernel.and_then(|id| locate::cache_entry(&id, options)) {
             let path = entry.join("kallsyms");
             let found = parse(&path);
-            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, pick(&found, module)) {
+            let found = pick(&found, module).and_then(|table| at_its_address(table, module));
+            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, found) {
                 return Some(table);
             }
         }
@@ -79,7 +80,7 @@ impl Kernel {
     /// architecture must not differ, a reference symbol must have been recorded, and either the recording was made on
     /// this machine or the reference symbol still has its recorded address. If no release was recorded, only the
     /// symbol's address counts.
-    pub(super) fn is_running(&self, origin: &Origin) -> Result<(), Refusal> {
+    pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
                 Some(found) if same_build_id(&recorded, &found) => Ok(()),
@@ -121,21 +122,21 @@ impl Kernel {
 
     /// Returns a contradiction if the given list is the running kernel's own and the recorded build ID is another one.
     fn contradiction(&self, path: &Path, origin: &Origin) -> Option<Contradiction> {
-        let is_running = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
-        let (recorded, found) = (origin.kernel?, self.running_build_id().filter(|_| is_running)?);
+        let check_running = fs::canonicalize(path).ok()? == fs::canonicalize(self.kallsyms_path()).ok()?;
+        let (recorded, found) = (origin.kernel?, self.running_build_id().filter(|_| check_running)?);
         (!same_build_id(&recorded, &found)).then(|| Contradiction { path: path.into(), recorded, found })
     }
 
     /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.
     fn check_loaded(&self, module: &Module) -> Result<(), Refusal> {
-        let ModuleKind::KernelModule { start } = module.kind else { return self.is_running(&module.origin) };
+        let ModuleKind::KernelModule { start } = module.kind else { return self.check_running(&module.origin) };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         match (module.build_id, running) {
             (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => {}
             (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
-            _ => self.is_running(&module.origin)?,
+            _ => self.check_running(&module.origin)?,
         }
         let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
@@ -155,6 +156,19 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
     match &module.kind {
         ModuleKind::Kernel => list.kernel(module.origin.reference.as_ref()),
         _ => list.module(&module.kernel_module_name()),
+    }
+}
+
+/// Refuses the symbols of a kernel module that a list has at another address: the list is of another boot.
+fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Refusal> {
+    const PAGE: u64 = 4096;
+    let ModuleKind::KernelModule { start } = module.kind else { return Ok(table) };
+    let lowest = table.iter().next().map(|symbol| symbol.start);
+    match lowest {
+        Some(lowest) if lowest.checked_sub(start).is_none_or(|past| past >= PAGE) => {
+            Err(Refusal::MovedKernelModule { recorded: start })
+        }
+        _ => Ok(table),
     }
 }
 
@@ -239,7 +253,7 @@ mod tests {
             origin("shelf", "6.1.0", TEXT),
             Origin { arch: None, ..origin("", "", TEXT) },
         ] {
-            assert!(kernel.is_running(&here).is_ok(), "{here:?}");
+            assert!(kernel.check_running(&here).is_ok(), "{here:?}");
         }
         for (other, is_expected) in [
             (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
@@ -251,7 +265,7 @@ mod tests {
                 matches!(r, Refusal::OtherMachine { what: "architecture", .. })
             }),
         ] {
-            let refusal = kernel.is_running(&other).unwrap_err();
+            let refusal = kernel.check_running(&other).unwrap_err();
             assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
         }
     }
@@ -288,11 +302,20 @@ mod tests {
         let (root, kernel) = machine();
         let entry = root.path().join("cache/.build-id/08").join("08".repeat(19));
         fs::create_dir_all(&entry).unwrap();
-        fs::write(entry.join("kallsyms"), "ffffffff81000000 T _text\nffffffff81000020 t c\n").unwrap();
+        fs::write(
+            entry.join("kallsyms"),
+            "ffffffff81000000 T _text\nffffffff81000020 t c\nffffffffc0000010 t d\t[d]\n",
+        )
+        .unwrap();
         let options = SymbolOptions { build_id_dir: Some(root.path().join("cache")), ..SymbolOptions::default() };
         let mut outcome = Outcome::default();
         let table = kernel.load(&kernel_of(with_id(8)), &options, &mut outcome).unwrap();
         assert_eq!(table.lookup(0xffff_ffff_8100_0021).unwrap().name, b"c");
+        // A module may be elsewhere at each boot.
+        for (start, is_there) in [(0xffff_ffff_c000_0000, true), (0xffff_ffff_bfff_0000, false)] {
+            let module = Module::kernel_module(b"/lib/d.ko", start, None).on(&Arc::new(with_id(8)));
+            assert_eq!(kernel.load(&module, &options, &mut Outcome::default()).is_some(), is_there, "{start:#x}");
+        }
     }
 
     #[test]
