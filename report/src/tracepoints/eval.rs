@@ -8,6 +8,7 @@ use recrep_format::tracing::EventField;
 
 use super::bitmap::{list, words};
 use super::expr::{CType, Expr};
+use super::operators::unsigned;
 use super::printf::Spec;
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
@@ -92,7 +93,7 @@ impl Values<'_> {
             Expr::Unary(_, inner) => self.number(inner).wrapping_neg(),
             Expr::Binary("&&", left, right) => u64::from(self.number(left) != 0 && self.number(right) != 0),
             Expr::Binary("||", left, right) => u64::from(self.number(left) != 0 || self.number(right) != 0),
-            Expr::Binary(sign, left, right) => binary(sign, self.number(left), self.number(right)),
+            Expr::Binary(sign, left, right) => unsigned(sign, self.number(left), self.number(right)).unwrap_or(0),
             Expr::Choice(parts) => self.number(self.chosen(parts)),
             Expr::Element(array, index) => self.element(array, self.number(index)),
             Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.location(field).1 as u64),
@@ -223,29 +224,6 @@ impl Values<'_> {
             out.extend_from_slice(format!("{value:#x}").as_bytes());
         }
         out.push(b'}');
-    }
-}
-
-fn binary(sign: &str, left: u64, right: u64) -> u64 {
-    // Shift counts are taken modulo 64, as processors do.
-    let shift = u32::try_from(right & 63).unwrap_or(0);
-    match sign {
-        "|" => left | right,
-        "^" => left ^ right,
-        "&" => left & right,
-        "==" => u64::from(left == right),
-        "!=" => u64::from(left != right),
-        "<=" => u64::from(left <= right),
-        ">=" => u64::from(left >= right),
-        "<" => u64::from(left < right),
-        ">" => u64::from(left > right),
-        "<<" => left.wrapping_shl(shift),
-        ">>" => left.wrapping_shr(shift),
-        "+" => left.wrapping_add(right),
-        "-" => left.wrapping_sub(right),
-        "*" => left.wrapping_mul(right),
-        "/" => left.checked_div(right).unwrap_or(0),
-        _ => left.checked_rem(right).unwrap_or(0),
     }
 }
 

@@ -11,6 +11,7 @@
 use recrep_format::tracing::EventField;
 
 use super::lex::Token;
+use super::operators::signed;
 
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 200;
@@ -350,31 +351,6 @@ impl Expr {
             _ => return None,
         })
     }
-}
-
-fn signed(sign: &str, left: i64, right: i64) -> Option<i64> {
-    // Shift counts are taken modulo 64, as processors do.
-    let shift = u32::try_from(right & 63).unwrap_or(0);
-    Some(match sign {
-        "||" => i64::from(left != 0 || right != 0),
-        "&&" => i64::from(left != 0 && right != 0),
-        "|" => left | right,
-        "^" => left ^ right,
-        "&" => left & right,
-        "==" => i64::from(left == right),
-        "!=" => i64::from(left != right),
-        "<=" => i64::from(left <= right),
-        ">=" => i64::from(left >= right),
-        "<" => i64::from(left < right),
-        ">" => i64::from(left > right),
-        "<<" => left.wrapping_shl(shift),
-        ">>" => left.wrapping_shr(shift),
-        "+" => left.wrapping_add(right),
-        "-" => left.wrapping_sub(right),
-        "*" => left.wrapping_mul(right),
-        "/" => left.checked_div(right)?,
-        _ => left.checked_rem(right)?,
-    })
 }
 
 /// Returns the type that `words` name, or `None` if they cannot be a type.

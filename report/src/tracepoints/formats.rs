@@ -74,7 +74,7 @@ impl Formats {
 
     /// Returns whether all events of a file are tracepoints whose formats it has.
     #[must_use]
-    pub fn are_all(file: &File<'_>) -> bool {
+    pub fn cover_all_events(file: &File<'_>) -> bool {
         let entries = file.attrs.entries();
         let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
         are_tracepoints && !entries.is_empty() && Self::read(file).events.iter().all(Option::is_some)

@@ -10,7 +10,7 @@ use crate::timeline::{Moment, Timeline};
 /// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's strings. Symbols are
 /// loaded on first use.
 #[derive(Debug)]
-pub struct Running<'s> {
+pub struct RecordedKernel<'s> {
     formats: &'s Formats,
     timeline: &'s Timeline,
     modules: Vec<&'s Module>,
@@ -18,7 +18,7 @@ pub struct Running<'s> {
     loaded: Vec<OnceLock<Arc<Loaded>>>,
 }
 
-impl<'s> Running<'s> {
+impl<'s> RecordedKernel<'s> {
     /// Creates it without loading any symbols.
     #[must_use]
     pub fn new(formats: &'s Formats, timeline: &'s Timeline, modules: Vec<&'s Module>, resolver: &'s Resolver) -> Self {
@@ -27,7 +27,7 @@ impl<'s> Running<'s> {
     }
 }
 
-impl Kernel for Running<'_> {
+impl Kernel for RecordedKernel<'_> {
     fn function(&self, address: u64) -> Option<(String, u64)> {
         let mapping = self.timeline.kernel_mapping(address, Moment::END)?;
         let number = usize::try_from(mapping.module?.0).ok()?;

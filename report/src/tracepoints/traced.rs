@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::event::{Event, RawSample};
 use super::formats::Formats;
-use super::running::Running;
+use super::running::RecordedKernel;
 use crate::query::sort_key::SortKey;
 use crate::query::{Ambiguous, TraceColumn};
 
@@ -41,7 +41,7 @@ struct Plan {
 #[derive(Debug)]
 pub struct Traced<'f> {
     formats: &'f Formats,
-    kernel: Running<'f>,
+    kernel: RecordedKernel<'f>,
     keys: Vec<SortKey>,
     plans: Vec<Option<Plan>>,
     /// The distinct tuples of column texts; the first is for samples without any.
@@ -67,7 +67,7 @@ impl<'f> Traced<'f> {
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
         formats: &'f Formats,
-        kernel: Running<'f>,
+        kernel: RecordedKernel<'f>,
     ) -> Result<(Self, Vec<bool>), Ambiguous> {
         let (keys, columns): (Vec<SortKey>, Vec<&TraceColumn>) =
             columns.iter().map(|(key, column)| (*key, column)).unzip();
