@@ -9,19 +9,7 @@ use std::hash::Hasher;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::timeline::{Moment, SpaceId};
-
-/// Everything that determines the meaning of an address: the space, and the number of earlier mapping changes in it and
-/// in the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SpaceEpoch {
-    /// Address space; `None` if unknown.
-    pub space: Option<SpaceId>,
-    /// Number of mapping changes that the space had seen.
-    pub mapped: u32,
-    /// Number of mapping changes that the kernel had seen.
-    pub kernel: u32,
-}
+use crate::timeline::{Moment, SpaceEpoch};
 
 /// A distinct chain.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +118,7 @@ fn hash(epoch: SpaceEpoch, words: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timeline::SpaceId;
     use proptest::prelude::*;
 
     proptest! {

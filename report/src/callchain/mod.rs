@@ -36,7 +36,7 @@ pub use branch_info::{BranchInfo, is_of_branch};
 pub use cumulate::{Classified, FrameColumns, RowId, Sample};
 pub use deferred::Deferred;
 pub use history::History;
-pub use intern::{Interner, SpaceEpoch};
+pub use intern::Interner;
 pub use place::{FrameFields, UNMAPPED, place};
 pub use source::{ChainLimit, ChainSource, HardwareCalls, Recorded, callers, is_sound};
 pub use stacks::{ChainRef, Frame, Stacks};

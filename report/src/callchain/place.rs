@@ -4,16 +4,16 @@ use recrep_format::abi::{CpuMode, context};
 use rustc_hash::FxHashMap;
 
 use super::history::parts;
-use super::intern::{Entry, Interner, SpaceEpoch};
+use super::intern::{Entry, Interner};
 use super::stacks::{Frame, Stacks};
 use crate::count::End;
-use crate::timeline::{ModuleId, Timeline};
+use crate::timeline::{Contexts, ModuleId, SpaceEpoch, Timeline};
 
 /// Fields that distinguish frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameFields {
     /// Whether the CPU mode is part of a frame.
-    pub level: bool,
+    pub cpu_mode: bool,
     /// Whether the recorded address is part of a frame.
     pub ip: bool,
     /// Whether the size of the mapping is part of a frame.
@@ -32,8 +32,7 @@ pub fn place(chains: &Interner, timeline: &Timeline, wanted: FrameFields, hits: 
         wanted,
         call_frames: FxHashMap::default(),
         branch_frames: FxHashMap::default(),
-        contexts: FxHashMap::default(),
-        last: None,
+        contexts: Contexts::default(),
         stacks: Stacks::default(),
     };
     let mut words: Vec<ChainWord> = Vec::new();
@@ -94,58 +93,35 @@ struct ChainWord {
     frame: u32,
 }
 
-/// Everything else that determines the frame of an address: its CPU mode, whether it is a return address, its space and
-/// time.
-type AddressContext = ((Option<u16>, bool), SpaceEpoch);
-
 struct Placing<'t> {
     timeline: &'t Timeline,
     wanted: FrameFields,
-    /// Frames by address and number of its context.
+    /// Frames by address and context.
     call_frames: FxHashMap<(u64, u32), u32>,
-    /// Frames of branches, by address, branch information and number of the context.
+    /// Frames of branches by address, branch information and context.
     branch_frames: FxHashMap<(u64, u64, u32), u32>,
-    contexts: FxHashMap<AddressContext, u32>,
-    last: Option<(AddressContext, u32)>,
+    /// Numbers of CPU mode, whether control returns there, and epoch.
+    contexts: Contexts<(Option<u16>, bool)>,
     stacks: Stacks,
 }
 
 impl Placing<'_> {
-    /// Returns the number of a context; usually that of the previous frame.
-    fn context(&mut self, kind: (Option<u16>, bool), epoch: SpaceEpoch) -> u32 {
-        match self.last {
-            Some((known, number)) if known == (kind, epoch) => number,
-            _ => {
-                let next = u32::try_from(self.contexts.len()).unwrap_or(u32::MAX);
-                let number = *self.contexts.entry((kind, epoch)).or_insert(next);
-                self.last = Some(((kind, epoch), number));
-                number
-            }
-        }
-    }
-
     fn frame(&mut self, entry: &Entry, word: &ChainWord) -> u32 {
         let ChainWord { ip, mode, is_return, branch, .. } = *word;
-        let SpaceEpoch { space, mapped, kernel } = entry.epoch;
-        // Kernel addresses mean the same in every space, and user addresses do not depend on the kernel's mappings.
-        let epoch = match mode {
-            Some(CpuMode::Kernel) => SpaceEpoch { space: None, mapped: 0, kernel },
-            Some(_) => SpaceEpoch { space, mapped, kernel: 0 },
-            None => entry.epoch,
-        };
-        let context = self.context((mode.map(CpuMode::bits), is_return), epoch);
+        let space = entry.epoch.space;
+        let context = self.contexts.number((mode.map(CpuMode::bits), is_return), entry.epoch.in_mode(mode));
         let (timeline, wanted, stacks) = (self.timeline, self.wanted, &mut self.stacks);
         let new = || {
             let (mode, place) = match mode {
                 Some(mode) => (mode, timeline.place_in(mode, space, ip, entry.at)),
                 None => timeline.place_in_any_mode_of(space, ip, entry.at),
             };
-            let level = if wanted.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+            let cpu_mode = if wanted.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
             // Unmapped addresses are no code: without frame pointers, callchains contain arbitrary values, which differ
             // in each sample and mean nothing to a reader.
             stacks.number(Frame {
                 module: place.module.map_or(0, |ModuleId(module)| module + 1),
-                end: End { level, ..End::default() },
+                end: End { cpu_mode, ..End::default() },
                 is_return,
                 address: if place.module.is_some() || wanted.unmapped { place.address } else { UNMAPPED },
                 ip: if wanted.ip { ip } else { 0 },

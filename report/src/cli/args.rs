@@ -205,7 +205,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     Ok(Query {
         mode,
         columns,
-        is_usual: args.sort.is_none()
+        has_default_columns: args.sort.is_none()
             && args.fields.is_none()
             && mode == Mode::Samples
             && format != Format::Folded

@@ -45,11 +45,11 @@ pub struct CallArgs {
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 
-    /// Show inlined functions as frames (needs debug information)
+    /// Show inlined functions as frames in all callchains (needs debug information) [default: in unwound ones]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 
-    /// Do not show inlined functions (default)
+    /// Do not show inlined functions
     #[arg(long, overrides_with = "inline")]
     no_inline: bool,
 
@@ -104,7 +104,7 @@ impl CallArgs {
             graph => graph.map(|graph| graph.key).unwrap_or_default(),
         };
         let branches = self.branch_history || graph.is_some_and(|graph| graph.branches);
-        let children_asked = !self.no_children && (self.children || has_column);
+        let children_requested = !self.no_children && (self.children || has_column);
         let is_asked =
             self.children || self.inverted || branches || self.call_graph.as_ref().is_some_and(|_| graph.is_some());
         if mode.is_of_branches() && (is_asked || has_column || has_parent || self.ignore_callees.is_some()) {
@@ -118,13 +118,13 @@ impl CallArgs {
         Ok(ChainOptions {
             counted: format == Format::Folded,
             most: self.max_stack.unwrap_or(ChainOptions::default().most),
-            children: children_asked || (default_children && !self.no_children),
-            children_asked,
+            children: children_requested || (default_children && !self.no_children),
+            children_requested,
             graph: graph.filter(|_| text),
             key,
             branches,
-            branches_told: self.branch_history,
-            inlined: self.inline,
+            branch_details: self.branch_history,
+            inlined: (self.inline || self.no_inline).then_some(self.inline),
             parent,
             only_parents: self.exclude_other,
             ignored_callees: self.ignore_callees.clone(),

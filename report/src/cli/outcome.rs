@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::query::KeyError;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
+use crate::view::CANNOT_WRITE;
 
 /// Exit status if there is no answer, for instance because no input can be read.
 const FAILED: u8 = 1;
@@ -58,7 +59,7 @@ pub fn failed(error: &anyhow::Error) -> ExitCode {
 pub fn written(result: io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&anyhow::Error::new(error).context("cannot write the answer")),
+        Err(error) => failed(&anyhow::Error::new(error).context(CANNOT_WRITE)),
     }
 }
 

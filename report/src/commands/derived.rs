@@ -2,7 +2,6 @@
 //! parsing, JSON.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -49,7 +48,7 @@ pub struct ViewArgs {
 
 /// Output format, for commands that print text or JSON.
 #[derive(Clone, Debug, Args)]
-pub struct FormArgs {
+pub struct FormatArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
@@ -61,7 +60,7 @@ enum Form {
     Json,
 }
 
-impl FormArgs {
+impl FormatArgs {
     /// Returns the output format; `--json` in `args` takes precedence.
     #[must_use]
     pub fn format(&self, args: &ViewArgs) -> Format {
@@ -122,19 +121,4 @@ pub fn profile_with(
 ) -> anyhow::Result<(Profile, Query)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
     Ok((report::run_with(&query, also)?, query))
-}
-
-/// Writes a value as JSON on one line.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
-pub fn json(value: &impl serde::Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
-}
-
-/// Returns `part` as a percentage of `whole`, rounded to two decimals.
-#[must_use]
-pub fn percent(part: u64, whole: u64) -> f64 {
-    (crate::count::metrics::share(part, whole) * 100.0).round() / 100.0
 }

@@ -15,15 +15,16 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::commands::derived;
-use crate::commands::derived::{FormArgs, ViewArgs, percent};
+use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
+use crate::count::metrics::{rounded, share};
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times;
 use crate::query::warning::Warning;
 use crate::query::{Column, Format, Query};
 use crate::table::profile::{EventTable, InputSummary};
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 
 /// Query of `rep mem`.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ struct MemArgs {
     view: ViewArgs,
 
     #[command(flatten)]
-    form: FormArgs,
+    form: FormatArgs,
 
     /// Group by these keys, listed below
     #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
@@ -206,7 +207,7 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
     if asked.query.format == Format::Json {
         let answer = Answer { schema: "recrep-mem/1", inputs: &profile.inputs, events, warnings: &profile.warnings };
-        derived::json(&answer, out).context(CANNOT_WRITE)?;
+        write_json(&answer, out).context(CANNOT_WRITE)?;
     } else {
         print(&events, asked, out).context(CANNOT_WRITE)?;
     }
@@ -232,7 +233,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
         LatencyRow {
             key: asked.keys.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
             samples,
-            percent: percent(samples, total),
+            percent: rounded(share(samples, total)),
             weight: weights.iter().fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
             latency: Latency::of(weights),
             texts,

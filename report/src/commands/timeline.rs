@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::commands::derived;
-use crate::commands::derived::{FormArgs, ViewArgs};
+use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::count::Count;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times;
@@ -21,7 +21,7 @@ use crate::query::warning::Warning;
 use crate::query::{Format, Query};
 use crate::table::profile::{EventTable, InputSummary};
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 
 /// Maximum number of characters per thread in text; with more slices, a character covers several of them.
 const MAX_COLUMNS: usize = 100;
@@ -34,7 +34,7 @@ struct TimelineArgs {
     view: ViewArgs,
 
     #[command(flatten)]
-    form: FormArgs,
+    form: FormatArgs,
 
     /// Length of a slice
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
@@ -101,7 +101,7 @@ pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> 
     if asked.format == Format::Json {
         let (inputs, warnings, quantum_ns) = (&profile.inputs[..], &profile.warnings[..], asked.quantum);
         let answer = Answer { schema: "recrep-timeline/1", inputs, quantum_ns, events, warnings };
-        derived::json(&answer, out).context(CANNOT_WRITE)?;
+        write_json(&answer, out).context(CANNOT_WRITE)?;
     } else {
         print(&events, asked, out).context(CANNOT_WRITE)?;
     }

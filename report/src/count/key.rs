@@ -176,7 +176,7 @@ impl CacheLine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct End {
     /// CPU mode: the low bits of a record's `misc`.
-    pub level: u8,
+    pub cpu_mode: u8,
     /// Whether the word holds the number of a symbol of the module instead of the address.
     pub is_symbol: bool,
     /// Whether that number is the one of an inlined function.
@@ -198,12 +198,12 @@ pub struct Meta {
 
 impl End {
     fn pack(self) -> u64 {
-        u64::from(self.level) << 2 | u64::from(self.is_inlined) << 1 | u64::from(self.is_symbol)
+        u64::from(self.cpu_mode) << 2 | u64::from(self.is_inlined) << 1 | u64::from(self.is_symbol)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "only the low byte is meant")]
     fn unpack(word: u64) -> Self {
-        Self { level: (word as u8) >> 2, is_inlined: word & 2 == 2, is_symbol: word & 1 == 1 }
+        Self { cpu_mode: (word as u8) >> 2, is_inlined: word & 2 == 2, is_symbol: word & 1 == 1 }
     }
 }
 
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn packing_keeps_every_part() {
         let (at, from) = (
-            End { level: 5, is_symbol: true, is_inlined: false },
-            End { level: 2, is_symbol: false, is_inlined: true },
+            End { cpu_mode: 5, is_symbol: true, is_inlined: false },
+            End { cpu_mode: 2, is_symbol: false, is_inlined: true },
         );
         let meta = Meta { event: 0xfedc, at, from, cpu: u32::MAX };
         assert_eq!(Meta::unpack(meta.pack()), meta);

@@ -13,7 +13,7 @@ use crate::query::sort_key::{Mode, SortKey};
 pub struct Layout {
     fields: Vec<Field>,
     /// Whether the CPU mode is part of the key.
-    pub level: bool,
+    pub cpu_mode: bool,
     /// Whether the CPU is part of the key.
     pub cpu: bool,
     /// Bits of [`Field::DataSrc`] in use.
@@ -108,7 +108,7 @@ impl Layout {
         let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
         let mut layout = Self {
             fields: Field::ALL.into_iter().filter(needed).collect(),
-            level: keys().any(|key| key == SortKey::PhysAddr || (key.is_of_symbol() && key != SortKey::SymbolSize))
+            cpu_mode: keys().any(|key| key == SortKey::PhysAddr || (key.is_of_symbol() && key != SortKey::SymbolSize))
                 || query.has_parts(),
             cpu: query.has(SortKey::Cpu) || query.has(SortKey::Socket),
             data_src: bits(data_src_bits),
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(layout("rep -s comm").fields, [Field::Meta, Field::Comm]);
         assert_eq!(layout("rep -s sym").fields, [Field::Meta, Field::Module, Field::Address]);
         assert_eq!(layout("rep -s comm,dso,sym,ip,pid,cpu,event").len(), 6);
-        assert!(layout("rep -s cpu").cpu && !layout("rep -s cpu").level);
+        assert!(layout("rep -s cpu").cpu && !layout("rep -s cpu").cpu_mode);
         assert_eq!(layout("rep -s cpu -S main").fields, [Field::Meta, Field::Module, Field::Address]);
     }
 

@@ -40,7 +40,7 @@ impl Metrics {
 
 impl Parts {
     fn of(count: Count, key: &Key) -> Self {
-        let index = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.level)) {
+        let index = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.cpu_mode)) {
             CpuMode::Kernel => Some(0),
             CpuMode::User => Some(1),
             CpuMode::GuestKernel => Some(2),
@@ -102,6 +102,12 @@ pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
+/// Returns a percentage rounded to two decimals, as data has it.
+#[must_use]
+pub fn rounded(percent: f64) -> f64 {
+    (percent * 100.0).round() / 100.0
+}
+
 /// Number in a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -123,7 +129,7 @@ impl std::fmt::Display for Value {
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Percent(percent) => serializer.serialize_f64((percent * 100.0).round() / 100.0),
+            Self::Percent(percent) => serializer.serialize_f64(rounded(*percent)),
             Self::Whole(number) => serializer.serialize_u64(*number),
         }
     }

@@ -16,13 +16,13 @@ use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times::Times;
 use crate::query::{ChainOptions, Format, KeyError, Query};
 use crate::scan;
-use crate::scan::{Chaining, Compiled, Dropped, SampleFilter, Scan};
+use crate::scan::{ChainSettings, Dropped, FileFilters, SampleFilter, Scan};
 use crate::symbols::Resolver;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
-use crate::table::{CountValue, EarlyNaming, Found, Labeller, Naming};
+use crate::table::{CountValue, EarlyNaming, FileRows, Labeller, Naming};
 use crate::timeline::cgroups::Groups;
-use crate::tracepoints::{Formats, Running, Traced};
+use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
 /// Returns whether the samples of any event have one of these fields.
 pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
@@ -61,11 +61,11 @@ fn count(
     until: Until,
 ) -> Result<Dropped, KeyError> {
     // Without recorded callchains there are no callers to count.
-    let wanted = query.chains.is_shown() || query.chains.is_asked_of();
+    let wanted = query.chains.is_shown() || query.chains.used_unshown();
     let has_calls = has_chains(session);
     let has_any = has_calls || (query.chains.branches && samples_have(session, SampleType::BRANCH_STACK));
     let counted = query.chains.counted || (wanted && has_any);
-    let children = query.chains.children && (has_calls || query.chains.children_asked);
+    let children = query.chains.children && (has_calls || query.chains.children_requested);
     let is_shown = counted && query.chains.is_shown();
     // As in perf, the frame at which chains begin does not depend on whether callchains were recorded.
     let outermost = query.chains.from_caller();
@@ -83,11 +83,12 @@ fn count(
     let deferred = Deferred::read(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.most, outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
+    let inlined = query.chains.inlined.unwrap_or(unwinding.is_some());
     let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
-    let asked = query.of_traces();
+    let asked = query.trace_columns();
     let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
-    let kernel = Running::new(&formats, timeline, side_band.modules.iter().collect(), resolver);
+    let kernel = RecordedKernel::new(&formats, timeline, side_band.modules.iter().collect(), resolver);
     let (traced, found) = Traced::new(&asked, &session.events, &formats, kernel)?;
     let traced = (!asked.is_empty()).then_some(&traced);
     profile.add_traced(&found);
@@ -105,17 +106,18 @@ fn count(
         traced,
         quantum,
         module_count,
-        chaining: Chaining {
+        names_keys: by_function && layout.has(Field::Address) && !layout.has(Field::Ip) && !mode.is_of_branches(),
+        chaining: ChainSettings {
             recorded: Recorded { deferred: &deferred, most },
             unwinding: unwinding.as_ref(),
             // Keys hold the function of the sampled instruction, which does not give inlined functions or addresses.
-            whole: query.chains.inlined || query.chains.key != FrameKey::Function,
+            whole: inlined || query.chains.key != FrameKey::Function,
             history: query.chains.branches.then_some(query.chains.shows_branches()),
             placed: FrameFields {
-                level: layout.level,
+                cpu_mode: layout.cpu_mode,
                 ip: layout.has(Field::Ip),
                 size: layout.has(Field::MapSize),
-                returns: query.chains.inlined && !are_calls(session),
+                returns: inlined && !are_calls(session),
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
                     || query.chains.key == FrameKey::Address,
             },
@@ -127,7 +129,7 @@ fn count(
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
-        Naming { labeller: &labeller, symbols, inlined: query.chains.inlined }
+        Naming { labeller: &labeller, symbols, inlined }
     });
     let symbols = symbols.into_inner().unwrap_or_default();
     let mut totals = scanned.totals;
@@ -165,7 +167,7 @@ fn count(
     }
     if is_shown {
         profile.children |= query.chains.children;
-        let found = Found { symbols: &symbols, stacks, places: &places };
+        let found = FileRows { symbols: &symbols, stacks, places: &places };
         labeller.cumulate(&rows, found, profile);
         return Ok(scanned.dropped);
     }
@@ -196,7 +198,7 @@ fn needs_groups(query: &Query) -> bool {
 }
 
 /// Compiles the filters for this file.
-fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> Compiled {
+fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> FileFilters {
     let filters = &query.filters;
     let modules = filters.dsos.as_ref().map(|wanted| {
         let passes =
@@ -214,9 +216,9 @@ fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> Compiled {
             Times::Absolute(_) => (0, 0),
             Times::Shares(_) => session.sampled_between(),
         };
-        times.stretches(first, last)
+        times.intervals(first, last)
     });
-    Compiled { events, modules, socket, times }
+    FileFilters { events, modules, socket, times }
 }
 
 /// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose

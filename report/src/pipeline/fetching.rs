@@ -51,7 +51,7 @@ fn by_function(query: &Query, session: &Session<'_>) -> Query {
 
 /// Returns whether the query uses callchains and samples have them.
 fn counts_chains(query: &Query, session: &Session<'_>) -> bool {
-    (query.chains.is_shown() || query.chains.is_asked_of()) && has_chains(session)
+    (query.chains.is_shown() || query.chains.used_unshown()) && has_chains(session)
 }
 
 /// Returns whether the query needs functions.
@@ -65,7 +65,7 @@ fn names_functions(query: &Query, session: &Session<'_>) -> bool {
 /// Returns whether the query needs debug information, not only names.
 fn needs_lines(query: &Query) -> bool {
     let keys = [SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline, SortKey::FromSrcline];
-    query.chains.inlined || keys.into_iter().any(|key| query.has(key))
+    query.chains.inlined == Some(true) || keys.into_iter().any(|key| query.has(key))
 }
 
 /// Returns the modules for which files are to be fetched.
@@ -76,8 +76,8 @@ fn worth_fetching(uses: &ModuleUses, servers: &Servers, lines: bool) -> Vec<Modu
     };
     let is_wanted = |(module, uses): (&Option<Module>, &ModuleUse)| {
         let has_no_lines = || lines && uses.loaded.as_ref().is_some_and(|loaded| !loaded.lines().is_known());
-        let hot = (is_hot(uses.lacks() + uses.callers_lack) && lacks_symbols(uses))
-            || (is_hot(uses.all.samples + uses.callers_lack) && has_no_lines());
+        let hot = (is_hot(uses.lacks() + uses.unresolved_callers) && lacks_symbols(uses))
+            || (is_hot(uses.all.samples + uses.unresolved_callers) && has_no_lines());
         module.clone().filter(|_| hot)
     };
     let mut wanted: Vec<Module> = uses.modules.iter().filter_map(is_wanted).collect();

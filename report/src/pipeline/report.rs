@@ -37,7 +37,7 @@ pub fn run(query: &Query) -> anyhow::Result<Profile> {
 /// Returns the errors of [`run`], and [`Changed`](crate::input::Changed) if an input changed while it was read: there
 /// is no second attempt.
 pub fn run_with(query: &Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
-    gather(&mut Query { is_usual: false, ..query.clone() }, also)
+    gather(&mut Query { has_default_columns: false, ..query.clone() }, also)
 }
 
 /// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
@@ -51,7 +51,7 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
         if query.inspection == Some(Inspection::Stats) {
             // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
-            let mut counted = Query { columns: Vec::new(), chains, is_usual: false, ..query.clone() };
+            let mut counted = Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
             return Ok((gather(&mut counted, &mut |_| {})?, query));
         }
         Ok((gather(&mut query, &mut |_| {})?, query))
@@ -73,8 +73,8 @@ fn gather(query: &mut Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Resu
     });
     profile.warnings.extend(unreadable.map_err(|error| of_bare_name(error, query))?);
     profile.folded.settle();
-    let of_traces = query.columns.iter().filter(|column| column.key.is_of_trace());
-    if let Some((column, _)) = of_traces.zip(&profile.traced).find(|(_, exists)| !**exists) {
+    let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
+    if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
     Ok(profile)
@@ -99,7 +99,7 @@ fn add(
     also: &mut dyn FnMut(&Session<'_>),
 ) -> anyhow::Result<()> {
     session::on(input, |session| {
-        if std::mem::take(&mut query.is_usual) && Formats::are_all(session.file) {
+        if std::mem::take(&mut query.has_default_columns) && Formats::cover_all_events(session.file) {
             *query = query.by_trace();
         }
         check_recorded(&input.name, query.mode, session)?;

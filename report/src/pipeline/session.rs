@@ -10,7 +10,7 @@ use recrep_format::attrs::AttrEntry;
 use recrep_format::feature::SampleTime;
 use recrep_format::read::{File, Frames, Mode};
 
-use crate::callchain::unwind::Unwinding;
+use crate::callchain::unwind::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
@@ -63,8 +63,8 @@ fn name_of(entry: &AttrEntry) -> String {
 impl Session<'_> {
     /// Returns the unwinder of copied stacks, if samples of the file have any.
     #[must_use]
-    pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<Unwinding<'s>> {
-        Unwinding::new(self.file, &self.timeline, &self.side_band.modules, resolver)
+    pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {
+        StackUnwinder::new(self.file, &self.timeline, &self.side_band.modules, resolver)
     }
 
     /// Returns the times of the first and the last sample: from the header, else from the samples.

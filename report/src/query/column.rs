@@ -80,7 +80,7 @@ impl Column {
     }
 
     /// Returns the tracepoint column that this key needs, if any.
-    pub(super) fn of_trace(&self, is_raw: bool) -> Option<(SortKey, TraceColumn)> {
+    pub(super) fn trace_column(&self, is_raw: bool) -> Option<(SortKey, TraceColumn)> {
         let column = match self.key {
             SortKey::Trace if is_raw => TraceColumn::RawText,
             SortKey::Trace => TraceColumn::Text,

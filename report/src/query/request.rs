@@ -52,7 +52,7 @@ pub struct ChainOptions {
     /// Whether samples also count for their callers, if callchains were recorded.
     pub children: bool,
     /// Whether `children` was requested and is not just the default.
-    pub children_asked: bool,
+    pub children_requested: bool,
     /// Call trees below rows, if callchains were recorded.
     pub graph: Option<Graph>,
     /// Key by which frames are grouped.
@@ -60,9 +60,9 @@ pub struct ChainOptions {
     /// Whether the branches before a sample become frames in front of its callers.
     pub branches: bool,
     /// Whether trees show predictions, cycles and loop iterations of branches.
-    pub branches_told: bool,
-    /// Whether inlined functions become frames.
-    pub inlined: bool,
+    pub branch_details: bool,
+    /// Whether inlined functions become frames; `None`: of unwound stacks only, as in perf.
+    pub inlined: Option<bool>,
     /// Callers that the key `parent` shows.
     pub parent: Option<Pattern>,
     /// Whether samples without a parent are left out.
@@ -79,12 +79,12 @@ impl Default for ChainOptions {
             counted: false,
             most: MAX_STACK,
             children: false,
-            children_asked: false,
+            children_requested: false,
             graph: None,
             key: FrameKey::Function,
             branches: false,
-            branches_told: false,
-            inlined: false,
+            branch_details: false,
+            inlined: None,
             parent: None,
             only_parents: false,
             ignored_callees: None,
@@ -96,7 +96,7 @@ impl Default for ChainOptions {
 impl ChainOptions {
     /// Returns whether rows depend on callchains without showing them.
     #[must_use]
-    pub fn is_asked_of(&self) -> bool {
+    pub fn used_unshown(&self) -> bool {
         self.parent.is_some() || self.ignored_callees.is_some()
     }
 
@@ -110,7 +110,7 @@ impl ChainOptions {
     #[must_use]
     pub fn shows_branches(&self) -> bool {
         let is_tree = |graph: Graph| matches!(graph.shape, Shape::Graph | Shape::Fractal);
-        self.branches && self.branches_told && self.graph.is_some_and(is_tree)
+        self.branches && self.branch_details && self.graph.is_some_and(is_tree)
     }
 
     /// Returns whether trees begin at the outermost frame.
@@ -168,7 +168,7 @@ pub struct Query {
     /// Sort keys, companions last.
     pub columns: Vec<Column>,
     /// Whether the columns are the defaults, which change if the file has tracepoints only.
-    pub is_usual: bool,
+    pub has_default_columns: bool,
     /// Whether tracepoint fields are shown raw, ignoring the print fmt.
     pub raw_trace: bool,
     /// Filters of the samples.
@@ -234,8 +234,8 @@ impl Query {
 
     /// Returns the tracepoint columns.
     #[must_use]
-    pub fn of_traces(&self) -> Vec<(SortKey, TraceColumn)> {
-        self.columns.iter().filter_map(|column| column.of_trace(self.raw_trace)).collect()
+    pub fn trace_columns(&self) -> Vec<(SortKey, TraceColumn)> {
+        self.columns.iter().filter_map(|column| column.trace_column(self.raw_trace)).collect()
     }
 
     /// Returns the same query by the key `trace`, perf's default for files with tracepoints only.

@@ -14,9 +14,9 @@ pub struct Servers {
     /// Maximum time without any data.
     pub patience: Duration,
     /// Maximum time per file.
-    pub most_time: Option<Duration>,
+    pub max_time: Option<Duration>,
     /// Maximum size of a file, in bytes.
-    pub most_bytes: Option<u64>,
+    pub max_bytes: Option<u64>,
     /// Directory for fetched files.
     pub cache: PathBuf,
     /// Whether the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
@@ -57,8 +57,8 @@ impl Servers {
         Ok(Self {
             least,
             patience: number("DEBUGINFOD_TIMEOUT", "seconds")?.map_or(PATIENCE, Duration::from_secs),
-            most_time: number("DEBUGINFOD_MAXTIME", "seconds")?.map(Duration::from_secs),
-            most_bytes: number("DEBUGINFOD_MAXSIZE", "bytes")?,
+            max_time: number("DEBUGINFOD_MAXTIME", "seconds")?.map(Duration::from_secs),
+            max_bytes: number("DEBUGINFOD_MAXSIZE", "bytes")?,
             cache,
             ignores_signatures: words().any(|word| word == "ima:enforcing"),
             urls,
@@ -104,7 +104,7 @@ mod tests {
         let servers = of(&[("DEBUGINFOD_URLS", " http://a:8002/  ima:enforcing https://b/x localhost:1 ")]).unwrap();
         assert_eq!(servers.urls, ["http://a:8002", "https://b/x", "http://localhost:1"]);
         assert!(servers.ignores_signatures);
-        assert_eq!((servers.patience, servers.most_time, servers.most_bytes), (PATIENCE, None, None));
+        assert_eq!((servers.patience, servers.max_time, servers.max_bytes), (PATIENCE, None, None));
         assert!(of(&[]).unwrap_err().contains("DEBUGINFOD_URLS names no server"));
         assert!(of(&[("DEBUGINFOD_URLS", "file:///x")]).unwrap_err().contains("`file:///x`"));
     }
@@ -113,8 +113,8 @@ mod tests {
     fn reads_limits_as_numbers() {
         let with = |name, value| of(&[("DEBUGINFOD_URLS", "a"), (name, value)]);
         assert_eq!(with("DEBUGINFOD_TIMEOUT", "7").unwrap().patience, Duration::from_secs(7));
-        assert_eq!(with("DEBUGINFOD_MAXTIME", "8").unwrap().most_time, Some(Duration::from_secs(8)));
-        assert_eq!(with("DEBUGINFOD_MAXSIZE", "0").unwrap().most_bytes, None);
+        assert_eq!(with("DEBUGINFOD_MAXTIME", "8").unwrap().max_time, Some(Duration::from_secs(8)));
+        assert_eq!(with("DEBUGINFOD_MAXSIZE", "0").unwrap().max_bytes, None);
         assert!(with("DEBUGINFOD_MAXSIZE", "1G").unwrap_err().contains("`1G`, which is not a number of bytes"));
     }
 

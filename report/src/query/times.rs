@@ -42,7 +42,7 @@ impl Times {
 
     /// Returns the intervals for a recording with the first sample at `first` and the last one at `last`.
     #[must_use]
-    pub fn stretches(&self, first: u64, last: u64) -> Vec<Interval> {
+    pub fn intervals(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
             Self::Absolute(intervals) => intervals.clone(),
             Self::Shares(shares) => {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn parses_intervals_like_perf() {
-        let at = |text: &str| Times::parse(text).unwrap().stretches(1_000, 2_000);
+        let at = |text: &str| Times::parse(text).unwrap().intervals(1_000, 2_000);
         assert_eq!(at("1.5,2"), [(1_500_000_000, 2_000_000_000)]);
         assert_eq!(at(",2 3,"), [(0, 2_000_000_000), (3_000_000_000, u64::MAX)]);
         assert_eq!(at("10%/2,10%/10"), [(1_100, 1_199), (1_900, 2_000)]);

@@ -7,20 +7,20 @@ use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::naming::Naming;
-use crate::callchain::unwind::{ChainSources, Ends, Origin, Unwinding};
+use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder, UnwindStats};
 use crate::callchain::{
-    ChainLimit, ChainRef, ChainSource, Frame, FrameFields, History, Interner, Recorded, SpaceEpoch, callers, is_sound,
+    ChainLimit, ChainRef, ChainSource, Frame, FrameFields, History, Interner, Recorded, callers, is_sound,
 };
 use crate::count::{End, Field, Key, Meta};
 use crate::timeline::{Epoch, Moment, Task, Timeline};
 
 /// Settings for the callchains of a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Chaining<'f> {
+pub struct ChainSettings<'f> {
     /// Recorded chains, and the limit on their frames.
     pub recorded: Recorded<'f>,
     /// Unwinder for copied stacks.
-    pub unwinding: Option<&'f Unwinding<'f>>,
+    pub unwinding: Option<&'f StackUnwinder<'f>>,
     /// Fields that distinguish frames.
     pub placed: FrameFields,
     /// Whether sampled instructions stay in their chains.
@@ -49,7 +49,7 @@ pub(super) struct ChainCounter<'f> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Function {
     module: u32,
-    level: u8,
+    cpu_mode: u8,
     end: End,
     address: u64,
     named: u64,
@@ -59,8 +59,8 @@ struct Function {
 const CACHE_SIZE: u64 = 1 << 15;
 
 impl<'f> ChainCounter<'f> {
-    pub(super) fn new(chaining: &Chaining<'f>) -> Self {
-        let Chaining { recorded, unwinding, early, whole, history, .. } = *chaining;
+    pub(super) fn new(chaining: &ChainSettings<'f>) -> Self {
+        let ChainSettings { recorded, unwinding, early, whole, history, .. } = *chaining;
         Self {
             interner: Interner::default(),
             sources: ChainSources::new(recorded, unwinding),
@@ -74,7 +74,7 @@ impl<'f> ChainCounter<'f> {
     }
 
     /// Returns statistics on the chains from copied stacks.
-    pub(super) fn ends(&self) -> Ends {
+    pub(super) fn ends(&self) -> UnwindStats {
         self.sources.ends()
     }
 
@@ -108,10 +108,9 @@ impl<'f> ChainCounter<'f> {
         let words = self.words.get(whole - words..).unwrap_or_default();
         let epoch = match self.epoch {
             Some(epoch) if epoch.covers(task.space, at) => epoch,
-            _ => *self.epoch.insert(timeline.stretch(task.space, at)),
+            _ => *self.epoch.insert(timeline.epoch(task.space, at)),
         };
-        let Epoch { space, mapped, kernel, .. } = epoch;
-        Ok(ChainRef { callers: self.interner.intern(SpaceEpoch { space, mapped, kernel }, at, words), own })
+        Ok(ChainRef { callers: self.interner.intern(epoch.of, at, words), own })
     }
 
     /// Replaces a key's address by its function. There are many instructions but few functions: with addresses, nearly
@@ -131,9 +130,9 @@ impl<'f> ChainCounter<'f> {
             return;
         };
         let Frame { module, address, end, .. } = frame;
-        if (slot.module, slot.address, slot.level) != (module, address, end.level) {
+        if (slot.module, slot.address, slot.cpu_mode) != (module, address, end.cpu_mode) {
             let named = naming.frame(frame);
-            *slot = Function { module, address, level: end.level, end: named.end, named: named.address };
+            *slot = Function { module, address, cpu_mode: end.cpu_mode, end: named.end, named: named.address };
         }
         let named = *slot;
         let meta = Meta { at: named.end, ..Meta::unpack(Field::Meta.of(key)) };

@@ -3,7 +3,7 @@
 use recrep_format::abi::DataSrc;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::worker::{Event, Found, Worker};
+use super::worker::{Event, SampleContext, Worker};
 use crate::count::{CacheLine, Field, Key};
 
 impl Worker<'_> {
@@ -11,7 +11,7 @@ impl Worker<'_> {
     pub(super) fn extras(
         &mut self,
         event: Event,
-        (key, found): (&mut Key, Option<Found>),
+        (key, found): (&mut Key, Option<SampleContext>),
         sample: &Sample<'_, '_>,
         fields: &SampleFields<'_>,
     ) -> u64 {

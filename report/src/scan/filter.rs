@@ -10,7 +10,7 @@ use crate::timeline::{CommRef, ModuleId, Task, Timeline};
 
 /// Filters by event, module, socket and time, in the terms of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Compiled {
+pub struct FileFilters {
     /// Selected events; `None` without a filter by event.
     pub events: Option<Vec<bool>>,
     /// Selected modules; `None` without a filter by module.
@@ -21,11 +21,11 @@ pub struct Compiled {
     pub times: Option<Vec<Interval>>,
 }
 
-/// Compiled filters.
+/// FileFilters filters.
 #[derive(Debug)]
 pub struct SampleFilter<'f> {
     filters: &'f Filters,
-    compiled: Compiled,
+    compiled: FileFilters,
     /// Selected comms.
     comms: Option<Vec<bool>>,
 }
@@ -33,7 +33,7 @@ pub struct SampleFilter<'f> {
 impl<'f> SampleFilter<'f> {
     /// Creates the filters for the file of this timeline.
     #[must_use]
-    pub fn new(filters: &'f Filters, compiled: Compiled, timeline: &Timeline) -> Self {
+    pub fn new(filters: &'f Filters, compiled: FileFilters, timeline: &Timeline) -> Self {
         let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
         Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }
     }
@@ -41,7 +41,7 @@ impl<'f> SampleFilter<'f> {
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
-        let Compiled { events, times, .. } = &self.compiled;
+        let FileFilters { events, times, .. } = &self.compiled;
         events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
             && self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
             && times.as_ref().is_none_or(|times| {

@@ -13,8 +13,8 @@ mod run;
 mod task;
 mod worker;
 
-pub use chains::Chaining;
-pub use filter::{Compiled, SampleFilter};
+pub use chains::ChainSettings;
+pub use filter::{FileFilters, SampleFilter};
 pub use naming::Naming;
 pub use run::Scanned;
 pub use task::{Dropped, Scan};

@@ -7,6 +7,8 @@ use crate::count::Key;
 pub trait Naming: std::fmt::Debug + Sync {
     /// Returns whether [`Naming::key`] can change keys.
     fn changes(&self) -> bool;
+    /// Loads what the functions of these modules, by their numbers, need.
+    fn preload(&self, _modules: &[bool]) {}
     /// Replaces the addresses in a key.
     fn key(&self, key: Key) -> Key;
     /// Replaces the address in a frame of a callchain.

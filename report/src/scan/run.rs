@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use super::chains::ChainSettings;
 use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
@@ -39,6 +40,7 @@ impl Scan<'_> {
     /// symbols instead of addresses. Naming runs on all cores too, before the merge: there are far fewer rows than
     /// keys, so little is left to merge.
     pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
+        self.preload(pieces);
         let next = AtomicUsize::new(0);
         let workers = rayon::broadcast(|_| {
             let mut worker = Worker::new(self);
@@ -103,6 +105,16 @@ impl Scan<'_> {
             }
         }
         Scanned { rows, totals, dropped, stacks }
+    }
+
+    /// Loads the modules that many samples hit, all at once: workers that meet them one by one would wait for each other.
+    fn preload(&self, pieces: &[Piece<'_>]) {
+        if let Some(naming) = self.chaining.early.filter(|_| self.names_keys || self.layout.has(Field::Chain)) {
+            let unnamed = Scan { chaining: ChainSettings { early: None, ..self.chaining }, ..*self };
+            let mut probe = Worker::new(&unnamed);
+            pieces.iter().step_by(2).for_each(|piece| probe.probe(piece));
+            naming.preload(&probe.hits);
+        }
     }
 
     /// Finds the modules of all frames and sets `hits` for them. Takes the interned chains out of `parts`.

@@ -2,9 +2,9 @@
 
 use recrep_format::attrs::AttrTable;
 
-use super::chains::Chaining;
+use super::chains::ChainSettings;
 use super::filter::SampleFilter;
-use crate::callchain::unwind::Ends;
+use crate::callchain::unwind::UnwindStats;
 use crate::count::Layout;
 use crate::query::sort_key::Mode;
 use crate::timeline::Timeline;
@@ -37,8 +37,10 @@ pub struct Scan<'f> {
     pub quantum: u64,
     /// Number of modules.
     pub module_count: usize,
+    /// Whether functions replace the addresses in keys while samples are counted.
+    pub names_keys: bool,
     /// Settings for callchains, used if the layout has [`crate::count::Field::Chain`].
-    pub chaining: Chaining<'f>,
+    pub chaining: ChainSettings<'f>,
 }
 
 /// Numbers of samples that were not counted, or only in part, by reason.
@@ -53,7 +55,7 @@ pub struct Dropped {
     /// Samples whose record ends within the callchain; they count without it.
     pub torn_chains: u64,
     /// Statistics on the chains from copied stacks.
-    pub ends: Ends,
+    pub ends: UnwindStats,
 }
 
 impl Dropped {

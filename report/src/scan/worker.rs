@@ -56,7 +56,7 @@ pub(super) struct Event {
 }
 
 /// A sample's task and moment.
-pub(super) type Found = (Task, Moment);
+pub(super) type SampleContext = (Task, Moment);
 
 impl<'s> Worker<'s> {
     /// Creates a worker that has counted nothing yet.
@@ -86,6 +86,20 @@ impl<'s> Worker<'s> {
             last: UpTo::field(last),
             rows: SampleRows::default(),
             packed: vec![0; scan.layout.len()],
+        }
+    }
+
+    /// Finds the modules of the first samples of a piece.
+    pub(super) fn probe(&mut self, piece: &Piece<'_>) {
+        /// Enough to meet what takes most of the time.
+        const SAMPLES: usize = 40;
+        let attrs = self.scan.attrs;
+        let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
+        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(SAMPLES);
+        for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
+            if let Some(&event) = self.events.get(index.0) {
+                self.key(event, &sample, &mut NO_KEY.clone());
+            }
         }
     }
 
@@ -199,7 +213,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Adds a row for each branch of a sample.
-    fn branches(&mut self, key: &Key, found: Option<Found>, fields: &SampleFields<'_>) {
+    fn branches(&mut self, key: &Key, found: Option<SampleContext>, fields: &SampleFields<'_>) {
         let Some(stack) = &fields.branch_stack else { return };
         let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {
@@ -221,21 +235,21 @@ impl<'s> Worker<'s> {
         }
     }
 
-    fn branch_key(&mut self, key: &Key, (task, at): Found, branch: &BranchEntry) -> Key {
+    fn branch_key(&mut self, key: &Key, (task, at): SampleContext, branch: &BranchEntry) -> Key {
         let (layout, timeline) = (self.scan.layout, self.scan.timeline);
         let mut key = *key;
         let mut meta = Meta::unpack(Field::Meta.of(&key));
-        let level = |mode: CpuMode| if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu_mode = |mode: CpuMode| if layout.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         if layout.has(Field::Module) {
             let (mode, place) = timeline.place_in_any_mode(&task, branch.to, at);
-            meta.at = End { level: level(mode), ..End::default() };
+            meta.at = End { cpu_mode: cpu_mode(mode), ..End::default() };
             *Field::Module.of_mut(&mut key) = self.hit(&place);
             *Field::Address.of_mut(&mut key) = place.address;
             *Field::MapSize.of_mut(&mut key) = place.size;
         }
         if layout.has(Field::FromModule) {
             let (mode, place) = timeline.place_in_any_mode(&task, branch.from, at);
-            meta.from = End { level: level(mode), ..End::default() };
+            meta.from = End { cpu_mode: cpu_mode(mode), ..End::default() };
             *Field::FromModule.of_mut(&mut key) = self.hit(&place);
             *Field::FromAddress.of_mut(&mut key) = place.address;
         }
@@ -248,17 +262,17 @@ impl<'s> Worker<'s> {
 
     /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
     #[inline]
-    fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<Found> {
+    fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = sample.cpu_mode();
         if !self.scan.guests && matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.dropped.guest += 1;
             return None;
         }
-        let level = if layout.level { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu_mode = if layout.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
-        let at_level = End { level, ..End::default() };
-        *Field::Meta.of_mut(key) = Meta { event: event.number, at: at_level, cpu, ..Meta::default() }.pack();
+        let at = End { cpu_mode, ..End::default() };
+        *Field::Meta.of_mut(key) = Meta { event: event.number, at, cpu, ..Meta::default() }.pack();
         let time = if event.has_time { sample.time() } else { None };
         let at = self.scan.clock.moment(time, sample.raw().offset);
         let (task, is_taken) = self.task(sample, at);
@@ -292,6 +306,8 @@ impl<'s> Worker<'s> {
         }
         if layout.has(Field::Chain) {
             self.chain(event, sample, (&task, at), key);
+        } else if self.scan.names_keys {
+            self.chains.name(key);
         }
         Some((task, at))
     }

@@ -31,7 +31,7 @@ impl Contents {
     }
 
     /// Checks that this is the recorded file and was not modified after `written`, the end of the recording.
-    pub(super) fn is_recorded(&self, file: Option<FileId>, written: Option<SystemTime>) -> Result<(), Refusal> {
+    pub(super) fn check_recorded(&self, file: Option<FileId>, written: Option<SystemTime>) -> Result<(), Refusal> {
         let (Self::File { file: found, .. }, Some(recorded)) = (self, file) else { return Err(Refusal::NoInode) };
         let found = found.metadata()?;
         let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
@@ -121,14 +121,17 @@ mod tests {
         let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
         let id = FileId { major, minor, inode: metadata.ino() };
         let (contents, modified) = (Contents::open(&path).unwrap(), metadata.modified().unwrap());
-        assert!(contents.is_recorded(Some(id), Some(modified)).is_ok() && contents.is_recorded(Some(id), None).is_ok());
+        assert!(
+            contents.check_recorded(Some(id), Some(modified)).is_ok()
+                && contents.check_recorded(Some(id), None).is_ok()
+        );
         let before = modified - std::time::Duration::from_secs(1);
-        assert!(matches!(contents.is_recorded(Some(id), Some(before)), Err(Refusal::Changed)));
+        assert!(matches!(contents.check_recorded(Some(id), Some(before)), Err(Refusal::Changed)));
         for other in [FileId { major: major + 1, ..id }, FileId { minor: minor + 1, ..id }, FileId { inode: 1, ..id }] {
-            assert!(matches!(contents.is_recorded(Some(other), None), Err(Refusal::OtherInode)));
+            assert!(matches!(contents.check_recorded(Some(other), None), Err(Refusal::OtherInode)));
         }
-        assert!(matches!(contents.is_recorded(None, None), Err(Refusal::NoInode)));
-        assert!(matches!(Contents::Memory(Vec::new()).is_recorded(Some(id), None), Err(Refusal::NoInode)));
+        assert!(matches!(contents.check_recorded(None, None), Err(Refusal::NoInode)));
+        assert!(matches!(Contents::Memory(Vec::new()).check_recorded(Some(id), None), Err(Refusal::NoInode)));
     }
 
     #[test]

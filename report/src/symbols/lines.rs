@@ -23,7 +23,7 @@ use crate::input::map;
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inlined {
+pub struct SourceFrame {
     /// Displayed name of the function; `None` if unknown.
     pub function: Option<String>,
     /// Path of the source file; `None` if unknown.
@@ -79,7 +79,7 @@ impl Lines {
     /// Returns the functions at an address as computed by [`super::Module::lookup_address`], innermost first; empty if
     /// debug information has none. For a return address, pass the address of the byte before.
     #[must_use]
-    pub fn frames(&self, address: u64) -> Vec<Inlined> {
+    pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let Some(file) = &self.file else { return Vec::new() };
         let Some(segment) = file.segments.iter().find(|segment| segment.has_offset(address)) else { return Vec::new() };
         let linked = segment.to_address(address);
@@ -91,7 +91,7 @@ impl Lines {
         frames
     }
 
-    fn read(&self, loader: &Loader, linked: u64) -> Vec<Inlined> {
+    fn read(&self, loader: &Loader, linked: u64) -> Vec<SourceFrame> {
         let mut all = Vec::new();
         let Ok(mut frames) = loader.find_frames(linked) else { return all };
         while let Ok(Some(frame)) = frames.next() {
@@ -100,7 +100,7 @@ impl Lines {
                 true => demangle::demangled(name.as_bytes()).into_owned(),
                 false => name.to_owned(),
             };
-            all.push(Inlined {
+            all.push(SourceFrame {
                 function: name.as_deref().map(shown),
                 file: frame.location.as_ref().and_then(|at| at.file).map(str::to_owned),
                 line: frame.location.as_ref().and_then(|at| at.line).unwrap_or(0),
@@ -121,7 +121,7 @@ impl Lines {
     }
 
     /// Returns the number of the text `file:line` of a frame; `None` if its file is unknown.
-    pub fn place(&self, at: &Inlined) -> Option<LineId> {
+    pub fn place(&self, at: &SourceFrame) -> Option<LineId> {
         let file = at.file.as_deref()?;
         let name = file.rsplit('/').next().filter(|_| !self.whole_paths);
         Some(self.number(format!("{}:{}", name.unwrap_or(file), at.line)))

@@ -65,7 +65,7 @@ mod vmlinux;
 
 pub use call_frames::{CallFrames, Cpu};
 pub use explain::{Explanation, GUEST, UNMAPPED, explain};
-pub use lines::{Inlined, LineId, Lines};
+pub use lines::{LineId, Lines, SourceFrame};
 pub use module::{Addressing, JitDump, Module, ModuleKind, kernel_module_name};
 pub use origin::{FileId, Origin, Reference};
 pub use outcome::{Attempt, Contradiction, Outcome, Refusal, Source};

@@ -262,7 +262,7 @@ impl Resolver {
             proof?;
             if !options.trusts_paths() {
                 // Without the time of the recording: the JIT may write to the file after it.
-                contents.is_recorded(dump.file, None)?;
+                contents.check_recorded(dump.file, None)?;
             }
             jitdump::parse(&contents.read(0, contents.len())?, options.demangle)
         });
@@ -296,10 +296,10 @@ impl Resolver {
         }
         let proof = match (module.build_id, module.origin.kernel) {
             (Some(build_id), _) => Proof::BuildId(build_id),
-            (None, Some(_)) => self.kernel.is_running(&module.origin).map(|()| Proof::Trust)?,
+            (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
             (None, None) => {
                 let made = self.sources.host.made(&module.origin);
-                made.or_else(|_| self.kernel.is_running(&module.origin)).map(|()| Proof::Trust)?
+                made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
             }
         };
         checked_image(vdso::running()?, proof, &module.origin)

@@ -163,7 +163,7 @@ impl Search<'_> {
             Some(build_id) => Proof::BuildId(build_id),
             None => {
                 self.host.made(&module.origin)?;
-                contents.is_recorded(module.file, module.origin.written)?;
+                contents.check_recorded(module.file, module.origin.written)?;
                 Proof::Trust
             }
         };

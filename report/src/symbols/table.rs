@@ -321,7 +321,7 @@ fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
         let mut beaten = false;
         for rival in rivals {
             let other = names.get(rival.name);
-            if other == name || demangle::same_when_shown(other, name) {
+            if other == name || demangle::same_when_demangled(other, name) {
                 beaten = true;
             } else if !demangle::is_mangled(other) && !demangle::is_mangled(name) {
                 // There is at most one plain name among the rivals.

@@ -28,7 +28,7 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
 
 /// Symbols, callchains and event indexes that belong to a file's rows.
 #[derive(Debug)]
-pub struct Found<'s> {
+pub struct FileRows<'s> {
     /// Symbols of the modules that were hit.
     pub symbols: &'s LoadedSymbols,
     /// Callchains of the rows.
@@ -39,8 +39,8 @@ pub struct Found<'s> {
 
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
-    pub fn cumulate(&self, rows: &Rows, found: Found<'_>, profile: &mut Profile) {
-        let Found { symbols, stacks, places } = found;
+    pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
+        let FileRows { symbols, stacks, places } = found;
         let classified = Classified::new(rows.iter(), &stacks, self.shown());
         let mut metrics = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {

@@ -14,7 +14,7 @@ mod side;
 mod texts;
 mod words;
 
-pub use cumulated::Found;
+pub use cumulated::FileRows;
 pub use labeller::Labeller;
 pub use lines::CountValue;
 pub use naming::{EarlyNaming, Naming};

@@ -20,7 +20,7 @@ pub struct ModuleUse {
     /// Samples with a resolved function.
     pub resolved: Count,
     /// Samples with an unresolved caller in the module; counted by [`ModuleUses::count_callers`] only.
-    pub callers_lack: u64,
+    pub unresolved_callers: u64,
     /// Symbols of the module, if loaded.
     pub loaded: Option<Arc<Loaded>>,
 }
@@ -82,7 +82,7 @@ impl ModuleUses {
         }
         for (number, samples) in counts.into_iter().enumerate().filter(|(_, samples)| *samples > 0) {
             let module = number.checked_sub(1).and_then(|place| modules.get_index(place)).cloned();
-            self.modules.entry(module).or_default().callers_lack += samples;
+            self.modules.entry(module).or_default().unresolved_callers += samples;
         }
     }
 

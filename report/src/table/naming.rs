@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
+
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, module_of};
 use crate::callchain::{Frame, is_of_branch};
 use crate::count::{End, Key, NO_KEY};
 use crate::query::graph::FrameKey;
 use crate::scan;
-use crate::symbols::{Inlined, Loaded, Module, Resolver};
+use crate::symbols::{Loaded, Module, Resolver, SourceFrame};
 
 /// Replaces a file's addresses by functions once the modules that were hit are known and loaded.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl scan::Naming for Naming<'_, '_> {
         {
             let lines = loaded.lines();
             let mut functions = lines.frames(frame.address.wrapping_sub(u64::from(frame.is_return)));
-            let line = |at: &Inlined| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
+            let line = |at: &SourceFrame| lines.place(at).filter(|_| named.line > 0).map_or(0, |line| line.0 + 1);
             let outer = functions.pop();
             for at in functions {
                 let line = line(&at);
@@ -84,6 +86,11 @@ impl<'f> EarlyNaming<'f> {
         let loaded = modules.iter().map(|_| OnceLock::new()).collect();
         Self { modules, loaded, resolver }
     }
+
+    fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
+        let (slot, module) = self.loaded.get(module).zip(self.modules.get(module))?;
+        Some(slot.get_or_init(|| self.resolver.load(module)))
+    }
 }
 
 impl scan::Naming for EarlyNaming<'_> {
@@ -91,14 +98,19 @@ impl scan::Naming for EarlyNaming<'_> {
         true
     }
 
+    fn preload(&self, modules: &[bool]) {
+        let hit: Vec<usize> = (0..modules.len()).filter(|module| modules.get(*module) == Some(&true)).collect();
+        hit.into_par_iter().with_max_len(1).for_each(|module| {
+            self.loaded(module);
+        });
+    }
+
     fn key(&self, key: Key) -> Key {
         key
     }
 
     fn frame(&self, frame: Frame) -> Frame {
-        let index = (frame.module as usize).checked_sub(1);
-        let slot = index.and_then(|index| self.loaded.get(index).zip(self.modules.get(index)));
-        let loaded = slot.map(|(slot, module)| slot.get_or_init(|| self.resolver.load(module)));
+        let loaded = (frame.module as usize).checked_sub(1).and_then(|module| self.loaded(module));
         let symbol = loaded.and_then(|loaded| loaded.table.find(frame.address)).filter(|_| !frame.end.is_symbol);
         match symbol {
             Some(symbol) => Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame },

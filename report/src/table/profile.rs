@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use crate::callchain::folded::Folded;
 use crate::callchain::trees::CallTrees;
-use crate::callchain::unwind::Ends;
+use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, PARTITIONS, Partition, partition_of};
 use crate::query::Query;
@@ -217,7 +217,7 @@ pub struct Profile {
     /// Callchains for the call trees.
     pub calls: CallTrees,
     /// Number of unwound user stacks, and of those cut short.
-    pub chain_ends: Ends,
+    pub chain_ends: UnwindStats,
     /// Whether samples are also counted in their callers.
     pub children: bool,
     /// Whether any input has the tracepoint column, for each such column.

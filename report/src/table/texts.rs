@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::amounts::{page_size, transaction};
 use super::side::{KeyAddress, LoadedSymbols, function, module_of};
-use super::words::{branch, cpu_mode, level, padded_hex, process};
+use super::words::{branch, cpu_mode, cpu_mode_letter, padded_hex, process};
 use crate::callchain::UNMAPPED;
 use crate::count::{CacheLine, Field, Key, Meta};
 use crate::query::sort_key::SortKey;
@@ -79,9 +79,9 @@ impl Texts<'_, '_> {
             SortKey::Srcline | SortKey::ToSrcline => self.line(row, KeyAddress::At),
             SortKey::FromSrcline => self.line(row, KeyAddress::From),
             SortKey::Srcfile => source_file(&self.line(row, KeyAddress::At)).to_owned(),
-            SortKey::PhysAddr => self.marked(level(meta.at.level), self.address(word(Field::PhysAddr))),
-            SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.level).into(),
-            SortKey::FromCpuMode => cpu_mode(meta.from.level).into(),
+            SortKey::PhysAddr => self.marked(cpu_mode_letter(meta.at.cpu_mode), self.address(word(Field::PhysAddr))),
+            SortKey::CpuMode | SortKey::ToCpuMode => cpu_mode(meta.at.cpu_mode).into(),
+            SortKey::FromCpuMode => cpu_mode(meta.from.cpu_mode).into(),
             SortKey::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
             SortKey::Mem => DataSrc(word(Field::DataSrc)).mem(),
             SortKey::Snoop => DataSrc(word(Field::DataSrc)).snoop_name(),
@@ -91,7 +91,9 @@ impl Texts<'_, '_> {
             SortKey::Mispredict | SortKey::InTx | SortKey::Abort => branch(column, BranchFlags(word(Field::Branch))),
             SortKey::SymbolSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
             SortKey::SymbolOffset => match function(self.symbols, row, KeyAddress::At) {
-                Some(name) => self.marked(level(meta.at.level), format_args!("{name}+{}", hex(word(Field::Offset)))),
+                Some(name) => {
+                    self.marked(cpu_mode_letter(meta.at.cpu_mode), format_args!("{name}+{}", hex(word(Field::Offset))))
+                }
                 None => self.symbol(row, KeyAddress::At),
             },
             SortKey::DsoSize if word(Field::Module) == 0 => "unknown".into(),
@@ -158,15 +160,15 @@ impl Texts<'_, '_> {
     }
 
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
-        let level = level(side.end(row).level);
+        let letter = cpu_mode_letter(side.end(row).cpu_mode);
         match function(self.symbols, row, side) {
-            Some(name) => self.marked(level, name),
-            None if side.address().of(row) == UNMAPPED => self.marked(level, "[unknown]"),
+            Some(name) => self.marked(letter, name),
+            None if side.address().of(row) == UNMAPPED => self.marked(letter, "[unknown]"),
             None => match self.module(row, side.module()).filter(|module| !self.as_perf && has_offsets(module)) {
                 Some(module) => {
-                    self.marked(level, format_args!("{}+{:#x}", module.name(), self.shown_address(row, side)))
+                    self.marked(letter, format_args!("{}+{:#x}", module.name(), self.shown_address(row, side)))
                 }
-                None => self.marked(level, self.address(self.shown_address(row, side))),
+                None => self.marked(letter, self.address(self.shown_address(row, side))),
             },
         }
     }
@@ -203,14 +205,14 @@ impl Texts<'_, '_> {
     }
 
     fn data_symbol(&self, row: &Key) -> String {
-        let level = level(KeyAddress::At.end(row).level);
+        let letter = cpu_mode_letter(KeyAddress::At.end(row).cpu_mode);
         let loaded = module_of(self.symbols, Field::DataModule.of(row));
         match loaded.and_then(|loaded| Some((loaded, loaded.lookup(Field::DataAddress.of(row))?))) {
             Some((loaded, symbol)) => {
                 let offset = Field::DataAddress.of(row) - symbol.start;
-                self.marked(level, format_args!("{}+{}", loaded.shown(symbol.name), hex(offset)))
+                self.marked(letter, format_args!("{}+{}", loaded.shown(symbol.name), hex(offset)))
             }
-            None => self.marked(level, self.address(Field::DataAddr.of(row))),
+            None => self.marked(letter, self.address(Field::DataAddr.of(row))),
         }
     }
 
@@ -218,18 +220,18 @@ impl Texts<'_, '_> {
     /// processes, `X` if nothing is mapped.
     fn cache_line(&self, row: &Key) -> String {
         let line = CacheLine::unpack(Field::DataLine.of(row));
-        let level = match KeyAddress::At.end(row).level {
+        let letter = match KeyAddress::At.end(row).cpu_mode {
             _ if !line.is_mapped => 'X',
-            bits if line.is_shared && level(bits) != 'k' => 's',
-            bits => level(bits),
+            bits if line.is_shared && cpu_mode_letter(bits) != 'k' => 's',
+            bits => cpu_mode_letter(bits),
         };
         let loaded = module_of(self.symbols, Field::DataModule.of(row));
         match loaded.and_then(|loaded| Some((loaded, loaded.lookup(line.address)?))) {
             Some((loaded, symbol)) => {
                 let offset = hex(line.address - symbol.start);
-                self.marked(level, format_args!("{}+{offset}", loaded.shown(symbol.name)))
+                self.marked(letter, format_args!("{}+{offset}", loaded.shown(symbol.name)))
             }
-            None => self.marked(level, self.address(line.address)),
+            None => self.marked(letter, self.address(line.address)),
         }
     }
 
@@ -289,9 +291,9 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
         SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => [word(Field::Module), word(Field::Line), 0],
         SortKey::FromSrcline => [word(Field::FromModule), word(Field::FromLine), 0],
         SortKey::Parent => [word(Field::Parent), 0, 0],
-        SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.level), 0],
-        SortKey::CpuMode | SortKey::ToCpuMode => [u64::from(meta.at.level), 0, 0],
-        SortKey::FromCpuMode => [u64::from(meta.from.level), 0, 0],
+        SortKey::PhysAddr => [word(Field::PhysAddr), u64::from(meta.at.cpu_mode), 0],
+        SortKey::CpuMode | SortKey::ToCpuMode => [u64::from(meta.at.cpu_mode), 0, 0],
+        SortKey::FromCpuMode => [u64::from(meta.from.cpu_mode), 0, 0],
         SortKey::Event => [u64::from(meta.event), 0, 0],
         SortKey::Op | SortKey::Mem | SortKey::Snoop | SortKey::Tlb | SortKey::Locked | SortKey::Blocked => {
             [word(Field::DataSrc), 0, 0]
@@ -308,7 +310,7 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
         SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
         SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
-        SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.level)],
+        SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.cpu_mode)],
         SortKey::DataMapping => [word(Field::DataLine), 0, 0],
         SortKey::Ip => return Content::Number(word(Field::Ip)),
         SortKey::FromAddr => return Content::Number(word(Field::From)),
@@ -328,7 +330,7 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
     // Only two columns depend on a fourth word.
     let fourth = match column {
         SortKey::SymbolOffset => word(Field::Offset),
-        SortKey::DataSymbol => u64::from(meta.at.level),
+        SortKey::DataSymbol => u64::from(meta.at.cpu_mode),
         _ => 0,
     };
     Content::Text([first, second, third, fourth])

@@ -1,6 +1,9 @@
 //! Periods in which the mappings do not change.
 
+use std::hash::Hash;
+
 use recrep_format::abi::CpuMode;
+use rustc_hash::FxHashMap;
 
 use super::frozen::{Place, Timeline};
 use super::moment::Moment;
@@ -8,16 +11,66 @@ use super::space::{Space, SpaceId};
 use super::threads::Task;
 use super::threads::{CommRef, ThreadRef};
 
-/// A period in which neither the mappings of an address space nor those of the kernel change. An address has the same
-/// meaning within an epoch, and in two epochs with equal `space`, `mapped` and `kernel`.
+/// What decides the meaning of an address: the space, and the number of changes to its mappings and to the kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpaceEpoch {
+    /// The address space; `None` if unknown.
+    pub space: Option<SpaceId>,
+    /// Number of changes to its mappings.
+    pub mapped: u32,
+    /// Number of changes to the kernel's mappings.
+    pub kernel: u32,
+}
+
+impl SpaceEpoch {
+    /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend on the kernel.
+    /// Without a mode, both matter.
+    #[must_use]
+    #[inline]
+    pub fn in_mode(self, mode: Option<CpuMode>) -> Self {
+        match mode {
+            Some(CpuMode::Kernel) => Self { space: None, mapped: 0, ..self },
+            Some(_) => Self { kernel: 0, ..self },
+            None => self,
+        }
+    }
+}
+
+/// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of its space.
+#[derive(Debug)]
+pub struct Contexts<K> {
+    numbers: FxHashMap<(K, SpaceEpoch), u32>,
+    last: Option<((K, SpaceEpoch), u32)>,
+}
+
+impl<K> Default for Contexts<K> {
+    fn default() -> Self {
+        Self { numbers: FxHashMap::default(), last: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Contexts<K> {
+    /// Returns the number of a context; mostly that of the call before.
+    #[inline]
+    pub fn number(&mut self, kind: K, epoch: SpaceEpoch) -> u32 {
+        match self.last {
+            Some((known, number)) if known == (kind, epoch) => number,
+            _ => {
+                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+                let number = *self.numbers.entry((kind, epoch)).or_insert(next);
+                self.last = Some(((kind, epoch), number));
+                number
+            }
+        }
+    }
+}
+
+/// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
+/// of the same space, an address means the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Address space; `None` if unknown.
-    pub space: Option<SpaceId>,
-    /// Number of mappings added to the space so far.
-    pub mapped: u32,
-    /// Number of mappings added to the kernel so far.
-    pub kernel: u32,
+    /// The space, and what it had seen.
+    pub of: SpaceEpoch,
     from: Moment,
     until: Moment,
 }
@@ -27,18 +80,22 @@ impl Epoch {
     #[must_use]
     #[inline]
     pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
-        self.space == space && self.from <= at && at < self.until
+        self.of.space == space && self.from <= at && at < self.until
     }
 }
 
 impl Timeline {
     /// Returns the epoch of a space that this moment is in.
     #[must_use]
-    pub fn stretch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
+    pub fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
         let of = |space: Option<&Space>| space.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
         let own = of(space.and_then(|id| self.spaces.get(id.0 as usize)));
         let kernel = of(Some(&self.kernel));
-        Epoch { space, mapped: own.0, kernel: kernel.0, from: own.1.max(kernel.1), until: own.2.min(kernel.2) }
+        Epoch {
+            of: SpaceEpoch { space, mapped: own.0, kernel: kernel.0 },
+            from: own.1.max(kernel.1),
+            until: own.2.min(kernel.2),
+        }
     }
 
     /// Looks up an address of a space in this CPU mode.

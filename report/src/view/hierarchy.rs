@@ -9,7 +9,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
 use crate::count::Sum as _;
-use crate::count::metrics::{Metrics, share};
+use crate::count::metrics::{Metrics, rounded, share};
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Query};
 use crate::table::profile::{EventTable, Profile, Row};
@@ -68,7 +68,7 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
         value: texts.into_iter().next().unwrap_or_default(),
         samples: metrics.count.samples,
         period: metrics.count.period,
-        percent: (share(metrics.count.period, total) * 100.0).round() / 100.0,
+        percent: rounded(share(metrics.count.period, total)),
         rows: below(&part, depth + 1, total, query),
         metrics,
         place: part.first().filter(|_| own(depth + 1).is_none()).map(|row| row.place),

@@ -10,7 +10,7 @@ use serde::ser::Serializer;
 use super::group::{self, GroupRow, Member};
 use super::hierarchy::{self, Level};
 use crate::count::Count;
-use crate::count::metrics::Value;
+use crate::count::metrics::{Value, rounded};
 use crate::query::fields::Number;
 use crate::query::warning::Warning;
 use crate::query::{Column, Query};
@@ -114,6 +114,15 @@ impl<'p> RowOut<'p> {
     }
 }
 
+/// Writes a value as JSON on one line.
+///
+/// # Errors
+/// Returns I/O errors from the writer.
+pub fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
 /// Prints the whole profile on one line.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let tables = profile.tables(query);
@@ -126,8 +135,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let events = shown.map(|(index, table)| event(index, table, query)).collect();
     let report =
         Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings: &profile.warnings };
-    serde_json::to_writer(&mut *out, &report)?;
-    out.write_all(b"\n")
+    write(&report, out)
 }
 
 fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event<'p> {
@@ -143,8 +151,4 @@ fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event
         hierarchy: query.hierarchy.then(|| hierarchy::levels(table, query)),
         rows: Rows { table: has_rows.then_some(table), query },
     }
-}
-
-fn rounded(percent: f64) -> f64 {
-    (percent * 100.0).round() / 100.0
 }

@@ -22,7 +22,9 @@ use std::io::{self, Write};
 use crate::query::{Format, Inspection, Query};
 use crate::table::profile::Profile;
 
+pub use json::write as write_json;
 pub use mmaps::{MappedFile, MappedRow};
+pub use parts::{Workers, in_order};
 pub use screen::Screen;
 pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
 

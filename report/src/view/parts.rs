@@ -1,20 +1,139 @@
-//! Lines that are formatted in parallel and written in order.
+//! Text made on all cores and written in order.
+//!
+//! ```text
+//!   chunks ─► batch ─► all cores: a result for each chunk ─► passed on in order
+//!                                                             │ meanwhile the next batch is made
+//! ```
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// Number of lines in a part.
-pub(super) const PART: usize = 4096;
-/// Number of parts that are formatted before they are written.
-const PARTS: usize = 64;
+/// Number of chunks of a batch for each thread.
+const AHEAD: usize = 4;
 
-/// Writes `lines` lines. `part` formats [`PART`] of them, beginning with a given line; parts are formatted in parallel.
-pub(super) fn in_parts(lines: usize, part: impl Fn(usize) -> String + Sync, out: &mut impl Write) -> io::Result<()> {
-    let starts: Vec<usize> = (0..lines).step_by(PART).collect();
-    for starts in starts.chunks(PARTS) {
-        let parts: Vec<String> = starts.par_iter().map(|start| part(*start)).collect();
-        parts.iter().try_for_each(|text| out.write_all(text.as_bytes()))?;
+/// Number of lines that a core makes at a time.
+pub(super) const PART: usize = 4096;
+
+/// States of workers: each thread takes one while it makes a result.
+#[derive(Debug)]
+pub struct Workers<S>(Mutex<Vec<S>>);
+
+impl<S> Workers<S> {
+    /// Returns an empty collection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
     }
-    Ok(())
+
+    /// Acts with a state that nobody uses, or else with a `new` one.
+    pub fn with<R>(&self, new: impl FnOnce() -> S, act: impl FnOnce(&mut S) -> R) -> R {
+        let idle = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = idle().pop();
+        let mut state = state.unwrap_or_else(new);
+        let result = act(&mut state);
+        idle().push(state);
+        result
+    }
+
+    /// Returns all states.
+    #[must_use]
+    pub fn finish(self) -> Vec<S> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Default for Workers<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order of
+/// the chunks, until `pass` breaks. At most two batches of results are in memory.
+///
+/// # Errors
+/// Returns the first error of `pass`.
+pub fn in_order<C: Send, R: Send, E>(
+    chunks: impl IntoIterator<Item = C>,
+    one_by_one: bool,
+    make: impl Fn(C) -> R + Sync,
+    mut pass: impl FnMut(R) -> Result<ControlFlow<()>, E>,
+) -> Result<(), E> {
+    let mut chunks = chunks.into_iter();
+    let size = if one_by_one { 1 } else { AHEAD * rayon::current_num_threads() };
+    let mut todo: Vec<C> = chunks.by_ref().take(size).collect();
+    let mut ready: Vec<R> = Vec::new();
+    loop {
+        let mut made = Vec::new();
+        let batch = std::mem::take(&mut todo);
+        let is_last = batch.is_empty();
+        let flow = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| made = batch.into_par_iter().map(&make).collect());
+            for result in ready.drain(..) {
+                if pass(result)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            todo = chunks.by_ref().take(size).collect();
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if is_last || flow.is_break() {
+            return Ok(());
+        }
+        ready = made;
+    }
+}
+
+/// Writes this many lines; `part` makes the text of [`PART`] of them from a line on.
+pub(super) fn in_parts(lines: usize, part: impl Fn(usize) -> String + Sync, out: &mut impl Write) -> io::Result<()> {
+    in_order((0..lines).step_by(PART), false, part, |text| {
+        out.write_all(text.as_bytes())?;
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_chunks() {
+        for one_by_one in [false, true] {
+            let (workers, mut passed) = (Workers::<usize>::new(), Vec::new());
+            let make = |number: usize| {
+                workers.with(
+                    || 0,
+                    |count| {
+                        *count += 1;
+                        number * 10
+                    },
+                )
+            };
+            let outcome: Result<(), ()> = in_order(0..1000, one_by_one, make, |result| {
+                passed.push(result);
+                Ok(if result == 9000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            });
+            assert_eq!(outcome, Ok(()));
+            assert_eq!(passed, (0..=900).map(|number| number * 10).collect::<Vec<_>>());
+            let made: usize = workers.finish().into_iter().sum();
+            assert!((901..=1000).contains(&made), "{made}");
+        }
+    }
+
+    #[test]
+    fn the_first_error_ends_it() {
+        let outcome = in_order(
+            0..100,
+            false,
+            |number| number,
+            |number| match number {
+                7 => Err(number),
+                _ => Ok(ControlFlow::Continue(())),
+            },
+        );
+        assert_eq!(outcome, Err(7));
+    }
 }

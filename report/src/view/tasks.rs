@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::json;
 use super::mmaps::{self, MappedRow};
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
@@ -75,6 +76,5 @@ struct Lists<'l> {
 /// # Errors
 /// Returns I/O errors from the writer.
 pub fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Lists { schema: "recrep-tasks/1", inputs: lists, warnings })?;
-    out.write_all(b"\n")
+    json::write(&Lists { schema: "recrep-tasks/1", inputs: lists, warnings }, out)
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::Wanted;
+use crate::callchain::trees::TreeOptions;
 use crate::query::Query;
 use crate::query::graph::Shape;
 use crate::table::profile::{EventTable, Profile, Row};
@@ -27,7 +27,7 @@ impl Trees {
         let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
         let places: Vec<_> = rows.iter().map(|row| row.place).collect();
         let share = if fractal { graph.percent / 100.0 } else { 0.0 };
-        let wanted = Wanted { least, share, passed: query.chains.shows_branches() };
+        let wanted = TreeOptions { least, share, passed: query.chains.shows_branches() };
         let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
         let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
         let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::file::{FileTrees, Item, RowPlace};
+use super::file::{FileTrees, Item, RowIndex};
 use super::names::Names;
-use super::tree::{Node, Walk, Wanted};
+use super::tree::{Node, TreeOptions, Walk};
 
 /// Callchains of all files.
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl CallTrees {
     /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
     /// row, starting at the row's frame; otherwise only those of the row's own samples.
     #[must_use]
-    pub fn trees(&self, rows: &[RowPlace], children: bool, wanted: Wanted, from_caller: bool) -> Vec<Vec<Node>> {
-        let places: FxHashMap<RowPlace, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+    pub fn trees(&self, rows: &[RowIndex], children: bool, wanted: TreeOptions, from_caller: bool) -> Vec<Vec<Node>> {
+        let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
         for (number, file) in (0u32..).zip(&self.files) {
             file.items(number, &places, (children, from_caller), &mut items);

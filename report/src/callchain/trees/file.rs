@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::callchain::{RowId, Sample, Stacks};
 
 /// Index of a row in a profile.
-pub type RowPlace = usize;
+pub type RowIndex = usize;
 
 /// Callchains of one file.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct FileTrees {
     /// Name of each frame, numbered by [`super::CallTrees::name`].
     pub names: Vec<u32>,
     /// Index of each row in the profile.
-    pub rows: FxHashMap<RowId, RowPlace>,
+    pub rows: FxHashMap<RowId, RowIndex>,
 }
 
 /// A sample in a row's tree, starting at the frame `first` (counted from the innermost).
@@ -37,7 +37,7 @@ impl FileTrees {
     pub(super) fn items(
         &self,
         file: u32,
-        places: &FxHashMap<RowPlace, usize>,
+        places: &FxHashMap<RowIndex, usize>,
         (children, from_caller): (bool, bool),
         items: &mut [Vec<Item>],
     ) {

@@ -17,5 +17,5 @@ mod names;
 mod tree;
 
 pub use all::CallTrees;
-pub use file::{FileTrees, RowPlace};
-pub use tree::{Node, Wanted};
+pub use file::{FileTrees, RowIndex};
+pub use tree::{Node, TreeOptions};

@@ -11,7 +11,7 @@ use crate::count::Count;
 
 /// Limits and options of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct TreeOptions {
     /// Minimum period of a node.
     pub least: u64,
     /// Minimum share (0 to 1) of a node in the period of all its siblings, hidden ones included.
@@ -55,11 +55,11 @@ pub(super) struct Walk<'c> {
 
 impl Walk<'_> {
     /// Returns the tree of a row's items.
-    pub(super) fn tree(self, items: &[Item], wanted: Wanted) -> Vec<Node> {
+    pub(super) fn tree(self, items: &[Item], wanted: TreeOptions) -> Vec<Node> {
         self.nodes(items, 0, wanted)
     }
 
-    fn nodes(self, items: &[Item], depth: u32, wanted: Wanted) -> Vec<Node> {
+    fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
         let mut groups = FxHashMap::<u32, Count>::default();
         let mut total = 0u64;
         for item in items {
@@ -88,7 +88,7 @@ impl Walk<'_> {
     }
 
     /// Returns the node of items that have the same frame at `depth`.
-    fn node(self, items: &[Item], depth: u32, wanted: Wanted) -> Node {
+    fn node(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Node {
         let mut node = Node::default();
         let Some(first) = items.first() else { return node };
         let mut depth = depth;

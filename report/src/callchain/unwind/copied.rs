@@ -6,7 +6,7 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::frames::{Chain, End, Scratch, Unwinding};
+use super::frames::{Chain, ChainEnd, Scratch, StackUnwinder};
 use crate::callchain::{ChainSource, Recorded};
 use crate::count::metrics::share;
 use crate::timeline::{Moment, Task};
@@ -14,24 +14,24 @@ use crate::timeline::{Moment, Task};
 /// Chains whose user part is unwound from a copied stack: the state of one worker.
 #[derive(Debug)]
 pub struct Copied<'u> {
-    unwinding: &'u Unwinding<'u>,
+    unwinding: &'u StackUnwinder<'u>,
     recorded: Recorded<'u>,
     scratch: Scratch,
     chain: Chain,
     /// Statistics on the ends of the chains.
-    pub ends: Ends,
+    pub ends: UnwindStats,
 }
 
 /// Number of unwound chains, and of truncated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct UnwindStats {
     /// All unwound chains.
     pub all: u64,
     /// Chains that end where the copy of the stack ends.
     pub truncated: u64,
 }
 
-impl Ends {
+impl UnwindStats {
     /// Returns a warning if any chain is truncated.
     #[must_use]
     pub fn warning(self) -> Option<String> {
@@ -55,8 +55,8 @@ impl Ends {
 impl<'u> Copied<'u> {
     /// Creates the state of a worker.
     #[must_use]
-    pub fn new(unwinding: &'u Unwinding<'u>, recorded: Recorded<'u>) -> Self {
-        Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: Ends::default() }
+    pub fn new(unwinding: &'u StackUnwinder<'u>, recorded: Recorded<'u>) -> Self {
+        Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: UnwindStats::default() }
     }
 
     /// Returns the number of frames of the last chain that were unwound.
@@ -79,7 +79,7 @@ impl ChainSource for Copied<'_> {
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (&mut self.scratch, &mut self.chain);
         if self.unwinding.sample((&fields, attr), (task, at), self.recorded.most.frames, into) {
-            self.ends.add(Ends { all: 1, truncated: u64::from(self.chain.end == End::Truncated) });
+            self.ends.add(UnwindStats { all: 1, truncated: u64::from(self.chain.end == ChainEnd::Truncated) });
             words.push(context::USER);
             words.extend(&self.chain.ips);
         } else {

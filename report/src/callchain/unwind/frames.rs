@@ -15,12 +15,12 @@ use recrep_format::feature::Arch;
 use recrep_format::read::File;
 use recrep_format::record::SampleFields;
 
-use super::registers::{Beyond, Registers, UserStack};
+use super::registers::{ReadError, Registers, UserStack};
 use crate::symbols::{CallFrames, Cpu, Module, Resolver};
 use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
-pub struct Unwinding<'s> {
+pub struct StackUnwinder<'s> {
     timeline: &'s Timeline,
     modules: &'s IndexSet<Module>,
     big_endian: bool,
@@ -52,12 +52,12 @@ pub struct Chain {
     /// Addresses, innermost first.
     pub ips: Vec<u64>,
     /// Reason why the chain ends.
-    pub end: End,
+    pub end: ChainEnd,
 }
 
 /// Reason why a chain ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
+pub enum ChainEnd {
     /// The last frame has no caller.
     #[default]
     Outermost,
@@ -81,13 +81,13 @@ impl fmt::Debug for Scratch {
     }
 }
 
-impl fmt::Debug for Unwinding<'_> {
+impl fmt::Debug for StackUnwinder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Unwinding {{ cpu: {:?} }}", self.cpu)
+        write!(f, "StackUnwinder {{ cpu: {:?} }}", self.cpu)
     }
 }
 
-impl<'s> Unwinding<'s> {
+impl<'s> StackUnwinder<'s> {
     /// Creates an unwinder for the samples of a file. `None` if no event has user registers and copied stacks, or if
     /// the CPU is not supported.
     #[must_use]
@@ -147,25 +147,25 @@ impl<'s> Unwinding<'s> {
         stack: &UserStack<'_>,
         most: usize,
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
-    ) -> End {
+    ) -> ChainEnd {
         let mut ip = registers.ip();
         let mut is_return = false;
         loop {
             if ips.len() >= most {
-                return End::ChainLimit;
+                return ChainEnd::ChainLimit;
             }
             // The call instruction is before the return address.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };
             let place = self.timeline.place(CpuMode::User, task, shown, at);
             if is_return && place.module.is_none() {
-                return End::Lost;
+                return ChainEnd::Lost;
             }
             ips.push(shown);
-            let Some((file, address)) = self.prepared_at(place) else { return End::Lost };
+            let Some((file, address)) = self.prepared_at(place) else { return ChainEnd::Lost };
             let address = if is_return { address.wrapping_add(1) } else { address };
             match file.caller(address, is_return, &mut registers, stack, scratch) {
                 Ok(Some(next)) => (ip, is_return) = (next, true),
-                Ok(None) => return End::Outermost,
+                Ok(None) => return ChainEnd::Outermost,
                 Err(end) => return end,
             }
         }
@@ -231,16 +231,16 @@ impl Prepared {
         registers: &mut Registers,
         stack: &UserStack<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Option<u64>, End> {
+    ) -> Result<Option<u64>, ChainEnd> {
         let frame = if is_return {
-            FrameAddress::from_return_address(address).ok_or(End::Lost)?
+            FrameAddress::from_return_address(address).ok_or(ChainEnd::Lost)?
         } else {
             FrameAddress::from_instruction_pointer(address)
         };
         let mut cut = false;
         let mut read = |at: u64| {
             stack.word(at).map_err(|beyond| {
-                cut |= beyond == Beyond::Copy;
+                cut |= beyond == ReadError::Copy;
             })
         };
         let next = match (&self.unwinder, registers) {
@@ -250,12 +250,12 @@ impl Prepared {
             (ArchUnwinder::Arm(unwinder), Registers::Arm(regs, _)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
             }
-            _ => return Err(End::Lost),
+            _ => return Err(ChainEnd::Lost),
         };
         match next {
             Ok(next) => Ok(next.filter(|next| *next != 0)),
-            Err(Error::CouldNotReadStack(_)) if cut => Err(End::Truncated),
-            Err(_) => Err(End::Lost),
+            Err(Error::CouldNotReadStack(_)) if cut => Err(ChainEnd::Truncated),
+            Err(_) => Err(ChainEnd::Lost),
         }
     }
 }

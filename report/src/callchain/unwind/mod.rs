@@ -11,7 +11,7 @@
 //! perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
 //!
 //! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end
-//! of the copied stack. In the last case it is truncated ([`End::Truncated`]), and a larger copy would give more
+//! of the copied stack. In the last case it is truncated ([`ChainEnd::Truncated`]), and a larger copy would give more
 //! frames.
 
 mod copied;
@@ -19,7 +19,7 @@ mod frames;
 mod registers;
 mod sources;
 
-pub use copied::{Copied, Ends};
-pub use frames::{Chain, End, Scratch, Unwinding};
+pub use copied::{Copied, UnwindStats};
+pub use frames::{Chain, ChainEnd, Scratch, StackUnwinder};
 pub use registers::{Registers, UserStack};
 pub use sources::{ChainSources, Origin};

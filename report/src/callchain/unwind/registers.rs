@@ -108,14 +108,14 @@ impl<'a> UserStack<'a> {
     }
 
     /// Returns the word at an address.
-    pub(super) fn word(&self, address: u64) -> Result<u64, Beyond> {
-        let at = address.checked_sub(self.start).ok_or(Beyond::Elsewhere)?;
+    pub(super) fn word(&self, address: u64) -> Result<u64, ReadError> {
+        let at = address.checked_sub(self.start).ok_or(ReadError::Elsewhere)?;
         let word = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
         match word {
             Some(word) if self.big_endian => Ok(u64::from_be_bytes(*word)),
             Some(word) => Ok(u64::from_le_bytes(*word)),
-            None if at < MAX_STACK_SIZE => Err(Beyond::Copy),
-            None => Err(Beyond::Elsewhere),
+            None if at < MAX_STACK_SIZE => Err(ReadError::Copy),
+            None => Err(ReadError::Elsewhere),
         }
     }
 }
@@ -125,7 +125,7 @@ const MAX_STACK_SIZE: u64 = 8 << 20;
 
 /// Reason why a word cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beyond {
+pub(super) enum ReadError {
     /// It is on the stack, but was not copied.
     Copy,
     /// It is not on the stack.
@@ -159,8 +159,8 @@ mod tests {
         let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
         let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, false);
         assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));
-        assert_eq!(stack.word(0x1010), Err(Beyond::Copy));
-        assert_eq!(stack.word(0xff8), Err(Beyond::Elsewhere));
-        assert_eq!(stack.word(1 << 40), Err(Beyond::Elsewhere));
+        assert_eq!(stack.word(0x1010), Err(ReadError::Copy));
+        assert_eq!(stack.word(0xff8), Err(ReadError::Elsewhere));
+        assert_eq!(stack.word(1 << 40), Err(ReadError::Elsewhere));
     }
 }

@@ -5,8 +5,8 @@ use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::record::Sample;
 
-use super::copied::{Copied, Ends};
-use super::frames::Unwinding;
+use super::copied::{Copied, UnwindStats};
+use super::frames::StackUnwinder;
 use crate::callchain::{ChainSource, HardwareCalls, Recorded};
 use crate::timeline::{Moment, Task};
 
@@ -46,13 +46,13 @@ pub struct ChainSources<'u> {
 impl<'u> ChainSources<'u> {
     /// Creates the sources; without `unwinding`, copied stacks are ignored.
     #[must_use]
-    pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u Unwinding<'u>>) -> Self {
+    pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u StackUnwinder<'u>>) -> Self {
         Self { recorded, copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)) }
     }
 
     /// Returns statistics on the chains from copied stacks.
     #[must_use]
-    pub fn ends(&self) -> Ends {
+    pub fn ends(&self) -> UnwindStats {
         self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
     }
 

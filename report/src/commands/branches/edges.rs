@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::commands::derived;
+use crate::count::metrics::{rounded, share};
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format};
 use crate::table::profile::{EventTable, Row};
@@ -119,10 +120,10 @@ pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
     }
     let whole = |((from, to), edge): ((End, End), Edge)| {
         let known = edge.mispredicted + edge.predicted;
-        let mispredict_percent = (known > 0).then(|| derived::percent(edge.mispredicted, known));
+        let mispredict_percent = (known > 0).then(|| rounded(share(edge.mispredicted, known)));
         let (cycles, of) = edge.cycles;
         // `share` returns 100 × cycles / of.
-        let mean_cycles = (of > 0).then(|| crate::count::metrics::share(cycles, of) / 100.0);
+        let mean_cycles = (of > 0).then(|| share(cycles, of) / 100.0);
         Edge { from, to, mispredict_percent, mean_cycles, ..edge }
     };
     let mut edges: Vec<Edge> = edges.into_iter().map(whole).collect();

@@ -22,12 +22,13 @@ use serde::Serialize;
 
 use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
+use crate::count::metrics::{rounded, share};
 use crate::query::sort_key::Mode;
 use crate::query::warning::Warning;
 use crate::query::{Format, Query};
 use crate::table::profile::InputSummary;
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 use edges::{Edge, Range};
 
 /// Query of `rep branches`.
@@ -114,7 +115,7 @@ pub fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
         let (inputs, warnings) = (&profile.inputs[..], &profile.warnings[..]);
         let (edges, ranges, loops) = (&edges[..], &ranges[..], loops.iter().collect());
         let answer = Answer { schema: "recrep-branches/1", inputs, branches, edges, loops, ranges, warnings };
-        derived::json(&answer, out).context(CANNOT_WRITE)?;
+        write_json(&answer, out).context(CANNOT_WRITE)?;
     } else {
         print(branches, &edges, &loops, &ranges, out).context(CANNOT_WRITE)?;
     }
@@ -126,7 +127,7 @@ fn print(branches: u64, edges: &[Edge], loops: &[Edge], ranges: &[Range], out: &
         writeln!(out, "# {what}, of {branches} branches\n#")?;
         writeln!(out, "#    Count    Share  Mispredicted  Cycles  From → To")?;
         for edge in edges {
-            let share = derived::percent(edge.count, branches);
+            let share = rounded(share(edge.count, branches));
             let missed = edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
             let cycles = edge.mean_cycles.map_or("-".into(), |cycles| format!("{cycles:.1}"));
             let (from, to) = (edge.from.to_string(), edge.to.to_string());

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Parser, ValueEnum};
 
 use crate::commands::derived;
-use crate::commands::derived::{FormArgs, ViewArgs};
+use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::query::Query;
 use crate::query::sort_key::{Mode, SortKey};
 
@@ -30,7 +30,7 @@ struct C2cArgs {
     view: ViewArgs,
 
     #[command(flatten)]
-    form: FormArgs,
+    form: FormatArgs,
 
     /// List cache lines with these loads, most loads first
     #[arg(short, long, value_enum, default_value = "tot")]

@@ -27,7 +27,7 @@ use crate::query::Format;
 use crate::query::warning::Warning;
 use crate::table::profile::InputSummary;
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 use args::Display;
 use lines::{Counts, Line};
 use stats::Stats;
@@ -68,7 +68,7 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
         let lines = if asked.stats { &[] } else { lines };
         let schema = "recrep-c2c/1";
         let answer = Answer { schema, inputs, total, stats, shared_lines, shared, lines, warnings };
-        derived::json(&answer, out).context(CANNOT_WRITE)?;
+        write_json(&answer, out).context(CANNOT_WRITE)?;
     } else if asked.stats {
         stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)).context(CANNOT_WRITE)?;
     } else {

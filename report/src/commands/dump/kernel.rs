@@ -6,7 +6,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, KSymbol, Mmap2, MmapIdentity, Namespaces, TextPoke};
 
 use super::hex::Bytes;
-use super::line::{Hex, Lines, Safe};
+use super::line::{Escaped, Hex, Lines};
 use super::sample;
 
 /// Names of the namespaces of a NAMESPACES record, in the kernel's order.
@@ -17,7 +17,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
     match body {
         Body::Mmap(map) => {
             pid_tid(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
-            lines.field("pgoff", Hex(map.pgoff))?.field("filename", Safe(map.filename.as_bytes()))?;
+            lines.field("pgoff", Hex(map.pgoff))?.field("filename", Escaped(map.filename.as_bytes()))?;
         }
         Body::Mmap2(map) => mmap2(map, lines)?,
         Body::Lost(lost) => {
@@ -27,7 +27,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("lost", lost.lost)?;
         }
         Body::Comm(comm) => {
-            pid_tid(comm.pid, comm.tid, lines)?.field("comm", Safe(comm.comm.as_bytes()))?;
+            pid_tid(comm.pid, comm.tid, lines)?.field("comm", Escaped(comm.comm.as_bytes()))?;
         }
         Body::Exit(task) | Body::Fork(task) => {
             lines.field("pid", task.pid.cast_signed())?.field("ppid", task.ppid.cast_signed())?;
@@ -62,7 +62,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("tag", Bytes(&bpf.tag))?;
         }
         Body::Cgroup(cgroup) => {
-            lines.field("id", cgroup.id)?.field("path", Safe(cgroup.path.as_bytes()))?;
+            lines.field("id", cgroup.id)?.field("path", Escaped(cgroup.path.as_bytes()))?;
         }
         Body::TextPoke(poke) => text_poke(poke, lines)?,
         Body::AuxOutputHwId(id) => {
@@ -102,7 +102,7 @@ fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> 
     let shared = if map.flags & 1 != 0 { 's' } else { 'p' };
     let prot: String = [letter(1, 'r'), letter(2, 'w'), letter(4, 'x'), shared].iter().collect();
     lines.field("prot", format_args!("{:#x} {prot}", map.prot))?.field("flags", Hex(map.flags))?;
-    lines.field("filename", Safe(map.filename.as_bytes()))?;
+    lines.field("filename", Escaped(map.filename.as_bytes()))?;
     Ok(())
 }
 
@@ -135,7 +135,7 @@ fn ksymbol<W: Write>(symbol: &KSymbol<'_>, lines: &mut Lines<'_, W>) -> io::Resu
     let gone = if symbol.flags & 1 != 0 { " UNREGISTER" } else { "" };
     lines.field("ksym_type", named(symbol.ksym_type, &["UNKNOWN", "BPF", "OOL"]))?;
     lines.field("flags", format_args!("{:#x}{gone}", symbol.flags))?;
-    lines.field("name", Safe(symbol.name.as_bytes()))?;
+    lines.field("name", Escaped(symbol.name.as_bytes()))?;
     Ok(())
 }
 

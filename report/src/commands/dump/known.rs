@@ -9,7 +9,7 @@ use crate::query::event_name::event_name;
 use crate::terminal::escape::escape;
 
 /// Facts about the file.
-pub(super) struct Known<'f> {
+pub(super) struct FileFacts<'f> {
     /// The file.
     pub(super) file: &'f File<'f>,
     /// Names of the events, escaped.
@@ -20,7 +20,7 @@ pub(super) struct Known<'f> {
     pub(super) cpus: u32,
 }
 
-impl<'f> Known<'f> {
+impl<'f> FileFacts<'f> {
     pub(super) fn of(file: &'f File<'f>) -> Self {
         let entries = file.attrs.entries().iter();
         let name = |entry: &AttrEntry| {

@@ -73,15 +73,15 @@ impl<N: fmt::LowerHex> Display for Hex<N> {
 }
 
 /// Text from the file that prints escaped.
-pub(super) struct Safe<'a>(pub(super) &'a [u8]);
+pub(super) struct Escaped<'a>(pub(super) &'a [u8]);
 
-impl Display for Safe<'_> {
+impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape(&String::from_utf8_lossy(self.0)))
     }
 }
 
 /// Returns the text in a field of fixed length, up to its NUL.
-pub(super) fn fixed(bytes: &[u8]) -> Safe<'_> {
-    Safe(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+pub(super) fn fixed(bytes: &[u8]) -> Escaped<'_> {
+    Escaped(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
 }

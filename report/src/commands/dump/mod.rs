@@ -34,7 +34,8 @@ pub use args::parse;
 pub use query::DumpQuery;
 pub use regs::RegisterNames;
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use anyhow::Context as _;
 use recrep_format::read::Frames;
@@ -43,8 +44,9 @@ use crate::input::Input;
 use crate::query::Source;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
-use crate::view::CANNOT_WRITE;
-use stream::Dump;
+use crate::view::{CANNOT_WRITE, in_order};
+use known::FileFacts;
+use stream::{Printed, Walk};
 
 /// Returns a query for all records of a file, with their bytes.
 #[must_use]
@@ -59,12 +61,33 @@ pub fn whole(source: &Source) -> DumpQuery {
 pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {
-        let mut dump = Dump::new(file, query, out);
-        dump.stream(file.records(), "").context(CANNOT_WRITE)?;
-        for stream in input.streams() {
-            let records = Frames::new(stream.bytes(), 0, file.endian);
-            dump.stream(records, &format!("{}:", escape(&stream.name))).context(CANNOT_WRITE)?;
+        let known = &FileFacts::of(file);
+        let streams = input
+            .streams()
+            .iter()
+            .map(|stream| (Frames::new(stream.bytes(), 0, file.endian), format!("{}:", escape(&stream.name))));
+        let mut walk = Walk::new(known, query, std::iter::once((file.records(), String::new())).chain(streams));
+        let mut malformed: Option<(u64, Warning)> = None;
+        let print = |chunk| stream::print(known, query, &chunk);
+        in_order(&mut walk, false, print, |printed: io::Result<Printed>| {
+            let (text, wrong) = printed?;
+            if let Some((count, first)) = wrong {
+                malformed.get_or_insert((0, first)).0 += count;
+            }
+            out.write_all(&text)?;
+            Ok::<_, io::Error>(ControlFlow::Continue(()))
+        })
+        .context(CANNOT_WRITE)?;
+        let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
+        warnings.extend(walk.warnings());
+        if let Some((count, first)) = malformed {
+            let message = format!("{count} records are not what their type says; the first: {}", first.message);
+            warnings.push(Warning { code: "bad-record", message, ..first });
         }
-        Ok(dump.warnings())
+        if file.attrs.entries().is_empty() {
+            let message = "the file describes no events, so its samples cannot be decoded";
+            warnings.push(Warning::new("no-events", message));
+        }
+        Ok(warnings)
     })
 }

@@ -20,3 +20,11 @@ pub struct DumpQuery {
     /// Maximum number of records to print.
     pub limit: u64,
 }
+
+impl DumpQuery {
+    /// Returns whether records of a type are printed.
+    #[must_use]
+    pub fn prints(&self, kind: RecordType) -> bool {
+        self.types.as_ref().is_none_or(|types| types.contains(&kind))
+    }
+}

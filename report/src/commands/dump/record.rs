@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use recrep_format::abi::{CpuMode, RecordType, misc};
 use recrep_format::record::{Body, RawRecord, Record, Trailer};
 
-use super::known::Known;
+use super::known::FileFacts;
 use super::line::Lines;
 use super::{kernel, sample, tool};
 
 /// Prints the first line of a record.
-pub(super) fn head(known: &Known<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut impl Write) -> io::Result<()> {
     let header = raw.header;
     write!(out, "{stream}{:#x} [{:#x}] PERF_RECORD_{}", raw.offset, header.size, header.kind)?;
     if header.kind.name().is_none() {
@@ -31,7 +31,7 @@ pub(super) fn head(known: &Known<'_>, raw: &RawRecord<'_>, stream: &str, out: &m
 
 /// Prints the fields of a record, its trailer, and the number of bytes that are not decoded.
 pub(super) fn body(
-    known: &Known<'_>,
+    known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     record: &Record<'_>,
     out: &mut impl Write,
@@ -49,7 +49,7 @@ pub(super) fn body(
     let trailer = &record.trailer;
     if *trailer != Trailer::default() {
         let line = lines.begin("sample_id:")?;
-        sample::who_and_when(trailer, line)?;
+        sample::shared_fields(trailer, line)?;
         line.end()?;
     }
     if !record.rest.is_empty() {

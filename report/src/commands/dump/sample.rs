@@ -8,13 +8,13 @@ use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::record::{BranchStack, RawRecord, ReadValues, Regs, SampleFields, Trailer};
 
-use super::known::Known;
+use super::known::FileFacts;
 use super::line::{Hex, Lines};
 use super::regs::RegisterNames;
 
 /// Prints the fields that the sample has: single values first, then those with lines of their own.
 pub(super) fn print<W: Write>(
-    known: &Known<'_>,
+    known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     fields: &SampleFields<'_>,
     lines: &mut Lines<'_, W>,
@@ -49,7 +49,7 @@ pub(super) fn print<W: Write>(
         aux,
     } = fields;
     lines.maybe("identifier", *identifier)?.maybe("ip", ip.map(Hex))?;
-    who_and_when(&Trailer { identifier: None, ..fields.as_trailer() }, lines)?;
+    shared_fields(&Trailer { identifier: None, ..fields.as_trailer() }, lines)?;
     lines.maybe("addr", addr.map(Hex))?.maybe("period", *period)?;
     lines.maybe("raw_size", data.map(<[u8]>::len))?;
     if let Some(stack) = stack_user {
@@ -83,7 +83,7 @@ pub(super) fn print<W: Write>(
 }
 
 /// Prints the fields that samples and trailers have in common.
-pub(super) fn who_and_when<W: Write>(trailer: &Trailer, lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn shared_fields<W: Write>(trailer: &Trailer, lines: &mut Lines<'_, W>) -> io::Result<()> {
     let Trailer { tid, time, id, stream_id, cpu, identifier } = *trailer;
     let [pid, tid] = [0, 1].map(|part: usize| tid.and_then(|both| both.get(part).map(|word| word.cast_signed())));
     lines.maybe("pid", pid)?.maybe("tid", tid)?.maybe("time", time)?.maybe("id", id)?.maybe("stream_id", stream_id)?;

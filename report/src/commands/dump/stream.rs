@@ -1,161 +1,225 @@
-//! Prints the records of a stream, and those inside compressed ones.
+//! The walk over the records, and into the compressed ones; the text of each.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::Arc;
 
+use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
-use recrep_format::read::{File, Frames};
-use recrep_format::record::RawRecord;
+use recrep_format::read::Frames;
 
-use super::known::Known;
+use super::known::FileFacts;
 use super::query::DumpQuery;
 use super::{hex, record};
 use crate::input::unpack;
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
-/// Printer of records.
-pub(super) struct Dump<'f, 'q, W> {
-    known: Known<'f>,
-    query: &'q DumpQuery,
-    out: &'q mut W,
-    warnings: Vec<Warning>,
-    /// Number of records that cannot be decoded, and a warning about the first.
-    malformed: Option<(u64, Warning)>,
-    printed: u64,
+/// Number of bytes of records that a worker prints at a time.
+const CHUNK: usize = 256 << 10;
+
+/// A run of whole records.
+pub(super) struct Chunk<'f> {
+    /// Text before the offsets of its records.
+    name: Arc<str>,
+    bytes: Cow<'f, [u8]>,
+    offset: u64,
 }
 
-/// A stream of records, with the state of unpacking its compressed records.
-struct Stream<'n> {
-    /// Prefix of its offsets.
-    name: &'n str,
+/// Walks the records of all streams in order and cuts them into chunks. Compressed records are unpacked here, one after
+/// another, since each piece continues the one before.
+pub(super) struct Walk<'f, 'q> {
+    known: &'q FileFacts<'f>,
+    query: &'q DumpQuery,
+    streams: VecDeque<(Frames<'f>, String)>,
+    current: Option<Stream<'f>>,
+    /// A chunk that is ready, behind the one that was returned last.
+    unpacked: Option<Chunk<'f>>,
+    warnings: Vec<Warning>,
+    /// Number of records that are still to be printed.
+    left: u64,
+}
+
+/// A stream, and the state of the unpacking of its compressed records.
+struct Stream<'f> {
+    records: Frames<'f>,
+    name: Arc<str>,
+    unpacked_name: Arc<str>,
     bytes: usize,
     unpacking: Option<Unpacking>,
 }
 
-/// Whether the listing goes on.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Record,
-    End,
-}
-
-impl<'f, 'q, W: Write> Dump<'f, 'q, W> {
-    pub(super) fn new(file: &'f File<'f>, query: &'q DumpQuery, out: &'q mut W) -> Self {
-        let known = Known::of(file);
-        let warnings = file.warnings.iter().cloned().map(Warning::from).collect();
-        Self { known, query, out, warnings, malformed: None, printed: 0 }
+impl<'f, 'q> Walk<'f, 'q> {
+    /// Returns the walk over these streams, each with the text that stands before its offsets.
+    pub(super) fn new(
+        known: &'q FileFacts<'f>,
+        query: &'q DumpQuery,
+        streams: impl IntoIterator<Item = (Frames<'f>, String)>,
+    ) -> Self {
+        Self {
+            known,
+            query,
+            streams: streams.into_iter().collect(),
+            current: None,
+            unpacked: None,
+            warnings: Vec::new(),
+            left: query.limit,
+        }
     }
 
-    /// Prints the records of a stream, with `name` before their offsets.
-    pub(super) fn stream(&mut self, records: Frames<'_>, name: &str) -> io::Result<()> {
-        let mut stream = Stream { name, bytes: records.left().len(), unpacking: None };
-        for raw in records {
-            let next = match raw {
-                Ok(raw) => self.outer(&raw, &mut stream)?,
-                Err(error) => self.end(&error, name),
-            };
-            if next == Next::End {
-                break;
-            }
-        }
-        self.unfinished(&stream);
-        Ok(())
-    }
-
-    /// Returns the warnings.
-    pub(super) fn warnings(mut self) -> Vec<Warning> {
-        if let Some((count, first)) = self.malformed {
-            let message = format!("{count} records do not have the layout of their type; the first: {}", first.message);
-            self.warnings.push(Warning { code: "bad-record", message, ..first });
-        }
-        if self.known.file.attrs.entries().is_empty() {
-            let message = "the file describes no events, so its samples cannot be decoded";
-            self.warnings.push(Warning::new("no-events", message));
-        }
+    /// Returns what ended a stream.
+    pub(super) fn warnings(self) -> Vec<Warning> {
         self.warnings
     }
 
-    /// Prints a record of the file itself, then the records inside it.
-    fn outer(&mut self, raw: &RawRecord<'_>, stream: &mut Stream<'_>) -> io::Result<Next> {
-        if self.record(raw, stream.name)? == Next::End {
-            return Ok(Next::End);
+    /// Counts a record that is to be printed, and returns whether the listing goes on with it.
+    fn count(&mut self, kind: RecordType) -> bool {
+        if !self.query.prints(kind) {
+            return true;
         }
-        match unpack::piece(raw, &self.known.file.attrs) {
-            Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
-            Some(Err(error)) => Ok(self.end(&error, stream.name)),
-            None => Ok(Next::Record),
-        }
+        let goes_on = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        goes_on
     }
 
-    /// Prints the records that a piece of the compressed stream completes.
-    fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> io::Result<Next> {
+    /// Walks a chunk of a stream, and returns whether the stream goes on.
+    fn chunk(&mut self, stream: &mut Stream<'f>) -> (Chunk<'f>, bool) {
+        let (bytes, offset) = (stream.records.left(), stream.records.offset());
+        let (mut len, mut goes_on) = (0, true);
+        while len < CHUNK && goes_on && self.unpacked.is_none() {
+            let raw = match stream.records.next() {
+                Some(Ok(raw)) => raw,
+                Some(Err(error)) => {
+                    self.warnings.push(located(&error, &stream.name));
+                    goes_on = false;
+                    break;
+                }
+                None => {
+                    goes_on = false;
+                    break;
+                }
+            };
+            if !self.count(raw.header.kind) {
+                // What is left of compressed records is not damage.
+                (goes_on, stream.unpacking) = (false, None);
+                break;
+            }
+            len += raw.bytes.len() + raw.payload.len();
+            goes_on = match unpack::piece(&raw, &self.known.file.attrs) {
+                Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
+                Some(Err(error)) => self.end(&error, &stream.name),
+                None => true,
+            };
+        }
+        let bytes = bytes.get(..len).unwrap_or(bytes).into();
+        (Chunk { name: stream.name.clone(), bytes, offset }, goes_on)
+    }
+
+    /// Unpacks the records that a piece of the compressed stream completes, and returns whether the stream goes on.
+    fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> bool {
         let unpacking = match stream.unpacking.take() {
             Some(unpacking) => Ok(unpacking),
             None => Unpacking::new(stream.bytes, self.known.file.endian),
         };
         let mut unpacking = match unpacking {
             Ok(unpacking) => unpacking,
-            Err(error) => return Ok(self.end(&error, stream.name)),
+            Err(error) => return self.end(&error, &stream.name),
         };
         let outcome = unpacking.feed(piece, offset);
-        let name = format!("{}unpacked:", stream.name);
-        let mut whole = 0;
+        let (mut whole, mut goes_on) = (0, true);
+        let start = unpacking.records().offset();
         for raw in unpacking.records().map_while(Result::ok) {
-            whole += raw.bytes.len() + raw.payload.len();
-            if self.record(&raw, &name)? == Next::End {
-                return Ok(Next::End);
+            goes_on = self.count(raw.header.kind);
+            if !goes_on {
+                break;
             }
+            whole += raw.bytes.len() + raw.payload.len();
         }
-        drop(unpacking.take(whole));
+        let bytes = unpacking.take(whole).collect::<Vec<_>>().into();
+        self.unpacked = Some(Chunk { name: stream.unpacked_name.clone(), bytes, offset: start });
+        if !goes_on {
+            return false;
+        }
         let is_stuck = unpacking.is_stuck();
         stream.unpacking = Some(unpacking);
-        Ok(match outcome {
-            Err(error) => self.end(&error, stream.name),
-            Ok(()) if is_stuck => Next::End,
-            Ok(()) => Next::Record,
-        })
+        match outcome {
+            Err(error) => self.end(&error, &stream.name),
+            Ok(()) => !is_stuck,
+        }
     }
 
-    fn end(&mut self, error: &Error, name: &str) -> Next {
+    fn end(&mut self, error: &Error, name: &str) -> bool {
         self.warnings.push(located(error, name));
-        Next::End
+        false
     }
 
-    /// Warns of an incomplete record at the end of the unpacked stream.
+    /// Warns of what the compressed records leave unfinished.
     fn unfinished(&mut self, stream: &Stream<'_>) {
         let Some(unpacking) = &stream.unpacking else { return };
         if let Some(Err(error)) = unpacking.records().next() {
-            self.end(&error, &format!("{}unpacked:", stream.name));
+            self.end(&error, &stream.unpacked_name);
         }
     }
+}
 
-    /// Prints a record, if it is asked for and the limit is not reached.
-    fn record(&mut self, raw: &RawRecord<'_>, name: &str) -> io::Result<Next> {
-        if self.query.types.as_ref().is_some_and(|types| !types.contains(&raw.header.kind)) {
-            return Ok(Next::Record);
+impl<'f> Iterator for Walk<'f, '_> {
+    type Item = Chunk<'f>;
+
+    fn next(&mut self) -> Option<Chunk<'f>> {
+        if let Some(chunk) = self.unpacked.take() {
+            return Some(chunk);
         }
-        if self.printed >= self.query.limit {
-            return Ok(Next::End);
+        let mut stream = match self.current.take() {
+            Some(stream) => stream,
+            None => {
+                let (records, name) = self.streams.pop_front()?;
+                let unpacked_name = format!("{name}unpacked:").into();
+                Stream { bytes: records.left().len(), records, name: name.into(), unpacked_name, unpacking: None }
+            }
+        };
+        let (chunk, goes_on) = self.chunk(&mut stream);
+        if goes_on {
+            self.current = Some(stream);
+        } else {
+            self.unfinished(&stream);
         }
-        self.printed += 1;
-        record::head(&self.known, raw, name, self.out)?;
-        if self.query.raw {
-            hex::print(raw.bytes, usize::MAX, self.out)?;
+        Some(chunk)
+    }
+}
+
+/// The text of a chunk, the number of its records that cannot be decoded, and what is wrong with the first.
+pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
+
+/// Prints the records of a chunk.
+///
+/// # Errors
+/// Returns none: a vector takes everything.
+pub(super) fn print(known: &FileFacts<'_>, query: &DumpQuery, chunk: &Chunk<'_>) -> io::Result<Printed> {
+    let (mut out, mut malformed) = (Vec::new(), None);
+    let name = &*chunk.name;
+    for raw in Frames::new(&chunk.bytes, chunk.offset, known.file.endian).map_while(Result::ok) {
+        if !query.prints(raw.header.kind) {
+            continue;
         }
-        match self.known.file.attrs.decode(raw) {
-            Ok(record) => record::body(&self.known, raw, &record, self.out)?,
+        record::head(known, &raw, name, &mut out)?;
+        if query.raw {
+            hex::print(raw.bytes, usize::MAX, &mut out);
+        }
+        match known.file.attrs.decode(&raw) {
+            Ok(record) => record::body(known, &raw, &record, &mut out)?,
             Err(error) => {
-                writeln!(self.out, "  malformed: {error}")?;
-                self.malformed.get_or_insert_with(|| (0, located(&error, name))).0 += 1;
+                writeln!(out, "  malformed: {error}")?;
+                malformed.get_or_insert_with(|| (0, located(&error, name))).0 += 1;
             }
         }
         if !raw.payload.is_empty() {
             let at = raw.offset + u64::from(raw.header.size);
-            writeln!(self.out, "  payload: {} bytes at {name}{at:#x}", raw.payload.len())?;
-            hex::print(raw.payload, self.query.payload, self.out)?;
+            writeln!(out, "  payload: {} bytes at {name}{at:#x}", raw.payload.len())?;
+            hex::print(raw.payload, query.payload, &mut out);
         }
-        Ok(Next::Record)
     }
+    Ok((out, malformed))
 }
 
 /// Returns a warning of an error in the stream with this name.

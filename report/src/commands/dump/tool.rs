@@ -10,8 +10,8 @@ use recrep_format::record::{
     TimeConv,
 };
 
-use super::known::Known;
-use super::line::{Hex, Lines, Safe, fixed};
+use super::known::FileFacts;
+use super::line::{Escaped, Hex, Lines, fixed};
 use crate::commands::info;
 
 /// Maximum number of CPUs to print.
@@ -19,7 +19,7 @@ const MAX_CPUS: usize = 1 << 16;
 
 /// Prints the fields of a record.
 pub(super) fn print<W: Write>(
-    known: &Known<'_>,
+    known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     body: &Body<'_>,
     lines: &mut Lines<'_, W>,
@@ -31,7 +31,7 @@ pub(super) fn print<W: Write>(
             lines.begin("ids:")?.field("nr", ids.len())?.item(ids.join(" "))?;
         }
         Body::HeaderEventType(event) => {
-            lines.field("event_id", event.event_id)?.field("name", Safe(event.name.as_bytes()))?;
+            lines.field("event_id", event.event_id)?.field("name", Escaped(event.name.as_bytes()))?;
         }
         Body::HeaderTracingData(data) => {
             lines.field("size", data.size)?;
@@ -39,7 +39,7 @@ pub(super) fn print<W: Write>(
         Body::HeaderBuildId(header) => {
             let id = header.build_id(raw.header.misc).as_ref().map(BuildId::to_string);
             lines.field("pid", header.pid.cast_signed())?.field("build_id", id.unwrap_or_default())?;
-            lines.field("filename", Safe(header.filename.as_bytes()))?;
+            lines.field("filename", Escaped(header.filename.as_bytes()))?;
         }
         Body::IdIndex(index) => id_index(index, lines)?,
         Body::AuxtraceInfo(header) => {
@@ -132,12 +132,12 @@ fn auxtrace_name(kind: u32) -> &'static str {
 fn auxtrace_error<W: Write>(error: &AuxtraceError<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.field("type", error.kind)?.field("code", error.code)?.field("cpu", error.cpu.cast_signed())?;
     lines.field("pid", error.pid.cast_signed())?.field("tid", error.tid.cast_signed())?.field("fmt", error.fmt)?;
-    lines.field("ip", Hex(error.ip))?.maybe("time", error.time)?.field("msg", Safe(error.message.as_bytes()))?;
+    lines.field("ip", Hex(error.ip))?.maybe("time", error.time)?.field("msg", Escaped(error.message.as_bytes()))?;
     Ok(())
 }
 
 /// Prints the entries, each a 64-bit thread ID and a name of 16 bytes.
-fn thread_map<W: Write>(known: &Known<'_>, map: &ThreadMap<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn thread_map<W: Write>(known: &FileFacts<'_>, map: &ThreadMap<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     const ENTRY: usize = 24;
     lines.field("nr", map.nr)?;
     let count = usize::try_from(map.nr).unwrap_or(usize::MAX);
@@ -149,7 +149,7 @@ fn thread_map<W: Write>(known: &Known<'_>, map: &ThreadMap<'_>, lines: &mut Line
 }
 
 /// Returns the CPUs as ranges, or why they cannot be read.
-fn cpus(map: &CpuMap<'_>, known: &Known<'_>) -> String {
+fn cpus(map: &CpuMap<'_>, known: &FileFacts<'_>) -> String {
     let cpus = match map.cpus(known.file.endian, MAX_CPUS) {
         Ok(cpus) => cpus,
         Err(error) => return format!("cannot be read: {}", error.kind),
@@ -165,15 +165,15 @@ fn cpus(map: &CpuMap<'_>, known: &Known<'_>) -> String {
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn event_update<W: Write>(known: &Known<'_>, update: &EventUpdate<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn event_update<W: Write>(known: &FileFacts<'_>, update: &EventUpdate<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.field("id", update.id)?;
     match update.kind {
-        0 => lines.field("type", "0 UNIT")?.field("unit", Safe(update.text()))?,
+        0 => lines.field("type", "0 UNIT")?.field("unit", Escaped(update.text()))?,
         1 => {
             let scale = known.file.endian.u64_at(update.data, 0).map(f64::from_bits);
             lines.field("type", "1 SCALE")?.maybe("scale", scale)?
         }
-        2 => lines.field("type", "2 NAME")?.field("name", Safe(update.text()))?,
+        2 => lines.field("type", "2 NAME")?.field("name", Escaped(update.text()))?,
         3 => {
             let kind = update.data.first_chunk().map_or(0, |bytes| known.file.endian.u16(*bytes));
             let map = CpuMap { kind, data: update.data.get(2..).unwrap_or_default() };
@@ -198,7 +198,7 @@ fn time_conv<W: Write>(conv: &TimeConv, lines: &mut Lines<'_, W>) -> io::Result<
 }
 
 fn feature<W: Write>(
-    known: &Known<'_>,
+    known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     header: &HeaderFeature<'_>,
     lines: &mut Lines<'_, W>,

@@ -29,7 +29,7 @@ use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::query::{Format, Source};
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 
 pub use args::{parse, parse_evlist};
 pub use attr::text as attr_text;
@@ -67,7 +67,7 @@ pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
     })?;
     match query.format {
         Format::Text => text::print(&info, out),
-        _ => json(&info, out),
+        _ => write_json(&info, out),
     }
     .context(CANNOT_WRITE)?;
     Ok(info.warnings)
@@ -90,9 +90,4 @@ fn commented(text: &[u8], out: &mut impl Write) -> io::Result<()> {
         out.write_all(line)?;
     }
     Ok(())
-}
-
-fn json(info: &Info, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, info)?;
-    out.write_all(b"\n")
 }

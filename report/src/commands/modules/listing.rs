@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::stacks::StackSummary;
-use crate::count::metrics::share;
+use crate::count::metrics::{rounded, share};
 use crate::query::warning::Warning;
 use crate::symbols::{Attempt, Explanation, Module};
 use crate::table::module_use::{ModuleUse, OF_GUESTS};
@@ -141,8 +141,4 @@ fn attempt(attempt: &Attempt) -> AttemptRow {
         symbols: attempt.result.as_ref().ok().copied(),
         refused: attempt.result.as_ref().err().map(ToString::to_string),
     }
-}
-
-fn rounded(percent: f64) -> f64 {
-    (percent * 100.0).round() / 100.0
 }

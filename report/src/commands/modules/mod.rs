@@ -24,7 +24,7 @@ use crate::input::several::settled;
 use crate::pipeline::report;
 use crate::query::Format;
 use crate::query::warning::Warning;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, write_json};
 use listing::Listing;
 
 /// Lists the modules, and returns warnings.
@@ -39,9 +39,7 @@ pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<War
     })?;
     let listing = Listing::of(&profile, stacks, query.unresolved);
     match query.report.format {
-        Format::Json => {
-            serde_json::to_writer(&mut *out, &listing).map_err(std::io::Error::from).and_then(|()| out.write_all(b"\n"))
-        }
+        Format::Json => write_json(&listing, out),
         _ => text::print(&listing, out),
     }
     .context(CANNOT_WRITE)?;

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use recrep_format::abi::{CpuMode, DataSrc};
 use recrep_format::record::RawRecord;
 
-use super::filter::{Asked, SampleFilter};
+use super::filter::{SampleFacts, SampleFilter};
 use super::frames::Finder;
 use super::order;
 use super::query::{ScriptFilters, Symbols};
@@ -140,15 +140,16 @@ fn list(
 ) -> anyhow::Result<Vec<Warning>> {
     let mut finder = Finder::new(session, resolver, false);
     let filter = SampleFilter::new(&query.filters, session)?;
-    let mut printed = 0;
-    for at in order::listed(session, &BTreeSet::new()) {
-        let Some(raw) = order::record_at(session, at).filter(|_| printed < query.limit) else { continue };
+    let mut listed = 0;
+    for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().enumerate() {
+        let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
+        finder.begin(position);
         if let Some(line) = line(query, session, &filter, &mut finder, raw) {
-            printed += 1;
+            listed += 1;
             writeln!(out, "{line}").context(CANNOT_WRITE)?;
         }
     }
-    Ok(finder.warnings())
+    Ok(Finder::doubts([finder]).warnings("addresses"))
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
@@ -175,7 +176,7 @@ fn line(
     let ip = fields.ip.unwrap_or(0);
     let place = finder.place(mode, &task, ip, at);
     let comm = session.timeline.comm(session.timeline.comm_so_far(tid, at));
-    let asked = Asked {
+    let asked = SampleFacts {
         time: fields.time,
         cpu: fields.cpu.map(|[cpu, _]| cpu),
         comm: &comm,
@@ -183,12 +184,12 @@ fn line(
         module: place.module.map(|module| module.0 as usize),
     };
     let function = finder.symbol(place).map(|function| function.name);
-    let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(name));
+    let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(&**name));
     if !filter.passes(&asked) || (query.resolved && function.is_none()) || !filter.symbols().is_none_or(is_named) {
         return None;
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
-    let function = function.unwrap_or_else(|| "???".into());
+    let function = function.as_deref().unwrap_or("???");
     let (weight, addr) = (values::weight(&entry.attr, &fields), fields.addr.unwrap_or(0));
     let is_padded = query.separator.is_none();
     let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };

@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, Parser};
 use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
-use super::query::{Header, Look, ScriptFilters, ScriptQuery, Since, Symbols};
+use super::query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 use crate::cli::source_args::SourceArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::Source;
@@ -91,12 +91,12 @@ struct StyleArgs {
     #[arg(long, value_name = "NAME[,NAME…]")]
     stop_bt: Option<String>,
 
-    /// Show inlined functions as frames (needs debug information)
+    /// Show inlined functions as frames in all callchains (needs debug information) [default: in unwound ones]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 
-    /// Do not show inlined functions (the default)
-    #[arg(long)]
+    /// Do not show inlined functions
+    #[arg(long, overrides_with = "inline")]
     no_inline: bool,
 
     /// Print paths of the kernel image and modules instead of names such as [kernel.kallsyms]
@@ -231,9 +231,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
 }
 
 impl StyleArgs {
-    fn compiled(self) -> Look {
-        let default = Look::default();
-        Look {
+    fn compiled(self) -> ScriptStyle {
+        let default = ScriptStyle::default();
+        ScriptStyle {
             nanoseconds: self.ns,
             since: match (self.reltime, self.deltatime) {
                 (true, _) => Since::First,
@@ -243,7 +243,7 @@ impl StyleArgs {
             chains: !self.hide_call_graph,
             max_stack: self.max_stack.unwrap_or(default.max_stack),
             stop_at: self.stop_bt.as_deref().map(lists::names).unwrap_or_default(),
-            inline: self.inline,
+            inline: (self.inline || self.no_inline).then_some(self.inline),
             kernel_path: self.show_kernel_path,
             latency: self.latency,
         }
@@ -301,8 +301,8 @@ mod tests {
         assert_eq!(query.filters.symbols.unwrap().range, 8);
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
         assert_eq!((query.records.len(), query.header), (5, Header::Before));
-        assert_eq!(read("--inline --no-inline x").unwrap().look, Look::default());
-        assert!(read("--no-inline --inline x").unwrap().look.inline);
+        assert_eq!(read("--inline --no-inline x").unwrap().look.inline, Some(false));
+        assert_eq!(read("--no-inline --inline x").unwrap().look.inline, Some(true));
     }
 
     #[test]

@@ -1,19 +1,11 @@
 //! Branch stacks, printed on the sample's line: by address, by function or by offset in the module.
 
-use std::io::{self, Write};
+use recrep_format::abi::BranchEntry;
 
-use recrep_format::abi::{BranchEntry, CpuMode};
-
+use super::chain::SampleContext;
 use super::fields::{Field, Fields};
 use super::frames::Finder;
-use crate::timeline::{Moment, Task};
-
-/// CPU mode, task and time of a sample.
-pub(super) struct Spot<'a> {
-    pub(super) mode: CpuMode,
-    pub(super) task: &'a Task,
-    pub(super) at: Moment,
-}
+use crate::terminal::digits;
 
 /// Form in which the source and target of a branch are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,52 +15,77 @@ enum Form {
     Offset,
 }
 
-/// Prints the branch stack of a sample.
-pub(super) fn print<'b>(
-    branches: impl Iterator<Item = BranchEntry> + 'b,
+/// Prints the branches of a sample.
+pub(super) fn print(
+    branches: impl Iterator<Item = BranchEntry>,
     fields: &Fields,
-    spot: &Spot<'_>,
+    site: &SampleContext<'_>,
     finder: &mut Finder<'_, '_>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+    out: &mut Vec<u8>,
+) {
     let forms =
         [(Field::BrStack, Form::Address), (Field::BrStackSym, Form::Function), (Field::BrStackOff, Form::Offset)];
-    let Some((_, form)) = forms.into_iter().find(|(field, _)| fields.has(*field)) else { return Ok(()) };
+    let Some((_, form)) = forms.into_iter().find(|(field, _)| fields.has(*field)) else { return };
     for branch in branches {
-        // Functions have no space before them: the flags of the previous branch end with one.
-        let space = if form == Form::Function { "" } else { " " };
-        write!(out, "{space}{}", address(branch.from, form, fields, spot, finder))?;
-        write!(out, "/{}", address(branch.to, form, fields, spot, finder))?;
-        flags(&branch, out)?;
+        // Functions have no space before them: the flags of the branch before end with one.
+        if form != Form::Function {
+            out.push(b' ');
+        }
+        end(branch.from, form, fields, site, finder, out);
+        out.push(b'/');
+        end(branch.to, form, fields, site, finder, out);
+        flags(&branch, out);
     }
-    Ok(())
 }
 
-fn address(address: u64, form: Form, fields: &Fields, spot: &Spot<'_>, finder: &mut Finder<'_, '_>) -> String {
-    let needs_place = form != Form::Address || fields.has(Field::Dso);
-    if !needs_place {
-        return format!("0x{address:x}");
+fn end(
+    address: u64,
+    form: Form,
+    fields: &Fields,
+    site: &SampleContext<'_>,
+    finder: &mut Finder<'_, '_>,
+    out: &mut Vec<u8>,
+) {
+    let has_dso = fields.has(Field::Dso);
+    if form == Form::Address && !has_dso {
+        return hex(address, out);
     }
-    let place = finder.place_of_either(spot.mode, spot.task, address, spot.at);
-    let dso = if fields.has(Field::Dso) { finder.dso(place, fields.has(Field::DsOff)) } else { "".into() };
+    let place = finder.place_of_either(site.mode, site.task, address, site.at);
     match form {
-        Form::Address => format!("0x{address:x}{dso}"),
-        Form::Offset => format!("0x{:x}{dso}", place.address),
+        Form::Address => hex(address, out),
+        Form::Offset => hex(place.address, out),
         Form::Function => match finder.symbol(place) {
-            Some(function) => format!("{}+0x{:x}{dso}", function.name, function.offset),
-            None => format!("[unknown]{dso}"),
+            Some(function) => {
+                out.extend_from_slice(function.name.as_bytes());
+                out.push(b'+');
+                hex(function.offset, out);
+            }
+            None => out.extend_from_slice(b"[unknown]"),
         },
     }
+    if has_dso {
+        finder.dso(place, fields.has(Field::DsOff), out);
+    }
 }
 
-fn flags(branch: &BranchEntry, out: &mut impl Write) -> io::Result<()> {
+fn hex(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0x");
+    digits::hex(out, number, 0);
+}
+
+fn flags(branch: &BranchEntry, out: &mut Vec<u8>) {
     let flags = branch.flags;
     let predicted = match (flags.mispred(), flags.predicted()) {
-        (false, false) => '-',
-        (_, true) => 'P',
-        (true, false) => 'M',
+        (false, false) => b'-',
+        (_, true) => b'P',
+        (true, false) => b'M',
     };
-    let (tx, abort) = (if flags.in_tx() { 'X' } else { '-' }, if flags.abort() { 'A' } else { '-' });
-    let (cycles, kind, spec) = (flags.cycles(), flags.kind_name(), flags.spec_name());
-    write!(out, "/{predicted}/{tx}/{abort}/{cycles}/{kind}/{spec} ")
+    let (tx, abort) = (if flags.in_tx() { b'X' } else { b'-' }, if flags.abort() { b'A' } else { b'-' });
+    out.extend_from_slice(&[b'/', predicted, b'/', tx, b'/', abort, b'/']);
+    digits::decimal(out, flags.cycles().into(), 0);
+    for name in [flags.kind_name(), flags.spec_name()] {
+        out.push(b'/');
+        out.extend_from_slice(name.as_bytes());
+    }
+    out.push(b' ');
 }

@@ -1,47 +1,71 @@
 //! Callchains, one line per frame.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::Attr;
+use recrep_format::attrs::AttrIndex;
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, frames};
 use super::query::ScriptQuery;
 use super::source;
-use crate::callchain::unwind::{ChainSources, Origin, Unwinding};
+use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
 use crate::callchain::{ChainLimit, Deferred, Recorded};
 use crate::pipeline::session::Session;
+use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Moment, Task};
+use crate::timeline::{Contexts, Moment, Place, SpaceEpoch, Task};
 
 /// CPU mode, task and time of a sample.
-pub(super) struct Site<'a> {
+pub(super) struct SampleContext<'a> {
     pub(super) mode: CpuMode,
     pub(super) task: &'a Task,
     pub(super) at: Moment,
 }
 
-/// Printer of callchains.
+/// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
     sources: ChainSources<'s>,
     words: Vec<u64>,
     shown: bool,
     max_frames: usize,
     stop_at: &'s HashSet<String>,
-    inline: bool,
+    inline: Option<bool>,
     source_paths: bool,
+    /// Numbers of event, CPU mode, distance to the call, and epoch.
+    contexts: Contexts<(usize, CpuMode, u64, bool)>,
+    /// Lines of frames that were printed before, by address and context.
+    lines: Vec<FrameLine>,
 }
 
-/// A frame of a callchain.
+/// Number of lines of frames that a worker remembers: a power of two.
+const REMEMBERED: usize = 1 << 16;
+
+/// The line of a frame.
+#[derive(Clone, Default)]
+struct FrameLine {
+    ip: u64,
+    /// The number of its context plus one; 0 is no frame.
+    context: u32,
+    place: Option<Place>,
+    /// Number of lookups of its function.
+    lookups: u64,
+    is_found: bool,
+    /// Whether the frame after it is printed.
+    goes_on: bool,
+    text: Vec<u8>,
+}
+
+/// A frame: its CPU mode, its address, and how far before it the call is.
 #[derive(Clone, Copy)]
 struct Frame {
     mode: CpuMode,
     ip: u64,
-    /// Distance to the lookup address: 1 if `ip` is a return address, else 0.
+    /// 1 if the address is a return address.
     back: u64,
+    is_unwound: bool,
 }
 
 impl<'s> ChainPrinter<'s> {
@@ -50,7 +74,7 @@ impl<'s> ChainPrinter<'s> {
     pub(super) fn new(
         (session, query): (&Session<'_>, &'s ScriptQuery),
         deferred: &'s Deferred<'s>,
-        unwinding: Option<&'s Unwinding<'s>>,
+        unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
         let look = &query.look;
         let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
@@ -63,6 +87,8 @@ impl<'s> ChainPrinter<'s> {
             stop_at: &look.stop_at,
             inline: look.inline,
             source_paths: query.symbol_sources.source_paths,
+            contexts: Contexts::default(),
+            lines: Vec::new(),
         }
     }
 
@@ -71,26 +97,27 @@ impl<'s> ChainPrinter<'s> {
         self.shown && attr.sample_type.contains(SampleType::CALLCHAIN)
     }
 
-    /// Prints the callchain of a sample, beginning on a new line.
+    /// Prints the callchain of a sample of an event, beginning on a new line.
     pub(super) fn print(
         &mut self,
-        sampled: (&Sample<'_, '_>, &Attr),
+        sampled: (&Sample<'_, '_>, &Attr, AttrIndex),
         fields: &Fields,
-        site: &Site<'_>,
+        site: &SampleContext<'_>,
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        writeln!(out)?;
-        for frame in self.frames(sampled, site) {
-            if !self.frame(frame, fields, site, finder, out)? {
+    ) {
+        out.push(b'\n');
+        let (sample, attr, event) = sampled;
+        let epoch = finder.epoch(site.task, site.at);
+        for frame in self.frames((sample, attr), site) {
+            if !self.frame(frame, (event, fields), (site, epoch), finder, out) {
                 break;
             }
         }
-        Ok(())
     }
 
     /// Returns the frames of a sample, innermost first.
-    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &Site<'_>) -> Vec<Frame> {
+    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &SampleContext<'_>) -> Vec<Frame> {
         let origin = Origin::of(attr);
         self.words.clear();
         if self.sources.chain((sample, attr, origin), site.task, site.at, &mut self.words).is_err() {
@@ -102,55 +129,100 @@ impl<'s> ChainPrinter<'s> {
         let max_frames = if origin == Origin::Calls { usize::MAX } else { self.max_frames };
         let recorded = frames(recorded, site.mode, max_frames).into_iter().enumerate();
         let is_return = |depth| origin != Origin::Calls && depth > 0;
-        let recorded = recorded.map(|(depth, (mode, ip))| Frame { mode, ip, back: u64::from(is_return(depth)) });
-        recorded.chain(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0 })).collect()
+        let recorded = recorded.map(|(depth, (mode, ip))| Frame {
+            mode,
+            ip,
+            back: u64::from(is_return(depth)),
+            is_unwound: false,
+        });
+        recorded
+            .chain(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }))
+            .collect()
     }
 
-    /// Prints a frame, after the functions that are inlined into it. Returns whether the next frame is to be printed.
+    /// Prints a frame, and returns whether the next one follows.
     fn frame(
-        &self,
+        &mut self,
         frame: Frame,
-        fields: &Fields,
-        site: &Site<'_>,
+        (event, fields): (AttrIndex, &Fields),
+        (site, epoch): (&SampleContext<'_>, SpaceEpoch),
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
-    ) -> io::Result<bool> {
-        let Frame { mode, ip, back } = frame;
+    ) -> bool {
+        let Frame { mode, ip, back, is_unwound } = frame;
+        let context =
+            self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(Some(mode))).saturating_add(1);
+        if self.lines.is_empty() {
+            self.lines.resize(REMEMBERED, FrameLine::default());
+        }
+        let mixed = (ip ^ u64::from(context) << 44).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+        let slot = usize::try_from(mixed).unwrap_or(0) % REMEMBERED;
+        if let Some(line) = self.lines.get(slot).filter(|line| line.ip == ip && line.context == context) {
+            if let Some(place) = line.place {
+                finder.count(place, line.lookups, line.is_found);
+            }
+            out.extend_from_slice(&line.text);
+            return line.goes_on;
+        }
         let place = finder.place(mode, site.task, ip, site.at);
+        let from = out.len();
         let base = finder.symbol(place);
-        let inlined = match self.inline {
+        let goes_on = self.lines_of(frame, place, base.as_ref(), fields, finder, out);
+        if let Some(line) = self.lines.get_mut(slot) {
+            let FrameLine { text, .. } = std::mem::take(line);
+            let (lookups, is_found) = (1 + u64::from(fields.has(Field::Sym)), base.is_some());
+            *line = FrameLine { ip, context, place: Some(place), lookups, is_found, goes_on, text };
+            line.text.clear();
+            line.text.extend_from_slice(out.get(from..).unwrap_or_default());
+        }
+        goes_on
+    }
+
+    /// Prints a frame after those that are inlined into it, and returns whether the next one follows.
+    fn lines_of(
+        &self,
+        Frame { ip, back, is_unwound, .. }: Frame,
+        place: Place,
+        base: Option<&Function>,
+        fields: &Fields,
+        finder: &mut Finder<'_, '_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let inlined = match self.inline.unwrap_or(is_unwound) {
             true => finder.inlined(place, place.address.saturating_sub(back)),
             false => [].into(),
         };
-        let offset = base.as_ref().map_or(place.address, |function| function.offset);
+        let offset = base.map_or(place.address, |function| function.offset);
         let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+        let has_line = fields.has(Field::SrcLine);
+        let source_line = |line: Option<String>, out: &mut Vec<u8>| {
+            if let Some(line) = line {
+                out.extend_from_slice(b"\n  ");
+                out.extend_from_slice(line.as_bytes());
+            }
+        };
         for at in inner {
-            write!(out, "\t{ip:>16x}")?;
+            out.push(b'\t');
+            digits::hex(out, ip, 16);
             let name = at.function.as_deref().unwrap_or("??");
-            let function = Function { name: escape(name).into_owned(), offset };
+            let function = Function { name: escape(name).into(), offset };
             if fields.has(Field::Sym) {
-                function.print(fields, out)?;
+                function.print(fields, out);
             }
-            if let Some(line) = source::written(at, self.source_paths).filter(|_| fields.has(Field::SrcLine)) {
-                write!(out, "\n  {line}")?;
-            }
-            writeln!(out, " (inlined)")?;
-            if self.stop_at.contains(&function.name) {
-                return Ok(false);
+            source_line(source::written(at, self.source_paths).filter(|_| has_line), out);
+            out.extend_from_slice(b" (inlined)\n");
+            if self.stop_at.contains(&*function.name) {
+                return false;
             }
         }
-        write!(out, "\t{ip:>16x}")?;
-        finder.names(place, fields, out)?;
-        if fields.has(Field::SrcLine) {
-            let line = match outermost {
-                Some(at) => source::written(at, self.source_paths),
-                None => None,
-            };
-            if let Some(line) = line.or_else(|| source::line(finder, place, self.source_paths)) {
-                write!(out, "\n  {line}")?;
-            }
+        out.push(b'\t');
+        digits::hex(out, ip, 16);
+        finder.names(place, fields, out);
+        if has_line {
+            let line = outermost.and_then(|at| source::written(at, self.source_paths));
+            source_line(line.or_else(|| source::line(finder, place, self.source_paths)), out);
         }
-        writeln!(out)?;
-        Ok(!base.is_some_and(|function| self.stop_at.contains(&function.name)))
+        out.push(b'\n');
+        !base.is_some_and(|function| self.stop_at.contains(&*function.name))
     }
 }

@@ -101,7 +101,9 @@ fields! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     set: Vec<Field>,
-    /// Fields that `-F` names.
+    /// The same as bits: every sample asks for many of them.
+    bits: u64,
+    /// Those that were named.
     asked: Vec<Field>,
     /// Whether no `-F` applies to the event.
     unasked: bool,
@@ -148,7 +150,12 @@ impl Field {
         Err(format!("unknown field `{name}`; known fields: {list}"))
     }
 
-    /// Returns whether the samples of an event have it.
+    /// Returns a bit of its own.
+    fn bit(self) -> u64 {
+        1 << (self as u32)
+    }
+
+    /// Whether the samples of an event have it.
     fn is_sampled(self, attr: &Attr) -> bool {
         let has_weight = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
         attr.sample_type.contains(self.needs())
@@ -185,22 +192,25 @@ impl Fields {
             }
             _ => {}
         }
-        Self { set, asked: Vec::new(), unasked }
+        Self { bits: bits(&set), set, asked: Vec::new(), unasked }
     }
 
     pub(super) fn set(&mut self, fields: impl Iterator<Item = Field>) {
         self.set = fields.collect();
+        self.bits = bits(&self.set);
         self.asked = self.set.clone();
     }
 
     pub(super) fn add(&mut self, field: Field) {
         self.remove(field);
         self.set.push(field);
+        self.bits |= field.bit();
         self.asked.push(field);
     }
 
     pub(super) fn remove(&mut self, field: Field) {
         self.set.retain(|have| *have != field);
+        self.bits &= !field.bit();
         self.asked.retain(|have| *have != field);
     }
 
@@ -209,16 +219,19 @@ impl Fields {
     pub(super) fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
         self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
+        self.bits = bits(&self.set);
         if self.has(Field::DsOff) && !self.has(Field::Dso) {
             self.set.push(Field::Dso);
+            self.bits |= Field::Dso.bit();
         }
         self
     }
 
     /// Returns whether the field is printed.
     #[must_use]
+    #[inline]
     pub fn has(&self, field: Field) -> bool {
-        self.set.contains(&field)
+        self.bits & field.bit() != 0
     }
 
     /// Returns whether no field is printed.
@@ -229,7 +242,7 @@ impl Fields {
 
     /// Returns whether no `-F` applies to the event.
     #[must_use]
-    pub fn are_usual(&self) -> bool {
+    pub fn has_no_choice(&self) -> bool {
         self.unasked
     }
 
@@ -256,6 +269,10 @@ impl Fields {
         };
         self.asked.iter().copied().filter(is_idle).collect()
     }
+}
+
+fn bits(fields: &[Field]) -> u64 {
+    fields.iter().fold(0, |bits, field| bits | field.bit())
 }
 
 #[cfg(test)]

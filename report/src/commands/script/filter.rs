@@ -7,7 +7,7 @@ use crate::pipeline::session::Session;
 use crate::query::times::{Interval, Times};
 
 /// Properties of a sample that the filters test.
-pub(super) struct Asked<'a> {
+pub(super) struct SampleFacts<'a> {
     pub(super) time: Option<u64>,
     pub(super) cpu: Option<u32>,
     pub(super) comm: &'a str,
@@ -24,8 +24,6 @@ pub(super) struct SampleFilter<'q> {
     times: Option<Vec<Interval>>,
     on: Option<AttrIndex>,
     off: Option<AttrIndex>,
-    /// Whether samples are left out until one of the event `on`.
-    is_off: bool,
 }
 
 impl<'q> SampleFilter<'q> {
@@ -37,15 +35,15 @@ impl<'q> SampleFilter<'q> {
             session.side_band.modules.iter().map(|m| is_wanted(&m.name()) || is_wanted(&m.long_name())).collect()
         });
         let times = filters.times.as_ref().map(|times| match times {
-            Times::Absolute(_) => times.stretches(0, 0),
+            Times::Absolute(_) => times.intervals(0, 0),
             Times::Shares(_) => {
                 let (first, last) = session.sampled_between();
-                times.stretches(first, last)
+                times.intervals(first, last)
             }
         });
         let on = find_event("--switch-on", &filters.switch_on, session)?;
         let off = find_event("--switch-off", &filters.switch_off, session)?;
-        Ok(Self { filters, modules, times, on, off, is_off: on.is_some() })
+        Ok(Self { filters, modules, times, on, off })
     }
 
     /// Returns whether records of this CPU are printed. Those without a CPU always are.
@@ -55,7 +53,7 @@ impl<'q> SampleFilter<'q> {
     }
 
     /// Returns whether a sample passes all filters except those by function and event.
-    pub(super) fn passes(&self, asked: &Asked<'_>) -> bool {
+    pub(super) fn passes(&self, asked: &SampleFacts<'_>) -> bool {
         let filters = self.filters;
         let time = asked.time.unwrap_or(u64::MAX);
         let [pid, tid] = asked.tid;
@@ -75,21 +73,36 @@ impl<'q> SampleFilter<'q> {
         self.filters.symbols.as_ref()
     }
 
-    /// Returns whether a sample of this event is printed according to `--switch-on` and `--switch-off`.
-    pub(super) fn is_on(&mut self, event: AttrIndex) -> bool {
-        if self.is_off && self.on.is_some() {
+    /// Whether events switch samples on or off.
+    pub(super) fn switches(&self) -> bool {
+        self.on.is_some() || self.off.is_some()
+    }
+
+    /// Whether samples are left out until one switches them on.
+    pub(super) fn is_off_at_first(&self) -> bool {
+        self.on.is_some()
+    }
+
+    /// Whether modules are asked for.
+    pub(super) fn by_module(&self) -> bool {
+        self.modules.is_some()
+    }
+
+    /// Whether a sample of this event is listed where events switch samples on and off.
+    pub(super) fn is_on(&self, event: AttrIndex, is_off: &mut bool) -> bool {
+        if *is_off && self.on.is_some() {
             if self.on != Some(event) {
                 return false;
             }
-            self.is_off = false;
+            *is_off = false;
             return self.filters.show_switches;
         }
-        if self.off == Some(event) && !self.is_off {
-            self.is_off = true;
+        if self.off == Some(event) && !*is_off {
+            *is_off = true;
             return self.filters.show_switches;
         }
-        // Without --switch-on, nothing is printed after the first sample of --switch-off.
-        !self.is_off
+        // Without an event that switches on, nothing comes after the one that switches off.
+        !*is_off
     }
 }
 

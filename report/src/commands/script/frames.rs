@@ -1,7 +1,6 @@
-//! Mappings, functions and source lines of a sample's addresses.
+//! Places and names of a sample's addresses.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use recrep_format::abi::{CpuMode, context};
@@ -9,46 +8,102 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
 use crate::pipeline::session::Session;
-use crate::query::warning::Warning;
-use crate::symbols::{Inlined, Loaded, Module, ModuleKind, Resolver, Source, SymbolId};
+use crate::symbols::{Loaded, Module, ModuleKind, Resolver, Source, SourceFrame, SymbolId};
 use crate::table::module_use::Doubts;
+use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Moment, Place, Task};
+use crate::timeline::{Epoch, Moment, Place, SpaceEpoch, Task};
 
-/// Function at an address.
+/// A function at an address.
+#[derive(Clone)]
 pub(super) struct Function {
-    /// Name, escaped.
-    pub(super) name: String,
+    /// Its name, escaped.
+    pub(super) name: Arc<str>,
     /// Offset of the address in it.
     pub(super) offset: u64,
 }
 
-/// Resolver of addresses in one file. It loads modules when they are first needed.
+/// Finds places and names for one worker; modules are loaded when first needed, and names are made once.
 pub(super) struct Finder<'s, 'f> {
     session: &'s Session<'f>,
     resolver: &'s Resolver,
-    loaded: Vec<Option<Arc<Loaded>>>,
     kernel_path: bool,
-    inlined: FxHashMap<(u32, u64), Arc<[Inlined]>>,
-    doubts: Doubts,
+    loaded: Vec<Option<Arc<Loaded>>>,
+    /// Names of functions by module and symbol.
+    names: FxHashMap<(u32, SymbolId), Arc<str>>,
+    /// Text of each module without an offset, once it was printed.
+    dsos: Vec<Option<Box<str>>>,
+    inlined: FxHashMap<(u32, u64), Arc<[SourceFrame]>>,
+    /// The last epoch of each address space; that of the kernel alone comes first.
+    epochs: Vec<Option<Epoch>>,
+    lookups: Vec<Lookups>,
+    /// Position of the record at hand in the listing.
+    now: usize,
+}
+
+/// Lookups of addresses in a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lookups {
+    all: u64,
+    /// Lookups that found a function.
+    found: u64,
+    /// Position of the first record with a lookup that found a function.
+    first: Option<usize>,
+}
+
+impl Lookups {
+    fn add(&mut self, other: Self) {
+        self.all += other.all;
+        self.found += other.found;
+        self.first = self.first.into_iter().chain(other.first).min();
+    }
 }
 
 impl<'s, 'f> Finder<'s, 'f> {
     pub(super) fn new(session: &'s Session<'f>, resolver: &'s Resolver, kernel_path: bool) -> Self {
-        let loaded = vec![None; session.side_band.modules.len()];
-        Self { session, resolver, loaded, kernel_path, inlined: FxHashMap::default(), doubts: Doubts::default() }
+        let modules = session.side_band.modules.len();
+        Self {
+            session,
+            resolver,
+            kernel_path,
+            loaded: vec![None; modules],
+            names: FxHashMap::default(),
+            dsos: vec![None; modules],
+            inlined: FxHashMap::default(),
+            epochs: Vec::new(),
+            lookups: vec![Lookups::default(); modules],
+            now: 0,
+        }
+    }
+
+    /// Takes note of the record at hand: its position in the listing.
+    pub(super) fn begin(&mut self, position: usize) {
+        self.now = position;
     }
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
         self.session.timeline.place(mode, task, ip, at)
     }
 
-    /// Returns the place of a data address or an end of a branch: in the sample's CPU mode, or else in the other of user
-    /// and kernel mode.
+    /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in the other.
     pub(super) fn place_of_either(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
         let place = self.place(mode, task, address, at);
         let other = if mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
         if place.module.is_some() { place } else { self.place(other, task, address, at) }
+    }
+
+    /// Returns the epoch of a task's address space.
+    pub(super) fn epoch(&mut self, task: &Task, at: Moment) -> SpaceEpoch {
+        let index = task.space.map_or(0, |space| space.0 as usize + 1);
+        if self.epochs.len() <= index {
+            self.epochs.resize(index + 1, None);
+        }
+        let timeline = &self.session.timeline;
+        let Some(known) = self.epochs.get_mut(index) else { return timeline.epoch(task.space, at).of };
+        match known {
+            Some(epoch) if epoch.covers(task.space, at) => epoch.of,
+            _ => known.insert(timeline.epoch(task.space, at)).of,
+        }
     }
 
     fn module(&self, place: Place) -> Option<&'s Module> {
@@ -61,9 +116,26 @@ impl<'s, 'f> Finder<'s, 'f> {
         Some(slot.get_or_insert_with(|| self.resolver.load(module)))
     }
 
-    /// Returns the module as `perf script` prints it: its whole path in parentheses, with the offset in it if
-    /// `with_offset` is set and it is a file.
-    pub(super) fn dso(&mut self, place: Place, with_offset: bool) -> Cow<'static, str> {
+    /// Appends the module as `perf script` prints it: its whole path, in brackets; with the offset in it if it is a file's.
+    pub(super) fn dso(&mut self, place: Place, with_offset: bool, out: &mut Vec<u8>) {
+        let Some(module) = place.module.map(|module| module.0 as usize) else {
+            return out.extend_from_slice(b" ([unknown])");
+        };
+        if with_offset {
+            return out.extend_from_slice(self.dso_text(place, true).as_bytes());
+        }
+        if self.dsos.get(module).is_none_or(Option::is_none) {
+            let text = self.dso_text(place, false).into_boxed_str();
+            if let Some(slot) = self.dsos.get_mut(module) {
+                *slot = Some(text);
+            }
+        }
+        if let Some(Some(text)) = self.dsos.get(module) {
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    fn dso_text(&mut self, place: Place, with_offset: bool) -> String {
         let Some(module) = self.module(place) else { return " ([unknown])".into() };
         let kernel = matches!(module.kind, ModuleKind::Kernel);
         let file = if kernel && (self.kernel_path || with_offset) { self.kernel_file(place) } else { None };
@@ -79,82 +151,117 @@ impl<'s, 'f> Finder<'s, 'f> {
         let name = whole_path.map_or_else(|| module.long_name(), Cow::Owned);
         let name = escape(&name);
         if with_offset && is_file {
-            return format!(" ({name}+{})", hex(place.address)).into();
+            return format!(" ({name}+{})", hex(place.address));
         }
-        format!(" ({name})").into()
+        format!(" ({name})")
     }
 
-    /// Returns whether the kernel's symbols came from a kallsyms file.
+    /// Returns whether the kernel's symbols came from a list of them.
     fn is_listed(&mut self, place: Place) -> bool {
         self.loaded(place).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
     }
 
-    /// Returns the path of the kernel image that the symbols came from, if they came from one.
+    /// Returns the image that the kernel's symbols came from, unless they came from a list of them.
     fn kernel_file(&mut self, place: Place) -> Option<String> {
         let found = self.loaded(place)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
         Some(found.path.display().to_string())
     }
 
-    /// Returns the base name of the module, escaped.
+    /// Returns the base name of the module.
     pub(super) fn short_dso(&self, place: Place) -> Option<String> {
         self.module(place).map(|module| escape(&module.name()).into_owned())
     }
 
-    /// Returns the path of the module.
+    /// Returns the module's path.
     pub(super) fn long_dso(&self, place: Place) -> Option<String> {
         self.module(place).map(|module| module.long_name().into_owned())
     }
 
-    /// Returns the function at an address, and counts the address for `warnings`.
+    /// Returns the function at a place.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
-        let loaded = self.loaded(place)?.clone();
-        let symbol = loaded.lookup(place.address);
-        self.doubts.add(&loaded.outcome, 1, symbol.is_some().into());
-        let symbol = symbol?;
-        let (id, start): (SymbolId, u64) = (symbol.id, symbol.start);
-        let name = escape(&loaded.name(id)?).into_owned();
+        let module = place.module?.0;
+        let loaded = self.loaded(place)?;
+        let symbol = loaded.table.find(place.address);
+        let start = symbol.and_then(|symbol| loaded.table.get(symbol)).map(|symbol| symbol.start);
+        self.count(place, 1, start.is_some());
+        let (symbol, start) = (symbol?, start?);
+        let name = match self.names.get(&(module, symbol)) {
+            Some(name) => name.clone(),
+            None => {
+                let name: Arc<str> = escape(&self.loaded(place)?.name(symbol)?).into();
+                self.names.insert((module, symbol), name.clone());
+                name
+            }
+        };
         Some(Function { name, offset: place.address.wrapping_sub(start) })
     }
 
-    /// Returns warnings about unproven names of the addresses so far.
-    pub(super) fn warnings(&self) -> Vec<Warning> {
-        self.doubts.warnings("addresses")
+    /// Counts lookups of an address.
+    pub(super) fn count(&mut self, place: Place, times: u64, is_found: bool) {
+        let Some(lookups) = place.module.and_then(|module| self.lookups.get_mut(module.0 as usize)) else { return };
+        lookups.all += times;
+        if is_found {
+            lookups.found += times;
+            lookups.first.get_or_insert(self.now);
+        }
     }
 
-    /// Returns the functions at an address of a module according to debug information, innermost first.
-    pub(super) fn inlined(&mut self, place: Place, address: u64) -> Arc<[Inlined]> {
+    /// Returns the doubts about the names that these workers found.
+    pub(super) fn doubts(all: impl IntoIterator<Item = Self>) -> Doubts {
+        let mut modules: Vec<(Lookups, Option<Arc<Loaded>>)> = Vec::new();
+        for finder in all {
+            modules.resize(modules.len().max(finder.lookups.len()), (Lookups::default(), None));
+            for (module, (lookups, loaded)) in modules.iter_mut().zip(finder.lookups.into_iter().zip(finder.loaded)) {
+                module.0.add(lookups);
+                module.1 = module.1.take().or(loaded);
+            }
+        }
+        // The first doubt is the one that is shown.
+        modules.sort_by_key(|(lookups, _)| lookups.first.unwrap_or(usize::MAX));
+        let mut doubts = Doubts::default();
+        for (lookups, loaded) in modules {
+            if let Some(loaded) = loaded.filter(|_| lookups.all > 0) {
+                doubts.add(&loaded.outcome, lookups.all, lookups.found);
+            }
+        }
+        doubts
+    }
+
+    /// Returns the functions that debug information has at an address of a module, innermost first.
+    pub(super) fn inlined(&mut self, place: Place, address: u64) -> Arc<[SourceFrame]> {
         let Some(module) = place.module else { return [].into() };
         if let Some(known) = self.inlined.get(&(module.0, address)) {
             return known.clone();
         }
-        let found: Arc<[Inlined]> =
+        let found: Arc<[SourceFrame]> =
             self.loaded(place).map_or([].into(), |loaded| loaded.lines().frames(address).into());
         self.inlined.insert((module.0, address), found.clone());
         found
     }
-}
 
-impl Function {
-    /// Prints the name, and the offset if `fields` has `symoff`.
-    pub(super) fn print(&self, fields: &Fields, out: &mut Vec<u8>) -> io::Result<()> {
-        let Self { name, offset } = self;
-        if fields.has(Field::SymOff) { write!(out, " {name}+0x{offset:x}") } else { write!(out, " {name}") }
-    }
-}
-
-impl Finder<'_, '_> {
-    /// Prints the function and the module of an address, if `fields` has them.
-    pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Appends function and module of a place, as far as the columns have them.
+    pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
         if fields.has(Field::Sym) {
             match self.symbol(place) {
                 Some(function) => function.print(fields, out),
-                None => write!(out, " [unknown]"),
-            }?;
+                None => out.extend_from_slice(b" [unknown]"),
+            }
         }
         if fields.has(Field::Dso) {
-            write!(out, "{}", self.dso(place, fields.has(Field::DsOff)))?;
+            self.dso(place, fields.has(Field::DsOff), out);
         }
-        Ok(())
+    }
+}
+
+impl Function {
+    /// Appends its name, and the offset if the columns have it.
+    pub(super) fn print(&self, fields: &Fields, out: &mut Vec<u8>) {
+        out.push(b' ');
+        out.extend_from_slice(self.name.as_bytes());
+        if fields.has(Field::SymOff) {
+            out.extend_from_slice(b"+0x");
+            digits::hex(out, self.offset, 0);
+        }
     }
 }
 

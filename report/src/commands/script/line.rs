@@ -1,32 +1,36 @@
 //! Lines of samples and other records, as `perf script` prints them.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, DataSrc, EventType, ReadFormat, RecordType, SampleType, sw};
 use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attrs::{AttrEntry, AttrIndex};
 use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
 
-use super::branches::{self, Spot};
-use super::chain::{ChainPrinter, Site};
+use super::branches;
+use super::chain::{ChainPrinter, SampleContext};
 use super::fields::{Field, Fields};
-use super::filter::{Asked, SampleFilter};
+use super::filter::{SampleFacts, SampleFilter};
 use super::frames::Finder;
-use super::outputs::Outputs;
+use super::outputs::Lines;
 use super::query::ScriptQuery;
 use super::source::{self, SourceFiles};
-use super::start::{Start, Who};
+use super::start::{LineStart, Start};
 use super::{records, values};
+use crate::callchain::Deferred;
+use crate::callchain::unwind::StackUnwinder;
 use crate::commands::dump::RegisterNames;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::symbols::Resolver;
+use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
 use crate::timeline::{Moment, Place, Task};
-use crate::tracepoints::{Formats, Running};
+use crate::tracepoints::{Formats, RecordedKernel};
 
 /// Last value of each counter. The increment since then is the period of a sample that reads counters.
 type Readings = FxHashMap<u64, u64>;
@@ -34,27 +38,47 @@ type Readings = FxHashMap<u64, u64>;
 /// `PERF_MEM_DATA_SRC_NONE`, printed for samples without `data_src`.
 const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 
-/// Printer of samples. Some columns are as wide as the widest value so far.
-pub(super) struct Printer<'s, 'f> {
-    session: &'s Session<'f>,
-    finder: Finder<'s, 'f>,
-    chains: ChainPrinter<'s>,
+/// All that the lines of a file have in common.
+pub(super) struct Listing<'s, 'f> {
+    pub(super) session: &'s Session<'f>,
+    pub(super) query: &'s ScriptQuery,
+    resolver: &'s Resolver,
+    deferred: &'s Deferred<'s>,
+    unwinding: Option<&'s StackUnwinder<'s>>,
     filter: SampleFilter<'s>,
     start: Start,
-    sources: SourceFiles,
     groups: Groups,
     registers: RegisterNames,
-    source_paths: bool,
     formats: &'s Formats,
-    kernel: Running<'s>,
+    kernel: RecordedKernel<'s>,
     /// Fields of each event.
     fields: Vec<Fields>,
-    missing: Vec<Warning>,
-    name_width: usize,
+    /// The names of the events as they are printed, all of one width.
+    names: Vec<String>,
+    /// Warnings of columns that samples lack.
+    pub(super) missing: Vec<Warning>,
+}
+
+/// Prints samples, for one worker.
+pub(super) struct Printer<'s, 'f> {
+    listing: &'s Listing<'s, 'f>,
+    finder: Finder<'s, 'f>,
+    chains: ChainPrinter<'s>,
+    before: Before,
+    text: Vec<u8>,
+}
+
+/// What lines depend on that were printed before.
+struct Before {
+    start: Start,
+    sources: SourceFiles,
+    /// Whether samples are left out until one switches them on.
+    is_off: bool,
+    /// The width of the data sources.
     data_src_width: usize,
     readings: Readings,
+    /// Number of samples.
     lines: usize,
-    text: Vec<u8>,
 }
 
 /// A sample with its task, comm and place.
@@ -66,20 +90,20 @@ struct Found<'a> {
     period: u64,
     task: Task,
     tid: [i32; 2],
-    comm: String,
+    comm: Cow<'a, str>,
     at: Moment,
-    place: Place,
 }
 
-impl<'s, 'f> Printer<'s, 'f> {
+impl<'s, 'f> Listing<'s, 'f> {
     /// # Errors
-    /// Returns an error if the file lacks what the query needs: the wall clock for `tod`, or an event to switch at.
+    /// Returns an error if the file lacks something that is asked for.
     pub(super) fn new(
         session: &'s Session<'f>,
         query: &'s ScriptQuery,
         resolver: &'s Resolver,
         formats: &'s Formats,
-        chains: ChainPrinter<'s>,
+        deferred: &'s Deferred<'s>,
+        unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> anyhow::Result<Self> {
         let (fields, missing): (Vec<_>, Vec<_>) = columns(session, query).into_iter().unzip();
         let clock = session.file.feature::<ClockData>().and_then(Result::ok);
@@ -93,55 +117,98 @@ impl<'s, 'f> Printer<'s, 'f> {
             Groups::default()
         };
         let arch = session.file.feature::<Arch<'_>>().and_then(Result::ok);
+        let width = session.events.iter().map(String::len).max().unwrap_or(0);
         Ok(Self {
             session,
-            finder: Finder::new(session, resolver, query.look.kernel_path),
-            chains,
+            query,
+            resolver,
+            deferred,
+            unwinding,
             filter: SampleFilter::new(&query.filters, session)?,
             start: Start::new(&query.look, clock),
-            sources: SourceFiles::default(),
             groups,
             registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
-            source_paths: query.symbol_sources.source_paths,
             formats,
-            kernel: Running::new(formats, &session.timeline, session.side_band.modules.iter().collect(), resolver),
+            kernel: RecordedKernel::new(
+                formats,
+                &session.timeline,
+                session.side_band.modules.iter().collect(),
+                resolver,
+            ),
             fields,
+            names: session.events.iter().map(|name| format!("{:>width$}: ", escape(name))).collect(),
             missing: missing.into_iter().flatten().collect(),
-            name_width: session.events.iter().map(String::len).max().unwrap_or(0),
-            data_src_width: 0,
-            readings: Readings::default(),
-            lines: 0,
-            text: Vec::new(),
         })
     }
 
-    /// Returns the number of samples that were printed.
-    pub(super) fn lines(&self) -> usize {
-        self.lines
-    }
-
-    /// Returns whether any event has this field.
+    /// Returns whether any event has this column.
     pub(super) fn has(&self, field: Field) -> bool {
         self.fields.iter().any(|fields| fields.has(field))
     }
 
-    /// Returns warnings about fields that cannot be printed and about unproven names.
-    pub(super) fn warnings(mut self) -> Vec<Warning> {
-        self.missing.extend(self.finder.warnings());
-        self.missing
+    /// Returns whether lines depend on the lines before, so that one worker must print all.
+    pub(super) fn is_ordered(&self) -> bool {
+        let reads = |entry: &AttrEntry| entry.attr.sample_type.contains(SampleType::READ);
+        self.query.limit.is_some()
+            || self.start.is_ordered()
+            || self.filter.switches()
+            || self.has(Field::DataSrc)
+            || self.has(Field::SrcCode)
+            || self.session.file.attrs.entries().iter().any(reads)
+    }
+}
+
+impl<'s, 'f> Printer<'s, 'f> {
+    /// Returns a printer that has printed nothing.
+    pub(super) fn new(listing: &'s Listing<'s, 'f>) -> Self {
+        let Listing { session, query, resolver, .. } = *listing;
+        Self {
+            listing,
+            finder: Finder::new(session, resolver, query.look.kernel_path),
+            chains: ChainPrinter::new((session, query), listing.deferred, listing.unwinding),
+            before: Before {
+                start: listing.start.clone(),
+                sources: SourceFiles::default(),
+                is_off: listing.filter.is_off_at_first(),
+                data_src_width: 0,
+                readings: Readings::default(),
+                lines: 0,
+            },
+            text: Vec::new(),
+        }
     }
 
-    /// Prints a record that is not a sample.
-    pub(super) fn record(&mut self, raw: RawRecord<'_>, out: &mut impl Write) -> io::Result<()> {
+    /// Returns whether as many samples were printed as are asked for.
+    pub(super) fn is_done(&self) -> bool {
+        self.listing.query.limit.is_some_and(|limit| self.before.lines >= limit)
+    }
+
+    /// Returns what has found the names.
+    pub(super) fn finish(self) -> Finder<'s, 'f> {
+        self.finder
+    }
+
+    /// Prints a record; `position` is its place in the listing.
+    pub(super) fn print(&mut self, raw: RawRecord<'f>, position: usize, lines: &mut Lines) -> io::Result<()> {
+        self.finder.begin(position);
+        match raw.header.kind {
+            RecordType::SAMPLE => self.sample(raw, lines),
+            _ => self.record(raw, &mut lines.main),
+        }
+    }
+
+    /// Prints a record that is no sample.
+    fn record(&mut self, raw: RawRecord<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         if raw.header.kind == RecordType::FINISHED_ROUND {
             return writeln!(out, "PERF_RECORD_FINISHED_ROUND");
         }
-        let attrs = &self.session.file.attrs;
+        let session = self.listing.session;
+        let attrs = &session.file.attrs;
         let Some(index) = attrs.event_of(&raw) else { return Ok(()) };
         let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
             return Ok(());
         };
-        let at = self.session.clock.moment(attrs.time_of(&raw), raw.offset);
+        let at = session.clock.moment(attrs.time_of(&raw), raw.offset);
         let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
         let mut time = trailer.time;
@@ -149,14 +216,14 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !entry.attr.sample_id_all() {
             (own, cpu, time) = (task.map_or(own, |task| task.tid), Some(0), Some(task.map_or(0, |task| task.time)));
         }
-        if !self.filter.lists_records_of(cpu) {
+        if !self.listing.filter.lists_records_of(cpu) {
             return Ok(());
         }
         let [_, tid] = task.map_or(own, |task| task.tid);
-        let timeline = &self.session.timeline;
+        let timeline = &session.timeline;
         let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
-        let Some(fields) = self.fields.get(index.0) else { return Ok(()) };
-        let who = Who {
+        let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
+        let who = LineStart {
             comm: &comm,
             tid: own,
             cpu: cpu.map_or(-1, u32::cast_signed),
@@ -165,80 +232,91 @@ impl<'s, 'f> Printer<'s, 'f> {
             kind: raw.header.kind,
             frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
         };
-        self.start.print(&who, fields, out)?;
-        let kernel_symbol = |finder: &mut Finder<'_, '_>, address| {
+        self.before.start.print(&who, fields, out);
+        let kernel = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
             finder.symbol(place).map(|function| format!("{}+0x{:x}", function.name, function.offset))
         };
-        records::print(&raw, &body, |address| kernel_symbol(&mut self.finder, address), out)
+        records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
     }
 
-    /// Prints a sample: once, or once for each counter that it reads and whose value has changed.
-    pub(super) fn sample<W: Write>(&mut self, raw: RawRecord<'_>, outputs: &mut Outputs<'_, W>) -> io::Result<()> {
-        let attrs = &self.session.file.attrs;
+    /// Prints a sample: once, or for each counter that it reads.
+    fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
+        let session = self.listing.session;
+        let attrs = &session.file.attrs;
         let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
-        let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
-        let at = self.session.clock.moment(fields.time, raw.offset);
-        let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let task = self.session.timeline.thread(tid[0], tid[1], at);
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             return Ok(());
         }
-        let place = self.finder.place(mode, &task, fields.ip.unwrap_or(0), at);
+        let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
+        let at = session.clock.moment(fields.time, raw.offset);
+        let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
+        let task = session.timeline.thread(tid[0], tid[1], at);
         let period = fields.period.unwrap_or(entry.attr.sample_period);
-        let comm = self.session.timeline.comm(self.session.timeline.comm_so_far(tid[1], at)).into_owned();
-        let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at, place };
-        let Some(read) = found.fields.read.take() else { return self.print(index, &found, outputs) };
+        let comm = session.timeline.comm(session.timeline.comm_so_far(tid[1], at));
+        let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at };
+        let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
         let group = entry.attr.read_format.contains(ReadFormat::GROUP);
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| sample.event_id()).unwrap_or(0);
-            let last = self.readings.insert(id, counter.value).unwrap_or(0);
+            let last = self.before.readings.insert(id, counter.value).unwrap_or(0);
             found.period = counter.value.wrapping_sub(last);
             if found.period != 0 {
-                self.print(attrs.by_id(id).unwrap_or(index), &found, outputs)?;
+                self.counted(attrs.by_id(id).unwrap_or(index), &found, lines)?;
             }
         }
         Ok(())
     }
 
+    /// Returns the place of the sampled instruction.
+    fn place(&self, s: &Found<'_>) -> Place {
+        self.finder.place(s.mode, &s.task, s.fields.ip.unwrap_or(0), s.at)
+    }
+
     fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
-        let asked = Asked {
+        let filter = &self.listing.filter;
+        let module = if filter.by_module() { self.place(s).module } else { None };
+        let asked = SampleFacts {
             time: s.fields.time,
             cpu: s.fields.cpu.map(|[cpu, _]| cpu),
             comm: &s.comm,
             tid: [s.task.pid, s.tid[1]],
-            module: s.place.module.map(|module| module.0 as usize),
+            module: module.map(|module| module.0 as usize),
         };
-        if !self.filter.passes(&asked) {
+        if !filter.passes(&asked) {
             return false;
         }
-        if let Some(symbols) = self.filter.symbols() {
-            let function = self.finder.symbol(s.place);
+        if let Some(symbols) = filter.symbols() {
+            let function = self.finder.symbol(self.place(s));
             let ip = s.fields.ip.unwrap_or(0);
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
-            if !function.is_some_and(|function| symbols.names.contains(&function.name))
+            if !function.is_some_and(|function| symbols.names.contains(&*function.name))
                 && !symbols.has_address(ip, start)
             {
                 return false;
             }
         }
-        self.filter.is_on(index)
+        filter.is_on(index, &mut self.before.is_off)
     }
 
-    fn print<W: Write>(&mut self, index: AttrIndex, s: &Found<'_>, outputs: &mut Outputs<'_, W>) -> io::Result<()> {
-        let Some(fields) = self.fields.get(index.0).filter(|fields| !fields.is_empty()).cloned() else { return Ok(()) };
-        let session = self.session;
-        let Some(attr) = session.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+    /// Prints a sample of an event, if it passes the filters.
+    fn counted(&mut self, index: AttrIndex, s: &Found<'_>, lines: &mut Lines) -> io::Result<()> {
+        let listing = self.listing;
+        let Some(fields) = listing.fields.get(index.0).filter(|fields| !fields.is_empty()) else { return Ok(()) };
+        let Some(attr) = listing.session.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
         if !self.passes(index, s) {
             return Ok(());
         }
-        self.lines += 1;
+        self.before.lines += 1;
+        if lines.events.is_empty() {
+            return self.line(index, attr, fields, s, &mut lines.main);
+        }
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        self.line(index, attr, &fields, s, &mut text)?;
-        outputs.sample(index, &text)?;
+        self.line(index, attr, fields, s, &mut text)?;
+        lines.sample(index, &text);
         self.text = text;
         Ok(())
     }
@@ -251,7 +329,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         s: &Found<'_>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let who = Who {
+        let who = LineStart {
             comm: &s.comm,
             tid: s.tid,
             cpu: s.fields.cpu.map_or(-1, |[cpu, _]| cpu.cast_signed()),
@@ -260,122 +338,140 @@ impl<'s, 'f> Printer<'s, 'f> {
             kind: RecordType::SAMPLE,
             frames_follow: fields.has(Field::Ip) && self.chains.has(attr),
         };
-        self.start.print(&who, fields, out)?;
+        self.before.start.print(&who, fields, out);
         if fields.has(Field::Period) {
-            write!(out, "{:>10} ", s.period)?;
+            digits::decimal(out, s.period, 10);
+            out.push(b' ');
         }
         if fields.has(Field::Event) {
-            let name = self.session.events.get(index.0).map_or("", String::as_str);
-            write!(out, "{:>width$}: ", escape(name), width = self.name_width)?;
+            let name = self.listing.names.get(index.0).map_or(": ", String::as_str);
+            out.extend_from_slice(name.as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
-            let text = self.formats.event(index.0).map(|event| event.text(raw, &self.kernel));
-            write!(out, "{}", escape(text.as_deref().unwrap_or_default()))?;
+            let text = self.listing.formats.event(index.0).map(|event| event.text(raw, &self.listing.kernel));
+            out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
         if is_branch_trace(attr) {
-            self.branch_trace(fields, attr, s, out)?;
+            self.branch_trace(index, fields, attr, s, out)?;
         } else {
-            self.rest(fields, attr, s, out)?;
+            self.rest(index, fields, attr, s, out)?;
         }
-        if fields.has(Field::SrcCode)
-            && let Some(code) = self.sources.code(&mut self.finder, s.place, s.tid[1])
-        {
-            writeln!(out, "{code}")?;
+        if fields.has(Field::SrcCode) {
+            let place = self.place(s);
+            if let Some(code) = self.before.sources.code(&mut self.finder, place, s.tid[1]) {
+                writeln!(out, "{code}")?;
+            }
         }
         Ok(())
     }
 
-    /// Prints the fields after the event's name.
-    fn rest(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Prints what follows the event's name.
+    fn rest(
+        &mut self,
+        index: AttrIndex,
+        fields: &Fields,
+        attr: &Attr,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         if fields.has(Field::Addr) {
-            self.addr(fields, attr, s, out)?;
+            self.addr(fields, attr, s, out);
         }
         if fields.has(Field::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DATA_SRC_NONE);
             let text = format!("{src:>16x} {}", DataSrc(src));
-            self.data_src_width = self.data_src_width.max(text.len());
-            write!(out, "{text:<width$}", width = self.data_src_width)?;
+            let width = &mut self.before.data_src_width;
+            *width = text.len().max(*width);
+            write!(out, "{text:<width$}")?;
         }
         values::weights(fields, attr, &s.fields, out)?;
         if fields.has(Field::Cgroup) {
-            let cgroup = s.fields.cgroup.and_then(|id| self.groups.cgroup(id));
+            let cgroup = s.fields.cgroup.and_then(|id| self.listing.groups.cgroup(id));
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
         }
         if fields.has(Field::Ip) {
-            self.ip(fields, attr, s, out)?;
+            self.ip(index, fields, fields.has(Field::SrcLine), attr, s, out);
         }
-        values::registers(fields, self.registers, attr, &s.fields, out)?;
+        values::registers(fields, self.listing.registers, attr, &s.fields, out)?;
         if let Some(stack) = s.fields.branch_stack {
-            let spot = Spot { mode: s.mode, task: &s.task, at: s.at };
-            branches::print(stack.entries(), fields, &spot, &mut self.finder, out)?;
+            let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
+            branches::print(stack.entries(), fields, &site, &mut self.finder, out);
         }
         let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == sw::BPF_OUTPUT;
         if is_bpf && fields.has(Field::BpfOutput) {
             values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
         }
         if fields.has(Field::PhysAddr) {
-            write!(out, "{:>16x}", s.fields.phys_addr.unwrap_or(0))?;
+            digits::hex(out, s.fields.phys_addr.unwrap_or(0), 16);
         }
         values::page_sizes(fields, &s.fields, out)?;
-        writeln!(out)
+        out.push(b'\n');
+        Ok(())
     }
 
-    /// Prints a sample of a branch trace (`branches` with a period of 1): source and target of the branch.
-    fn branch_trace(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Prints a sample of every branch (`branches` with a period of 1): from where to where.
+    fn branch_trace(
+        &mut self,
+        index: AttrIndex,
+        fields: &Fields,
+        attr: &Attr,
+        s: &Found<'_>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
         if fields.has(Field::Ip) {
-            let mut fields = fields.clone();
-            if line_comes_last {
-                fields.remove(Field::SrcLine);
-            }
-            self.ip(&fields, attr, s, out)?;
+            self.ip(index, fields, fields.has(Field::SrcLine) && !line_comes_last, attr, s, out);
         }
-        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.are_usual()) {
+        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.has_no_choice()) {
             write!(out, " => ")?;
-            self.addr(fields, attr, s, out)?;
+            self.addr(fields, attr, s, out);
         }
-        if line_comes_last
-            && fields.has(Field::Ip)
-            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
-        {
-            write!(out, "\n  {line}")?;
+        if line_comes_last && fields.has(Field::Ip) {
+            self.source_line(self.place(s), out);
         }
         writeln!(out)
     }
 
-    /// Prints the data address; for page faults and branch traces also the function and module at it.
-    fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Prints the data address, and what is there if it is one of memory that is mapped.
+    fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
-        write!(out, "{addr:>16x}")?;
+        digits::hex(out, addr, 16);
         let faults = [sw::PAGE_FAULTS, sw::PAGE_FAULTS_MIN, sw::PAGE_FAULTS_MAJ];
         let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
         if is_fault || is_branch_trace(attr) {
             let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
-            self.finder.names(place, fields, out)?;
+            self.finder.names(place, fields, out);
         }
-        Ok(())
     }
 
-    /// Prints the sampled instruction address, or one line per frame.
-    fn ip(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Prints the sampled instruction, or a line for each frame.
+    fn ip(&mut self, index: AttrIndex, fields: &Fields, has_line: bool, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) {
         if self.chains.has(attr) && s.fields.callchain.is_some() {
-            let site = Site { mode: s.mode, task: &s.task, at: s.at };
-            return self.chains.print((&s.sample, attr), fields, &site, &mut self.finder, out);
+            let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
+            return self.chains.print((&s.sample, attr, index), fields, &site, &mut self.finder, out);
         }
-        write!(out, " {:>16x}", s.fields.ip.unwrap_or(0))?;
-        self.finder.names(s.place, fields, out)?;
-        if fields.has(Field::SrcLine)
-            && let Some(line) = source::line(&mut self.finder, s.place, self.source_paths)
-        {
-            write!(out, "\n  {line}")?;
+        out.push(b' ');
+        digits::hex(out, s.fields.ip.unwrap_or(0), 16);
+        let place = self.place(s);
+        self.finder.names(place, fields, out);
+        if has_line {
+            self.source_line(place, out);
         }
-        Ok(())
+    }
+
+    /// Prints the source line of a place, beginning on a new line.
+    fn source_line(&mut self, place: Place, out: &mut Vec<u8>) {
+        let whole_path = self.listing.query.symbol_sources.source_paths;
+        if let Some(line) = source::line(&mut self.finder, place, whole_path) {
+            out.extend_from_slice(b"\n  ");
+            out.extend_from_slice(line.as_bytes());
+        }
     }
 }
 
 /// Returns the fields of each event, with warnings about those that cannot be printed.
 fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warning>)> {
-    let of = |(entry, name): (&recrep_format::attrs::AttrEntry, &String)| {
+    let of = |(entry, name): (&AttrEntry, &String)| {
         let fields = query.fields.of(&entry.attr);
         let names = |fields: Vec<Field>| fields.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
         let (lacks, idle) = (names(fields.lacking(&entry.attr)), names(fields.idle()));

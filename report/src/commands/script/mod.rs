@@ -36,11 +36,10 @@ pub use accesses::{Access, AccessQuery, list_accesses};
 pub use args::{ScriptArgs, parse};
 pub use choice::FieldChoice;
 pub use fields::{Field, Fields};
-pub use query::{Header, Look, ScriptFilters, ScriptQuery, Since, Symbols};
+pub use query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 
-use std::io::Write;
-
-use recrep_format::abi::RecordType;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use crate::callchain::Deferred;
 use crate::commands::dump;
@@ -54,11 +53,13 @@ use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Query};
 use crate::symbols::Resolver;
+use crate::table::module_use::Doubts;
 use crate::tracepoints::Formats;
-use crate::view::CANNOT_WRITE;
+use crate::view::{CANNOT_WRITE, Workers, in_order};
 use anyhow::Context as _;
-use chain::ChainPrinter;
-use line::Printer;
+use frames::Finder;
+use line::{Listing, Printer};
+use order::RecordPosition;
 use outputs::Outputs;
 
 /// Returns the query of a histogram that needs the same functions and source lines as the fields.
@@ -101,33 +102,54 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let formats = Formats::read(session.file);
         let deferred = Deferred::read(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
-        let chains = ChainPrinter::new((session, query), &deferred, unwinding.as_ref());
-        let mut printer = Printer::new(session, query, &resolver, &formats, chains)?;
+        let listing = Listing::new(session, query, &resolver, &formats, &deferred, unwinding.as_ref())?;
         let mut outputs = match &query.per_event_dump {
             Some(path) => {
                 Outputs::per_event(out, path, &session.events).context("cannot write the files of --per-event-dump")?
             }
             None => Outputs::one(out),
         };
-        for listed in order::listed(session, &query.records) {
-            let Some(raw) = order::record_at(session, listed) else { continue };
-            if query.limit.is_some_and(|limit| printer.lines() >= limit) {
-                break;
-            }
-            match raw.header.kind {
-                RecordType::SAMPLE => printer.sample(raw, &mut outputs),
-                _ => printer.record(raw, outputs.main()),
-            }
-            .context(CANNOT_WRITE)?;
-        }
+        let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         let mut warnings = session.warnings();
         warnings.extend(not_fetched);
-        let shows_traces = printer.has(Field::Trace);
-        warnings.extend(printer.warnings());
-        if shows_traces {
+        warnings.extend(listing.missing.iter().cloned());
+        warnings.extend(doubts.warnings("addresses"));
+        if listing.has(Field::Trace) {
             warnings.extend(formats.warnings.iter().cloned());
         }
         Ok(warnings)
     })
+}
+
+/// Number of records that a worker prints at a time.
+const CHUNK: usize = 4096;
+
+/// Prints all that is listed, and returns the doubts about names.
+fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
+    let (session, workers) = (listing.session, Workers::default());
+    let listed = order::listed(session, &listing.query.records);
+    let text = |(number, chunk): (usize, &[RecordPosition])| {
+        let print = |printer: &mut Printer<'s, 'f>| {
+            let mut lines =
+                outputs::Lines::of(if listing.query.per_event_dump.is_some() { session.events.len() } else { 0 });
+            let records = (number * CHUNK..)
+                .zip(chunk)
+                .filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)));
+            for (position, raw) in records {
+                if printer.is_done() {
+                    return Ok((lines, ControlFlow::Break(())));
+                }
+                printer.print(raw, position, &mut lines)?;
+            }
+            Ok((lines, ControlFlow::Continue(())))
+        };
+        workers.with(|| Printer::new(listing), print)
+    };
+    in_order(listed.chunks(CHUNK).enumerate(), listing.is_ordered(), text, |text: io::Result<_>| {
+        let (lines, flow) = text?;
+        outputs.write(&lines)?;
+        Ok::<_, io::Error>(flow)
+    })?;
+    Ok(Finder::doubts(workers.finish().into_iter().map(Printer::finish)))
 }

@@ -13,11 +13,11 @@ use crate::pipeline::session::Session;
 use crate::timeline::Moment;
 
 /// Position of a record: its moment, the number of its piece, and its offset in the piece.
-pub(super) type Listed = (Moment, u32, u32);
+pub(super) type RecordPosition = (Moment, u32, u32);
 
 /// Returns the samples and the other records that are asked for, ordered by moment; in file order if FINISHED_ROUND
 /// records are among them.
-pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<Listed> {
+pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<RecordPosition> {
     let attrs = &session.file.attrs;
     let of_piece = |(number, piece): (u32, &Piece<'_>)| {
         let frames = Frames::new(piece.bytes, piece.offset, session.file.endian).map_while(Result::ok);
@@ -48,7 +48,7 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
 }
 
 /// Returns the record at a position.
-pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): Listed) -> Option<RawRecord<'f>> {
+pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): RecordPosition) -> Option<RawRecord<'f>> {
     let piece = session.split.pieces.get(piece as usize)?;
     let bytes = piece.bytes.get(at as usize..)?;
     let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, session.file.endian);

@@ -6,10 +6,37 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::attrs::AttrIndex;
 
-/// Main output, and with `--per-event-dump` the files of the events.
+/// The outputs.
 pub(super) struct Outputs<'o, W> {
     main: &'o mut W,
     files: Vec<EventFile>,
+}
+
+/// The lines of a chunk of records.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// Text for the main output.
+    pub(super) main: Vec<u8>,
+    /// For each event that has a file of its own: its text, and the number of its samples.
+    pub(super) events: Vec<(Vec<u8>, u64)>,
+}
+
+impl Lines {
+    /// Returns no lines, with room for this many events that have files of their own.
+    pub(super) fn of(events: usize) -> Self {
+        Self { main: Vec::new(), events: vec![Default::default(); events] }
+    }
+
+    /// Adds a sample of an event.
+    pub(super) fn sample(&mut self, event: AttrIndex, text: &[u8]) {
+        match self.events.get_mut(event.0) {
+            Some((of_event, samples)) => {
+                *samples += 1;
+                of_event.extend_from_slice(text);
+            }
+            None => self.main.extend_from_slice(text),
+        }
+    }
 }
 
 struct EventFile {
@@ -42,21 +69,15 @@ impl<'o, W: Write> Outputs<'o, W> {
         Ok(Self { main, files: events.iter().map(file).collect::<io::Result<_>>()? })
     }
 
-    /// Returns the output for lines that belong to no event.
-    pub(super) fn main(&mut self) -> &mut W {
-        self.main
-    }
-
-    /// Writes a sample of an event.
-    pub(super) fn sample(&mut self, event: AttrIndex, text: &[u8]) -> io::Result<()> {
-        match self.files.get_mut(event.0) {
-            Some(file) => {
-                file.samples += 1;
-                file.bytes += text.len() as u64;
-                file.file.write_all(text)
-            }
-            None => self.main.write_all(text),
+    /// Writes the lines of a chunk of records.
+    pub(super) fn write(&mut self, lines: &Lines) -> io::Result<()> {
+        self.main.write_all(&lines.main)?;
+        for (file, (text, samples)) in self.files.iter_mut().zip(&lines.events) {
+            file.samples += samples;
+            file.bytes += text.len() as u64;
+            file.file.write_all(text)?;
         }
+        Ok(())
     }
 
     /// Flushes the files, and prints their paths and sizes.

@@ -24,7 +24,7 @@ pub struct ScriptQuery {
     /// Sources of symbols.
     pub symbol_sources: SymbolOptions,
     /// Output style.
-    pub look: Look,
+    pub look: ScriptStyle,
     /// Whether the file's header is printed.
     pub header: Header,
     /// If set, each event's samples go to a file of their own, whose name begins with this path.
@@ -61,7 +61,7 @@ pub enum Since {
 
 /// Output style.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ScriptStyle {
     /// Whether times have nanoseconds.
     pub nanoseconds: bool,
     /// Reference point of printed times.
@@ -73,7 +73,7 @@ pub struct Look {
     /// Functions at which callchains end.
     pub stop_at: HashSet<String>,
     /// Whether inlined functions are shown as frames.
-    pub inline: bool,
+    pub inline: Option<bool>,
     /// Whether the paths of the kernel image and modules are printed instead of names such as `[kernel.kallsyms]`.
     pub kernel_path: bool,
     /// Whether comms and CPUs are short, as latency tracers print them.
@@ -83,7 +83,7 @@ pub struct Look {
 /// Default number of frames of a callchain (perf's `PERF_MAX_STACK_DEPTH`).
 const DEFAULT_FRAMES: usize = 127;
 
-impl Default for Look {
+impl Default for ScriptStyle {
     fn default() -> Self {
         Self {
             nanoseconds: false,
@@ -91,7 +91,7 @@ impl Default for Look {
             chains: true,
             max_stack: DEFAULT_FRAMES,
             stop_at: HashSet::new(),
-            inline: false,
+            inline: None,
             kernel_path: false,
             latency: false,
         }

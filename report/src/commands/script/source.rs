@@ -6,7 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use super::frames::Finder;
-use crate::symbols::Inlined;
+use crate::symbols::SourceFrame;
 use crate::timeline::Place;
 
 /// Maximum size of a source file that is read.
@@ -29,7 +29,7 @@ pub(super) fn line(finder: &mut Finder<'_, '_>, place: Place, whole_path: bool) 
 }
 
 /// Returns the source line of a frame as `file:line`.
-pub(super) fn written(at: &Inlined, whole_path: bool) -> Option<String> {
+pub(super) fn written(at: &SourceFrame, whole_path: bool) -> Option<String> {
     let file = at.file.as_deref()?;
     let name = if whole_path { file } else { file.rsplit('/').next().unwrap_or(file) };
     Some(format!("{}:{}", crate::terminal::escape::escape(name), at.line))

@@ -1,18 +1,17 @@
 //! Beginning of each line: task, CPU and time.
 
-use std::io::{self, Write};
-
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::ClockData;
 
 use super::fields::{Field, Fields};
-use super::query::{Look, Since};
+use super::query::{ScriptStyle, Since};
+use crate::terminal::digits;
 use crate::terminal::escape::escape;
 
 /// Task, CPU and time of a line.
-pub(super) struct Who<'a> {
+pub(super) struct LineStart<'a> {
     pub(super) comm: &'a str,
     /// Process ID and thread ID.
     pub(super) tid: [i32; 2],
@@ -24,7 +23,8 @@ pub(super) struct Who<'a> {
     pub(super) frames_follow: bool,
 }
 
-/// Printer of line beginnings. It keeps the times of earlier lines for relative times.
+/// Prints the beginnings; times may count from those before.
+#[derive(Clone)]
 pub(super) struct Start {
     nanoseconds: bool,
     latency: bool,
@@ -38,48 +38,76 @@ pub(super) struct Start {
 }
 
 impl Start {
-    pub(super) fn new(look: &Look, clock: Option<ClockData>) -> Self {
+    pub(super) fn new(look: &ScriptStyle, clock: Option<ClockData>) -> Self {
         let (first, previous, zone) = (0, 0, TimeZone::system());
         Self { nanoseconds: look.nanoseconds, latency: look.latency, since: look.since, first, previous, clock, zone }
     }
 
-    pub(super) fn print(&mut self, who: &Who<'_>, fields: &Fields, out: &mut impl Write) -> io::Result<()> {
+    /// Whether times depend on the lines before.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.since != Since::Clock
+    }
+
+    pub(super) fn print(&mut self, who: &LineStart<'_>, fields: &Fields, out: &mut Vec<u8>) {
         if fields.has(Field::Comm) {
             let comm = escape(who.comm);
             match (self.latency, who.frames_follow) {
-                (true, _) => write!(out, "{comm:>8.8} "),
-                (_, true) => write!(out, "{comm} "),
-                _ => write!(out, "{comm:>16} "),
-            }?;
+                (true, _) => padded(out, comm.chars().take(8), 8),
+                (_, true) => out.extend_from_slice(comm.as_bytes()),
+                _ => padded(out, comm.chars(), 16),
+            }
+            out.push(b' ');
         }
-        let [pid, tid] = who.tid;
+        let [pid, tid] = who.tid.map(i64::from);
         match (fields.has(Field::Pid), fields.has(Field::Tid)) {
-            (true, true) => write!(out, "{pid:>7}/{tid:<7} "),
-            (true, false) => write!(out, "{pid:>7} "),
-            (false, true) => write!(out, "{tid:>7} "),
-            (false, false) => Ok(()),
-        }?;
+            (true, true) => {
+                digits::signed(out, pid, 7);
+                out.push(b'/');
+                let end = out.len() + 7;
+                digits::signed(out, tid, 0);
+                out.resize(out.len().max(end), b' ');
+                out.push(b' ');
+            }
+            (true, false) | (false, true) => {
+                digits::signed(out, if fields.has(Field::Pid) { pid } else { tid }, 7);
+                out.push(b' ');
+            }
+            (false, false) => {}
+        }
         if fields.has(Field::Cpu) {
-            if self.latency { write!(out, "{:>3} ", who.cpu) } else { write!(out, "[{:03}] ", who.cpu) }?;
+            match u64::try_from(who.cpu) {
+                Ok(cpu) if !self.latency => {
+                    out.push(b'[');
+                    digits::zeros(out, cpu, 3);
+                    out.extend_from_slice(b"] ");
+                }
+                _ if !self.latency => out.extend_from_slice(format!("[{:03}] ", who.cpu).as_bytes()),
+                _ => {
+                    digits::signed(out, who.cpu.into(), 3);
+                    out.push(b' ');
+                }
+            }
         }
         if fields.has(Field::Misc) {
-            write!(out, "{:<5} ", letters(who.misc, who.kind))?;
+            out.extend_from_slice(format!("{:<5} ", letters(who.misc, who.kind)).as_bytes());
         }
-        let Some(time) = who.time else { return Ok(()) };
+        let Some(time) = who.time else { return };
         if fields.has(Field::Tod) {
-            write!(out, "{} ", self.time_of_day(time))?;
+            out.extend_from_slice(self.time_of_day(time).as_bytes());
+            out.push(b' ');
         }
         if fields.has(Field::Time) {
             let time = self.relative(time);
             let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
+            digits::decimal(out, seconds, 5);
+            out.push(b'.');
             if self.nanoseconds {
-                write!(out, "{seconds:>5}.{nanoseconds:09}: ")?;
+                digits::zeros(out, nanoseconds, 9);
             } else {
-                let text = format!("{seconds}.{:06}", nanoseconds / 1000);
-                write!(out, "{text:>12}: ")?;
+                digits::zeros(out, nanoseconds / 1000, 6);
             }
+            out.extend_from_slice(b": ");
         }
-        Ok(())
     }
 
     /// Returns a time relative to the reference point.
@@ -109,7 +137,13 @@ impl Start {
     }
 }
 
-/// Returns the `misc` bits of a record's header as letters: CPU mode, then the bits of its type.
+/// Appends characters, right-aligned in `width` columns.
+fn padded(out: &mut Vec<u8>, text: impl Iterator<Item = char> + Clone, width: usize) {
+    out.resize(out.len() + width.saturating_sub(text.clone().count()), b' ');
+    out.extend_from_slice(text.collect::<String>().as_bytes());
+}
+
+/// The bits of a record's header as letters: CPU mode, then what its type has of its own.
 fn letters(bits: u16, kind: RecordType) -> String {
     // As in perf, a mode is also printed if its bits are part of another mode's.
     let modes = [(1, 'K'), (2, 'U'), (3, 'H'), (4, 'G'), (5, 'g')];
@@ -142,8 +176,8 @@ mod tests {
             let mut out = Vec::new();
             let (comm, tid, misc) = ("a-long-command", [7, -1], 2);
             let (cpu, time, kind, frames_follow) = (3, Some(*time), RecordType::SAMPLE, false);
-            let who = Who { comm, tid, cpu, time, misc, kind, frames_follow };
-            start.print(&who, &fields, &mut out).unwrap();
+            let who = LineStart { comm, tid, cpu, time, misc, kind, frames_follow };
+            start.print(&who, &fields, &mut out);
             String::from_utf8(out).unwrap()
         };
         times.iter().map(line).collect()
@@ -153,7 +187,7 @@ mod tests {
     fn times_are_relative_to_the_reference_point() {
         let times = [5_000_001_000, 5_000_003_500, 6_000_003_500];
         let of = |since, nanoseconds| {
-            let look = Look { since, nanoseconds, ..Look::default() };
+            let look = ScriptStyle { since, nanoseconds, ..ScriptStyle::default() };
             printed("time", &mut Start::new(&look, None), &times)
         };
         assert_eq!(of(Since::Clock, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
@@ -166,7 +200,7 @@ mod tests {
         let of = |since| {
             printed(
                 "time",
-                &mut Start::new(&Look { since, ..Look::default() }, None),
+                &mut Start::new(&ScriptStyle { since, ..ScriptStyle::default() }, None),
                 &[0, 5_000_000_000, 6_000_000_000],
             )
         };
@@ -176,7 +210,7 @@ mod tests {
 
     #[test]
     fn latency_columns_are_short() {
-        let look = Look { latency: true, ..Look::default() };
+        let look = ScriptStyle { latency: true, ..ScriptStyle::default() };
         let line = printed("comm,pid,tid,cpu,misc", &mut Start::new(&look, None), &[1]);
         assert_eq!(line, ["a-long-c       7/-1        3 U     "]);
     }
@@ -184,7 +218,7 @@ mod tests {
     #[test]
     fn the_wall_clock_goes_with_the_perf_clock() {
         let clock = ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
-        let mut start = Start::new(&Look::default(), Some(clock));
+        let mut start = Start::new(&ScriptStyle::default(), Some(clock));
         start.zone = TimeZone::UTC;
         let lines = printed("tod", &mut start, &[2_000, 0]);
         assert_eq!(lines, ["1970-01-02 00:00:00.000001 ", "1970-01-01 23:59:59.999999 "]);

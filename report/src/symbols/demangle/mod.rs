@@ -50,7 +50,7 @@ pub(super) fn is_mangled(name: &[u8]) -> bool {
 
 /// Returns `true` if two different names certainly demangle to the same text: they differ only in the symbol version,
 /// or they are variants of one constructor or destructor.
-pub(super) fn same_when_shown(a: &[u8], b: &[u8]) -> bool {
+pub(super) fn same_when_demangled(a: &[u8], b: &[u8]) -> bool {
     if !a.starts_with(b"_Z") {
         return false;
     }
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn variants_of_a_constructor_and_versions_demangle_to_the_same_text() {
-        assert!(same_when_shown(b"_ZN3FooC1Ev", b"_ZN3FooC2Ev"));
-        assert!(same_when_shown(b"_ZN3FooC1Ev@@V_2", b"_ZN3FooC1Ev"));
-        assert!(!same_when_shown(b"_ZN3FooC1Ev", b"_ZN3BooC2Ev"));
-        assert!(!same_when_shown(b"_ZN3FooEv", b"_ZN3GooEv"));
+        assert!(same_when_demangled(b"_ZN3FooC1Ev", b"_ZN3FooC2Ev"));
+        assert!(same_when_demangled(b"_ZN3FooC1Ev@@V_2", b"_ZN3FooC1Ev"));
+        assert!(!same_when_demangled(b"_ZN3FooC1Ev", b"_ZN3BooC2Ev"));
+        assert!(!same_when_demangled(b"_ZN3FooEv", b"_ZN3GooEv"));
     }
 }

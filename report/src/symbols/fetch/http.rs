@@ -43,7 +43,7 @@ impl Client {
             let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
             config.tls_config(tls.build())
         };
-        Self { agent: config.build().into(), read_timeout: servers.patience, max_bytes: servers.most_bytes }
+        Self { agent: config.build().into(), read_timeout: servers.patience, max_bytes: servers.max_bytes }
     }
 
     /// Requests a file; the whole transfer may take up to `limit`.

@@ -115,7 +115,7 @@ fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, dead
         return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
     }
     let shown = progress::fetching(&format!("{} of {}", file.kind(), file.name), url);
-    let limit = servers.most_time.map_or(left, |most| most.min(left));
+    let limit = servers.max_time.map_or(left, |most| most.min(left));
     let answer = client.ask(url, limit)?;
     shown.expect(answer.size());
     let entry = Entry::new(servers, file).map_err(|error| cannot_store(&servers.cache, &error))?;

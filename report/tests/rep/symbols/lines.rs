@@ -1,10 +1,10 @@
-//! Inlined functions and source lines, compared with `addr2line -i`.
+//! SourceFrame functions and source lines, compared with `addr2line -i`.
 
 use std::path::Path;
 use std::process::Command;
 
 use recrep_report::query::SymbolOptions;
-use recrep_report::symbols::{Inlined, Module, Resolver};
+use recrep_report::symbols::{Module, Resolver, SourceFrame};
 
 use std::collections::HashMap;
 
@@ -68,8 +68,8 @@ fn base(place: &str) -> String {
     name.replace(":?", ":0")
 }
 
-fn ours(frames: &[Inlined]) -> Vec<(String, String)> {
-    let text = |frame: &Inlined| {
+fn ours(frames: &[SourceFrame]) -> Vec<(String, String)> {
+    let text = |frame: &SourceFrame| {
         let file = frame.file.as_deref().unwrap_or("??");
         (frame.function.clone().unwrap_or("??".into()), base(&format!("{file}:{}", frame.line)))
     };
