@@ -1,6 +1,6 @@
 //! Columns, with the names that the user typed.
 
-use super::request::Format;
+use super::output::Format;
 use super::sort_key::{Mode, SortKey};
 use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
 

@@ -5,6 +5,7 @@ pub mod event_name;
 pub mod fields;
 pub mod graph;
 pub mod lists;
+mod output;
 pub mod pattern;
 mod request;
 mod servers;
@@ -16,7 +17,8 @@ mod trace_fields;
 pub mod warning;
 
 pub use column::{Column, KeyError};
-pub use request::{ChainOptions, Filters, Format, Inspection, Query};
+pub use output::{Format, Inspection};
+pub use request::{ChainOptions, Filters, Query};
 pub use servers::Servers;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;

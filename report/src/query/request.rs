@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::column::Column;
 use super::fields::{Number, TableColumn};
 use super::graph::{FrameKey, Graph, Shape};
+use super::output::{Format, Inspection};
 use super::pattern::Pattern;
 use super::sort_key::{Mode, SortKey};
 use super::source::Source;
@@ -12,35 +13,6 @@ use super::symbol_options::SymbolOptions;
 use super::times::Times;
 use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
-
-/// The output format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// A table for people.
-    #[default]
-    Text,
-    /// JSON with the schema `recrep-report/1`.
-    Json,
-    /// One line per distinct callchain.
-    Folded,
-    /// Comma-separated values, one line per row of each event.
-    Csv,
-}
-
-/// Something to print instead of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inspection {
-    /// Record counts.
-    Stats,
-    /// Tasks.
-    Tasks,
-    /// Tasks with their mappings.
-    Mmaps,
-    /// All records.
-    Records,
-    /// The file's header.
-    Header,
-}
 
 /// Options of callchains.
 #[derive(Clone, Debug, PartialEq)]

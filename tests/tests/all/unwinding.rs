@@ -31,7 +31,7 @@ struct Compared {
 
 fn compared(file: &Path) -> Compared {
     let theirs = chains(perf::perf().args(["script", "--no-inline", "-F", "ip,sym", "-i"]), file);
-    let ours = chains(rep().args(["script", "-F", "ip,sym"]), file);
+    let ours = chains(rep().args(["script", "--no-inline", "-F", "ip,sym"]), file);
     assert_eq!(ours.len(), theirs.len(), "samples");
     let pairs = || ours.iter().zip(&theirs);
     let agreed = pairs().filter(|(our, their)| our.starts_with(their)).count();
@@ -53,7 +53,7 @@ fn a_known_stack_is_unwound_as_perf_does() {
     assert!(samples > 50, "{samples}");
     assert!(agreed * 100 >= samples * 99, "{agreed} of {samples}");
     assert!(ours >= theirs, "{ours} frames, perf has {theirs}");
-    let named = chains(rep().args(["script", "-F", "ip,sym"]), &file);
+    let named = chains(rep().args(["script", "--no-inline", "-F", "ip,sym"]), &file);
     let whole = |chain: &&Vec<String>| {
         chain.iter().any(|name| name.contains("burn")) && chain.iter().any(|name| name.contains("main"))
     };

@@ -1,0 +1,30 @@
+//! What is printed, and in which format.
+
+/// The output format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A table for people.
+    #[default]
+    Text,
+    /// JSON with the schema `recrep-report/1`.
+    Json,
+    /// One line per distinct callchain.
+    Folded,
+    /// Comma-separated values, one line per row of each event.
+    Csv,
+}
+
+/// Something to print instead of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inspection {
+    /// Record counts.
+    Stats,
+    /// Tasks.
+    Tasks,
+    /// Tasks with their mappings.
+    Mmaps,
+    /// All records.
+    Records,
+    /// The file's header.
+    Header,
+}
