@@ -75,7 +75,18 @@ fn build() -> Programs {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--quiet", "--workspace", "--bins", "--examples", "--message-format=json-render-diagnostics"])
+        .args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--bin",
+            "rec",
+            "--bin",
+            "rep",
+            "--example",
+            "workload",
+            "--message-format=json-render-diagnostics",
+        ])
         .args(["--profile", profile, "--target-dir"])
         .arg(dir.parent().expect("a profile's directory is in the target directory"))
         .current_dir(workspace())

@@ -121,6 +121,12 @@ impl SymbolTable {
         self.get(self.find(address)?)
     }
 
+    /// Returns the first address of the symbol with this number.
+    #[must_use]
+    pub fn start(&self, id: SymbolId) -> Option<u64> {
+        self.starts.get(id.0 as usize)
+    }
+
     /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<SymbolId> {

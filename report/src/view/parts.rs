@@ -38,6 +38,19 @@ impl<S> Workers<S> {
         result
     }
 
+    /// Takes a state that nobody uses, or else the default one.
+    pub fn take(&self) -> S
+    where
+        S: Default,
+    {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Gives a state back.
+    pub fn put(&self, state: S) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(state);
+    }
+
     /// Returns all states.
     #[must_use]
     pub fn finish(self) -> Vec<S> {

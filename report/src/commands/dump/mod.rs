@@ -44,7 +44,7 @@ use crate::input::Input;
 use crate::query::Source;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, in_order};
+use crate::view::{CANNOT_WRITE, Workers, in_order};
 use known::FileFacts;
 use stream::{Printed, Walk};
 
@@ -68,13 +68,15 @@ pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
             .map(|stream| (Frames::new(stream.bytes(), 0, file.endian), format!("{}:", escape(&stream.name))));
         let mut walk = Walk::new(known, query, std::iter::once((file.records(), String::new())).chain(streams));
         let mut malformed: Option<(u64, Warning)> = None;
-        let print = |chunk| stream::print(known, query, &chunk);
+        let buffers = Workers::<Vec<u8>>::default();
+        let print = |chunk| stream::print(known, query, &chunk, buffers.take());
         in_order(&mut walk, false, print, |printed: io::Result<Printed>| {
             let (text, wrong) = printed?;
             if let Some((count, first)) = wrong {
                 malformed.get_or_insert((0, first)).0 += count;
             }
             out.write_all(&text)?;
+            buffers.put(text);
             Ok::<_, io::Error>(ControlFlow::Continue(()))
         })
         .context(CANNOT_WRITE)?;

@@ -191,12 +191,18 @@ impl<'f> Iterator for Walk<'f, '_> {
 /// The text of a chunk, the number of its records that cannot be decoded, and what is wrong with the first.
 pub(super) type Printed = (Vec<u8>, Option<(u64, Warning)>);
 
-/// Prints the records of a chunk.
+/// Prints the records of a chunk in place of the text in `out`.
 ///
 /// # Errors
 /// Returns none: a vector takes everything.
-pub(super) fn print(known: &FileFacts<'_>, query: &DumpQuery, chunk: &Chunk<'_>) -> io::Result<Printed> {
-    let (mut out, mut malformed) = (Vec::new(), None);
+pub(super) fn print(
+    known: &FileFacts<'_>,
+    query: &DumpQuery,
+    chunk: &Chunk<'_>,
+    mut out: Vec<u8>,
+) -> io::Result<Printed> {
+    out.clear();
+    let mut malformed = None;
     let name = &*chunk.name;
     for raw in Frames::new(&chunk.bytes, chunk.offset, known.file.endian).map_while(Result::ok) {
         if !query.prints(raw.header.kind) {

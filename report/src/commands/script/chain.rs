@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use recrep_format::abi::{CpuMode, SampleType};
+use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 use recrep_format::attrs::AttrIndex;
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, frames};
+use super::frames::{Finder, Function};
 use super::query::ScriptQuery;
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
@@ -29,6 +29,7 @@ pub(super) struct SampleContext<'a> {
 pub(super) struct ChainPrinter<'s> {
     sources: ChainSources<'s>,
     words: Vec<u64>,
+    frames: Vec<Frame>,
     shown: bool,
     max_frames: usize,
     stop_at: &'s HashSet<String>,
@@ -82,6 +83,7 @@ impl<'s> ChainPrinter<'s> {
         Self {
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
+            frames: Vec::new(),
             shown: look.chains && session.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
             max_frames: look.max_stack,
             stop_at: &look.stop_at,
@@ -109,35 +111,48 @@ impl<'s> ChainPrinter<'s> {
         out.push(b'\n');
         let (sample, attr, event) = sampled;
         let epoch = finder.epoch(site.task, site.at);
-        for frame in self.frames((sample, attr), site) {
-            if !self.frame(frame, (event, fields), (site, epoch), finder, out) {
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.clear();
+        self.frames((sample, attr), site, &mut frames);
+        for frame in &frames {
+            if !self.frame(*frame, (event, fields), (site, epoch), finder, out) {
                 break;
             }
         }
+        self.frames = frames;
     }
 
-    /// Returns the frames of a sample, innermost first.
-    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &SampleContext<'_>) -> Vec<Frame> {
+    /// Appends the frames of a sample, innermost first.
+    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &SampleContext<'_>, frames: &mut Vec<Frame>) {
         let origin = Origin::of(attr);
         self.words.clear();
         if self.sources.chain((sample, attr, origin), site.task, site.at, &mut self.words).is_err() {
-            return Vec::new();
+            return;
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
         let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
-        let max_frames = if origin == Origin::Calls { usize::MAX } else { self.max_frames };
-        let recorded = frames(recorded, site.mode, max_frames).into_iter().enumerate();
-        let is_return = |depth| origin != Origin::Calls && depth > 0;
-        let recorded = recorded.map(|(depth, (mode, ip))| Frame {
-            mode,
-            ip,
-            back: u64::from(is_return(depth)),
-            is_unwound: false,
-        });
-        recorded
-            .chain(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }))
-            .collect()
+        let is_calls = origin == Origin::Calls;
+        let max_frames = if is_calls { usize::MAX } else { self.max_frames };
+        let mut mode = site.mode;
+        for ip in recorded.iter().copied() {
+            if ip >= context::MAX {
+                mode = match ip {
+                    context::HV => CpuMode::Hypervisor,
+                    context::KERNEL => CpuMode::Kernel,
+                    context::USER => CpuMode::User,
+                    // perf takes an unknown context marker for a damaged callchain and drops all of it.
+                    _ => {
+                        frames.clear();
+                        break;
+                    }
+                };
+            } else if frames.len() < max_frames {
+                let back = u64::from(!is_calls && !frames.is_empty());
+                frames.push(Frame { mode, ip, back, is_unwound: false });
+            }
+        }
+        frames.extend(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }));
     }
 
     /// Prints a frame, and returns whether the next one follows.

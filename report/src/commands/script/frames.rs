@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use recrep_format::abi::{CpuMode, context};
+use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
@@ -182,7 +182,7 @@ impl<'s, 'f> Finder<'s, 'f> {
         let module = place.module?.0;
         let loaded = self.loaded(place)?;
         let symbol = loaded.table.find(place.address);
-        let start = symbol.and_then(|symbol| loaded.table.get(symbol)).map(|symbol| symbol.start);
+        let start = symbol.and_then(|symbol| loaded.table.start(symbol));
         self.count(place, 1, start.is_some());
         let (symbol, start) = (symbol?, start?);
         let name = match self.names.get(&(module, symbol)) {
@@ -268,24 +268,4 @@ impl Function {
 /// Formats a number as C's `%#x` does.
 pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".into() } else { format!("{number:#x}") }
-}
-
-/// Returns at most `max_frames` addresses of a callchain, each with the CPU mode that the context markers give it.
-pub(super) fn frames(chain: &[u64], mode: CpuMode, max_frames: usize) -> Vec<(CpuMode, u64)> {
-    let mut mode = mode;
-    let mut frames = Vec::new();
-    for ip in chain.iter().copied() {
-        if ip >= context::MAX {
-            mode = match ip {
-                context::HV => CpuMode::Hypervisor,
-                context::KERNEL => CpuMode::Kernel,
-                context::USER => CpuMode::User,
-                // perf takes an unknown context marker for a damaged callchain and drops all of it.
-                _ => return Vec::new(),
-            };
-        } else if frames.len() < max_frames {
-            frames.push((mode, ip));
-        }
-    }
-    frames
 }

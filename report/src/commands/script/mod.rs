@@ -127,12 +127,13 @@ const CHUNK: usize = 4096;
 
 /// Prints all that is listed, and returns the doubts about names.
 fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
-    let (session, workers) = (listing.session, Workers::default());
+    let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
+    let files = if listing.query.per_event_dump.is_some() { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
         let print = |printer: &mut Printer<'s, 'f>| {
-            let mut lines =
-                outputs::Lines::of(if listing.query.per_event_dump.is_some() { session.events.len() } else { 0 });
+            let mut lines = buffers.take();
+            lines.clear(files);
             let records = (number * CHUNK..)
                 .zip(chunk)
                 .filter_map(|(at, listed)| Some((at, order::record_at(session, *listed)?)));
@@ -149,6 +150,7 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
     in_order(listed.chunks(CHUNK).enumerate(), listing.is_ordered(), text, |text: io::Result<_>| {
         let (lines, flow) = text?;
         outputs.write(&lines)?;
+        buffers.put(lines);
         Ok::<_, io::Error>(flow)
     })?;
     Ok(Finder::doubts(workers.finish().into_iter().map(Printer::finish)))

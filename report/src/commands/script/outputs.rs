@@ -22,9 +22,11 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Returns no lines, with room for this many events that have files of their own.
-    pub(super) fn of(events: usize) -> Self {
-        Self { main: Vec::new(), events: vec![Default::default(); events] }
+    /// Removes all lines; leaves room for this many events that have files of their own.
+    pub(super) fn clear(&mut self, events: usize) {
+        self.main.clear();
+        self.events.clear();
+        self.events.resize(events, Default::default());
     }
 
     /// Adds a sample of an event.
