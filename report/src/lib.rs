@@ -20,9 +20,9 @@
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Imports go down this list only; a test keeps it so. Data flows up: [`input`] opens and splits, [`timeline`] is built
+//! Imports go down this list only; `tests/tests/all/architecture.rs` keeps it so. Data flows up: [`input`] opens and splits, [`timeline`] is built
 //! from the side-band records once and frozen, [`scan`] counts samples by keys of integers into [`count`]'s tables,
-//! [`table`] turns distinct keys into rows, and [`view`] prints them. Samples are never sorted and never kept.
+//! [`table`] turns distinct keys into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
 
 pub mod callchain;
 pub mod cli;

@@ -18,7 +18,7 @@ use crate::terminal::style::{Colour, Style};
 
 /// Read perf.data files and print histograms
 #[derive(Debug, Parser)]
-#[command(name = "rep", version, about, long_about = None, disable_help_subcommand = true)]
+#[command(name = "rep", version, long_about = None, disable_help_subcommand = true)]
 #[command(
     override_usage = "rep [OPTIONS] [FILE…]\n       rep [report|script|mem|c2c|branches|timeline|modules|info|evlist|dump] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -"
 )]
@@ -41,7 +41,7 @@ struct Args {
     #[arg(short, long, conflicts_with = "mem_mode")]
     branch_stack: bool,
 
-    /// Report memory accesses, with the weight (of loads, usually the latency) as the period
+    /// Report memory accesses; the period is the sample's weight, which for loads is usually the latency
     #[arg(long)]
     mem_mode: bool,
 
@@ -129,11 +129,11 @@ struct Args {
     #[arg(long)]
     stats: bool,
 
-    /// Print only the tasks, each below its parent
+    /// Print the tree of tasks in place of a report
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     tasks: bool,
 
-    /// Print only the tasks, each with its final memory mappings
+    /// Print the tree of tasks, each with its final memory mappings
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     mmaps: bool,
 }

@@ -33,7 +33,7 @@ pub struct CallArgs {
     #[arg(long, conflicts_with = "hierarchy")]
     branch_history: bool,
 
-    /// Regex of callers that the sort key `parent` shows [default: ^sys_|^do_page_fault]
+    /// The sort key `parent` shows the caller that matches REGEX [default: ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX")]
     parent: Option<Pattern>,
 
@@ -41,11 +41,12 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Count everything that matching functions call as part of these functions
+    /// Add what matching functions call to those functions
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 
-    /// Show inlined functions as frames in all callchains (needs debug information) [default: in unwound ones]
+    /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
+    /// unwound from copied stacks]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 

@@ -9,7 +9,8 @@ use crate::query::times::Times;
 /// Options that filter samples.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FilterArgs {
-    /// Only samples in these time ranges: START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%
+    /// Only samples in these time ranges: 'START,END START,END …' in seconds of the perf clock, or 10%/2 (the second
+    /// tenth) or 0%-10%,30%-40% of the recording
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 

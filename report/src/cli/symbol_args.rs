@@ -25,7 +25,7 @@ pub struct SymbolArgs {
     #[arg(long, conflicts_with = "vmlinux")]
     ignore_vmlinux: bool,
 
-    /// Use files at the recorded paths without proof (build ID, inode) that they are the recorded ones
+    /// Use the file at a recorded path even if neither build ID nor inode shows that it is the recorded one
     #[arg(long)]
     trust_paths: bool,
 

@@ -41,7 +41,7 @@ pub struct MemQuery {
 
 /// Show the cost of memory accesses: samples per memory level, with exact percentiles of their weights
 #[derive(Debug, Parser)]
-#[command(name = "rep mem", version, about, long_about = None)]
+#[command(name = "rep mem", version, long_about = None)]
 #[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list()))]
 struct MemArgs {
     #[command(flatten)]

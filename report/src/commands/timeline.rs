@@ -28,7 +28,7 @@ const MAX_COLUMNS: usize = 100;
 
 /// Show when threads ran: samples per thread and time slice
 #[derive(Debug, Parser)]
-#[command(name = "rep timeline", version, about, long_about = None, args_override_self = true)]
+#[command(name = "rep timeline", version, long_about = None, args_override_self = true)]
 struct TimelineArgs {
     #[command(flatten)]
     view: ViewArgs,

@@ -41,7 +41,7 @@ pub struct BranchesQuery {
 
 /// Show paths through the code from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
-#[command(name = "rep branches", version, about, long_about = None, args_override_self = true)]
+#[command(name = "rep branches", version, long_about = None, args_override_self = true)]
 struct BranchesArgs {
     #[command(flatten)]
     view: ViewArgs,

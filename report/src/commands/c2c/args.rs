@@ -22,7 +22,7 @@ pub struct C2cQuery {
 
 /// Show cache lines that cores take from each other, and which code and threads access them
 #[derive(Debug, Parser)]
-#[command(name = "rep c2c", version, about, long_about = None)]
+#[command(name = "rep c2c", version, long_about = None)]
 #[command(args_override_self = true)]
 #[command(mut_arg("comms", |arg| arg.short(None)), mut_arg("dsos", |arg| arg.short(None)))]
 struct C2cArgs {

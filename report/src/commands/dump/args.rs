@@ -16,7 +16,7 @@ use crate::cli::source_args::SourceArgs;
 /// under their ABI names. Records inside a compressed record follow it; their offsets (`unpacked:0x…`) are those in the
 /// unpacked stream.
 #[derive(Debug, Parser)]
-#[command(name = "rep dump", version, about)]
+#[command(name = "rep dump", version)]
 struct DumpArgs {
     #[command(flatten)]
     source: SourceArgs,

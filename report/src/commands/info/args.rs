@@ -10,7 +10,7 @@ use crate::query::Format;
 
 /// Show the layout, events, header features and record counts of a file
 #[derive(Debug, Parser)]
-#[command(name = "rep info", version, about, long_about = None)]
+#[command(name = "rep info", version, long_about = None)]
 struct InfoArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -22,7 +22,7 @@ struct InfoArgs {
 
 /// List the events of a file, like `perf evlist`
 #[derive(Debug, Parser)]
-#[command(name = "rep evlist", version, about, long_about = None)]
+#[command(name = "rep evlist", version, long_about = None)]
 struct EvlistArgs {
     #[command(flatten)]
     source: SourceArgs,

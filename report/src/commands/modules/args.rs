@@ -13,7 +13,7 @@ use crate::query::{Column, Format, Query, Source};
 
 /// Show for each module how many samples have a function, where symbols were searched, and what would help
 #[derive(Debug, Parser)]
-#[command(name = "rep modules", version, about, long_about = None)]
+#[command(name = "rep modules", version, long_about = None)]
 struct ModulesArgs {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]
@@ -26,7 +26,7 @@ struct ModulesArgs {
     #[command(flatten)]
     symbol_sources: SymbolArgs,
 
-    /// Only modules with samples without a function
+    /// Only modules that have samples whose function is unknown
     #[arg(short, long)]
     unresolved: bool,
 

@@ -17,24 +17,15 @@ use crate::query::times::Times;
 
 /// Print samples as text, in time order
 #[derive(Debug, Parser)]
-#[command(name = "rep script", version, about, long_about = None)]
+#[command(name = "rep script", version, long_about = None)]
 pub struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
 
     /// Fields to print: comm, tid, pid, time, cpu, event, period, ip, sym, dso, addr, …; +FIELD and -FIELD change the
-    /// defaults; the prefix hw:, sw:, trace:, raw: or break: selects a type of events. May be repeated
+    /// defaults; the prefix hw:, sw:, trace:, raw: or break: limits the list to events of that type. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,
-
-    #[command(flatten)]
-    look: StyleArgs,
-
-    #[command(flatten)]
-    filters: FilterArgs,
-
-    #[command(flatten)]
-    records: RecordArgs,
 
     #[command(flatten)]
     symbol_sources: SymbolArgs,
@@ -47,7 +38,7 @@ pub struct ScriptArgs {
     #[arg(long)]
     header_only: bool,
 
-    /// Same as --header, which leaves nothing out
+    /// Same as --header (perf prints more with -I; rep always prints all)
     #[arg(short = 'I', long)]
     show_info: bool,
 
@@ -62,6 +53,16 @@ pub struct ScriptArgs {
     /// Print at most N samples
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+
+    // Those with headings come last: options without one would stand below them.
+    #[command(flatten)]
+    look: StyleArgs,
+
+    #[command(flatten)]
+    filters: FilterArgs,
+
+    #[command(flatten)]
+    records: RecordArgs,
 }
 
 #[derive(Debug, Args)]
@@ -91,7 +92,8 @@ struct StyleArgs {
     #[arg(long, value_name = "NAME[,NAME…]")]
     stop_bt: Option<String>,
 
-    /// Show inlined functions as frames in all callchains (needs debug information) [default: in unwound ones]
+    /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
+    /// unwound from copied stacks]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 
@@ -111,7 +113,8 @@ struct StyleArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 struct FilterArgs {
-    /// Only these time spans: START,END in seconds of the perf clock, or shares such as 10%/2 or 0%-10%,30%-40%
+    /// Only samples in these time ranges: 'START,END START,END …' in seconds of the perf clock, or 10%/2 (the second
+    /// tenth) or 0%-10%,30%-40% of the recording
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 
@@ -127,7 +130,7 @@ struct FilterArgs {
     #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
     symbols: Option<String>,
 
-    /// Match BYTES bytes from each address of -S [default: 1]
+    /// Each address of -S stands for the BYTES bytes from there [default: 1]
     #[arg(long, value_name = "BYTES", requires = "symbols")]
     addr_range: Option<u64>,
 
@@ -147,7 +150,7 @@ struct FilterArgs {
     #[arg(long, value_name = "EVENT")]
     switch_on: Option<String>,
 
-    /// Stop printing at a sample of this event, until --switch-on starts it again
+    /// Stop printing at a sample of this event; a --switch-on event starts it again
     #[arg(long, value_name = "EVENT")]
     switch_off: Option<String>,
 
@@ -183,7 +186,7 @@ struct RecordArgs {
     #[arg(long)]
     show_lost_events: bool,
 
-    /// Print FINISHED_ROUND records, and all records in file order
+    /// Print FINISHED_ROUND records; all output is then in file order
     #[arg(long)]
     show_round_events: bool,
 
