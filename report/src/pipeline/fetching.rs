@@ -43,7 +43,8 @@ fn by_function(query: &Query, session: &Session<'_>) -> Query {
         columns,
         mode: query.mode,
         filters: Filters { symbols: None, symbol_part: None, resolved: false, ..query.filters.clone() },
-        chains: ChainOptions { counted, most: query.chains.most, ..ChainOptions::default() },
+        // Inlined functions have no say in which modules lack functions.
+        chains: ChainOptions { counted, most: query.chains.most, inlined: Some(false), ..ChainOptions::default() },
         symbol_sources: query.symbol_sources.clone(),
         ..Query::default()
     }

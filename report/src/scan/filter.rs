@@ -21,7 +21,7 @@ pub struct FileFilters {
     pub times: Option<Vec<Interval>>,
 }
 
-/// FileFilters filters.
+/// Filters in the terms of one file.
 #[derive(Debug)]
 pub struct SampleFilter<'f> {
     filters: &'f Filters,

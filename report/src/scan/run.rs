@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::chains::ChainSettings;
 use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
@@ -107,11 +106,11 @@ impl Scan<'_> {
         Scanned { rows, totals, dropped, stacks }
     }
 
-    /// Loads the modules that many samples hit, all at once: workers that meet them one by one would wait for each other.
+    /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by one
+    /// would wait for each other.
     fn preload(&self, pieces: &[Piece<'_>]) {
         if let Some(naming) = self.chaining.early.filter(|_| self.names_keys || self.layout.has(Field::Chain)) {
-            let unnamed = Scan { chaining: ChainSettings { early: None, ..self.chaining }, ..*self };
-            let mut probe = Worker::new(&unnamed);
+            let mut probe = Worker::new(self);
             pieces.iter().step_by(2).for_each(|piece| probe.probe(piece));
             naming.preload(&probe.hits);
         }

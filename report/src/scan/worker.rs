@@ -89,7 +89,7 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Finds the modules of the first samples of a piece.
+    /// Marks the modules that the first samples of a piece hit.
     pub(super) fn probe(&mut self, piece: &Piece<'_>) {
         /// Enough to meet what takes most of the time.
         const SAMPLES: usize = 40;
@@ -97,8 +97,14 @@ impl<'s> Worker<'s> {
         let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(SAMPLES);
         for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
-            if let Some(&event) = self.events.get(index.0) {
-                self.key(event, &sample, &mut NO_KEY.clone());
+            let has_time = self.events.get(index.0).is_some_and(|event| event.has_time);
+            let time = if has_time { sample.time() } else { None };
+            let at = self.scan.clock.moment(time, sample.raw().offset);
+            let (task, is_taken) = self.task(&sample, at);
+            if is_taken && self.scan.filter.counts(index.0, &sample) {
+                let ip = sample.ip().unwrap_or(0);
+                let place = self.scan.timeline.place(sample.cpu_mode(), &task, ip, at);
+                self.hit(&place);
             }
         }
     }

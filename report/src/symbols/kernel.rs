@@ -163,13 +163,9 @@ fn pick(list: &Result<Kallsyms, Refusal>, module: &Module) -> Result<SymbolTable
 fn at_its_address(table: SymbolTable, module: &Module) -> Result<SymbolTable, Refusal> {
     const PAGE: u64 = 4096;
     let ModuleKind::KernelModule { start } = module.kind else { return Ok(table) };
-    let lowest = table.iter().next().map(|symbol| symbol.start);
-    match lowest {
-        Some(lowest) if lowest.checked_sub(start).is_none_or(|past| past >= PAGE) => {
-            Err(Refusal::MovedKernelModule { recorded: start })
-        }
-        _ => Ok(table),
-    }
+    // The data of a module may lie below its code.
+    let is_there = table.iter().any(|symbol| symbol.start.checked_sub(start).is_some_and(|past| past < PAGE));
+    if is_there { Ok(table) } else { Err(Refusal::MovedKernelModule { recorded: start }) }
 }
 
 /// Returns the address in a line of `/proc/modules` (`name size references users state address`) if it is for `name`.

@@ -23,7 +23,8 @@ pub struct SpaceEpoch {
 }
 
 impl SpaceEpoch {
-    /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend on the kernel.
+    /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend
+    /// on the kernel.
     /// Without a mode, both matter.
     #[must_use]
     #[inline]

@@ -14,7 +14,7 @@
 //!
 //! Bytes that are not decoded are counted: `rest: 4 bytes`.
 //!
-//! Nothing is collected: each record is printed as it is read. Compressed records are unpacked one at a time, and an
+//! Runs of records are printed on all cores and written in order. Compressed records are unpacked one at a time, and an
 //! incomplete record at the end of one is kept until the next. Damage ends the listing after the last whole record,
 //! with a warning that names the offset; a record that is too short for its type is printed as bytes, and counted.
 
@@ -83,7 +83,7 @@ pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
         let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
         warnings.extend(walk.warnings());
         if let Some((count, first)) = malformed {
-            let message = format!("{count} records are not what their type says; the first: {}", first.message);
+            let message = format!("{count} records do not have the layout of their type; the first: {}", first.message);
             warnings.push(Warning { code: "bad-record", message, ..first });
         }
         if file.attrs.entries().is_empty() {

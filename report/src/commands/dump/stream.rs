@@ -34,8 +34,8 @@ pub(super) struct Walk<'f, 'q> {
     query: &'q DumpQuery,
     streams: VecDeque<(Frames<'f>, String)>,
     current: Option<Stream<'f>>,
-    /// A chunk that is ready, behind the one that was returned last.
-    unpacked: Option<Chunk<'f>>,
+    /// Chunks that are ready, behind the one that was returned last.
+    unpacked: VecDeque<Chunk<'f>>,
     warnings: Vec<Warning>,
     /// Number of records that are still to be printed.
     left: u64,
@@ -62,7 +62,7 @@ impl<'f, 'q> Walk<'f, 'q> {
             query,
             streams: streams.into_iter().collect(),
             current: None,
-            unpacked: None,
+            unpacked: VecDeque::new(),
             warnings: Vec::new(),
             left: query.limit,
         }
@@ -87,7 +87,7 @@ impl<'f, 'q> Walk<'f, 'q> {
     fn chunk(&mut self, stream: &mut Stream<'f>) -> (Chunk<'f>, bool) {
         let (bytes, offset) = (stream.records.left(), stream.records.offset());
         let (mut len, mut goes_on) = (0, true);
-        while len < CHUNK && goes_on && self.unpacked.is_none() {
+        while len < CHUNK && goes_on && self.unpacked.is_empty() {
             let raw = match stream.records.next() {
                 Some(Ok(raw)) => raw,
                 Some(Err(error)) => {
@@ -127,17 +127,23 @@ impl<'f, 'q> Walk<'f, 'q> {
             Err(error) => return self.end(&error, &stream.name),
         };
         let outcome = unpacking.feed(piece, offset);
-        let (mut whole, mut goes_on) = (0, true);
-        let start = unpacking.records().offset();
+        let (mut lens, mut goes_on) = (Vec::new(), true);
         for raw in unpacking.records().map_while(Result::ok) {
             goes_on = self.count(raw.header.kind);
             if !goes_on {
                 break;
             }
-            whole += raw.bytes.len() + raw.payload.len();
+            let len = raw.bytes.len() + raw.payload.len();
+            match lens.last_mut().filter(|last| **last < CHUNK) {
+                Some(last) => *last += len,
+                None => lens.push(len),
+            }
         }
-        let bytes = unpacking.take(whole).collect::<Vec<_>>().into();
-        self.unpacked = Some(Chunk { name: stream.unpacked_name.clone(), bytes, offset: start });
+        for len in lens {
+            let offset = unpacking.records().offset();
+            let bytes = unpacking.take(len).collect::<Vec<_>>().into();
+            self.unpacked.push_back(Chunk { name: stream.unpacked_name.clone(), bytes, offset });
+        }
         if !goes_on {
             return false;
         }
@@ -167,7 +173,7 @@ impl<'f> Iterator for Walk<'f, '_> {
     type Item = Chunk<'f>;
 
     fn next(&mut self) -> Option<Chunk<'f>> {
-        if let Some(chunk) = self.unpacked.take() {
+        if let Some(chunk) = self.unpacked.pop_front() {
             return Some(chunk);
         }
         let mut stream = match self.current.take() {

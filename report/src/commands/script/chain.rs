@@ -35,7 +35,7 @@ pub(super) struct ChainPrinter<'s> {
     stop_at: &'s HashSet<String>,
     inline: Option<bool>,
     source_paths: bool,
-    /// Numbers of event, CPU mode, distance to the call, and epoch.
+    /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that were printed before, by address and context.
     lines: Vec<FrameLine>,
@@ -181,11 +181,12 @@ impl<'s> ChainPrinter<'s> {
         }
         let place = finder.place(mode, site.task, ip, site.at);
         let from = out.len();
+        let before = finder.lookups(place);
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), fields, finder, out);
         if let Some(line) = self.lines.get_mut(slot) {
             let FrameLine { text, .. } = std::mem::take(line);
-            let (lookups, is_found) = (1 + u64::from(fields.has(Field::Sym)), base.is_some());
+            let (lookups, is_found) = (finder.lookups(place) - before, base.is_some());
             *line = FrameLine { ip, context, place: Some(place), lookups, is_found, goes_on, text };
             line.text.clear();
             line.text.extend_from_slice(out.get(from..).unwrap_or_default());

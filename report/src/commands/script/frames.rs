@@ -85,7 +85,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.session.timeline.place(mode, task, ip, at)
     }
 
-    /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in the other.
+    /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
+    /// the other.
     pub(super) fn place_of_either(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
         let place = self.place(mode, task, address, at);
         let other = if mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
@@ -116,7 +117,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         Some(slot.get_or_insert_with(|| self.resolver.load(module)))
     }
 
-    /// Appends the module as `perf script` prints it: its whole path, in brackets; with the offset in it if it is a file's.
+    /// Appends the module as `perf script` prints it: its whole path in parentheses; with the offset in it if it is a
+    /// file's.
     pub(super) fn dso(&mut self, place: Place, with_offset: bool, out: &mut Vec<u8>) {
         let Some(module) = place.module.map(|module| module.0 as usize) else {
             return out.extend_from_slice(b" ([unknown])");
@@ -194,6 +196,12 @@ impl<'s, 'f> Finder<'s, 'f> {
             }
         };
         Some(Function { name, offset: place.address.wrapping_sub(start) })
+    }
+
+    /// Returns the number of lookups in the module of a place.
+    pub(super) fn lookups(&self, place: Place) -> u64 {
+        let lookups = place.module.and_then(|module| self.lookups.get(module.0 as usize));
+        lookups.map_or(0, |lookups| lookups.all)
     }
 
     /// Counts lookups of an address.

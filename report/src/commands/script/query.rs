@@ -72,7 +72,7 @@ pub struct ScriptStyle {
     pub max_stack: usize,
     /// Functions at which callchains end.
     pub stop_at: HashSet<String>,
-    /// Whether inlined functions are shown as frames.
+    /// Whether inlined functions are printed as frames; `None`: those of unwound frames only.
     pub inline: Option<bool>,
     /// Whether the paths of the kernel image and modules are printed instead of names such as `[kernel.kallsyms]`.
     pub kernel_path: bool,

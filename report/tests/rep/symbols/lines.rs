@@ -1,4 +1,4 @@
-//! SourceFrame functions and source lines, compared with `addr2line -i`.
+//! Inlined functions and source lines, compared with `addr2line -i`.
 
 use std::path::Path;
 use std::process::Command;
