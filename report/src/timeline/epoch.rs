@@ -24,8 +24,7 @@ pub struct SpaceEpoch {
 
 impl SpaceEpoch {
     /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend
-    /// on the kernel.
-    /// Without a mode, both matter.
+    /// on the kernel. Without a mode, both matter.
     #[must_use]
     #[inline]
     pub fn in_mode(self, mode: Option<CpuMode>) -> Self {

@@ -21,29 +21,25 @@ pub(super) const PART: usize = 4096;
 #[derive(Debug)]
 pub struct Workers<S>(Mutex<Vec<S>>);
 
-impl<S> Workers<S> {
-    /// Returns an empty collection.
-    #[must_use]
-    pub fn new() -> Self {
+impl<S> Default for Workers<S> {
+    fn default() -> Self {
         Self(Mutex::new(Vec::new()))
     }
+}
 
+impl<S> Workers<S> {
     /// Acts with a state that nobody uses, or else with a `new` one.
     pub fn with<R>(&self, new: impl FnOnce() -> S, act: impl FnOnce(&mut S) -> R) -> R {
-        let idle = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = idle().pop();
-        let mut state = state.unwrap_or_else(new);
+        let mut state = self.take(new);
         let result = act(&mut state);
-        idle().push(state);
+        self.put(state);
         result
     }
 
-    /// Takes a state that nobody uses, or else the default one.
-    pub fn take(&self) -> S
-    where
-        S: Default,
-    {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    /// Takes a state that nobody uses, or else a `new` one.
+    pub fn take(&self, new: impl FnOnce() -> S) -> S {
+        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(new)
     }
 
     /// Gives a state back.
@@ -58,14 +54,7 @@ impl<S> Workers<S> {
     }
 }
 
-impl<S> Default for Workers<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order
-/// of
+/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order of
 /// the chunks, until `pass` breaks. At most two batches of results are in memory.
 ///
 /// # Errors
@@ -116,7 +105,7 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_chunks() {
         for one_by_one in [false, true] {
-            let (workers, mut passed) = (Workers::<usize>::new(), Vec::new());
+            let (workers, mut passed) = (Workers::<usize>::default(), Vec::new());
             let make = |number: usize| {
                 workers.with(
                     || 0,

@@ -69,7 +69,7 @@ pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
         let mut walk = Walk::new(known, query, std::iter::once((file.records(), String::new())).chain(streams));
         let mut malformed: Option<(u64, Warning)> = None;
         let buffers = Workers::<Vec<u8>>::default();
-        let print = |chunk| stream::print(known, query, &chunk, buffers.take());
+        let print = |chunk| stream::print(known, query, &chunk, buffers.take(Vec::new));
         in_order(&mut walk, false, print, |printed: io::Result<Printed>| {
             let (text, wrong) = printed?;
             if let Some((count, first)) = wrong {

@@ -90,13 +90,11 @@ impl<'f, 'q> Walk<'f, 'q> {
         while len < CHUNK && goes_on && self.unpacked.is_empty() {
             let raw = match stream.records.next() {
                 Some(Ok(raw)) => raw,
-                Some(Err(error)) => {
-                    self.warnings.push(located(&error, &stream.name));
+                ended => {
                     goes_on = false;
-                    break;
-                }
-                None => {
-                    goes_on = false;
+                    if let Some(Err(error)) = ended {
+                        self.end(&error, &stream.name);
+                    }
                     break;
                 }
             };
@@ -139,11 +137,15 @@ impl<'f, 'q> Walk<'f, 'q> {
                 None => lens.push(len),
             }
         }
+        let mut offset = unpacking.records().offset();
+        // Taken at once: each take moves what is left.
+        let mut bytes = unpacking.take(lens.iter().sum());
         for len in lens {
-            let offset = unpacking.records().offset();
-            let bytes = unpacking.take(len).collect::<Vec<_>>().into();
+            let bytes = bytes.by_ref().take(len).collect::<Vec<_>>().into();
             self.unpacked.push_back(Chunk { name: stream.unpacked_name.clone(), bytes, offset });
+            offset += len as u64;
         }
+        drop(bytes);
         if !goes_on {
             return false;
         }

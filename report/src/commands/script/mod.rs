@@ -132,7 +132,7 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
     let listed = order::listed(session, &listing.query.records);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
         let print = |printer: &mut Printer<'s, 'f>| {
-            let mut lines = buffers.take();
+            let mut lines = buffers.take(Default::default);
             lines.clear(files);
             let records = (number * CHUNK..)
                 .zip(chunk)
