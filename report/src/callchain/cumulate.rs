@@ -10,12 +10,18 @@
 //!
 //! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
 
+//!
+//! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node then
+//! has the sum of all samples below it, and counts for its class unless a caller has the same class.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, End, Field, Key, Meta, NO_KEY, Sum as _};
+use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows, Sum as _};
 
 /// Fields of a frame that the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,14 +58,15 @@ pub struct Sample {
 }
 
 /// Samples whose frames are sorted into classes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Classified {
-    /// The samples.
+    /// The samples, in the order of their rows.
     pub samples: Vec<Sample>,
     /// Class of each frame.
     pub classes: Vec<u32>,
-    /// Key of each base, without a frame.
-    bases: Vec<Key>,
+    layout: Layout,
+    /// Keys of the bases: without frames.
+    bases: Partition<Count>,
     /// Frame of each class, with only the displayed fields.
     shown: Vec<Frame>,
 }
@@ -68,81 +75,51 @@ pub struct Classified {
 pub type RowId = (u32, u32);
 
 impl Sample {
-    /// Returns the number of frames.
-    #[must_use]
-    pub fn len(&self, stacks: &Stacks) -> usize {
-        stacks.chain(self.callers).len() + usize::from(self.own.is_some())
-    }
-
-    /// Returns the frame at `place`, counted from the innermost.
-    #[must_use]
-    #[inline]
-    pub fn frame(&self, stacks: &Stacks, place: usize) -> Option<u32> {
-        match self.own {
-            Some(own) if place == 0 => Some(own),
-            own => stacks.chain(self.callers).get(place - usize::from(own.is_some())).copied(),
-        }
-    }
-
-    /// Calls `row` for each distinct row, other than the sample's own, that the sample counts for: with the row's class
-    /// and its first place in the chain, searched from the outermost or the innermost frame. `seen` holds, for each
-    /// class, the number of the last sample that had it; `number` is this sample's, from 1 on.
-    #[inline]
-    pub fn rows(
-        &self,
-        (stacks, classes): (&Stacks, &[u32]),
-        from_outermost: bool,
-        (seen, number): (&mut [u32], u32),
-        mut row: impl FnMut(u32, usize),
-    ) {
-        if let Some(slot) = seen.get_mut(self.class as usize) {
-            *slot = number;
-        }
-        let frames = self.len(stacks);
-        for step in 0..frames {
-            let place = if from_outermost { frames - 1 - step } else { step };
-            let class = self.frame(stacks, place).and_then(|frame| classes.get(frame as usize));
-            if let Some((class, slot)) = class.and_then(|class| Some((*class, seen.get_mut(*class as usize)?)))
-                && *slot != number
-            {
-                *slot = number;
-                row(class, place);
-            }
-        }
+    /// Iterates over the frames, innermost first.
+    pub fn frames(&self, stacks: &Stacks) -> impl Iterator<Item = u32> {
+        self.own.into_iter().chain(stacks.chains.frames(self.callers))
     }
 }
 
 impl Classified {
     /// Sorts the frames of `stacks` into classes, and turns the rows into samples of these.
     #[must_use]
-    pub fn new(rows: impl Iterator<Item = (Key, Count)>, stacks: &Stacks, shown: FrameColumns) -> Self {
-        let mut classified = Self::default();
-        let mut known = FxHashMap::default();
-        let classes = stacks.frames.iter().map(|frame| classified.class(shown.of(*frame), &mut known));
-        let classes: Vec<u32> = classes.collect();
-        let mut bases = FxHashMap::<Key, u32>::default();
-        for (key, count) in rows {
-            let chained = ChainRef::unpack(Field::Chain.of(&key));
-            let own = stacks.find(&Frame::of(&key));
-            let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
-            let key = FrameColumns::without_frame(key);
-            let base = *bases.entry(key).or_insert_with(|| {
-                classified.bases.push(key);
-                u32::try_from(classified.bases.len()).unwrap_or(u32::MAX) - 1
-            });
-            let event = Meta::unpack(Field::Meta.of(&key)).event;
-            let own = own.filter(|_| chained.own);
-            classified.samples.push(Sample { event, base, class, own, callers: chained.callers, count });
+    pub fn new(rows: &Rows, stacks: &Stacks, columns: FrameColumns) -> Self {
+        let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
+        let class = |frame: &Frame| {
+            let frame = columns.of(*frame);
+            *known.entry(frame).or_insert_with(|| {
+                shown.push(frame);
+                small(shown.len() - 1)
+            })
+        };
+        let classes: Vec<u32> = stacks.frames.iter().map(class).collect();
+        let (layout, width) = (rows.layout(), rows.layout().len());
+        let part = |numbers: std::ops::Range<usize>| {
+            let (mut bases, mut packed) = (Partition::new(width), vec![0; width]);
+            let sample = |number: usize| {
+                let (key, count) = (rows.key(number), rows.counts().get(number).copied().unwrap_or_default());
+                let chained = ChainRef::unpack(Field::Chain.of(&key));
+                let own = stacks.find(&Frame::of(&key));
+                let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
+                let event = Meta::unpack(Field::Meta.of(&key)).event;
+                layout.pack(&FrameColumns::without_frame(key), &mut packed);
+                let base = small(bases.add(&packed, count));
+                Sample { event, base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
+            };
+            (numbers.map(sample).collect::<Vec<_>>(), bases)
+        };
+        let size = rows.len().div_ceil(rayon::current_num_threads()).max(1);
+        let starts: Vec<usize> = (0..rows.len()).step_by(size).collect();
+        let parts = starts.into_par_iter().map(|start| part(start..(start + size).min(rows.len())));
+        let parts: Vec<(Vec<Sample>, Partition<Count>)> = parts.collect();
+        let (mut samples, mut bases) = (Vec::with_capacity(rows.len()), Partition::new(width));
+        for (own, of_part) in parts {
+            let numbers: Vec<u32> = of_part.iter().map(|(base, count)| small(bases.add(base, *count))).collect();
+            let base = |sample: &Sample| numbers.get(sample.base as usize).copied().unwrap_or(0);
+            samples.extend(own.into_iter().map(|sample| Sample { base: base(&sample), ..sample }));
         }
-        classified.classes = classes;
-        classified
-    }
-
-    fn class(&mut self, frame: Frame, known: &mut FxHashMap<Frame, u32>) -> u32 {
-        *known.entry(frame).or_insert_with(|| {
-            self.shown.push(frame);
-            u32::try_from(self.shown.len()).unwrap_or(u32::MAX) - 1
-        })
+        Self { samples, classes, layout: layout.clone(), bases, shown }
     }
 
     /// Returns the number of classes.
@@ -154,25 +131,32 @@ impl Classified {
     /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
     #[must_use]
     pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
-        let part = |samples: &[Sample]| {
-            let mut rows = FxHashMap::<RowId, Metrics>::default();
-            let mut seen = vec![0; self.class_count()];
-            for (number, sample) in (1..).zip(samples) {
-                let (count, frames) = (sample.count, sample.len(stacks));
-                let own = rows.entry((sample.base, sample.class)).or_default();
-                own.add(&Metrics { count, all: count, depth: frames, ..Metrics::default() });
-                if own_only {
-                    continue;
-                }
-                sample.rows((stacks, &self.classes), true, (&mut seen, number), |class, place| {
-                    let row = rows.entry((sample.base, class)).or_default();
-                    row.add(&Metrics { all: count, depth: place + 1, ..Metrics::default() });
-                });
+        let paths = stacks.chains.from_callers(Path::default(), |node, callers| {
+            let class = self.class_of(node.frame);
+            let repeats = callers.may_have(class) && self.has_class(stacks, node.callers, class);
+            Path { classes: callers.classes | Path::bit(class), depth: callers.depth + 1, repeats }
+        });
+        let by_base = self.by_base();
+        let most = self.samples.len().div_ceil(2 * rayon::current_num_threads()).max(1);
+        let units: Vec<&[u32]> =
+            by_base.chunk_by(|a, b| self.base(*a) == self.base(*b)).flat_map(|of_base| of_base.chunks(most)).collect();
+        let next = AtomicUsize::new(0);
+        let parts = rayon::broadcast(|_| {
+            let sums = if own_only { Vec::new() } else { vec![Below::default(); stacks.chains.len() + 1] };
+            let mut adding = Adding {
+                classified: self,
+                stacks,
+                paths: &paths,
+                unit: 0,
+                sums,
+                chains: Vec::new(),
+                rows: FxHashMap::default(),
+            };
+            while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                adding.unit(unit, own_only);
             }
-            rows
-        };
-        let size = self.samples.len().div_ceil(rayon::current_num_threads()).max(1);
-        let parts: Vec<FxHashMap<RowId, Metrics>> = self.samples.par_chunks(size).map(part).collect();
+            adding.rows
+        });
         let merge = |a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>| {
             let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
             from.into_iter().for_each(|(row, metrics)| into.entry(row).or_default().add(&metrics));
@@ -181,15 +165,153 @@ impl Classified {
         parts.into_iter().reduce(merge).unwrap_or_default().into_iter().collect()
     }
 
+    /// Returns the indexes of all samples, grouped by base.
+    fn by_base(&self) -> Vec<u32> {
+        let mut places = vec![0_usize; self.bases.len() + 1];
+        for sample in &self.samples {
+            places.get_mut(sample.base as usize + 1).into_iter().for_each(|count| *count += 1);
+        }
+        let mut sum = 0;
+        for place in &mut places {
+            sum += *place;
+            *place = sum;
+        }
+        let mut order = vec![0; self.samples.len()];
+        for (number, sample) in (0u32..).zip(&self.samples) {
+            if let Some(place) = places.get_mut(sample.base as usize) {
+                order.get_mut(*place).into_iter().for_each(|slot| *slot = number);
+                *place += 1;
+            }
+        }
+        order
+    }
+
+    fn base(&self, sample: u32) -> u32 {
+        self.samples.get(sample as usize).map_or(0, |sample| sample.base)
+    }
+
+    fn class_of(&self, frame: u32) -> u32 {
+        self.classes.get(frame as usize).copied().unwrap_or(0)
+    }
+
+    /// Returns whether a frame of the chain has this class.
+    fn has_class(&self, stacks: &Stacks, chain: u32, class: u32) -> bool {
+        stacks.chains.frames(chain).any(|frame| self.class_of(frame) == class)
+    }
+
     /// Returns the key of a row.
     #[must_use]
     pub fn key(&self, (base, class): RowId) -> Key {
-        let mut key = self.bases.get(base as usize).copied().unwrap_or(NO_KEY);
+        let mut key = self.layout.unpack(self.bases.key(base as usize));
         if let Some(frame) = self.shown.get(class as usize) {
             frame.put(&mut key);
         }
         key
     }
+}
+
+/// Properties of a chain.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    /// A bit for each class, which several classes share.
+    classes: u64,
+    /// Number of frames.
+    depth: u32,
+    /// Whether a caller of the innermost frame has the same class.
+    repeats: bool,
+}
+
+impl Path {
+    fn bit(class: u32) -> u64 {
+        1 << (class % u64::BITS)
+    }
+
+    /// Returns `false` only if no frame has this class.
+    fn may_have(&self, class: u32) -> bool {
+        self.classes & Self::bit(class) != 0
+    }
+}
+
+/// Samples of one unit of work whose chains pass through a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct Below {
+    count: Count,
+    /// Number of frames of the longest of their chains.
+    longest: u32,
+    /// The unit; in another one there are none.
+    unit: u32,
+}
+
+/// A worker that adds up samples over the tree of chains.
+struct Adding<'c> {
+    classified: &'c Classified,
+    stacks: &'c Stacks,
+    paths: &'c [Path],
+    unit: u32,
+    /// Samples of the current unit, by chain.
+    sums: Vec<Below>,
+    /// Chains of the current unit: callers before what they call.
+    chains: Vec<u32>,
+    rows: FxHashMap<RowId, Metrics>,
+}
+
+impl Adding<'_> {
+    /// Adds samples of one base.
+    fn unit(&mut self, unit: &[u32], own_only: bool) {
+        self.unit += 1;
+        self.chains.clear();
+        let samples = unit.iter().filter_map(|sample| self.classified.samples.get(*sample as usize));
+        for sample in samples {
+            let Some(path) = self.paths.get(sample.callers as usize) else { continue };
+            let (count, frames) = (sample.count, path.depth + u32::from(sample.own.is_some()));
+            // A function that was called by itself counts where it was called first.
+            let is_inner = !own_only
+                && path.may_have(sample.class)
+                && self.classified.has_class(self.stacks, sample.callers, sample.class);
+            let all = if is_inner { Count::default() } else { count };
+            let own = self.rows.entry((sample.base, sample.class)).or_default();
+            own.add(&Metrics { count, all, depth: frames as usize, ..Metrics::default() });
+            if own_only {
+                continue;
+            }
+            let first = self.chains.len();
+            let mut chain = sample.callers;
+            while let Some(node) = self.stacks.chains.node(chain)
+                && let Some(sum) = self.sums.get_mut(chain as usize)
+                && sum.unit != self.unit
+            {
+                *sum = Below { unit: self.unit, ..Below::default() };
+                self.chains.push(chain);
+                chain = node.callers;
+            }
+            self.chains.get_mut(first..).into_iter().for_each(<[u32]>::reverse);
+            self.add(sample.callers, Below { count, longest: frames, unit: self.unit });
+        }
+        let Some(base) = unit.first().map(|sample| self.classified.base(*sample)) else { return };
+        for chain in std::mem::take(&mut self.chains).into_iter().rev() {
+            let (node, path) = (self.stacks.chains.node(chain), self.paths.get(chain as usize));
+            let (Some((node, path)), Some(below)) = (node.zip(path), self.sums.get(chain as usize).copied()) else {
+                continue;
+            };
+            self.add(node.callers, below);
+            if !path.repeats {
+                let row = self.rows.entry((base, self.classified.class_of(node.frame))).or_default();
+                let depth = (below.longest - path.depth + 1) as usize;
+                row.add(&Metrics { all: below.count, depth, ..Metrics::default() });
+            }
+        }
+    }
+
+    fn add(&mut self, chain: u32, below: Below) {
+        if let Some(sum) = self.sums.get_mut(chain as usize) {
+            sum.count.add(below.count);
+            sum.longest = sum.longest.max(below.longest);
+        }
+    }
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl FrameColumns {
@@ -218,6 +340,8 @@ impl FrameColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::args;
+    use crate::count::NO_KEY;
 
     fn frame(module: u32, address: u64) -> Frame {
         Frame { module, address, ..Frame::default() }
@@ -232,20 +356,28 @@ mod tests {
     }
 
     /// `main` calls `f`, which calls itself; samples are in `f`, and one is in `main`.
-    fn recursive() -> (Stacks, Vec<(Key, Count)>) {
+    fn recursive() -> (Stacks, Rows) {
         let mut stacks = Stacks::default();
         let [main, f] = [frame(1, 10), frame(2, 20)].map(|frame| stacks.number(frame));
-        let callers = stacks.push([f, f, main]);
-        let rows = vec![
+        let callers = [main, f, f].into_iter().fold(0, |callers, frame| stacks.chains.add(callers, frame));
+        let mut query = args::parse(["rep"].map(Into::into)).unwrap();
+        query.chains.counted = true;
+        let layout = Layout::of(&query);
+        let mut partition = Partition::new(layout.len());
+        for (key, count) in [
             (key(2, 20, ChainRef { callers, own: true }), Count { samples: 3, period: 30 }),
             (key(1, 10, ChainRef { callers: 0, own: true }), Count { samples: 1, period: 5 }),
-        ];
-        (stacks, rows)
+        ] {
+            let mut packed = vec![0; layout.len()];
+            layout.pack(&key, &mut packed);
+            partition.add(&packed, count);
+        }
+        (stacks, Rows::new(&layout, vec![partition]))
     }
 
     fn metrics(shown: FrameColumns, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
         let (stacks, rows) = recursive();
-        let classified = Classified::new(rows.into_iter(), &stacks, shown);
+        let classified = Classified::new(&rows, &stacks, shown);
         let mut all: Vec<_> = classified
             .rows(&stacks, own_only)
             .into_iter()

@@ -1,35 +1,36 @@
 //! Folded stacks: distinct callchains as lines of labels, `comm;outermost;…;innermost count`.
 //!
 //! ```text
-//!   labels [ "main", "sort;by_key_[i]", … ]     each text once
-//!   words  [ 0 4 7 9 | 0 4 8 | … ]              the labels of a line, outermost first
-//!   lines  [ event, start, end, count ]
+//!   labels  main · sort;by_key_[i] · …     each text once
+//!   chains  a tree of labels               of the columns before the frames, and of the frames
+//!   lines   event, chain of the columns, chain of the frames, count
 //! ```
 //!
 //! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event by their bytes and
-//! merges equal ones, so that the result does not depend on the order of threads and files.
-
-use std::cmp::Ordering;
+//! merges equal ones, so that the result does not depend on the order of threads and files. It sorts the tree: the lines
+//! then have the order of its nodes.
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
+
+use super::chains::{Chains, Node};
 
 /// Lines of labels.
 #[derive(Debug, Default)]
 pub struct Folded {
     labels: IndexSet<String>,
-    words: Vec<u32>,
+    chains: Chains,
     lines: Vec<Line>,
-    /// Forms of labels by rank, once words are ranks: twice the label's number, plus one for the form within a line.
+    /// Chains by rank, once lines have ranks.
     order: Vec<u32>,
 }
 
-/// A line: index of its event in the profile, range of its labels in `words`, and count.
-#[derive(Clone, Copy, Debug)]
+/// A line: index of its event in the profile, the chains of its columns and of its frames, and its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Line {
     event: usize,
-    start: usize,
-    end: usize,
+    columns: u32,
+    frames: u32,
     count: u64,
 }
 
@@ -39,49 +40,87 @@ impl Folded {
         u32::try_from(self.labels.insert_full(text).0).unwrap_or(u32::MAX)
     }
 
-    /// Adds a line of an event; a line without labels is ignored.
-    pub fn add(&mut self, event: usize, labels: impl IntoIterator<Item = u32>, count: u64) {
-        let start = self.words.len();
-        self.words.extend(labels);
-        let end = self.words.len();
-        if start < end {
-            self.lines.push(Line { event, start, end, count });
-        }
+    /// Appends a label to a chain of labels, outermost first; 0 is the empty chain.
+    #[inline]
+    pub fn chain(&mut self, before: u32, label: u32) -> u32 {
+        self.chains.add(before, label)
+    }
+
+    /// Adds a line of an event: chains of the labels of its columns and of its frames, which may not be empty.
+    #[inline]
+    pub fn add(&mut self, event: usize, columns: u32, frames: u32, count: u64) {
+        self.lines.push(Line { event, columns, frames, count });
     }
 
     /// Sorts the lines by event, then by text, and merges equal ones.
     pub fn settle(&mut self) {
-        // Each label has two forms: within a line, followed by a separator, and at the end of a line. With ranks of
-        // forms as words, lines compare like their texts.
-        let mut order: Vec<u32> = (0..u32::try_from(self.labels.len() * 2).unwrap_or(u32::MAX)).collect();
-        order.par_sort_unstable_by(|a, b| self.form_bytes(*a).cmp(self.form_bytes(*b)));
-        let mut ranks = vec![0; order.len()];
-        for (rank, form) in (0u32..).zip(&order) {
-            if let Some(slot) = ranks.get_mut(*form as usize) {
-                *slot = rank;
-            }
+        let (ends, inner) = self.ranks();
+        let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
+        for line in &mut self.lines {
+            // The columns are followed by frames.
+            (line.columns, line.frames) = (rank(&inner, line.columns), rank(&ends, line.frames));
         }
-        let rank = |form: u32| ranks.get(form as usize).copied().unwrap_or(0);
-        for line in &self.lines {
-            let Some((last, inner)) = self.words.get_mut(line.start..line.end).and_then(<[u32]>::split_last_mut) else {
-                continue;
-            };
-            inner.iter_mut().for_each(|word| *word = rank(*word * 2 + 1));
-            *last = rank(*last * 2);
-        }
-        self.order = order;
-        let words = &self.words;
-        let labels_of = |line: &Line| words.get(line.start..line.end).unwrap_or_default();
-        let compare =
-            |a: &Line, b: &Line| -> Ordering { a.event.cmp(&b.event).then_with(|| labels_of(a).cmp(labels_of(b))) };
-        self.lines.par_sort_unstable_by(compare);
+        self.lines.par_sort_unstable();
         self.lines.dedup_by(|next, line| {
-            let same = compare(next, line) == Ordering::Equal;
-            if same {
+            let is_same = (next.event, next.columns, next.frames) == (line.event, line.columns, line.frames);
+            if is_same {
                 line.count = line.count.wrapping_add(next.count);
             }
-            same
+            is_same
         });
+    }
+
+    /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as beginnings of longer ones;
+    /// the empty chain has rank 0.
+    fn ranks(&mut self) -> (Vec<u32>, Vec<u32>) {
+        // A label has two forms: at the end of a line, and followed by a separator.
+        let mut forms: Vec<u32> = (0..u32::try_from(self.labels.len() * 2).unwrap_or(u32::MAX)).collect();
+        forms.par_sort_unstable_by(|a, b| self.form_bytes(*a).cmp(self.form_bytes(*b)));
+        let mut ranks = vec![0; forms.len()];
+        for (rank, form) in (0u32..).zip(&forms) {
+            ranks.get_mut(*form as usize).into_iter().for_each(|slot| *slot = rank);
+        }
+        // Both forms of all chains: those that extend the same chain follow each other, sorted.
+        let of_chain = |(chain, node): (u32, &Node)| {
+            [0, 1].map(|form| {
+                let rank = ranks.get((node.frame * 2 + form) as usize).copied().unwrap_or(0);
+                (u64::from(node.callers) << 32 | u64::from(rank), chain * 2 + form)
+            })
+        };
+        let mut longer: Vec<(u64, u32)> = (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
+        longer.par_sort_unstable();
+        let mut starts = vec![0_usize; self.chains.len() + 2];
+        for node in self.chains.nodes() {
+            starts.get_mut(node.callers as usize + 1).into_iter().for_each(|count| *count += 2);
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
+            Some([start, end]) => *start..*end,
+            _ => 0..0,
+        };
+        let mut found = [vec![0; self.chains.len() + 1], vec![0; self.chains.len() + 1]];
+        let mut order = vec![0];
+        let mut open = vec![range(0)];
+        while let Some(next) = open.last_mut().map(Iterator::next) {
+            let Some((_, chain)) = next.and_then(|next| longer.get(next)) else {
+                open.pop();
+                continue;
+            };
+            let (chain, form) = (chain / 2, chain % 2);
+            let slot = found.get_mut(form as usize).and_then(|ranks| ranks.get_mut(chain as usize));
+            slot.into_iter().for_each(|slot| *slot = u32::try_from(order.len()).unwrap_or(u32::MAX));
+            order.push(chain);
+            if form == 1 {
+                open.push(range(chain));
+            }
+        }
+        self.order = order;
+        let [ends, inner] = found;
+        (ends, inner)
     }
 
     /// Returns the number of lines.
@@ -96,22 +135,26 @@ impl Folded {
         self.lines.is_empty()
     }
 
-    fn text(&self, label: u32) -> &str {
-        self.labels.get_index(label as usize).map_or("", String::as_str)
+    /// Returns the labels, indexed by their numbers.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(String::as_str)
     }
 
     /// Returns the bytes of a form of a label.
     fn form_bytes(&self, form: u32) -> impl Iterator<Item = u8> {
-        self.text(form / 2).bytes().chain((form % 2 == 1).then_some(b';'))
+        let text = self.labels.get_index(form as usize / 2).map_or("", String::as_str);
+        text.bytes().chain((form % 2 == 1).then_some(b';'))
     }
 
-    /// Returns the event, the labels and the count of the line at `index`, after [`Folded::settle`].
-    #[must_use]
-    pub fn line(&self, index: usize) -> Option<(usize, impl Iterator<Item = &str>, u64)> {
+    /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`], and returns the
+    /// line's event and count.
+    pub fn line(&self, index: usize, labels: &mut Vec<u32>) -> Option<(usize, u64)> {
         let line = self.lines.get(index)?;
-        let words = self.words.get(line.start..line.end).unwrap_or_default();
-        let text = |word: &u32| self.order.get(*word as usize).map_or("", |form| self.text(form / 2));
-        Some((line.event, words.iter().map(text), line.count))
+        for rank in [line.frames, line.columns] {
+            labels.extend(self.chains.frames(self.order.get(rank as usize).copied().unwrap_or(0)));
+        }
+        labels.reverse();
+        Some((line.event, line.count))
     }
 }
 
@@ -127,21 +170,29 @@ mod tests {
     use proptest::prelude::*;
 
     fn texts(folded: &Folded) -> Vec<(usize, String, u64)> {
-        let text = |(event, labels, count): (usize, Vec<&str>, u64)| (event, labels.join(";"), count);
-        let line = |index| folded.line(index).map(|(event, labels, count)| (event, labels.collect(), count));
-        (0..folded.len()).filter_map(line).map(text).collect()
+        let all: Vec<&str> = folded.labels().collect();
+        let line = |index| {
+            let mut labels = Vec::new();
+            let (event, count) = folded.line(index, &mut labels)?;
+            Some((event, labels.into_iter().map(|label| all[label as usize]).collect::<Vec<_>>().join(";"), count))
+        };
+        (0..folded.len()).filter_map(line).collect()
     }
 
     proptest! {
         #[test]
         fn lines_are_sorted_by_their_bytes(
-            lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 1..4), 1u64..9), 0..40),
+            lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 2..5), 1u64..9), 0..40),
         ) {
             let mut folded = Folded::default();
             let mut want = std::collections::BTreeMap::<(usize, String), u64>::new();
             for (event, labels, count) in &lines {
                 let numbers: Vec<u32> = labels.iter().map(|label| folded.label(label.clone())).collect();
-                folded.add(*event, numbers, *count);
+                let chain = |folded: &mut Folded, labels: &[u32]| {
+                    labels.iter().fold(0, |before, label| folded.chain(before, *label))
+                };
+                let (columns, frames) = (chain(&mut folded, &numbers[..1]), chain(&mut folded, &numbers[1..]));
+                folded.add(*event, columns, frames, *count);
             }
             folded.settle();
             for (event, labels, count) in &lines {

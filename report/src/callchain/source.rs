@@ -136,7 +136,7 @@ pub fn is_sound(words: &[u64]) -> bool {
 
 /// Removes the sampled instruction from a chain whose innermost frame it is, and returns the number of words left, at
 /// the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers, so these are
-/// interned alone.
+/// kept alone.
 #[inline]
 pub fn callers(sample: &Sample<'_, '_>, words: &mut [u64]) -> Option<usize> {
     let marker = context_marker(sample.cpu_mode());

@@ -1,7 +1,9 @@
-//! Chains of frames: callchains after addresses were replaced by functions.
+//! Frames, and chains of them.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
+use super::chains::{Chains, hash};
 use crate::count::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
@@ -30,7 +32,7 @@ pub struct Frame {
 /// Reference from a key to its sample's callchain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainRef {
-    /// Number of the chain of callers, from 1 on; 0 for none.
+    /// Chain of the callers; 0 for none.
     pub callers: u32,
     /// Whether the sampled instruction is the innermost frame.
     pub own: bool,
@@ -88,132 +90,67 @@ impl Frame {
     }
 }
 
-/// Distinct chains of frames, innermost first.
+/// Distinct frames and distinct chains of them.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     /// Distinct frames, indexed by the numbers in chains.
     pub frames: Vec<Frame>,
-    numbers: FxHashMap<Frame, u32>,
-    words: Vec<u32>,
-    ends: Vec<usize>,
+    numbers: HashTable<u32>,
+    /// Chains of the frames' numbers.
+    pub chains: Chains,
 }
 
 impl Stacks {
-    /// Returns the number of chains.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Returns whether there are no chains.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Returns the chain with this number, counted from 1; 0 is the chain without frames.
-    #[must_use]
-    #[inline]
-    pub fn chain(&self, number: u32) -> &[u32] {
-        let Some(index) = (number as usize).checked_sub(1) else { return &[] };
-        let start = index.checked_sub(1).map_or(0, |before| self.ends.get(before).copied().unwrap_or(0));
-        let end = self.ends.get(index).copied().unwrap_or(start);
-        self.words.get(start..end).unwrap_or_default()
-    }
-
-    /// Returns the frames of a key's sample, innermost first.
-    pub fn of(&self, key: &Key) -> impl DoubleEndedIterator<Item = u32> {
+    /// Iterates over the frames of a key's sample, innermost first.
+    pub fn of(&self, key: &Key) -> impl Iterator<Item = u32> {
         let chained = ChainRef::unpack(Field::Chain.of(key));
-        let own = if chained.own { self.numbers.get(&Frame::of(key)).copied() } else { None };
-        own.into_iter().chain(self.chain(chained.callers).iter().copied())
+        let own = if chained.own { self.find(&Frame::of(key)) } else { None };
+        own.into_iter().chain(self.chains.frames(chained.callers))
     }
 
-    /// Replaces each frame by one or several, and returns the new chains and the new number of each old chain. Frames
-    /// and chains that become equal get one number.
+    /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames, innermost first.
+    /// Returns the new numbers of chains, indexed by the old ones. Chains that become equal get one number.
     #[must_use]
-    pub fn map(&self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> (Self, Vec<u32>) {
-        let mut mapped = Self::default();
-        let (mut new, mut of_frames, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(self.frames.len()));
-        for old in &self.frames {
+    pub fn join(&mut self, other: &Self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> Vec<u32> {
+        let (mut new, mut of_frames, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
+        ends.push(0);
+        for old in &other.frames {
             new.clear();
             frames(*old, &mut new);
-            of_frames.extend(new.iter().map(|frame| mapped.number(*frame)));
+            of_frames.extend(new.iter().rev().map(|frame| self.number(*frame)));
             ends.push(of_frames.len());
         }
-        let of_frame = |word: u32| {
-            let end = ends.get(word as usize).copied().unwrap_or(0);
-            let start = (word as usize).checked_sub(1).map_or(0, |before| ends.get(before).copied().unwrap_or(0));
-            of_frames.get(start..end).unwrap_or_default()
+        let of_frame = |frame: u32| {
+            let (start, end) = (ends.get(frame as usize)?, ends.get(frame as usize + 1)?);
+            of_frames.get(*start..*end)
         };
-        let mut known = ChainIndex::default();
-        let mut scratch = Vec::new();
-        let chains = (1..=u32::try_from(self.len()).unwrap_or(u32::MAX)).map(|number| {
-            scratch.clear();
-            scratch.extend(self.chain(number).iter().flat_map(|word| of_frame(*word)));
-            mapped.push_unique(&scratch, &mut known)
-        });
-        let chains = chains.collect();
-        (mapped, chains)
-    }
-
-    /// Appends the chains of `other`, and returns the offset to add to their numbers.
-    pub fn append(&mut self, other: &Self) -> u32 {
-        let grown = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        let of_frame: Vec<u32> = other.frames.iter().map(|frame| self.number(*frame)).collect();
-        let first = self.words.len();
-        self.words.extend(other.words.iter().filter_map(|word| of_frame.get(*word as usize)));
-        self.ends.extend(other.ends.iter().map(|end| first + end));
-        grown
-    }
-
-    /// Adds a chain and returns its number.
-    pub fn push(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
-        self.words.extend(words);
-        self.ends.push(self.words.len());
-        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
+        other.chains.from_callers(0, |node, callers| {
+            let frames = of_frame(node.frame).unwrap_or_default();
+            frames.iter().fold(callers, |callers, frame| self.chains.add(callers, *frame))
+        })
     }
 
     /// Returns the number of a frame; `None` if it is unknown.
     #[must_use]
     pub fn find(&self, frame: &Frame) -> Option<u32> {
-        self.numbers.get(frame).copied()
+        self.numbers.find(hash(frame), |number| self.frames.get(*number as usize) == Some(frame)).copied()
     }
 
     /// Returns the number of a frame, adding the frame if it is new.
     pub fn number(&mut self, frame: Frame) -> u32 {
-        *self.numbers.entry(frame).or_insert_with(|| {
-            self.frames.push(frame);
-            u32::try_from(self.frames.len()).unwrap_or(u32::MAX) - 1
-        })
-    }
-
-    fn push_unique(&mut self, words: &[u32], known: &mut ChainIndex) -> u32 {
-        let hash = {
-            use std::hash::Hasher;
-            let mut hasher = rustc_hash::FxHasher::default();
-            words.iter().for_each(|word| hasher.write_u32(*word));
-            hasher.finish()
-        };
-        let last = known.last.get(&hash).copied().unwrap_or(0);
-        let mut next = last;
-        while next > 0 {
-            if self.chain(next) == words {
-                return next;
+        let frames = &self.frames;
+        let of = |number: &u32| frames.get(*number as usize);
+        match self.numbers.entry(hash(&frame), |number| of(number) == Some(&frame), |number| of(number).map_or(0, hash))
+        {
+            Entry::Occupied(number) => *number.get(),
+            Entry::Vacant(slot) => {
+                let number = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+                self.frames.push(frame);
+                slot.insert(number);
+                number
             }
-            next = known.next.get(next as usize - 1).copied().unwrap_or(0);
         }
-        let number = self.push(words.iter().copied());
-        known.last.insert(hash, number);
-        known.next.push(last);
-        number
     }
-}
-
-/// Chains by hash: the last chain of each hash, and for each chain the previous one with its hash; 0 for none.
-#[derive(Debug, Default)]
-struct ChainIndex {
-    last: FxHashMap<u64, u32>,
-    next: Vec<u32>,
 }
 
 #[cfg(test)]
@@ -225,40 +162,64 @@ mod tests {
         Frame { module: 1, address, ..Frame::default() }
     }
 
-    #[test]
-    fn chains_that_become_equal_are_merged() {
-        let mut stacks = Stacks { frames: [10, 11, 20].map(frame).to_vec(), ..Stacks::default() };
-        for chain in [&[0, 2][..], &[1, 2], &[2], &[]] {
-            stacks.push(chain.iter().copied());
-        }
-        let (folded, numbers) = stacks.map(|f, new| new.push(frame(f.address / 10)));
-        assert_eq!(numbers, [1, 1, 2, 3]);
-        assert_eq!(folded.frames, [frame(1), frame(2)]);
-        assert_eq!([folded.chain(1), folded.chain(2), folded.chain(3), folded.chain(0)], [&[0, 1][..], &[1], &[], &[]]);
+    /// Adds a chain of frames, innermost first.
+    fn add(stacks: &mut Stacks, addresses: &[u64]) -> u32 {
+        let numbers: Vec<u32> = addresses.iter().map(|address| stacks.number(frame(*address))).collect();
+        numbers.iter().rev().fold(0, |callers, frame| stacks.chains.add(callers, *frame))
+    }
+
+    fn addresses(stacks: &Stacks, chain: u32) -> Vec<u64> {
+        stacks.chains.frames(chain).map(|number| stacks.frames[number as usize].address).collect()
     }
 
     #[test]
-    fn appended_chains_keep_their_frames() {
+    fn chains_that_become_equal_are_merged() {
+        let mut stacks = Stacks::default();
+        let chains = [&[10, 20][..], &[11, 20], &[20], &[]].map(|chain| add(&mut stacks, chain));
+        assert_eq!((chains[3], stacks.chains.len()), (0, 3));
+        let mut folded = Stacks::default();
+        let numbers = folded.join(&stacks, |f, new| new.push(frame(f.address / 10)));
+        assert_eq!(folded.frames, [frame(1), frame(2)]);
+        let texts = chains.map(|chain| addresses(&folded, numbers[chain as usize]));
+        assert_eq!(texts, [vec![1, 2], vec![1, 2], vec![2], vec![]]);
+        assert_eq!((numbers[chains[0] as usize], folded.chains.len()), (numbers[chains[1] as usize], 2));
+    }
+
+    #[test]
+    fn a_frame_becomes_several_or_none() {
+        let mut stacks = Stacks::default();
+        let chain = add(&mut stacks, &[1, 2, 3]);
+        let mut joined = Stacks::default();
+        let numbers = joined.join(&stacks, |f, new| match f.address {
+            1 => new.extend([frame(7), frame(8)]),
+            2 => {}
+            _ => new.push(f),
+        });
+        assert_eq!(addresses(&joined, numbers[chain as usize]), [7, 8, 3]);
+    }
+
+    #[test]
+    fn joined_chains_keep_their_frames() {
         let (mut all, mut part) = (Stacks::default(), Stacks::default());
-        let [five, six] = [5, 6].map(|address| part.number(frame(address)));
-        part.push([six, five]);
-        assert_eq!([all.append(&part), all.append(&part)], [0, 1]);
-        assert_eq!((all.frames.len(), all.len()), (2, 2));
-        assert_eq!(all.chain(1), all.chain(2));
+        let chain = add(&mut part, &[6, 5]);
+        let numbers = [0; 2].map(|_| all.join(&part, |frame, new| new.push(frame)));
+        assert_eq!(numbers[0], numbers[1]);
+        assert_eq!((all.frames.len(), all.chains.len()), (2, 2));
+        assert_eq!(addresses(&all, numbers[0][chain as usize]), [6, 5]);
     }
 
     #[test]
     fn a_sample_has_its_own_frame_and_its_callers() {
         let mut stacks = Stacks::default();
-        let [inner, a, b, outer] = [1, 2, 3, 4].map(|address| stacks.number(frame(address)));
-        let callers = stacks.push([a, b, outer]);
+        let callers = add(&mut stacks, &[2, 3, 4]);
+        let inner = stacks.number(frame(1));
         let mut key = NO_KEY;
         (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
         let mut of = |own| {
             *Field::Chain.of_mut(&mut key) = ChainRef { callers, own }.pack();
             stacks.of(&key).collect::<Vec<_>>()
         };
-        assert_eq!(of(true), [inner, a, b, outer]);
-        assert_eq!(of(false), [a, b, outer]);
+        assert_eq!(of(true), [inner, 0, 1, 2]);
+        assert_eq!(of(false), [0, 1, 2]);
     }
 }

@@ -28,7 +28,7 @@ pub trait Sum: Send {
     fn add(&mut self, other: &Self);
 }
 
-/// Returns the hash of a key. Bits 10 to 25 are its [`place`]; the highest of these are its partition.
+/// Returns the hash of a key. Bits 12 to 25 are its [`place`]; the highest of these are its partition.
 #[inline]
 pub(super) fn hash(key: &[u64]) -> u64 {
     let mut hasher = FxHasher::default();
@@ -43,13 +43,13 @@ pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
 }
 
 /// Number of different results of [`place`].
-pub(super) const PLACES: usize = 1 << 16;
+pub(super) const PLACES: usize = 1 << 14;
 
 /// Returns the place of a hash, below [`PLACES`]. The places of a partition are contiguous.
 #[inline]
-#[allow(clippy::cast_possible_truncation, reason = "only 16 bits remain")]
+#[allow(clippy::cast_possible_truncation, reason = "only 14 bits remain")]
 pub(super) fn place(hash: u64) -> usize {
-    (hash >> 10) as usize & (PLACES - 1)
+    (hash >> 12) as usize & (PLACES - 1)
 }
 
 /// Returns the partition of a place.

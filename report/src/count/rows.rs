@@ -33,6 +33,12 @@ impl Rows {
         rows
     }
 
+    /// Returns the layout of the keys.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {

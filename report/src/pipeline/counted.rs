@@ -15,12 +15,11 @@ use crate::query::graph::FrameKey;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::times::Times;
 use crate::query::{ChainOptions, Format, KeyError, Query};
-use crate::scan;
 use crate::scan::{ChainSettings, Dropped, FileFilters, SampleFilter, Scan};
-use crate::symbols::Resolver;
+use crate::symbols::{Functions, Resolver};
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
-use crate::table::{CountValue, EarlyNaming, FileRows, Labeller, Naming};
+use crate::table::{CountValue, FileRows, Labeller, Naming};
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
@@ -84,7 +83,7 @@ fn count(
     let most = ChainLimit { frames: query.chains.most, outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
     let inlined = query.chains.inlined.unwrap_or(unwinding.is_some());
-    let early = EarlyNaming::new(side_band.modules.iter().collect(), resolver);
+    let functions = Functions::new(side_band.modules.iter().collect(), resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let asked = query.trace_columns();
     let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
@@ -121,7 +120,7 @@ fn count(
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
                     || query.chains.key == FrameKey::Address,
             },
-            early: by_function.then_some(&early as &dyn scan::Naming),
+            early: by_function.then_some(&functions),
         },
     };
     let modules = side_band.modules.iter().collect();

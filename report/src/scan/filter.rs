@@ -66,6 +66,11 @@ impl<'f> SampleFilter<'f> {
         self.compiled.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
     }
 
+    /// Returns whether some modules' samples get no rows.
+    pub(super) fn is_by_module(&self) -> bool {
+        self.compiled.modules.is_some()
+    }
+
     /// Returns whether the samples in a module get rows.
     #[inline]
     pub(super) fn takes_module(&self, module: Option<ModuleId>) -> bool {

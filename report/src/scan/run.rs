@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
-use crate::callchain::{ChainRef, Frame, Interner, Stacks, place};
+use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
 use crate::input::split::Piece;
 use crate::terminal::progress;
@@ -29,7 +29,7 @@ pub struct Scanned {
 struct Part {
     table: Vec<Partition<Count>>,
     reads: Reads,
-    chains: Interner,
+    stacks: Stacks,
 }
 
 impl Scan<'_> {
@@ -54,14 +54,17 @@ impl Scan<'_> {
         for worker in workers {
             dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
+            let stacks = worker.chains.finder.stacks;
+            for frame in &stacks.frames {
+                let module = (frame.module as usize).checked_sub(1);
+                module.and_then(|module| hits.get_mut(module)).into_iter().for_each(|hit| *hit = true);
+            }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
-            parts.push(Part { table, reads: worker.reads, chains: worker.chains.interner });
+            parts.push(Part { table, reads: worker.reads, stacks });
         }
-        let placed = self.place(&mut parts, &mut hits);
         let naming = prepare(&hits);
-        let (mut stacks, numbers) = join(&placed, &naming);
-        drop(placed);
+        let (mut stacks, numbers) = joined(&mut parts, &naming);
         let width = self.layout.len();
         let row = |numbers: &[u32], words: &mut [u64]| {
             let mut key = self.layout.unpack(words);
@@ -109,26 +112,11 @@ impl Scan<'_> {
     /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by one
     /// would wait for each other.
     fn preload(&self, pieces: &[Piece<'_>]) {
-        if let Some(naming) = self.chaining.early.filter(|_| self.names_keys || self.layout.has(Field::Chain)) {
+        if let Some(functions) = self.chaining.early.filter(|_| self.names_keys || self.layout.has(Field::Chain)) {
             let mut probe = Worker::new(self);
             pieces.iter().step_by(2).for_each(|piece| probe.probe(piece));
-            naming.preload(&probe.hits);
+            functions.preload(&probe.hits);
         }
-    }
-
-    /// Finds the modules of all frames and sets `hits` for them. Takes the interned chains out of `parts`.
-    fn place(&self, parts: &mut [Part], hits: &mut [bool]) -> Vec<Stacks> {
-        let place = |part: &mut Part| {
-            let mut hits = vec![false; self.module_count];
-            let stacks = place(&std::mem::take(&mut part.chains), self.timeline, self.chaining.placed, &mut hits);
-            (stacks, hits)
-        };
-        let placed: Vec<(Stacks, Vec<bool>)> = parts.par_iter_mut().map(place).collect();
-        let with_hits = |(stacks, own): (Stacks, Vec<bool>)| {
-            hits.iter_mut().zip(own).for_each(|(all, one)| *all |= one);
-            stacks
-        };
-        placed.into_iter().map(with_hits).collect()
     }
 
     /// Sets the number of a key's chain to that among the chains of all workers.
@@ -137,8 +125,7 @@ impl Scan<'_> {
         if self.layout.has(Field::Chain) {
             let word = Field::Chain.of_mut(key);
             let ChainRef { callers, own } = ChainRef::unpack(*word);
-            let index = (callers as usize).checked_sub(1);
-            let callers = index.and_then(|index| numbers.get(index)).copied().unwrap_or(0);
+            let callers = numbers.get(callers as usize).copied().unwrap_or(0);
             *word = ChainRef { callers, own }.pack();
         }
     }
@@ -146,13 +133,19 @@ impl Scan<'_> {
 
 /// Replaces addresses by functions in the chains of all workers and joins the chains. The second result is the new
 /// numbers of each worker's chains.
-fn join(placed: &[Stacks], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
-    let named: Vec<(Stacks, Vec<u32>)> =
-        placed.par_iter().map(|stacks| stacks.map(|frame, into| naming.frames(frame, into))).collect();
-    let (mut all, mut numbers) = (Stacks::default(), Vec::new());
+fn joined(parts: &mut [Part], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
+    let named = |part: &mut Part| {
+        let mut stacks = Stacks::default();
+        let numbers = stacks.join(&std::mem::take(&mut part.stacks), |frame, into| naming.frames(frame, into));
+        (stacks, numbers)
+    };
+    let named: Vec<(Stacks, Vec<u32>)> = parts.par_iter_mut().map(named).collect();
+    let mut named = named.into_iter();
+    let (mut all, first) = named.next().unwrap_or_default();
+    let mut numbers = vec![first];
     for (stacks, mut own) in named {
-        let before = all.append(&stacks);
-        own.iter_mut().for_each(|number| *number += before);
+        let of = all.join(&stacks, |frame, into| into.push(frame));
+        own.iter_mut().for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
         numbers.push(own);
     }
     (all, numbers)

@@ -36,6 +36,8 @@ pub(super) struct Worker<'s> {
     events: Vec<Event>,
     /// Last field to decode.
     last: UpTo,
+    /// Whether functions replace the addresses of sampled instructions.
+    names_own: bool,
     /// Rows of the current sample.
     rows: SampleRows,
     /// Packed key of the current sample.
@@ -79,11 +81,16 @@ impl<'s> Worker<'s> {
             reads: Reads { pieces: Vec::new() },
             dropped: Dropped::default(),
             hits: vec![false; scan.module_count],
-            chains: ChainCounter::new(&scan.chaining),
+            chains: ChainCounter::new(&scan.chaining, scan.timeline),
             seen: PayloadTexts::default(),
             span: None,
             events,
             last: UpTo::field(last),
+            // Modules that the filter leaves out are not loaded.
+            names_own: scan.chaining.early.is_some()
+                && (scan.names_keys || scan.layout.has(Field::Chain))
+                && !scan.mode.is_of_branches()
+                && !scan.filter.is_by_module(),
             rows: SampleRows::default(),
             packed: vec![0; scan.layout.len()],
         }
@@ -287,15 +294,19 @@ impl<'s> Worker<'s> {
         }
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
-            let place = self.scan.timeline.place(mode, &task, ip, at);
-            if !filter.takes_module(place.module) {
-                return None;
-            }
-            // If branches are counted, `branch_key` sets their modules.
-            if !self.scan.mode.is_of_branches() {
-                *Field::Module.of_mut(key) = self.hit(&place);
-                *Field::Address.of_mut(key) = place.address;
-                *Field::MapSize.of_mut(key) = place.size;
+            if self.names_own {
+                self.chains.finder.own(mode, task.space, ip, at).put(key);
+            } else {
+                let place = self.scan.timeline.place(mode, &task, ip, at);
+                if !filter.takes_module(place.module) {
+                    return None;
+                }
+                // If branches are counted, `branch_key` sets their modules.
+                if !self.scan.mode.is_of_branches() {
+                    *Field::Module.of_mut(key) = self.hit(&place);
+                    *Field::Address.of_mut(key) = place.address;
+                    *Field::MapSize.of_mut(key) = place.size;
+                }
             }
         }
         *Field::Comm.of_mut(key) = task.comm.pack();
@@ -312,8 +323,6 @@ impl<'s> Worker<'s> {
         }
         if layout.has(Field::Chain) {
             self.chain(event, sample, (&task, at), key);
-        } else if self.scan.names_keys {
-            self.chains.name(key);
         }
         Some((task, at))
     }
@@ -322,13 +331,12 @@ impl<'s> Worker<'s> {
     #[inline]
     fn chain(&mut self, event: Event, sample: &Sample<'_, '_>, (task, at): (&Task, Moment), key: &mut Key) {
         let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
-        let chained = self.chains.of((sample, &entry.attr, event.origin), self.scan.timeline, task, at);
+        let chained = self.chains.of((sample, &entry.attr, event.origin), task, at);
         let chained = chained.unwrap_or_else(|_| {
             self.dropped.torn_chains += 1;
             ChainRef::default()
         });
         *Field::Chain.of_mut(key) = chained.pack();
-        self.chains.name(key);
     }
 
     /// Marks a module as hit and returns its number in a key.

@@ -41,6 +41,7 @@ mod elf_tests;
 mod explain;
 mod fetch;
 mod file;
+mod functions;
 mod jitdump;
 mod kallsyms;
 mod kernel;
@@ -65,6 +66,7 @@ mod vmlinux;
 
 pub use call_frames::{CallFrames, Cpu};
 pub use explain::{Explanation, GUEST, UNMAPPED, explain};
+pub use functions::Functions;
 pub use lines::{LineId, Lines, SourceFrame};
 pub use module::{Addressing, JitDump, Module, ModuleKind, kernel_module_name};
 pub use origin::{FileId, Origin, Reference};

@@ -24,6 +24,7 @@
 //! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after
 //! its end, the enclosing symbol continues. (In perf the result depends on the shape of its tree.)
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::demangle;
@@ -130,15 +131,29 @@ impl SymbolTable {
     /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
     #[must_use]
     pub fn find(&self, address: u64) -> Option<SymbolId> {
-        let mut index = u32::try_from(self.starts.find(address)?).ok()?;
-        loop {
-            let (_, end, _) = self.place(SymbolId(index))?;
+        self.find_range(address).0
+    }
+
+    /// Like [`SymbolTable::find`]; also returns a range around `address` in which every address has the same result.
+    #[must_use]
+    #[inline]
+    pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
+        let start = |at: usize| self.starts.get(at).unwrap_or(u64::MAX);
+        let Some(at) = self.starts.find(address) else { return (None, 0..start(0)) };
+        let (mut from, until) = (start(at), start(at + 1));
+        let mut index = u32::try_from(at).ok();
+        while let Some(id) = index
+            && let Some((_, end, _)) = self.place(SymbolId(id))
+        {
             if address < end {
-                return Some(SymbolId(index));
+                return (Some(SymbolId(id)), from..until.min(end));
             }
-            let at = self.outer.binary_search_by_key(&index, |&(inner, _)| inner).ok()?;
-            index = self.outer.get(at)?.1;
+            // The symbol ended before; one that encloses it may go on.
+            from = from.max(end);
+            let outer = self.outer.binary_search_by_key(&id, |&(inner, _)| inner);
+            index = outer.ok().and_then(|at| self.outer.get(at)).map(|&(_, outer)| outer);
         }
+        (None, from..until)
     }
 
     /// Returns the symbol with the number `id`, from a lookup in this table.

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, named};
-use crate::callchain::{ChainRef, Frame, Stacks};
+use crate::callchain::{ChainRef, Frame, Node, Stacks};
 use crate::count::{Field, Key, Rows};
 use crate::query::pattern::Pattern;
 
@@ -23,17 +23,19 @@ impl Labeller<'_> {
         }
         if let Some(pattern) = &chains.ignored_callees {
             let matches = self.matches(pattern, stacks, symbols);
-            let roots = roots(&matches, stacks);
+            // The outermost frame that matches, and its callers.
+            let is_match = |node: &Node| matches.get(node.frame as usize) == Some(&true);
+            let roots = stacks.chains.from_callers(None, |node, outer| outer.or(Some(node).filter(is_match)));
             // Without branch information the frame may be one that no chain has: give it a number.
-            let found = roots.iter().flatten().filter_map(|(frame, _)| stacks.frames.get(*frame as usize).copied());
+            let found = roots.iter().flatten().filter_map(|root| stacks.frames.get(root.frame as usize).copied());
             let found: Vec<Frame> = found.map(|frame| Frame { branch: 0, is_return: false, ..frame }).collect();
             for frame in found {
                 stacks.number(frame);
             }
             rows = rows.changed(|row| {
                 let chained = ChainRef::unpack(Field::Chain.of(row));
-                let root = (chained.callers as usize).checked_sub(1).and_then(|index| *roots.get(index)?);
-                let root = root.and_then(|(frame, callers)| Some((stacks.frames.get(frame as usize)?, callers)));
+                let root = roots.get(chained.callers as usize).copied().flatten();
+                let root = root.and_then(|Node { callers, frame }| Some((stacks.frames.get(frame as usize)?, callers)));
                 if let Some((frame, callers)) = root {
                     frame.put(row);
                     *Field::Chain.of_mut(row) = ChainRef { callers, own: true }.pack();
@@ -58,29 +60,26 @@ impl Labeller<'_> {
 /// Parents of all chains.
 struct Parents {
     matches: Vec<bool>,
-    /// [`Field::Parent`] word of each chain; 0 if it has no parent.
+    /// [`Field::Parent`] word of each chain, by its number; 0 if it has no parent.
     of_chains: Vec<u64>,
     from_outermost: bool,
 }
 
 impl Parents {
     fn new(matches: Vec<bool>, stacks: &Stacks, from_outermost: bool) -> Self {
-        let is_match = |frame: &&u32| matches.get(**frame as usize) == Some(&true);
-        let of_chain = |number: u32| {
-            let mut chain = stacks.chain(number).iter();
-            let parent = if from_outermost { chain.rfind(is_match) } else { chain.find(is_match) };
-            parent.and_then(|frame| stacks.frames.get(*frame as usize)).map_or(0, parent_word)
+        let of_chain = |node: Node, of_callers: u64| {
+            let is_match = matches.get(node.frame as usize) == Some(&true) && !(from_outermost && of_callers > 0);
+            let frame = if is_match { stacks.frames.get(node.frame as usize) } else { None };
+            frame.map_or(of_callers, parent_word)
         };
-        let of_chains = (1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX)).map(of_chain).collect();
-        Self { matches, of_chains, from_outermost }
+        Self { of_chains: stacks.chains.from_callers(0, of_chain), matches, from_outermost }
     }
 
     /// Returns the [`Field::Parent`] word of a row: the first match in the direction in which chains are walked, as in
     /// perf.
     fn of(&self, row: &Key, stacks: &Stacks) -> u64 {
         let chained = ChainRef::unpack(Field::Chain.of(row));
-        let index = (chained.callers as usize).checked_sub(1);
-        let of_chain = index.and_then(|index| self.of_chains.get(index)).copied().unwrap_or(0);
+        let of_chain = self.of_chains.get(chained.callers as usize).copied().unwrap_or(0);
         let own = Frame::of(row);
         let is_match = |own: u32| self.matches.get(own as usize) == Some(&true);
         let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { parent_word(&own) } else { 0 };
@@ -94,17 +93,4 @@ impl Parents {
 /// Packs the module and function of a resolved frame into a [`Field::Parent`] word.
 fn parent_word(frame: &Frame) -> u64 {
     u64::from(frame.module) << 32 | frame.address.wrapping_add(1) & 0xffff_ffff
-}
-
-/// Returns the outermost matching frame of each chain and adds the chain of its callers.
-fn roots(matches: &[bool], stacks: &mut Stacks) -> Vec<Option<(u32, u32)>> {
-    let chains = 1..=u32::try_from(stacks.len()).unwrap_or(u32::MAX);
-    let root = |number: u32| {
-        let chain = stacks.chain(number);
-        let place = chain.iter().rposition(|frame| matches.get(*frame as usize) == Some(&true))?;
-        let (frame, callers) = chain.get(place..)?.split_first()?;
-        let (frame, callers) = (*frame, callers.to_vec());
-        Some((frame, stacks.push(callers)))
-    };
-    chains.map(root).collect()
 }

@@ -41,7 +41,7 @@ impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
         let FileRows { symbols, stacks, places } = found;
-        let classified = Classified::new(rows.iter(), &stacks, self.shown());
+        let classified = Classified::new(rows, &stacks, self.shown());
         let mut metrics = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);

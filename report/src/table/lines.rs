@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::labeller::Labeller;
 use super::side::{INLINED, LoadedSymbols, named};
 use crate::callchain::folded::{Folded, folded_root};
-use crate::callchain::{Frame, Stacks};
-use crate::count::{Count, Key, Rows};
+use crate::callchain::{ChainRef, Frame, Stacks};
+use crate::count::{Count, Field, Key, Rows};
 use crate::query::graph::FrameKey;
 use crate::table::cells::{Cells, Labels};
 
@@ -32,29 +32,50 @@ impl Labeller<'_> {
         places: &[(usize, CountValue)],
         folded: &mut Folded,
     ) {
-        let frames = self.frame_labels(symbols, stacks, folded);
-        let (mut labels, mut roots) = (Labels::default(), FxHashMap::<(usize, u64), (u32, bool)>::default());
-        let labelled = self.label(rows.len(), &|row| rows.key(row), symbols, &mut labels);
-        let texts = Cells::new(self.query, &labels);
-        for (row, (key, count)) in rows.iter().enumerate() {
+        let labels = self.frame_labels(symbols, stacks, folded);
+        let usual = chains_of(stacks, &labels.usual, folded);
+        let mut java: Option<Vec<u32>> = None;
+        let own = |row: usize| {
+            let key = rows.key(row);
+            let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
+            (callers, if own { stacks.find(&Frame::of(&key)) } else { None })
+        };
+        let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
+        let mut shown = Labels::default();
+        let labelled = self.label(rows.len(), &|row| rows.key(row), symbols, &mut shown);
+        let texts = Cells::new(self.query, &shown);
+        // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
+        let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
+        for ((row, count), (callers, own)) in rows.counts().iter().enumerate().zip(own) {
             let Some((event, cells)) = labelled.row(row).split_first() else { continue };
             let Some((place, value)) = usize::try_from(*event).ok().and_then(|event| places.get(event)) else {
                 continue;
             };
-            let mut root = |(column, cell): (usize, &u64)| {
-                *roots.entry((column, *cell)).or_insert_with(|| {
-                    let text = texts.text(column, *cell, &Count { samples: 1, period: 0 });
-                    (folded.label(folded_root(&text)), text.starts_with("java"))
-                })
+            let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
+                let one = Count { samples: 1, period: 0 };
+                let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
+                let columns: Vec<String> = cells.iter().enumerate().map(text).collect();
+                let is_java = columns.first().is_some_and(|text| text.starts_with("java"));
+                let chain = columns.iter().fold(0, |before, text| {
+                    let label = folded.label(folded_root(text));
+                    folded.chain(before, label)
+                });
+                (chain, is_java)
+            });
+            let (labels, chains) = match is_java {
+                true => (&labels.java, &*java.get_or_insert_with(|| chains_of(stacks, &labels.java, folded))),
+                false => (&labels.usual, &usual),
             };
-            let columns: Vec<(u32, bool)> = cells.iter().enumerate().map(&mut root).collect();
-            let is_java = columns.first().is_some_and(|(_, is_java)| *is_java);
-            let of_frame = if is_java { &frames.java } else { &frames.usual };
-            let mut frames = stacks.of(&key).rev().filter_map(|n| *of_frame.get(n as usize)?).peekable();
+            let mut frames = chains.get(callers as usize).copied().unwrap_or(0);
+            if let Some(label) = own.and_then(|own| *labels.get(own as usize)?) {
+                frames = folded.chain(frames, label);
+            }
             // Every sample is in a line: without frames, its frame is the sampled function.
-            let own = if frames.peek().is_none() { Some(folded.label(self.own_frame(&key, symbols))) } else { None };
-            let columns = columns.into_iter().map(|(label, _)| label);
-            folded.add(*place, columns.chain(own).chain(frames), value(&count));
+            if frames == 0 {
+                let label = folded.label(self.own_frame(&rows.key(row), symbols));
+                frames = folded.chain(0, label);
+            }
+            folded.add(*place, columns, frames, value(count));
         }
     }
 
@@ -88,6 +109,14 @@ impl Labeller<'_> {
             },
         ))
     }
+}
+
+/// Returns the chain of labels for each chain of frames.
+fn chains_of(stacks: &Stacks, labels: &[Option<u32>], folded: &mut Folded) -> Vec<u32> {
+    stacks.chains.from_callers(0, |node, callers| match labels.get(node.frame as usize) {
+        Some(Some(label)) => folded.chain(callers, *label),
+        _ => callers,
+    })
 }
 
 /// Converts a function's name into frame names; `None` for names that stackcollapse skips as processes.

@@ -17,5 +17,5 @@ mod words;
 pub use cumulated::FileRows;
 pub use labeller::Labeller;
 pub use lines::CountValue;
-pub use naming::{EarlyNaming, Naming};
+pub use naming::Naming;
 pub use side::LoadedSymbols;

@@ -69,8 +69,8 @@ impl ModuleUses {
         let mut counts = vec![0_u64; modules.len() + 1];
         for (row, count) in rows.iter() {
             lacking.clear();
-            let callers = stacks.chain(ChainRef::unpack(Field::Chain.of(&row)).callers).iter();
-            let frames = callers.filter_map(|number| stacks.frames.get(*number as usize));
+            let callers = stacks.chains.frames(ChainRef::unpack(Field::Chain.of(&row)).callers);
+            let frames = callers.filter_map(|number| stacks.frames.get(number as usize));
             lacking.extend(frames.filter(|frame| !frame.end.is_symbol).map(|frame| frame.module));
             lacking.sort_unstable();
             lacking.dedup();

@@ -1,8 +1,4 @@
-//! Replacement of addresses by functions, after the scan ([`Naming`]) or during it ([`EarlyNaming`]).
-
-use std::sync::{Arc, OnceLock};
-
-use rayon::prelude::*;
+//! Replacement of addresses by functions after the scan.
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, module_of};
@@ -10,7 +6,7 @@ use crate::callchain::{Frame, is_of_branch};
 use crate::count::{End, Key, NO_KEY};
 use crate::query::graph::FrameKey;
 use crate::scan;
-use crate::symbols::{Loaded, Module, Resolver, SourceFrame};
+use crate::symbols::SourceFrame;
 
 /// Replaces a file's addresses by functions once the modules that were hit are known and loaded.
 #[derive(Debug)]
@@ -23,15 +19,7 @@ pub struct Naming<'l, 'f> {
     pub inlined: bool,
 }
 
-impl scan::Naming for Naming<'_, '_> {
-    fn changes(&self) -> bool {
-        !self.symbols.is_empty()
-    }
-
-    fn key(&self, key: Key) -> Key {
-        self.labeller.resolve(key, self.symbols)
-    }
-
+impl Naming<'_, '_> {
     fn frame(&self, frame: Frame) -> Frame {
         let mut key = NO_KEY;
         frame.put(&mut key);
@@ -44,6 +32,16 @@ impl scan::Naming for Naming<'_, '_> {
             named.offset = self.labeller.offset(loaded, frame.address);
         }
         named
+    }
+}
+
+impl scan::Naming for Naming<'_, '_> {
+    fn changes(&self) -> bool {
+        !self.symbols.is_empty()
+    }
+
+    fn key(&self, key: Key) -> Key {
+        self.labeller.resolve(key, self.symbols)
     }
 
     fn frames(&self, frame: Frame, into: &mut Vec<Frame>) {
@@ -67,54 +65,6 @@ impl scan::Naming for Naming<'_, '_> {
         // As in perf, if samples without a function are excluded, so are frames without one.
         if named.end.is_symbol || !self.labeller.query.filters.resolved {
             into.push(named);
-        }
-    }
-}
-
-/// Replaces the addresses of frames by functions during the scan. Loads a module when it is first hit.
-#[derive(Debug)]
-pub struct EarlyNaming<'f> {
-    modules: Vec<&'f Module>,
-    loaded: Vec<OnceLock<Arc<Loaded>>>,
-    resolver: &'f Resolver,
-}
-
-impl<'f> EarlyNaming<'f> {
-    /// Creates a naming for `modules`, indexed by module number.
-    #[must_use]
-    pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
-        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
-        Self { modules, loaded, resolver }
-    }
-
-    fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
-        let (slot, module) = self.loaded.get(module).zip(self.modules.get(module))?;
-        Some(slot.get_or_init(|| self.resolver.load(module)))
-    }
-}
-
-impl scan::Naming for EarlyNaming<'_> {
-    fn changes(&self) -> bool {
-        true
-    }
-
-    fn preload(&self, modules: &[bool]) {
-        let hit: Vec<usize> = (0..modules.len()).filter(|module| modules.get(*module) == Some(&true)).collect();
-        hit.into_par_iter().with_max_len(1).for_each(|module| {
-            self.loaded(module);
-        });
-    }
-
-    fn key(&self, key: Key) -> Key {
-        key
-    }
-
-    fn frame(&self, frame: Frame) -> Frame {
-        let loaded = (frame.module as usize).checked_sub(1).and_then(|module| self.loaded(module));
-        let symbol = loaded.and_then(|loaded| loaded.table.find(frame.address)).filter(|_| !frame.end.is_symbol);
-        match symbol {
-            Some(symbol) => Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame },
-            None => frame,
         }
     }
 }

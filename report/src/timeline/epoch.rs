@@ -5,11 +5,9 @@ use std::hash::Hash;
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
-use super::frozen::{Place, Timeline};
+use super::frozen::Timeline;
 use super::moment::Moment;
 use super::space::{Space, SpaceId};
-use super::threads::Task;
-use super::threads::{CommRef, ThreadRef};
 
 /// What decides the meaning of an address: the space, and the number of changes to its mappings and to the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,28 +38,29 @@ impl SpaceEpoch {
 #[derive(Debug)]
 pub struct Contexts<K> {
     numbers: FxHashMap<(K, SpaceEpoch), u32>,
-    last: Option<((K, SpaceEpoch), u32)>,
+    /// The two contexts that were asked for last: those of the kernel and of user code alternate.
+    last: [Option<((K, SpaceEpoch), u32)>; 2],
 }
 
 impl<K> Default for Contexts<K> {
     fn default() -> Self {
-        Self { numbers: FxHashMap::default(), last: None }
+        Self { numbers: FxHashMap::default(), last: [None, None] }
     }
 }
 
 impl<K: Copy + Eq + Hash> Contexts<K> {
-    /// Returns the number of a context; mostly that of the call before.
+    /// Returns the number of a context.
     #[inline]
     pub fn number(&mut self, kind: K, epoch: SpaceEpoch) -> u32 {
-        match self.last {
-            Some((known, number)) if known == (kind, epoch) => number,
-            _ => {
-                let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
-                let number = *self.numbers.entry((kind, epoch)).or_insert(next);
-                self.last = Some(((kind, epoch), number));
-                number
+        for (known, number) in self.last.iter().flatten() {
+            if *known == (kind, epoch) {
+                return *number;
             }
         }
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry((kind, epoch)).or_insert(next);
+        self.last = [Some(((kind, epoch), number)), self.last[0]];
+        number
     }
 }
 
@@ -96,12 +95,5 @@ impl Timeline {
             from: own.1.max(kernel.1),
             until: own.2.min(kernel.2),
         }
-    }
-
-    /// Looks up an address of a space in this CPU mode.
-    #[must_use]
-    pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> Place {
-        let task = Task { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Unnamed(-1), space };
-        self.place(mode, &task, address, at)
     }
 }

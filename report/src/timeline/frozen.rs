@@ -1,5 +1,7 @@
 //! The finished timeline and its queries.
 
+use std::ops::Range;
+
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
@@ -51,12 +53,19 @@ impl Timeline {
     #[must_use]
     #[inline]
     pub fn place(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
-        let mapping = match mode {
-            CpuMode::Kernel => self.kernel_mapping(address, at),
-            CpuMode::User => task.space.and_then(|space| self.mapping(space, address, at)),
-            _ => None,
+        self.place_in(mode, task.space, address, at).0
+    }
+
+    /// Looks up an address of a space in this CPU mode. Also returns a range around it in which the same is mapped.
+    #[must_use]
+    #[inline]
+    pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> (Place, Range<u64>) {
+        let (mapping, range) = match (mode, space) {
+            (CpuMode::Kernel, _) => find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at),
+            (CpuMode::User, Some(space)) => find(&self.spaces, space, address, at),
+            _ => (None, 0..u64::MAX),
         };
-        Place::of(mapping, address)
+        (Place::of(mapping, address), range)
     }
 
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
@@ -81,14 +90,14 @@ impl Timeline {
     #[must_use]
     #[inline]
     pub fn mapping(&self, space: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
-        find(&self.spaces, space, address, at)
+        find(&self.spaces, space, address, at).0
     }
 
     /// Returns the mapping at `address` of the kernel.
     #[must_use]
     #[inline]
     pub fn kernel_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
-        find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at)
+        find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at).0
     }
 
     /// Returns all recorded comms, in the order of their numbers.

@@ -14,6 +14,7 @@
 //! other addresses are looked up in the other space, at the moment of the fork.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::moment::Moment;
 
@@ -126,19 +127,20 @@ impl Space {
         (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
     }
 
-    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings.
-    fn own_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
-        let piece = self.bounds.partition_point(|&b| b <= address).checked_sub(1)?;
-        let pieces = self.bounds.len() - 1;
-        if piece >= pieces {
-            return None;
-        }
-        let (mut node, mut latest) = (piece + pieces, None);
+    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings, and the
+    /// piece that the address is in.
+    fn own_mapping(&self, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
+        let next = self.bounds.partition_point(|&b| b <= address);
+        let bound = |index: usize| self.bounds.get(index).copied();
+        let (before, end) = (next.checked_sub(1), bound(next));
+        let range = before.and_then(bound).unwrap_or(0)..end.unwrap_or(u64::MAX);
+        let (Some(piece), Some(_)) = (before, end) else { return (None, range) };
+        let (mut node, mut latest) = (piece + self.bounds.len() - 1, None);
         while node >= 1 {
             latest = latest.max(self.latest_of(node, at));
             node >>= 1;
         }
-        self.mappings.get(latest? as usize).map(|(_, m)| m)
+        (latest.and_then(|index| self.mappings.get(index as usize)).map(|(_, m)| m), range)
     }
 
     #[inline]
@@ -209,19 +211,22 @@ fn overlay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
     pieces.insert(new.start, new);
 }
 
-/// Returns the mapping at `address` of space `id` at this moment.
+/// Returns the mapping at `address` of space `id` at this moment, and a range around the address in which every address
+/// has the same.
 #[must_use]
-pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
-    let (mut id, mut at) = (id, at);
-    loop {
-        let space = spaces.get(id.0 as usize)?;
-        if let Some(mapping) = space.own_mapping(address, at) {
-            return mapping.module.is_some().then_some(mapping);
+pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
+    let (mut id, mut at, mut range) = (id, at, 0..u64::MAX);
+    while let Some(space) = spaces.get(id.0 as usize) {
+        let (mapping, piece) = space.own_mapping(address, at);
+        range = range.start.max(piece.start)..range.end.min(piece.end);
+        if let Some(mapping) = mapping {
+            return (Some(mapping).filter(|mapping| mapping.module.is_some()), range);
         }
         // A forked process's space is newer than its parent's, so the chain of parents ends.
-        let (parent, forked) = space.parent?;
+        let Some((parent, forked)) = space.parent else { break };
         (id, at) = (parent, at.min(forked));
     }
+    (None, range)
 }
 
 #[cfg(test)]
@@ -234,7 +239,11 @@ mod tests {
     }
 
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
-        find(spaces, SpaceId(id), address, Moment::timed(time, 0)).and_then(|m| m.module).map(|m| m.0)
+        let (mapping, range) = find(spaces, SpaceId(id), address, Moment::timed(time, 0));
+        assert!(range.contains(&address), "{range:?}");
+        let same = |other| find(spaces, SpaceId(id), other, Moment::timed(time, 0)).0 == mapping;
+        assert!(same(range.start) && same(range.end - 1), "{range:?}");
+        mapping.and_then(|m| m.module).map(|m| m.0)
     }
 
     #[test]

@@ -16,14 +16,17 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let is_alone = tables.iter().filter(|table| table.total.samples > 0).count() < 2;
     let root = |table: &EventTable<'_>| if is_alone { String::new() } else { folded_root(table.name) + ";" };
     let roots: Vec<String> = tables.iter().map(root).collect();
+    let roots: Vec<_> = roots.iter().map(|root| escape(root)).collect();
+    let texts: Vec<_> = folded.labels().map(escape).collect();
     let part = |start: usize| {
-        let mut text = String::new();
+        let (mut text, mut labels) = (String::new(), Vec::new());
         for index in start..(start + PART).min(folded.len()) {
-            let Some((event, labels, count)) = folded.line(index) else { break };
-            text.push_str(&escape(roots.get(event).map_or("", String::as_str)));
-            for (place, label) in labels.enumerate() {
+            labels.clear();
+            let Some((event, count)) = folded.line(index, &mut labels) else { break };
+            text.push_str(roots.get(event).map_or("", |root| root));
+            for (place, label) in labels.iter().enumerate() {
                 text.push_str(if place > 0 { ";" } else { "" });
-                text.push_str(&escape(label));
+                text.push_str(texts.get(*label as usize).map_or("", |text| text));
             }
             text.push(' ');
             text.push_str(&count.to_string());

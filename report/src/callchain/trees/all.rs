@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::file::{FileTrees, Item, RowIndex};
+use super::file::{FileTrees, Item, PART, Part, RowIndex, RowItems};
 use super::names::Names;
 use super::tree::{Node, TreeOptions, Walk};
+use crate::callchain::RowId;
 
 /// Callchains of all files.
 #[derive(Debug, Default)]
@@ -43,11 +44,22 @@ impl CallTrees {
     #[must_use]
     pub fn trees(&self, rows: &[RowIndex], children: bool, wanted: TreeOptions, from_caller: bool) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+        let of_file = |file: &FileTrees| -> FxHashMap<RowId, usize> {
+            file.rows.iter().filter_map(|(id, row)| Some((*id, *places.get(row)?))).collect()
+        };
+        let wanted_rows: Vec<FxHashMap<RowId, usize>> = self.files.iter().map(of_file).collect();
+        let parts = self.files.iter().zip(&wanted_rows);
+        let parts = parts.flat_map(|(file, rows)| file.samples.chunks(PART).map(move |samples| (file, rows, samples)));
+        let parts: Vec<(u32, _)> = (0..).zip(parts).collect();
+        let made = parts
+            .into_par_iter()
+            .map(|(number, (file, rows, samples))| file.part((number, samples), rows, (children, from_caller)));
+        let (parts, of_parts): (Vec<Part<'_>>, Vec<RowItems>) = made.unzip();
         let mut items: Vec<Vec<Item>> = vec![Vec::new(); rows.len()];
-        for (number, file) in (0u32..).zip(&self.files) {
-            file.items(number, &places, (children, from_caller), &mut items);
+        for (row, item) in of_parts.into_iter().flatten() {
+            items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
-        let walk = Walk { files: &self.files, names: &self.names, from_caller };
+        let walk = Walk { parts: &parts, names: &self.names };
         items.par_iter().map(|items| walk.tree(items, wanted)).collect()
     }
 }

@@ -24,38 +24,84 @@ pub struct FileTrees {
     pub rows: FxHashMap<RowId, RowIndex>,
 }
 
-/// A sample in a row's tree, starting at the frame `first` (counted from the innermost).
+/// A sample in a row's tree, starting at the frame `at` of its part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
-    pub(super) file: u32,
+    pub(super) part: u32,
     pub(super) sample: u32,
-    pub(super) first: u32,
+    pub(super) at: u32,
 }
 
+/// Frames of some of a file's samples, in the direction in which trees are built.
+#[derive(Debug)]
+pub(super) struct Part<'f> {
+    pub(super) file: &'f FileTrees,
+    pub(super) samples: &'f [Sample],
+    frames: Vec<u32>,
+    /// Index behind the last frame of each sample.
+    ends: Vec<u32>,
+}
+
+impl Part<'_> {
+    /// Returns the frame of an item at this depth of its tree; `None` if its chain ends before.
+    #[inline]
+    pub(super) fn frame(&self, item: &Item, depth: u32) -> Option<u32> {
+        let (at, end) = (item.at.checked_add(depth)?, *self.ends.get(item.sample as usize)?);
+        if at < end { self.frames.get(at as usize).copied() } else { None }
+    }
+}
+
+/// Items of each row, by the row's place in the list of wanted rows.
+pub(super) type RowItems = Vec<(usize, Item)>;
+
+/// Samples of a part: few enough that its frames can be counted by 32 bits.
+pub(super) const PART: usize = 1 << 16;
+
 impl FileTrees {
-    /// Adds this file's items to those of each row.
-    pub(super) fn items(
-        &self,
-        file: u32,
-        places: &FxHashMap<RowIndex, usize>,
+    /// Returns the part with these samples, which gets the number `number`, and its items.
+    pub(super) fn part<'f>(
+        &'f self,
+        (number, samples): (u32, &'f [Sample]),
+        rows: &FxHashMap<RowId, usize>,
         (children, from_caller): (bool, bool),
-        items: &mut [Vec<Item>],
-    ) {
-        let mut seen = vec![0; self.class_count];
-        let rows: FxHashMap<RowId, usize> =
-            self.rows.iter().filter_map(|(id, row)| Some((*id, *places.get(row)?))).collect();
-        for (number, sample) in (0u32..).zip(&self.samples) {
-            let frames = sample.len(&self.stacks);
-            let mut add = |class: u32, first: usize| {
-                let row = rows.get(&(sample.base, class)).and_then(|row| items.get_mut(*row));
-                if let (Some(row), true) = (row, frames > 0) {
-                    row.push(Item { file, sample: number, first: u32::try_from(first).unwrap_or(u32::MAX) });
+    ) -> (Part<'f>, RowItems) {
+        let mut part = Part { file: self, samples, frames: Vec::new(), ends: Vec::with_capacity(samples.len()) };
+        let mut is_wanted = vec![false; self.class_count];
+        for (_, class) in rows.keys() {
+            is_wanted.get_mut(*class as usize).into_iter().for_each(|wanted| *wanted = true);
+        }
+        let (mut items, mut path, mut seen) = (Vec::new(), Vec::new(), vec![u32::MAX; self.class_count]);
+        for (sample_number, sample) in (0u32..).zip(samples) {
+            path.clear();
+            path.extend(sample.frames(&self.stacks));
+            if from_caller {
+                path.reverse();
+            }
+            let (start, before) = (part.frames.len(), items.len());
+            let mut add = |class: u32, place: usize| {
+                let slot = seen.get_mut(class as usize).filter(|last| **last != sample_number);
+                let is_new = slot.map(|last| *last = sample_number).is_some();
+                if is_new
+                    && is_wanted.get(class as usize) == Some(&true)
+                    && let Some(row) = rows.get(&(sample.base, class))
+                {
+                    let at = u32::try_from(start + place).unwrap_or(u32::MAX);
+                    items.push((*row, Item { part: number, sample: sample_number, at }));
                 }
             };
-            add(sample.class, if from_caller { frames.saturating_sub(1) } else { 0 });
-            if children {
-                sample.rows((&self.stacks, &self.classes), from_caller, (&mut seen, number + 1), &mut add);
+            if !path.is_empty() {
+                add(sample.class, 0);
             }
+            if children {
+                for (place, frame) in path.iter().enumerate() {
+                    self.classes.get(*frame as usize).into_iter().for_each(|class| add(*class, place));
+                }
+            }
+            if items.len() > before {
+                part.frames.extend(&path);
+            }
+            part.ends.push(u32::try_from(part.frames.len()).unwrap_or(u32::MAX));
         }
+        (part, items)
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use rustc_hash::FxHashMap;
 
-use super::file::{FileTrees, Item};
+use super::file::{Item, Part};
 use super::names::Names;
 use crate::callchain::BranchInfo;
 use crate::count::Count;
@@ -48,12 +48,11 @@ impl Node {
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'c> {
-    pub(super) files: &'c [FileTrees],
+    pub(super) parts: &'c [Part<'c>],
     pub(super) names: &'c Names,
-    pub(super) from_caller: bool,
 }
 
-impl Walk<'_> {
+impl<'c> Walk<'c> {
     /// Returns the tree of a row's items.
     pub(super) fn tree(self, items: &[Item], wanted: TreeOptions) -> Vec<Node> {
         self.nodes(items, 0, wanted)
@@ -113,7 +112,7 @@ impl Walk<'_> {
     fn branches(self, items: &[Item], depth: u32) -> BranchInfo {
         let mut branches = BranchInfo::default();
         for item in items {
-            let frame = self.frame(item, depth).and_then(|(file, frame)| file.stacks.frames.get(frame as usize));
+            let frame = self.frame(item, depth).and_then(|(part, frame)| part.file.stacks.frames.get(frame as usize));
             branches.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
         }
         branches
@@ -126,24 +125,22 @@ impl Walk<'_> {
     }
 
     fn count(self, item: &Item) -> Count {
-        let sample = self.files.get(item.file as usize).and_then(|file| file.samples.get(item.sample as usize));
+        let sample = self.parts.get(item.part as usize).and_then(|part| part.samples.get(item.sample as usize));
         sample.map(|sample| sample.count).unwrap_or_default()
     }
 
     /// Returns the name of an item's frame at `depth`; `None` if its chain ends before.
     #[inline]
     fn name(self, item: &Item, depth: u32) -> Option<u32> {
-        let (file, frame) = self.frame(item, depth)?;
-        file.names.get(frame as usize).copied()
+        let (part, frame) = self.frame(item, depth)?;
+        part.file.names.get(frame as usize).copied()
     }
 
-    /// Returns an item's file and its frame at `depth`.
+    /// Returns an item's part and its frame at `depth`.
     #[inline]
-    fn frame(&self, item: &Item, depth: u32) -> Option<(&FileTrees, u32)> {
-        let file = self.files.get(item.file as usize)?;
-        let sample = file.samples.get(item.sample as usize)?;
-        let place = if self.from_caller { item.first.checked_sub(depth)? } else { item.first.checked_add(depth)? };
-        Some((file, sample.frame(&file.stacks, place as usize)?))
+    fn frame(self, item: &Item, depth: u32) -> Option<(&'c Part<'c>, u32)> {
+        let part = self.parts.get(item.part as usize)?;
+        Some((part, part.frame(item, depth)?))
     }
 }
 

@@ -40,6 +40,19 @@ fn callers_include_their_callees() {
 }
 
 #[test]
+fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
+    let at = |caller: u64| SampleSpec::at(WORK).callchain(&[context::USER, WORK, 0x1000 + caller]);
+    let place = Place::new(&stream(Event::new("cycles")).sample(at(1)).sample(at(2)).sample(at(1)));
+    assert_eq!(place.rep("--format folded"), "app;[unknown];work 3\n");
+    let text = place.rep("--children -g none -s ip");
+    let lines = text.lines().filter(|line| line.contains('%'));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
+    let work = format!("{WORK:#x}");
+    let want = [["100.00%", "100.00%", &work], ["66.67%", "0.00%", "0x1001"], ["33.33%", "0.00%", "0x1002"]];
+    assert_eq!(rows, want, "{text}");
+}
+
+#[test]
 fn a_chain_is_cut_at_its_far_end() {
     let place = Place::new(&plain());
     assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");

@@ -1,0 +1,114 @@
+//! Chains of numbers as a tree: chains with equal outer frames share its nodes.
+//!
+//! ```text
+//!   (0) ── main (1) ─┬─ parse (2) ── read (3)        chain 3: read, called by parse, called by main
+//!                    └─ print (4)                    chain 0: no frames
+//! ```
+//!
+//! A chain is the number of its innermost frame's node. Callers have smaller numbers than what they call, so sums over
+//! subtrees and properties of paths take one pass over the nodes, in one direction or the other.
+
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
+
+/// Innermost frame of a chain, and the chain of its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Chain of the callers: the parent in the tree.
+    pub callers: u32,
+    /// Number of the frame.
+    pub frame: u32,
+}
+
+/// Distinct chains of frames, which are numbers with a meaning elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Chains {
+    nodes: Vec<Node>,
+    numbers: HashTable<u32>,
+}
+
+impl Chains {
+    /// Returns the number of chains, without the empty one.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Returns whether there are no chains but the empty one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Returns the nodes of all chains, from chain 1 on.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Returns the innermost frame of a chain and its callers; `None` for the empty chain.
+    #[must_use]
+    #[inline]
+    pub fn node(&self, chain: u32) -> Option<Node> {
+        self.nodes.get((chain as usize).checked_sub(1)?).copied()
+    }
+
+    /// Iterates over the frames of a chain, innermost first.
+    #[inline]
+    pub fn frames(&self, chain: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.node(chain), |node| self.node(node.callers)).map(|node| node.frame)
+    }
+
+    /// Returns a value for each chain, from chain 0 on, computed from that of its callers.
+    #[must_use]
+    pub fn from_callers<T: Copy>(&self, empty: T, mut value: impl FnMut(Node, T) -> T) -> Vec<T> {
+        let mut values = Vec::with_capacity(self.nodes.len() + 1);
+        values.push(empty);
+        for node in &self.nodes {
+            let of_callers = values.get(node.callers as usize).copied().unwrap_or(empty);
+            values.push(value(*node, of_callers));
+        }
+        values
+    }
+
+    /// Adds a frame that `callers` call, and returns the number of the longer chain.
+    #[inline]
+    pub fn add(&mut self, callers: u32, frame: u32) -> u32 {
+        let (node, nodes) = (Node { callers, frame }, &self.nodes);
+        let of = |chain: &u32| nodes.get((*chain as usize).wrapping_sub(1));
+        match self.numbers.entry(hash(&node), |chain| of(chain) == Some(&node), |chain| of(chain).map_or(0, hash)) {
+            Entry::Occupied(chain) => *chain.get(),
+            Entry::Vacant(slot) => {
+                self.nodes.push(node);
+                let chain = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+                slot.insert(chain);
+                chain
+            }
+        }
+    }
+}
+
+/// Returns the hash of a node or a frame.
+#[inline]
+pub(super) fn hash<T: Hash>(value: &T) -> u64 {
+    FxBuildHasher.hash_one(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_follow_from_those_of_callers() {
+        let mut chains = Chains::default();
+        let numbers = [&[1, 2, 3][..], &[1, 4], &[1, 2, 3], &[]]
+            .map(|outermost_first| outermost_first.iter().fold(0, |callers, frame| chains.add(callers, *frame)));
+        assert_eq!((numbers[0], numbers[3], chains.len()), (numbers[2], 0, 4));
+        let depths = chains.from_callers(0, |_, depth| depth + 1);
+        assert_eq!((depths[0], numbers.map(|chain| depths[chain as usize])), (0, [3, 2, 3, 0]));
+        assert_eq!(chains.frames(numbers[0]).collect::<Vec<_>>(), [3, 2, 1]);
+    }
+}
