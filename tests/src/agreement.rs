@@ -78,7 +78,11 @@ pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
         };
         let [ours, perfs] = [ours.tables(), perf::tables_apart(file, sort)];
         let [ours, perfs] = [ours, perfs].map(|tables| tables.iter().map(known).collect::<Vec<_>>());
-        assert_same(sort, &ours, &perfs);
+        // On a busy machine a piece of a recording may have nothing of the commands.
+        let is_of_others = matches!(extent, Extent::System(_)) && ours.iter().chain(&perfs).all(|t| t.samples() == 0);
+        if !is_of_others {
+            assert_same(sort, &ours, &perfs);
+        }
     }
     samples
 }

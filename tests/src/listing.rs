@@ -14,6 +14,7 @@ use crate::agreement::Extent;
 use crate::perf::perf;
 use crate::programs::rep;
 use crate::run::{Outcome, run};
+use crate::table::is_plt;
 use crate::witness::Witness;
 
 /// The fields that are compared.
@@ -239,9 +240,8 @@ fn forms(our: &str, their: &str, fields: &[&str], right: impl FnOnce(&str) -> bo
     }
     for (our, their) in ours.iter().zip(&mut theirs) {
         let bare = |name: &str| name.split_once("+0x").map_or_else(|| name.to_owned(), |(name, _)| name.to_owned());
-        let is_entry = |name: &str| bare(name).ends_with("@plt");
-        let linkage = is_entry(our) || bare(our) == ".plt";
-        if linkage && our != their && (is_entry(their) || their == "[unknown]") {
+        let is_entry = |name: &str| is_plt(&bare(name));
+        if is_entry(our) && our != their && (is_entry(their) || their == "[unknown]") {
             their.clone_from(our);
             forms.push(Form::Linkage);
         }

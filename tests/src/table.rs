@@ -84,14 +84,17 @@ pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
     }
 }
 
-fn is_plt(symbol: &str) -> bool {
-    symbol.ends_with("@plt") || symbol == "[.] .plt"
+/// Whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a table that lies
+/// behind `.fini` for a part of `_fini`, whose symbol has no size.
+#[must_use]
+pub fn is_plt(name: &str) -> bool {
+    name.ends_with("@plt") || [".plt", "_fini"].contains(&name)
 }
 
 /// What stands before the symbol in a key that ends with an entry of a procedure linkage table.
 fn plt(key: &[String]) -> Option<&[String]> {
     let (symbol, before) = key.split_last()?;
-    is_plt(symbol).then_some(before)
+    symbol.strip_prefix("[.] ").is_some_and(is_plt).then_some(before)
 }
 
 impl Table {
@@ -102,7 +105,7 @@ impl Table {
             let mut key = key.clone();
             if let Some((symbol, before)) = key.split_last_mut()
                 && linked.contains(&*before)
-                && (is_plt(symbol) || symbol.starts_with("[.] 0x"))
+                && symbol.strip_prefix("[.] ").is_some_and(|name| is_plt(name) || name.starts_with("0x"))
             {
                 "[.] @plt or unknown".clone_into(symbol);
             }

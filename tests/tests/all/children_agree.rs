@@ -13,6 +13,7 @@ use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::Row;
 use recrep_tests::run::run;
+use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ type Rows = BTreeMap<Vec<String>, [u64; 2]>;
 /// [`recrep_tests::table`]).
 fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
     if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))
-        && (symbol.contains("] 0") || symbol.ends_with("@plt") || symbol.ends_with("] .plt"))
+        && (symbol.contains("] 0") || symbol.split_once("] ").is_some_and(|(_, name)| is_plt(name)))
     {
         "unknown".clone_into(symbol);
     }

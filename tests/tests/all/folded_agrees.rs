@@ -15,15 +15,15 @@ use recrep_tests::campaign::originals;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::run;
+use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
 /// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the relocations (see
 /// [`recrep_tests::table`]), or not at all (see [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
-    let linked = |frame: &str| frame.ends_with("@plt") || frame == ".plt";
     let plain = |stack: &str| -> String {
-        let frames = stack.split(';').map(|frame| if linked(frame) { "@plt" } else { frame });
+        let frames = stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { frame });
         frames.collect::<Vec<_>>().join(";")
     };
     let mut lines = BTreeMap::new();

@@ -122,9 +122,11 @@ fn the_whole_machine() {
         let dir = tempfile::tempdir().unwrap();
         let words = workload(&format!("hot --ms {ms}"));
         let outcome = record(&dir.path().join("x.data"), &format!("-e cpu-clock -F 499 {args}"), &words);
-        let samples: Vec<_> =
-            files(dir.path()).iter().map(|file| assert_reads(file, Extent::System(&["workload"]))).collect();
+        let files = files(dir.path());
+        let samples: Vec<_> = files.iter().map(|file| assert_reads(file, Extent::System(&["workload"]))).collect();
         assert_eq!(samples, summaries(&outcome), "{args}: {}", outcome.stderr);
+        let tables = files.iter().flat_map(|file| report(file, "comm").tables());
+        assert!(tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0, "{args}");
         assert!(samples.iter().sum::<u64>() > 100, "{args}: {samples:?}");
     }
 }
