@@ -84,7 +84,7 @@ fn by_ip(bencher: Bencher<'_, '_>, threads: usize) {
         args::parse(["rep", "--json", "--sort", "ip"].map(OsString::from).into_iter().chain([path().into()])).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     measure(bencher, || {
-        pool.install(|| report::run(&query).unwrap().tables(&query).iter().map(|table| table.total.samples).sum())
+        pool.install(|| report::answer(&query).unwrap().0.tables(&query).iter().map(|table| table.total.samples).sum())
     });
 }
 

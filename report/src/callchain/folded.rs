@@ -52,6 +52,18 @@ impl Folded {
         self.lines.push(Line { event, columns, frames, count });
     }
 
+    /// Adds the lines of another file, whose events have the indexes `places` here. Neither may be settled.
+    pub fn append(&mut self, other: &Self, places: &[usize]) {
+        let labels: Vec<u32> = other.labels.iter().map(|label| self.label(label.clone())).collect();
+        let label = |number: u32| labels.get(number as usize).copied().unwrap_or(0);
+        let chains = other.chains.from_callers(0, |node, before| self.chain(before, label(node.frame)));
+        let chain = |number: u32| chains.get(number as usize).copied().unwrap_or(0);
+        for line in &other.lines {
+            let event = places.get(line.event).copied().unwrap_or(0);
+            self.add(event, chain(line.columns), chain(line.frames), line.count);
+        }
+    }
+
     /// Sorts the lines by event, then by text, and merges equal ones.
     pub fn settle(&mut self) {
         let (ends, inner) = self.ranks();

@@ -10,8 +10,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
-use crate::pipeline::report;
-use crate::pipeline::session::Session;
+use crate::pipeline::report::{self, Also};
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::{Column, Format, Query, Source};
 use crate::table::profile::Profile;
@@ -105,20 +104,16 @@ pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
 /// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
 ///
 /// # Errors
-/// Returns the errors of [`report::run`].
+/// Returns the errors of [`report::run_with`].
 pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
-    settled(&query.sources, || profile_with(query, columns.to_vec(), &mut |_| {}))
+    settled(&query.sources, || profile_with(query, columns.to_vec(), &|_, _| {}))
 }
 
 /// Like [`profile`], but passes each input's session to `also`, and does not start again.
 ///
 /// # Errors
 /// Returns the errors of [`report::run_with`].
-pub fn profile_with(
-    query: &Query,
-    columns: Vec<Column>,
-    also: &mut dyn FnMut(&Session<'_>),
-) -> anyhow::Result<(Profile, Query)> {
+pub fn profile_with(query: &Query, columns: Vec<Column>, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
     Ok((report::run_with(&query, also)?, query))
 }

@@ -1,35 +1,157 @@
-//! Commands with several inputs: unreadable ones are left out, and ones that change while they are read are read again.
+//! Commands with several inputs: unreadable ones are left out, small ones are read side by side, and ones that change while
+//! they are read are read again.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::input::{Changed, Input, OpenError};
 use crate::query::Source;
 use crate::query::warning::Warning;
 
+/// An input and its number.
+type Numbered = (usize, Source);
+
 /// Number of attempts to answer while inputs change.
 const ATTEMPTS: u32 = 3;
+
+/// Bytes of a file below which one core reads it alone, while others read other files.
+const SMALL: u64 = 32 << 20;
+
+/// Number of small files that a core reads and merges at a time.
+const GROUP: usize = 8;
+
+/// Number of groups for each core whose results are in memory at once.
+const AHEAD: usize = 4;
 
 /// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read.
 ///
 /// # Errors
 /// Returns an error if no input can be read, and any error of `act` that is not an [`OpenError`].
 pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<()>) -> anyhow::Result<Vec<Warning>> {
-    let (mut answered, mut unreadable) = (false, Vec::new());
-    for source in sources {
-        let inputs = Input::sources(source).unwrap_or_else(|error| {
-            unreadable.push(error);
-            Vec::new()
-        });
-        for input in inputs {
-            match act(&input) {
-                Ok(()) => answered = true,
-                Err(error) => unreadable.push(error.downcast::<OpenError>()?),
-            }
+    let (inputs, mut outcomes) = inputs(sources);
+    inputs.iter().try_for_each(|input| outcomes.add(act(input)))?;
+    outcomes.finish()
+}
+
+/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. Until one input was read,
+/// `make` is called in order, too; then each core reads groups of small files.
+///
+/// # Errors
+/// Returns the errors of [`each`].
+pub fn each_merged<T: Send>(
+    sources: &[Source],
+    make: &(dyn Fn(usize, &Source) -> anyhow::Result<T> + Sync),
+    merge: &(dyn Fn(&mut T, T) + Sync),
+) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
+    let (inputs, mut outcomes) = inputs(sources);
+    let numbered: Vec<Numbered> = inputs.into_iter().enumerate().collect();
+    let mut whole = Merged { all: None, merge };
+    let mut rest = &numbered[..];
+    while let Some(((number, input), others)) = rest.split_first() {
+        let most = if outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
+        let small = rest.iter().take(most).take_while(|(_, input)| is_small(input)).count();
+        if small < 2 {
+            outcomes.add(make(*number, input).map(|one| whole.add(one)))?;
+            rest = others;
+            continue;
+        }
+        let (batch, others) = rest.split_at(small);
+        rest = others;
+        let of_group = |group: &[Numbered]| {
+            let mut merged = Merged { all: None, merge };
+            let one = |(number, input): &Numbered| make(*number, input).map(|one| merged.add(one));
+            let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
+            (merged.all, results)
+        };
+        for (merged, results) in on_one_core_each(batch, &of_group)? {
+            results.into_iter().try_for_each(|result| outcomes.add(result))?;
+            merged.into_iter().for_each(|one| whole.add(one));
         }
     }
-    if !answered && !unreadable.is_empty() {
-        return Err(if unreadable.len() > 1 { OpenError::All(unreadable) } else { unreadable.remove(0) }.into());
+    Ok((whole.all, outcomes.finish()?))
+}
+
+/// Results of several inputs, merged.
+struct Merged<'m, T> {
+    all: Option<T>,
+    merge: &'m (dyn Fn(&mut T, T) + Sync),
+}
+
+impl<T> Merged<'_, T> {
+    fn add(&mut self, one: T) {
+        match &mut self.all {
+            None => self.all = Some(one),
+            Some(all) => (self.merge)(all, one),
+        }
     }
-    let warning = |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
-    Ok(unreadable.into_iter().map(warning).collect())
+}
+
+/// Returns the inputs of `sources`, and the errors of those that cannot be listed.
+fn inputs(sources: &[Source]) -> (Vec<Source>, Outcomes) {
+    let (mut inputs, mut outcomes) = (Vec::new(), Outcomes::default());
+    for source in sources {
+        match Input::sources(source) {
+            Ok(found) => inputs.extend(found),
+            Err(error) => outcomes.unreadable.push(error),
+        }
+    }
+    (inputs, outcomes)
+}
+
+fn is_small(source: &Source) -> bool {
+    let Source::Path(path) = source else { return false };
+    path.metadata().is_ok_and(|file| file.is_file() && file.len() < SMALL)
+}
+
+/// Calls `make` with groups of these inputs, and returns the results in their order. What elsewhere is done on all cores
+/// is done by one core here.
+fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) -> T + Sync)) -> anyhow::Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        loop {
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            let Some(inputs) = inputs.chunks(GROUP).nth(group) else { return made };
+            made.push((group, make(inputs)));
+        }
+    };
+    let pool = |_| rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pools = (0..rayon::current_num_threads()).map(pool).collect::<Result<Vec<_>, _>>()?;
+    let mut made: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = pools.iter().map(|pool| scope.spawn(|| pool.install(work))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    made.sort_unstable_by_key(|(group, _)| *group);
+    Ok(made.into_iter().map(|(_, made)| made).collect())
+}
+
+/// What became of the inputs so far.
+#[derive(Debug, Default)]
+struct Outcomes {
+    /// Whether any was read.
+    answered: bool,
+    unreadable: Vec<OpenError>,
+}
+
+impl Outcomes {
+    /// Adds the outcome of one input; returns its error unless that is an [`OpenError`].
+    fn add(&mut self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
+        match outcome {
+            Ok(()) => self.answered = true,
+            Err(error) => self.unreadable.push(error.downcast::<OpenError>()?),
+        }
+        Ok(())
+    }
+
+    /// Returns a warning for each input that could not be read; an error if none could.
+    fn finish(mut self) -> anyhow::Result<Vec<Warning>> {
+        if !self.answered && !self.unreadable.is_empty() {
+            let is_one = self.unreadable.len() == 1;
+            return Err(if is_one { self.unreadable.remove(0) } else { OpenError::All(self.unreadable) }.into());
+        }
+        let warning = |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
+        Ok(self.unreadable.into_iter().map(warning).collect())
+    }
 }
 
 /// Calls `answer` again if an input was truncated or rewritten while it was read: the next attempt opens it at its new

@@ -70,7 +70,6 @@ fn count(
     let outermost = query.chains.from_caller();
     let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
     let (attrs, side_band, timeline) = (&session.file.attrs, &session.side_band, &session.timeline);
-    let places = profile.places(&session.events);
     let layout = Layout::of(query);
     let groups = if needs_groups(query) {
         Groups::read(session.file, &session.split.side_band, &session.clock)
@@ -135,9 +134,9 @@ fn count(
     if query.filters.resolved {
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
     }
-    for (index, (place, total)) in places.iter().zip(&totals).enumerate() {
+    for (index, total) in totals.iter().enumerate() {
         let of = |counts: &FxHashMap<_, u64>| counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0);
-        profile.add_total(*place, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
+        profile.add_total(index, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
     }
     if query.has(SortKey::Symbol) {
         let doubts = profile.module_uses.count(&scanned.rows, &side_band.modules, &symbols);
@@ -145,7 +144,7 @@ fn count(
         profile.module_uses.guest += scanned.dropped.guest;
     }
     if until == Until::ModuleUses {
-        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, &side_band.modules);
+        profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, (&side_band.modules, &symbols));
         return Ok(scanned.dropped);
     }
     let mut stacks = scanned.stacks;
@@ -159,22 +158,20 @@ fn count(
         });
     }
     if query.format == Format::Folded {
-        let values = |(place, entry): (&usize, &AttrEntry)| (*place, folded_value(query, entry));
-        let places: Vec<_> = places.iter().zip(attrs.entries()).map(values).collect();
-        labeller.fold(&rows, (&symbols, &stacks), &places, &mut profile.folded);
+        let values: Vec<CountValue> = attrs.entries().iter().map(|entry| folded_value(query, entry)).collect();
+        labeller.fold(&rows, (&symbols, &stacks), &values, &mut profile.folded);
         return Ok(scanned.dropped);
     }
     if is_shown {
         profile.children |= query.chains.children;
-        let found = FileRows { symbols: &symbols, stacks, places: &places };
-        labeller.cumulate(&rows, found, profile);
+        labeller.cumulate(&rows, FileRows { symbols: &symbols, stacks }, profile);
         return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
     let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = rows.counts().iter().enumerate().map(of_row).collect();
-    profile.add_rows(&places, labelled, &metrics);
+    profile.add_rows(&labelled, &metrics);
     Ok(scanned.dropped)
 }
 

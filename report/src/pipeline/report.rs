@@ -5,10 +5,12 @@
 //!              └─ modules ─► Resolver ─► Labeller ─────────┴─► Profile ─► view
 //! ```
 
+use std::sync::OnceLock;
+
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attrs::AttrEntry;
 
-use crate::input::several::{each, settled};
+use crate::input::several::{each_merged, settled};
 use crate::input::{Input, OpenError};
 use crate::pipeline::counted::{has_chains, histogram, samples_have};
 use crate::pipeline::fetching;
@@ -16,68 +18,76 @@ use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::warning::Warning;
-use crate::query::{ChainOptions, Column, Inspection, KeyError, Query};
+use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
+use crate::table::cells::Kind;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::tracepoints::Formats;
 
-/// Answers the query.
-///
-/// # Errors
-/// Returns an error if no input can be read, or if an input lacks data that the query asks for.
-pub fn run(query: &Query) -> anyhow::Result<Profile> {
-    settled(&query.sources, || run_with(query, &mut |_| {}))
-}
+/// What else to do with the session of each input; the inputs are numbered in their order.
+pub type Also<'a> = dyn Fn(usize, &Session<'_>) + Sync + 'a;
 
 /// Answers the query, and calls `also` with the session of each input.
 ///
 /// # Errors
-/// Returns the errors of [`run`], and [`Changed`](crate::input::Changed) if an input changed while it was read: there
-/// is no second attempt.
-pub fn run_with(query: &Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
-    gather(&mut Query { has_default_columns: false, ..query.clone() }, also)
+/// Returns an error if no input can be read, or if an input lacks data that the query asks for;
+/// [`Changed`](crate::input::Changed) if an input changed while it was read: there is no second attempt.
+pub fn run_with(query: &Query, also: &Also<'_>) -> anyhow::Result<Profile> {
+    Ok(gather(&Query { has_default_columns: false, ..query.clone() }, also)?.0)
 }
 
 /// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
 /// that was answered, too.
 ///
 /// # Errors
-/// Returns the errors of [`run`].
+/// Returns the errors of [`run_with`], except that changed inputs are read again.
 pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || {
-        let mut query = query.clone();
         if query.inspection == Some(Inspection::Stats) {
             // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
-            let mut counted = Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
-            return Ok((gather(&mut counted, &mut |_| {})?, query));
+            let counted = Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
+            return Ok((gather(&counted, &|_, _| {})?.0, query.clone()));
         }
-        Ok((gather(&mut query, &mut |_| {})?, query))
+        gather(query, &|_, _| {})
     })
 }
 
-fn gather(query: &mut Query, also: &mut dyn FnMut(&Session<'_>)) -> anyhow::Result<Profile> {
+fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let resolver = Resolver::new(query.symbol_sources.clone());
-    let mut profile = Profile::default();
-    let unreadable = each(&query.sources.clone(), |source| {
+    // The first input decides which columns are the default.
+    let answered = OnceLock::new();
+    let of_input = |number: usize, source: &Source| {
         let input = Input::open(source)?;
-        let before = profile.warnings.len();
-        add(&mut profile, query, &input, &resolver, also)?;
+        let mut profile = session::on(&input, |session| {
+            let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
+            let query = answered.get_or_init(|| {
+                let query = if by_trace() { query.by_trace() } else { query.clone() };
+                Query { has_default_columns: false, ..query }
+            });
+            let profile = of_session(query, (&input, session), &resolver)?;
+            also(number, session);
+            Ok(profile)
+        })?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
-            let new = profile.warnings.iter_mut().skip(before);
-            new.for_each(|warning| warning.message = format!("{}: {}", input.name, warning.message));
+            profile.warnings.iter_mut().for_each(|w| w.message = format!("{}: {}", input.name, w.message));
         }
-        Ok(())
-    });
-    profile.warnings.extend(unreadable.map_err(|error| of_bare_name(error, query))?);
+        Ok(profile)
+    };
+    let merge = |whole: &mut Profile, one| whole.append(one, &Kind::of_columns(answered.get().unwrap_or(query)));
+    let merged = each_merged(&query.sources, &of_input, &merge);
+    let (profile, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
+    let mut profile = profile.unwrap_or_default();
+    profile.warnings.extend(unreadable);
     profile.folded.settle();
+    let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
-    Ok(profile)
+    Ok((profile, query))
 }
 
 /// Turns an unreadable input into [`KeyError::NoFile`] if a column was typed as a bare word that is no known key: only
@@ -90,53 +100,41 @@ fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
     }
 }
 
-/// Adds one input to the profile.
-fn add(
-    profile: &mut Profile,
-    query: &mut Query,
-    input: &Input,
-    resolver: &Resolver,
-    also: &mut dyn FnMut(&Session<'_>),
-) -> anyhow::Result<()> {
-    session::on(input, |session| {
-        if std::mem::take(&mut query.has_default_columns) && Formats::cover_all_events(session.file) {
-            *query = query.by_trace();
+/// Answers the query for one input.
+fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver: &Resolver) -> anyhow::Result<Profile> {
+    check_recorded(&input.name, query.mode, session)?;
+    let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
+    if query.chains.is_asked && !has_chains(session) && !has_history {
+        let name = &input.name;
+        if query.chains.branches {
+            anyhow::bail!(
+                "{name}: no branch stacks or callchains were recorded; record with -b or leave --branch-history out"
+            );
         }
-        check_recorded(&input.name, query.mode, session)?;
-        let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
-        if query.chains.is_asked && !has_chains(session) && !has_history {
-            let name = &input.name;
-            if query.chains.branches {
-                anyhow::bail!(
-                    "{name}: no branch stacks or callchains were recorded; record with -b or leave --branch-history out"
-                );
-            }
-            anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
-        }
-        let not_fetched = fetching::fetch(query, session, resolver)?;
-        let dropped = histogram(profile, query, session, resolver)?;
-        also(session);
-        let (split, side_band) = (session.split, &session.side_band);
-        profile.inputs.push(InputSummary {
-            path: input.name.clone(),
-            bytes: input.len(),
-            records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
-            lost_events: side_band.lost_events,
-            lost_samples: side_band.all_lost_samples(),
-            filtered_samples: side_band.all_filtered_samples(),
-            complete: session.is_complete(),
-            recording: Recording::of(session.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
-        });
-        profile.warnings.extend(session.warnings());
-        profile.warnings.extend(not_fetched);
-        profile.chain_ends.add(dropped.ends);
-        profile.warnings.extend(dropped_warnings(dropped));
-        if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
-            let hint = format!("{} has branch stacks: -b counts the branches in them", input.name);
-            profile.hints.push(hint);
-        }
-        Ok(())
-    })
+        anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
+    }
+    let not_fetched = fetching::fetch(query, session, resolver)?;
+    let mut profile = Profile::of_events(&session.events);
+    let dropped = histogram(&mut profile, query, session, resolver)?;
+    let (split, side_band) = (session.split, &session.side_band);
+    profile.inputs.push(InputSummary {
+        path: input.name.clone(),
+        bytes: input.len(),
+        records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
+        lost_events: side_band.lost_events,
+        lost_samples: side_band.all_lost_samples(),
+        filtered_samples: side_band.all_filtered_samples(),
+        complete: session.is_complete(),
+        recording: Recording::of(session.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
+    });
+    profile.warnings.extend(session.warnings());
+    profile.warnings.extend(not_fetched);
+    profile.chain_ends = dropped.ends;
+    profile.warnings.extend(dropped_warnings(dropped));
+    if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
+        profile.hints.push(format!("{} has branch stacks: -b counts the branches in them", input.name));
+    }
+    Ok(profile)
 }
 
 /// Returns whether samples have branch stacks other than the hardware's call stack.

@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use recrep_format::build_id::BuildId;
 
@@ -27,6 +28,9 @@ pub struct Module {
     pub mounts: Option<u64>,
     /// Recorded device and inode of the file; `None` if the record has a build ID in their place, or neither.
     pub file: Option<FileId>,
+    /// For a file without a build ID, the time at which the recording was last written, if that is known: what was written
+    /// to since is not this module.
+    pub written: Option<SystemTime>,
     /// Machine on which it was mapped.
     pub origin: Arc<Origin>,
 }
@@ -85,7 +89,7 @@ pub enum Addressing {
 
 impl Module {
     fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
-        Self { path: path.into(), build_id, kind, mounts: None, file: None, origin: Arc::default() }
+        Self { path: path.into(), build_id, kind, mounts: None, file: None, written: None, origin: Arc::default() }
     }
 
     /// Creates the module of a mapped file.

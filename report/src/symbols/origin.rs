@@ -10,8 +10,6 @@
 //!
 //! Without proof no name is shown, and `rep modules` says which proof is missing.
 
-use std::time::SystemTime;
-
 use object::elf;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{Arch, Hostname, OsRelease};
@@ -33,8 +31,6 @@ pub struct Origin {
     pub kernel: Option<BuildId>,
     /// Symbol of the kernel with its recorded address.
     pub reference: Option<Reference>,
-    /// Time at which the recording's file was last written; `None` for a stream.
-    pub written: Option<SystemTime>,
 }
 
 /// Reference symbol of the kernel (`_text` or `_stext`) with its recorded address, from the name and the page offset of

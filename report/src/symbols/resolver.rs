@@ -56,6 +56,8 @@ pub struct Loaded {
     module: Module,
     sources: Arc<Sources>,
     lines: OnceLock<Lines>,
+    /// Demangled names by symbol: several files show the same ones. Empty until one is shown.
+    names: OnceLock<Vec<OnceLock<Box<str>>>>,
 }
 
 impl Sources {
@@ -89,7 +91,15 @@ impl Loaded {
     /// Returns the name to show for a symbol returned by a lookup.
     #[must_use]
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
-        Some(self.shown(self.table.get(id)?.name))
+        let names = self.names.get_or_init(|| (0..self.table.len()).map(|_| OnceLock::new()).collect());
+        let slot = names.get(id.0 as usize)?;
+        if let Some(name) = slot.get() {
+            return Some(Cow::Borrowed(name));
+        }
+        match self.shown(self.table.get(id)?.name) {
+            Cow::Owned(name) => Some(Cow::Borrowed(slot.get_or_init(|| name.into()))),
+            plain @ Cow::Borrowed(_) => Some(plain),
+        }
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
@@ -166,14 +176,15 @@ impl Resolver {
 
     /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.
     pub fn load(&self, module: &Module) -> Arc<Loaded> {
+        let module = self.sources.search().unchanged(module);
         let slot = {
             let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-            match modules.get(module) {
+            match modules.get(&*module) {
                 Some(slot) => slot.clone(),
-                None => modules.entry(module.clone()).or_default().clone(),
+                None => modules.entry(module.clone().into_owned()).or_default().clone(),
             }
         };
-        slot.get_or_init(|| Arc::new(self.load_now(module))).clone()
+        slot.get_or_init(|| Arc::new(self.load_now(&module))).clone()
     }
 
     /// Returns all loaded modules, sorted by identity.
@@ -226,6 +237,7 @@ impl Resolver {
             module: module.clone(),
             sources: self.sources.clone(),
             lines: OnceLock::new(),
+            names: OnceLock::new(),
         }
     }
 

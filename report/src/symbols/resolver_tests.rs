@@ -149,7 +149,7 @@ fn a_file_without_build_id_is_identified_by_machine_and_inode() {
         (on(Origin { arch: text("vax"), ..here() }), "recorded architecture is vax"),
         (on(Origin { hostname: None, ..here() }), "does not say that it was made on this machine"),
         (on(Origin::default()), "does not say that it was made on this machine"),
-        (on(Origin { written: Some(std::time::UNIX_EPOCH), ..here() }), "written to after the recording"),
+        (Module { written: Some(std::time::UNIX_EPOCH), ..known.clone() }, "written to after the recording"),
         (Module { file: None, ..known.clone() }, "neither its build ID nor its device and inode"),
         (Module { file: known.file.map(|file| FileId { inode: 1, ..file }), ..known.clone() }, "the file was replaced"),
     ] {
@@ -157,6 +157,21 @@ fn a_file_without_build_id_is_identified_by_machine_and_inode() {
         assert!(refusal.contains(why), "{refusal}: {why}");
         assert_eq!(refused(&module, true), None, "--trust-paths: {why}");
     }
+}
+
+#[test]
+fn a_file_of_several_recordings_is_loaded_once() {
+    let root = tempfile::tempdir().unwrap();
+    let known = mapped(&write(root.path(), "p", &TestElf { build_id: None, ..full() }), None);
+    let now = std::time::SystemTime::now();
+    let written =
+        |hours: u64| Module { written: Some(now + std::time::Duration::from_secs(hours * 3600)), ..known.clone() };
+    let resolver = Resolver::new(SymbolOptions::default());
+    let [one, other] = [1, 2].map(|hours| resolver.load(&written(hours)));
+    assert!(Arc::ptr_eq(&one, &other) && !one.table.is_empty());
+    // What was written to after a recording has no names for it.
+    let before = resolver.load(&Module { written: Some(std::time::UNIX_EPOCH), ..known });
+    assert!(before.table.is_empty());
 }
 
 #[test]

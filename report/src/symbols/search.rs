@@ -138,6 +138,18 @@ impl Search<'_> {
         entry.is_some_and(|path| open_image(&path, Proof::BuildId(*build_id), &Origin::default()).is_ok())
     }
 
+    /// Returns the module without the time of its recording if the files at its path are older: of several recordings,
+    /// these modules are one.
+    pub(super) fn unchanged<'m>(&self, module: &'m Module) -> Cow<'m, Module> {
+        let Some(written) = module.written else { return Cow::Borrowed(module) };
+        let is_newer =
+            |path: PathBuf| path.metadata().and_then(|file| file.modified()).is_ok_and(|modified| modified > written);
+        if self.options_of(module).iter().flat_map(|options| locate::recorded(module, options)).any(is_newer) {
+            return Cow::Borrowed(module);
+        }
+        Cow::Owned(Module { written: None, ..module.clone() })
+    }
+
     /// Opens the mapped file itself.
     fn mapped(&self, module: &Module, trusted: bool, outcome: &mut Outcome) -> Option<Place> {
         for options in self.options_of(module) {
@@ -163,7 +175,7 @@ impl Search<'_> {
             Some(build_id) => Proof::BuildId(build_id),
             None => {
                 self.host.made(&module.origin)?;
-                contents.check_recorded(module.file, module.origin.written)?;
+                contents.check_recorded(module.file, module.written)?;
                 Proof::Trust
             }
         };

@@ -25,6 +25,11 @@ impl Labels {
         self.texts.insert_full(text).0 as u64
     }
 
+    /// Returns all texts in the order of their numbers.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
+    }
+
     /// Returns the text with this number.
     #[must_use]
     pub fn text(&self, number: u64) -> &str {
@@ -57,14 +62,6 @@ impl Labelled {
     pub fn row(&self, row: usize) -> &[u64] {
         self.words.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
     }
-
-    /// Replaces the number of each row's event by the entry of `numbers` at that index.
-    pub fn renumber_events(&mut self, numbers: &[usize]) {
-        for event in self.words.iter_mut().step_by(self.width) {
-            let number = usize::try_from(*event).ok().and_then(|event| numbers.get(event));
-            *event = number.map_or(u64::MAX, |number| *number as u64);
-        }
-    }
 }
 
 /// Kind of the cells of a column.
@@ -93,6 +90,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the kinds of a query's columns.
+    #[must_use]
+    pub fn of_columns(query: &Query) -> Vec<Self> {
+        query.columns.iter().map(|column| Self::of(column.key, query.nanosecs)).collect()
+    }
+
     /// Returns the kind of a sort key's column.
     #[must_use]
     pub fn of(key: SortKey, nanosecs: bool) -> Self {
@@ -122,7 +125,7 @@ impl<'l> Cells<'l> {
     /// Creates a formatter for the columns of a query.
     #[must_use]
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
-        Self { kinds: query.columns.iter().map(|column| Kind::of(column.key, query.nanosecs)).collect(), labels }
+        Self { kinds: Kind::of_columns(query), labels }
     }
 
     /// Returns the text of a cell in this column, of a row with this count.

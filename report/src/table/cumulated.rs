@@ -26,21 +26,19 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
     }
 }
 
-/// Symbols, callchains and event indexes that belong to a file's rows.
+/// Symbols and callchains that belong to a file's rows.
 #[derive(Debug)]
 pub struct FileRows<'s> {
     /// Symbols of the modules that were hit.
     pub symbols: &'s LoadedSymbols,
     /// Callchains of the rows.
     pub stacks: Stacks,
-    /// Indexes of the file's events in the profile.
-    pub places: &'s [usize],
 }
 
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
-        let FileRows { symbols, stacks, places } = found;
+        let FileRows { symbols, stacks } = found;
         let classified = Classified::new(rows, &stacks, self.shown());
         let mut metrics = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
@@ -49,12 +47,12 @@ impl Labeller<'_> {
         let key = |row: usize| metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
         let labelled = self.label(metrics.len(), &key, symbols, &mut profile.labels);
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
-        let places_of_rows = profile.add_rows(places, labelled, &metrics);
+        let places = profile.add_rows(&labelled, &metrics);
         if self.query.chains.graph.is_some() {
             let names = self.names(symbols, &stacks, profile);
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
-            let rows = ids.into_iter().zip(places_of_rows).collect();
+            let rows = ids.into_iter().zip(places).collect();
             profile.calls.add(FileTrees { stacks, samples, classes, class_count, names, rows });
         }
     }

@@ -23,13 +23,13 @@ struct FrameLabels {
 }
 
 impl Labeller<'_> {
-    /// Adds a line for each row: the query's columns, then the frames of its callchain. `places` has, for each event of
-    /// the file, its index in the profile and the function that selects the value.
+    /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event, the
+    /// function that selects the value.
     pub fn fold(
         &self,
         rows: &Rows,
         (symbols, stacks): (&LoadedSymbols, &Stacks),
-        places: &[(usize, CountValue)],
+        values: &[CountValue],
         folded: &mut Folded,
     ) {
         let labels = self.frame_labels(symbols, stacks, folded);
@@ -48,9 +48,8 @@ impl Labeller<'_> {
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
         for ((row, count), (callers, own)) in rows.counts().iter().enumerate().zip(own) {
             let Some((event, cells)) = labelled.row(row).split_first() else { continue };
-            let Some((place, value)) = usize::try_from(*event).ok().and_then(|event| places.get(event)) else {
-                continue;
-            };
+            let Ok(event) = usize::try_from(*event) else { continue };
+            let Some(value) = values.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
                 let one = Count { samples: 1, period: 0 };
                 let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
@@ -75,7 +74,7 @@ impl Labeller<'_> {
                 let label = folded.label(self.own_frame(&rows.key(row), symbols));
                 frames = folded.chain(0, label);
             }
-            folded.add(*place, columns, frames, value(count));
+            folded.add(event, columns, frames, value(count));
         }
     }
 

@@ -35,6 +35,18 @@ pub struct ModuleUses {
 }
 
 impl ModuleUses {
+    /// Adds the counts of another file.
+    pub fn append(&mut self, other: Self) {
+        self.guest += other.guest;
+        for (module, other) in other.modules {
+            let uses = self.modules.entry(module).or_default();
+            uses.all.add(other.all);
+            uses.resolved.add(other.resolved);
+            uses.unresolved_callers += other.unresolved_callers;
+            uses.loaded = uses.loaded.take().or(other.loaded);
+        }
+    }
+
     /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
     /// proven to be the recorded one.
     pub fn count(&mut self, rows: &Rows, modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
@@ -49,9 +61,7 @@ impl ModuleUses {
             }
         }
         for (number, (all, resolved)) in counts.into_iter().enumerate().filter(|(_, (all, _))| all.samples > 0) {
-            let place = number.checked_sub(1);
-            let module = place.and_then(|place| modules.get_index(place)).cloned();
-            let loaded = place.and_then(|place| symbols.get(place)?.clone());
+            let (module, loaded) = module_of(number, modules, symbols);
             if let Some(loaded) = &loaded {
                 doubts.add(&loaded.outcome, all.samples, resolved.samples);
             }
@@ -64,7 +74,12 @@ impl ModuleUses {
     }
 
     /// Counts unresolved callers, once per sample and module.
-    pub fn count_callers(&mut self, rows: &Rows, stacks: &Stacks, modules: &IndexSet<Module>) {
+    pub fn count_callers(
+        &mut self,
+        rows: &Rows,
+        stacks: &Stacks,
+        (modules, symbols): (&IndexSet<Module>, &[Option<Arc<Loaded>>]),
+    ) {
         let mut lacking: Vec<u32> = Vec::new();
         let mut counts = vec![0_u64; modules.len() + 1];
         for (row, count) in rows.iter() {
@@ -81,7 +96,7 @@ impl ModuleUses {
             }
         }
         for (number, samples) in counts.into_iter().enumerate().filter(|(_, samples)| *samples > 0) {
-            let module = number.checked_sub(1).and_then(|place| modules.get_index(place)).cloned();
+            let (module, _) = module_of(number, modules, symbols);
             self.modules.entry(module).or_default().unresolved_callers += samples;
         }
     }
@@ -131,6 +146,18 @@ impl ModuleUses {
         let percent = share(lacking, all.samples);
         Some(format!("{percent:.1}% of the samples have no function: {}; `rep modules` tells why", parts.join(", ")))
     }
+}
+
+/// Returns the module with this number plus one, as it was loaded, and its symbols; `None` if nothing was mapped.
+fn module_of(
+    number: usize,
+    modules: &IndexSet<Module>,
+    symbols: &[Option<Arc<Loaded>>],
+) -> (Option<Module>, Option<Arc<Loaded>>) {
+    let Some(place) = number.checked_sub(1) else { return (None, None) };
+    let loaded = symbols.get(place).and_then(Clone::clone);
+    let module = loaded.as_ref().map(|loaded| loaded.module()).or_else(|| modules.get_index(place));
+    (module.cloned(), loaded)
 }
 
 /// Samples that are unresolved because no file is proven to be the recorded one, and samples resolved with a file whose

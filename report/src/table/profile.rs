@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use crate::callchain::folded::Folded;
-use crate::callchain::trees::CallTrees;
+use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::{Metrics, share};
 use crate::count::{Count, PARTITIONS, Partition, partition_of};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
-use crate::table::cells::{Cells, Labelled, Labels};
+use crate::table::cells::{Cells, Kind, Labelled, Labels};
 use crate::table::module_use::ModuleUses;
 use crate::table::recording::Recording;
 
@@ -51,7 +51,7 @@ pub struct Row<'l> {
     /// Counts and metrics of the row.
     pub metrics: &'l Metrics,
     /// Number of the row in the profile, by which [`Profile::calls`] finds its call tree.
-    pub place: usize,
+    pub place: RowIndex,
 }
 
 impl<'l> Row<'l> {
@@ -191,7 +191,7 @@ fn at(rows: &[Partition<Metrics>], place: usize) -> Option<(&[u64], &Metrics)> {
     Some((partition.key(index).get(1..)?, partition.value(index)?))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Event {
     name: String,
     total: Count,
@@ -227,18 +227,58 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the indexes of a file's events in the profile, adding events that it does not have. Events of several
-    /// files with equal names are one; a file's second event of a name is the profile's second of that name.
-    pub fn places(&mut self, names: &[String]) -> Vec<usize> {
+    /// Creates the profile of a file with these events.
+    #[must_use]
+    pub fn of_events(names: &[String]) -> Self {
+        let event = |name: &String| Event { name: name.clone(), ..Event::default() };
+        Self { events: names.iter().map(event).collect(), ..Self::default() }
+    }
+
+    /// Adds the profile of another file, with the answer to the same query, whose columns have these kinds.
+    pub fn append(&mut self, other: Self, kinds: &[Kind]) {
+        let places = self.places(&other.events);
+        let labels: Vec<u64> = other.labels.texts().map(|text| self.labels.intern(text.to_owned())).collect();
+        if self.rows.is_empty() {
+            self.rows = Partition::table(1 + kinds.len());
+        }
+        let mut rows: Vec<Vec<RowIndex>> = Vec::with_capacity(other.rows.len());
+        for partition in &other.rows {
+            let of_partition = partition.iter().map(|(key, metrics)| {
+                let mut key = key.to_vec();
+                let (event, cells) = key.split_first_mut()?;
+                *event = *places.get(usize::try_from(*event).ok()?)? as u64;
+                for (cell, _) in cells.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Label) {
+                    *cell = *labels.get(usize::try_from(*cell).ok()?)?;
+                }
+                let number = partition_of(&key);
+                Some(self.rows.get_mut(number)?.add(&key, metrics.clone()) * PARTITIONS + number)
+            });
+            rows.push(of_partition.map(Option::unwrap_or_default).collect());
+        }
+        let row = |place: RowIndex| rows.get(place % PARTITIONS)?.get(place / PARTITIONS).copied();
+        self.calls.append(other.calls, row);
+        self.folded.append(&other.folded, &places);
+        self.inputs.extend(other.inputs);
+        self.warnings.extend(other.warnings);
+        self.hints.extend(other.hints);
+        self.module_uses.append(other.module_uses);
+        self.chain_ends.add(other.chain_ends);
+        self.children |= other.children;
+        self.add_traced(&other.traced);
+    }
+
+    /// Returns the indexes of another file's events in the profile, after adding them. Events of several files with equal
+    /// names are one; a file's second event of a name is the profile's second of that name.
+    fn places(&mut self, events: &[Event]) -> Vec<usize> {
         let mut taken = Vec::new();
-        for name in names {
+        for new in events {
             let free =
-                |(place, event): (usize, &Event)| (event.name == *name && !taken.contains(&place)).then_some(place);
+                |(place, event): (usize, &Event)| (event.name == new.name && !taken.contains(&place)).then_some(place);
             let place = self.events.iter().enumerate().find_map(free).unwrap_or_else(|| {
-                let name = name.clone();
-                self.events.push(Event { name, total: Count::default(), lost_samples: 0, filtered_samples: 0 });
+                self.events.push(Event { name: new.name.clone(), ..Event::default() });
                 self.events.len() - 1
             });
+            self.add_total(place, new.total, new.lost_samples, new.filtered_samples);
             taken.push(place);
         }
         taken
@@ -259,9 +299,8 @@ impl Profile {
         }
     }
 
-    /// Adds the rows of a file, whose events have the indexes `places`. Returns the number of each row in the profile.
-    pub fn add_rows(&mut self, places: &[usize], mut labelled: Labelled, metrics: &[Metrics]) -> Vec<usize> {
-        labelled.renumber_events(places);
+    /// Adds rows. Returns the number of each row in the profile.
+    pub fn add_rows(&mut self, labelled: &Labelled, metrics: &[Metrics]) -> Vec<RowIndex> {
         if self.rows.is_empty() {
             self.rows = Partition::table(labelled.width());
         }
@@ -350,21 +389,39 @@ mod tests {
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {
-        let mut profile = Profile::default();
-        let names = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
-        assert_eq!(profile.places(&names(&["a", "b", "a"])), [0, 1, 2]);
-        assert_eq!(profile.places(&names(&["b", "a", "c", "a"])), [1, 0, 3, 2]);
+        let events = |list: &[&str]| Profile::of_events(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+        let mut profile = events(&["a", "b", "a"]);
+        assert_eq!(profile.places(&events(&["b", "a", "c", "a"]).events), [1, 0, 3, 2]);
+    }
+
+    #[test]
+    fn rows_of_several_files_are_merged_by_text() {
+        let of_file = |rows: &[(&str, u64)]| {
+            let mut profile = Profile::of_events(&["e".into()]);
+            let words = rows.iter().flat_map(|(text, number)| [0, profile.labels.intern((*text).into()), *number]);
+            let words = words.collect();
+            let count = Count { samples: 1, period: 1 };
+            let metrics = vec![Metrics { count, ..Metrics::default() }; rows.len()];
+            profile.add_rows(&Labelled::new(3, words), &metrics);
+            profile
+        };
+        let mut all = of_file(&[("a", 7), ("b", 8)]);
+        all.append(of_file(&[("b", 8), ("a", 9)]), &[Kind::Label, Kind::Number]);
+        let rows = all.rows.iter().flat_map(Partition::iter);
+        let mut rows: Vec<_> =
+            rows.map(|(key, metrics)| (all.labels.text(key[1]), key[2], metrics.count.samples)).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
     }
 
     #[test]
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
-        let mut profile = Profile::default();
-        profile.places(&["e".into()]);
+        let mut profile = Profile::of_events(&["e".into()]);
         for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
             let label = profile.labels.intern(text.into());
             let count = Count { samples: 1, period };
             let row = Labelled::new(2, vec![0, label]);
-            profile.add_rows(&[0], row, &[Metrics { count, ..Metrics::default() }]);
+            profile.add_rows(&row, &[Metrics { count, ..Metrics::default() }]);
         }
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();

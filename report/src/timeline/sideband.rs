@@ -59,13 +59,15 @@ struct Known<'a> {
     /// Path with which the kernel's build ID was recorded.
     kernel: Option<&'a [u8]>,
     origin: Origin,
+    /// Time at which the file was last written.
+    written: Option<SystemTime>,
     /// Last recorded mount namespace of each process.
     mounts: FxHashMap<i32, u64>,
 }
 
 impl<'a> Known<'a> {
     fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
-        let mut known = Self { origin: Origin { written, ..Origin::of(file) }, ..Self::default() };
+        let mut known = Self { origin: Origin::of(file), written, ..Self::default() };
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());
@@ -273,8 +275,11 @@ impl SideBand {
                 let module = Module::of_user_mapping(path, pid, executable, huge, build_id).on(origin);
                 let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
-                let file = file.filter(|_| module.kind == ModuleKind::File);
-                let module = Module { mounts, file, ..module };
+                let is_file = module.kind == ModuleKind::File;
+                let file = file.filter(|_| is_file);
+                // A build ID proves more, and modules of several recordings are to be equal.
+                let written = known.written.filter(|_| is_file && build_id.is_none());
+                let module = Module { mounts, file, written, ..module };
                 Some(Change::Map { pid, tid: signed(map.tid), mapping: self.mapping(map, end, module)? })
             }
         }

@@ -39,6 +39,18 @@ impl CallTrees {
         self.files.push(file);
     }
 
+    /// Adds the callchains of another profile; `row` gives the index that one of its rows has here.
+    pub fn append(&mut self, other: Self, row: impl Fn(RowIndex) -> Option<RowIndex>) {
+        let names: Vec<u32> =
+            other.names.iter().map(|(module, function)| self.name(module.clone(), function.clone())).collect();
+        let name = |number: &u32| names.get(*number as usize).copied().unwrap_or(0);
+        for file in other.files {
+            let names = file.names.iter().map(name).collect();
+            let rows = file.rows.into_iter().filter_map(|(id, index)| Some((id, row(index)?))).collect();
+            self.files.push(FileTrees { names, rows, ..file });
+        }
+    }
+
     /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
     /// row, starting at the row's frame; otherwise only those of the row's own samples.
     #[must_use]

@@ -16,6 +16,11 @@ impl Names {
         u32::try_from(self.names.insert_full((module, function)).0).unwrap_or(u32::MAX)
     }
 
+    /// Iterates over all pairs, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(String, String)> {
+        self.names.iter()
+    }
+
     /// Returns the function with this number.
     pub(super) fn function(&self, name: u32) -> &str {
         self.names.get_index(name as usize).map_or("", |(_, function)| function)

@@ -131,13 +131,16 @@ fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
     if asked.query.format == Format::Json { SortKey::DataCacheLine.companions() } else { &[] }
 }
 
-/// Adds the node of each CPU, from the file's topology, to `of`.
-pub(super) fn nodes(session: &Session<'_>, of: &mut BTreeMap<u32, u32>) {
-    let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else { return };
-    for node in &topology.nodes.0 {
-        let cpus = lists::cpus(&node.cpus.to_text()).unwrap_or_default();
-        of.extend(cpus.into_iter().map(|cpu| (cpu, node.node)));
-    }
+/// Returns the node of each CPU, from the file's topology.
+pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
+    let Some(Ok(topology)) = session.file.feature::<NumaTopology<'_>>() else { return BTreeMap::new() };
+    let cpus = |cpus: &str| lists::cpus(cpus).unwrap_or_default();
+    topology
+        .nodes
+        .0
+        .iter()
+        .flat_map(|node| cpus(&node.cpus.to_text()).into_iter().map(|cpu| (cpu, node.node)))
+        .collect()
 }
 
 /// Texts of a row, by meaning.

@@ -14,6 +14,7 @@ mod stats;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -51,10 +52,14 @@ struct Answer<'p> {
 /// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (nodes, (profile, query)) = settled(&asked.query.sources, || {
-        let mut nodes = BTreeMap::new();
-        let also = &mut |session: &Session<'_>| lines::nodes(session, &mut nodes);
+        let nodes = Mutex::new(BTreeMap::new());
+        let also = &|number, session: &Session<'_>| {
+            let of_input = lines::nodes(session);
+            nodes.lock().unwrap_or_else(PoisonError::into_inner).insert(number, of_input);
+        };
         let answer = derived::profile_with(&asked.query, lines::columns(asked), also)?;
-        Ok((nodes, answer))
+        let nodes = nodes.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((nodes.into_values().flatten().collect::<BTreeMap<_, _>>(), answer))
     })?;
     let tables = profile.tables(&query);
     let stats = lines::total(&tables);

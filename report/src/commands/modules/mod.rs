@@ -13,6 +13,7 @@ mod stacks;
 mod text;
 
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 
@@ -33,9 +34,13 @@ use listing::Listing;
 /// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (stacks, profile) = settled(&query.report.sources, || {
-        let mut stacks = StackSummary::default();
-        let profile = report::run_with(&query.report, &mut |session| stacks = stacks.and(StackSummary::of(session)))?;
-        Ok((stacks, profile))
+        let stacks = Mutex::new(StackSummary::default());
+        let profile = report::run_with(&query.report, &|_, session| {
+            let of_input = StackSummary::of(session);
+            let mut stacks = stacks.lock().unwrap_or_else(PoisonError::into_inner);
+            *stacks = stacks.and(of_input);
+        })?;
+        Ok((stacks.into_inner().unwrap_or_else(PoisonError::into_inner), profile))
     })?;
     let listing = Listing::of(&profile, stacks, query.unresolved);
     match query.report.format {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::common::{Place, rep, two_events};
+use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use serde_json::Value;
 
@@ -74,6 +75,50 @@ fn json_has_a_warning_for_each_unreadable_input() {
             assert!(warning["message"].as_str().unwrap().contains(path.to_str().unwrap()), "{warning}");
         }
     }
+}
+
+/// Small files are read side by side, in groups: whatever the number of threads, the answer is that of all of them in order.
+#[test]
+fn many_small_files_are_answered_in_order() {
+    const FILES: u64 = 100;
+    let place = Place::new();
+    let mut paths = Vec::new();
+    for number in 0..FILES {
+        let name = format!("{number:03}");
+        let event = if number % 3 == 0 { "cycles" } else { "instructions" };
+        let stream =
+            Stream::new(Endian::Little).event(Event::new(event)).task(7, 7).at(1).comm(&format!("c{}", number % 5));
+        let stream = stream.map("/no/such", 0x1000, 0x1000, 0).at(2).sample(SampleSpec::at(0x1000 + number));
+        paths.push(match number % 40 {
+            39 => place.put(&name, b"hello, I am not what you think I am"),
+            _ => place.put(&name, &stream.file()),
+        });
+    }
+    let answer = |command: &[&str], threads: &str| {
+        let output = rep().args(command).args(&paths).env("RAYON_NUM_THREADS", threads).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        output.stdout
+    };
+    for command in [&["--json"][..], &["-s", "comm,ip"], &["--format", "folded"], &["modules", "--json"]] {
+        let one = answer(command, "1");
+        for threads in ["2", "7"] {
+            assert!(answer(command, threads) == one, "{command:?}: {threads} threads");
+        }
+    }
+    let all: Value = serde_json::from_slice(&answer(&["--json", "-s", "comm"], "2")).unwrap();
+    let texts = |list: &Value, key: &str| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    };
+    let (read, unread): (Vec<_>, Vec<_>) = paths
+        .iter()
+        .map(|path| path.to_str().unwrap())
+        .partition(|path| !path.ends_with("39") && !path.ends_with("79"));
+    assert_eq!(texts(&all["inputs"], "path"), read);
+    let warnings = texts(&all["warnings"], "message");
+    assert!(warnings.iter().zip(&unread).all(|(said, path)| said.contains(path)) && warnings.len() == unread.len());
+    let samples: Vec<u64> =
+        all["events"].as_array().unwrap().iter().map(|event| event["samples"].as_u64().unwrap()).collect();
+    assert_eq!(samples, [33, 65]);
 }
 
 #[test]
