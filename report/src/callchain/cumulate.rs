@@ -9,7 +9,6 @@
 //! ```
 //!
 //! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
-
 //!
 //! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node then
 //! has the sum of all samples below it, and counts for its class unless a caller has the same class.
@@ -133,7 +132,7 @@ impl Classified {
     pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
         let paths = stacks.chains.from_callers(Path::default(), |node, callers| {
             let class = self.class_of(node.frame);
-            let repeats = callers.may_have(class) && self.has_class(stacks, node.callers, class);
+            let repeats = !own_only && callers.may_have(class) && self.has_class(stacks, node.callers, class);
             Path { classes: callers.classes | Path::bit(class), depth: callers.depth + 1, repeats }
         });
         let by_base = self.by_base();

@@ -118,7 +118,7 @@ impl<'t> FrameFinder<'t> {
     pub fn own(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let epoch = self.epoch(space, at);
         let kind = Kind { mode: Some(mode.bits()), is_return: false, is_named: true, branch: 0 };
-        let context = self.contexts.number(kind, epoch.in_mode(Some(mode)));
+        let context = self.contexts.number(kind, epoch.in_mode(mode));
         let frame = self.frame(&ChainWord { ip, kind, context, chain: 0 }, space, at);
         let frame = self.stacks.frames.get(frame as usize).copied().unwrap_or_default();
         // Unlike callers, sampled instructions are always code.
@@ -142,7 +142,7 @@ impl<'t> FrameFinder<'t> {
         for_each_address(callers, |mode, ip, is_return| {
             let is_return = is_return && fields.returns;
             let kind = Kind { mode: Some(mode.bits()), is_return, is_named: *names_callers, branch: 0 };
-            let context = contexts.number(kind, epoch.in_mode(Some(mode)));
+            let context = contexts.number(kind, epoch.in_mode(mode));
             found.push(ChainWord { ip, kind, context, chain: 0 });
         });
         let (mut chain, mut new) = (0, found.len());

@@ -101,13 +101,6 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Iterates over the frames of a key's sample, innermost first.
-    pub fn of(&self, key: &Key) -> impl Iterator<Item = u32> {
-        let chained = ChainRef::unpack(Field::Chain.of(key));
-        let own = if chained.own { self.find(&Frame::of(key)) } else { None };
-        own.into_iter().chain(self.chains.frames(chained.callers))
-    }
-
     /// Adds the chains of `other`, in which `frames` replaces each frame by any number of frames, innermost first.
     /// Returns the new numbers of chains, indexed by the old ones. Chains that become equal get one number.
     #[must_use]
@@ -156,7 +149,6 @@ impl Stacks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::NO_KEY;
 
     fn frame(address: u64) -> Frame {
         Frame { module: 1, address, ..Frame::default() }
@@ -206,20 +198,5 @@ mod tests {
         assert_eq!(numbers[0], numbers[1]);
         assert_eq!((all.frames.len(), all.chains.len()), (2, 2));
         assert_eq!(addresses(&all, numbers[0][chain as usize]), [6, 5]);
-    }
-
-    #[test]
-    fn a_sample_has_its_own_frame_and_its_callers() {
-        let mut stacks = Stacks::default();
-        let callers = add(&mut stacks, &[2, 3, 4]);
-        let inner = stacks.number(frame(1));
-        let mut key = NO_KEY;
-        (*Field::Module.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 1);
-        let mut of = |own| {
-            *Field::Chain.of_mut(&mut key) = ChainRef { callers, own }.pack();
-            stacks.of(&key).collect::<Vec<_>>()
-        };
-        assert_eq!(of(true), [inner, 0, 1, 2]);
-        assert_eq!(of(false), [0, 1, 2]);
     }
 }

@@ -29,29 +29,29 @@ const AHEAD: usize = 4;
 /// Returns an error if no input can be read, and any error of `act` that is not an [`OpenError`].
 pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<()>) -> anyhow::Result<Vec<Warning>> {
     let (inputs, mut outcomes) = inputs(sources);
-    inputs.iter().try_for_each(|input| outcomes.add(act(input)))?;
+    inputs.iter().try_for_each(|(number, input)| outcomes.add(*number, act(input)))?;
     outcomes.finish()
 }
 
-/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. Until one input was read,
-/// `make` is called in order, too; then each core reads groups of small files.
+/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. With `side_by_side`, each core
+/// reads groups of small files; until one input was read, and without it, `make` is called in order, too.
 ///
 /// # Errors
 /// Returns the errors of [`each`].
 pub fn each_merged<T: Send>(
     sources: &[Source],
+    side_by_side: bool,
     make: &(dyn Fn(usize, &Source) -> anyhow::Result<T> + Sync),
     merge: &(dyn Fn(&mut T, T) + Sync),
 ) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
     let (inputs, mut outcomes) = inputs(sources);
-    let numbered: Vec<Numbered> = inputs.into_iter().enumerate().collect();
     let mut whole = Merged { all: None, merge };
-    let mut rest = &numbered[..];
+    let mut rest = &inputs[..];
     while let Some(((number, input), others)) = rest.split_first() {
-        let most = if outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
+        let most = if side_by_side && outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
         let small = rest.iter().take(most).take_while(|(_, input)| is_small(input)).count();
         if small < 2 {
-            outcomes.add(make(*number, input).map(|one| whole.add(one)))?;
+            outcomes.add(*number, make(*number, input).map(|one| whole.add(one)))?;
             rest = others;
             continue;
         }
@@ -61,10 +61,10 @@ pub fn each_merged<T: Send>(
             let mut merged = Merged { all: None, merge };
             let one = |(number, input): &Numbered| make(*number, input).map(|one| merged.add(one));
             let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
-            (merged.all, results)
+            (merged.all, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
         };
         for (merged, results) in on_one_core_each(batch, &of_group)? {
-            results.into_iter().try_for_each(|result| outcomes.add(result))?;
+            results.into_iter().try_for_each(|(number, result)| outcomes.add(number, result))?;
             merged.into_iter().for_each(|one| whole.add(one));
         }
     }
@@ -87,12 +87,12 @@ impl<T> Merged<'_, T> {
 }
 
 /// Returns the inputs of `sources`, and the errors of those that cannot be listed.
-fn inputs(sources: &[Source]) -> (Vec<Source>, Outcomes) {
-    let (mut inputs, mut outcomes) = (Vec::new(), Outcomes::default());
+fn inputs(sources: &[Source]) -> (Vec<Numbered>, Outcomes) {
+    let (mut inputs, mut outcomes, mut numbers) = (Vec::new(), Outcomes::default(), 0..);
     for source in sources {
         match Input::sources(source) {
-            Ok(found) => inputs.extend(found),
-            Err(error) => outcomes.unreadable.push(error),
+            Ok(found) => inputs.extend(numbers.by_ref().zip(found)),
+            Err(error) => outcomes.unreadable.extend(numbers.next().map(|number| (number, error))),
         }
     }
     (inputs, outcomes)
@@ -130,27 +130,28 @@ fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) ->
 struct Outcomes {
     /// Whether any was read.
     answered: bool,
-    unreadable: Vec<OpenError>,
+    unreadable: Vec<(usize, OpenError)>,
 }
 
 impl Outcomes {
-    /// Adds the outcome of one input; returns its error unless that is an [`OpenError`].
-    fn add(&mut self, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
+    /// Adds the outcome of the input with this number; returns its error unless that is an [`OpenError`].
+    fn add(&mut self, number: usize, outcome: anyhow::Result<()>) -> anyhow::Result<()> {
         match outcome {
             Ok(()) => self.answered = true,
-            Err(error) => self.unreadable.push(error.downcast::<OpenError>()?),
+            Err(error) => self.unreadable.push((number, error.downcast::<OpenError>()?)),
         }
         Ok(())
     }
 
     /// Returns a warning for each input that could not be read; an error if none could.
     fn finish(mut self) -> anyhow::Result<Vec<Warning>> {
-        if !self.answered && !self.unreadable.is_empty() {
-            let is_one = self.unreadable.len() == 1;
-            return Err(if is_one { self.unreadable.remove(0) } else { OpenError::All(self.unreadable) }.into());
+        self.unreadable.sort_by_key(|(number, _)| *number);
+        let mut unreadable: Vec<OpenError> = self.unreadable.into_iter().map(|(_, error)| error).collect();
+        if !self.answered && !unreadable.is_empty() {
+            return Err(if unreadable.len() > 1 { OpenError::All(unreadable) } else { unreadable.remove(0) }.into());
         }
         let warning = |error: OpenError| Warning::new("unreadable", format!("{error}; it is left out"));
-        Ok(self.unreadable.into_iter().map(warning).collect())
+        Ok(unreadable.into_iter().map(warning).collect())
     }
 }
 

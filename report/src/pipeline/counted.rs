@@ -126,7 +126,7 @@ fn count(
     let labeller = Labeller { query, timeline, modules, events: &session.events, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
-        let symbols = symbols.get_or_init(|| labeller.load(hits, resolver));
+        let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));
         Naming { labeller: &labeller, symbols, inlined }
     });
     let symbols = symbols.into_inner().unwrap_or_default();

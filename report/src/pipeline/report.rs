@@ -77,7 +77,9 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
         Ok(profile)
     };
     let merge = |whole: &mut Profile, one| whole.append(one, &Kind::of_columns(answered.get().unwrap_or(query)));
-    let merged = each_merged(&query.sources, &of_input, &merge);
+    // Which names a file has must not depend on when another one's debug file was fetched.
+    let side_by_side = query.symbol_sources.servers.is_none();
+    let merged = each_merged(&query.sources, side_by_side, &of_input, &merge);
     let (profile, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
     let mut profile = profile.unwrap_or_default();
     profile.warnings.extend(unreadable);

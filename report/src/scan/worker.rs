@@ -86,11 +86,9 @@ impl<'s> Worker<'s> {
             span: None,
             events,
             last: UpTo::field(last),
-            // Modules that the filter leaves out are not loaded.
             names_own: scan.chaining.early.is_some()
                 && (scan.names_keys || scan.layout.has(Field::Chain))
-                && !scan.mode.is_of_branches()
-                && !scan.filter.is_by_module(),
+                && !scan.mode.is_of_branches(),
             rows: SampleRows::default(),
             packed: vec![0; scan.layout.len()],
         }
@@ -295,6 +293,10 @@ impl<'s> Worker<'s> {
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
             if self.names_own {
+                // Modules that the filter leaves out are not loaded.
+                if filter.is_by_module() && !filter.takes_module(self.scan.timeline.place(mode, &task, ip, at).module) {
+                    return None;
+                }
                 self.chains.finder.own(mode, task.space, ip, at).put(key);
             } else {
                 let place = self.scan.timeline.place(mode, &task, ip, at);

@@ -39,7 +39,8 @@ impl<'f> Functions<'f> {
         self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
     }
 
-    fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
+    /// Returns the symbols of a module. They stay the same, even if its debug file is fetched meanwhile.
+    pub fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
         let (slot, module) = self.loaded.get(module).zip(self.modules.get(module))?;
         Some(slot.get_or_init(|| self.resolver.load(module)))
     }

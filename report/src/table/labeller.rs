@@ -8,7 +8,7 @@ use super::texts::{KeyOf, Texts};
 use crate::count::{Field, Key, Meta};
 use crate::query::sort_key::SortKey;
 use crate::query::{Format, Query};
-use crate::symbols::{LineId, Loaded, Module, Resolver};
+use crate::symbols::{Functions, LineId, Loaded, Module};
 use crate::table::cells::{Labelled, Labels};
 use crate::timeline::cgroups::Groups;
 use crate::timeline::{ThreadRef, Timeline};
@@ -34,16 +34,16 @@ pub struct Labeller<'f> {
 impl Labeller<'_> {
     /// Loads the symbols of all modules that were hit. Returns an empty list if the query needs no functions.
     #[must_use]
-    pub fn load(&self, hits: &[bool], resolver: &Resolver) -> LoadedSymbols {
-        let functions = self.query.chains.counted
+    pub fn load(&self, hits: &[bool], functions: &Functions<'_>) -> LoadedSymbols {
+        let is_needed = self.query.chains.counted
             || self.query.columns.iter().any(|column| column.key.is_of_symbol())
             || self.needs_lines(KeyAddress::At)
             || self.needs_lines(KeyAddress::From);
-        if !functions && !self.query.filters.by_symbol() {
+        if !is_needed && !self.query.filters.by_symbol() {
             return Vec::new();
         }
-        let load = |(module, hit): (&&Module, &bool)| hit.then(|| resolver.load(module));
-        self.modules.par_iter().zip(hits).map(load).collect()
+        let load = |(module, hit): (usize, &bool)| if *hit { functions.loaded(module).cloned() } else { None };
+        hits.par_iter().enumerate().map(load).collect()
     }
 
     /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query needs them.

@@ -241,7 +241,7 @@ impl Profile {
         if self.rows.is_empty() {
             self.rows = Partition::table(1 + kinds.len());
         }
-        let mut rows: Vec<Vec<RowIndex>> = Vec::with_capacity(other.rows.len());
+        let mut rows: Vec<Vec<Option<RowIndex>>> = Vec::with_capacity(other.rows.len());
         for partition in &other.rows {
             let of_partition = partition.iter().map(|(key, metrics)| {
                 let mut key = key.to_vec();
@@ -253,9 +253,9 @@ impl Profile {
                 let number = partition_of(&key);
                 Some(self.rows.get_mut(number)?.add(&key, metrics.clone()) * PARTITIONS + number)
             });
-            rows.push(of_partition.map(Option::unwrap_or_default).collect());
+            rows.push(of_partition.collect());
         }
-        let row = |place: RowIndex| rows.get(place % PARTITIONS)?.get(place / PARTITIONS).copied();
+        let row = |place: RowIndex| *rows.get(place % PARTITIONS)?.get(place / PARTITIONS)?;
         self.calls.append(other.calls, row);
         self.folded.append(&other.folded, &places);
         self.inputs.extend(other.inputs);

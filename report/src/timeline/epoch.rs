@@ -25,11 +25,10 @@ impl SpaceEpoch {
     /// on the kernel. Without a mode, both matter.
     #[must_use]
     #[inline]
-    pub fn in_mode(self, mode: Option<CpuMode>) -> Self {
+    pub fn in_mode(self, mode: CpuMode) -> Self {
         match mode {
-            Some(CpuMode::Kernel) => Self { space: None, mapped: 0, ..self },
-            Some(_) => Self { kernel: 0, ..self },
-            None => self,
+            CpuMode::Kernel => Self { space: None, mapped: 0, ..self },
+            _ => Self { kernel: 0, ..self },
         }
     }
 }

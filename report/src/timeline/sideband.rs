@@ -144,7 +144,7 @@ impl SideBand {
             }
         }
         side_band.attach_jit_dumps();
-        side_band.remove_ambiguous_build_ids();
+        side_band.remove_ambiguous_build_ids(written);
         side_band
     }
 
@@ -225,7 +225,7 @@ impl SideBand {
 
     /// Removes build IDs recorded by path if several files were mapped from that path, since it is unknown whose build
     /// ID the recorder read.
-    fn remove_ambiguous_build_ids(&mut self) {
+    fn remove_ambiguous_build_ids(&mut self, written: Option<SystemTime>) {
         let mut files: FxHashMap<&[u8], FileId> = FxHashMap::default();
         let mut shared: FxHashSet<Arc<[u8]>> = FxHashSet::default();
         for module in self.modules.iter().filter(|module| module.build_id.is_some()) {
@@ -236,7 +236,10 @@ impl SideBand {
         }
         if !shared.is_empty() {
             let is_shared = |module: &Module| module.file.is_some() && shared.contains(&module.path);
-            let forget = |module: Module| if is_shared(&module) { Module { build_id: None, ..module } } else { module };
+            let forget = |module: Module| match is_shared(&module) {
+                true => Module { build_id: None, written, ..module },
+                false => module,
+            };
             self.modules = std::mem::take(&mut self.modules).into_iter().map(forget).collect();
         }
     }

@@ -165,8 +165,7 @@ impl<'s> ChainPrinter<'s> {
         out: &mut Vec<u8>,
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
-        let context =
-            self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(Some(mode))).saturating_add(1);
+        let context = self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(mode)).saturating_add(1);
         if self.lines.is_empty() {
             self.lines.resize(REMEMBERED, FrameLine::default());
         }

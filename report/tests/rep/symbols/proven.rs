@@ -242,6 +242,15 @@ fn a_build_id_is_ignored_if_several_files_had_the_path() {
     let names = |stream: &Stream| rep_of(&place, &["-s", "sym", "--format", "csv"], &stream.file());
     assert!(names(&map(begun(), &path)).contains("outer"));
     // Inode 4711 was mapped from the same path.
-    let replaced = begun().map(path.to_str().unwrap(), BASE, 1 << 20, 0).at(2).sample(SampleSpec::at(BASE + offset));
-    assert!(!names(&map(replaced, &path).at(3)).contains("outer"));
+    let replaced = |stream: Stream| {
+        let stream = stream.map(path.to_str().unwrap(), BASE, 1 << 20, 0).at(2).sample(SampleSpec::at(BASE + offset));
+        mapped(stream.at(3), &path).at(4).sample(SampleSpec::at(BASE + offset))
+    };
+    assert!(!names(&replaced(begun())).contains("outer"));
+    // On this machine the inode is proof, unless the file was written to after the recording.
+    let here = || identified(stream(), false, (path.to_str().unwrap(), CpuMode::User, id));
+    assert!(names(&replaced(here())).contains("outer"));
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+    assert!(!names(&replaced(here())).contains("outer"));
 }
