@@ -205,7 +205,7 @@ impl<'t> FrameFinder<'t> {
         let (mode, (place, mapped)) = match mode.map(CpuMode::of) {
             Some(mode) => (mode, self.timeline.place_in(mode, space, ip, at)),
             None => {
-                let (mode, place) = self.timeline.place_in_any_mode_of(space, ip, at);
+                let (mode, place) = self.timeline.place_in_any_mode(space, ip, at);
                 (mode, (place, only.clone()))
             }
         };

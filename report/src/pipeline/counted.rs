@@ -86,7 +86,7 @@ fn count(
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let asked = query.trace_columns();
     let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
-    let kernel = RecordedKernel::new(&formats, timeline, side_band.modules.iter().collect(), resolver);
+    let kernel = RecordedKernel::new(&formats, timeline, Functions::new(side_band.modules.iter().collect(), resolver));
     let (traced, found) = Traced::new(&asked, &session.events, &formats, kernel)?;
     let traced = (!asked.is_empty()).then_some(&traced);
     profile.add_traced(&found);

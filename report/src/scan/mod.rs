@@ -1,9 +1,8 @@
 //! The pass over the samples: each worker takes the next piece until none is left.
 //!
-//! Most fields of a sample cost a few loads at fixed offsets. A callchain is only hashed, and only if the query needs
-//! it. Each worker remembers its last timeline lookups, since samples come in runs of one thread at few addresses. A
-//! sample is walked only for fields behind those of variable size (branches, weights, data sources), and no further
-//! than needed.
+//! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
+//! worker remembers its last timeline lookups, since samples come in runs of one thread at few addresses. A sample is
+//! walked only for fields behind those of variable size (branches, weights, data sources), and no further than needed.
 
 mod chains;
 mod extras;

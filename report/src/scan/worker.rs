@@ -237,7 +237,8 @@ impl<'s> Worker<'s> {
             let key = found.map(|found| {
                 let mut key = self.branch_key(key, found, &counted);
                 if self.scan.layout.has(Field::External) {
-                    let module = |address| self.scan.timeline.place_in_any_mode(&found.0, address, found.1).1.module;
+                    let module =
+                        |address| self.scan.timeline.place_in_any_mode(found.0.space, address, found.1).1.module;
                     *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
                 }
                 key
@@ -252,14 +253,14 @@ impl<'s> Worker<'s> {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         let cpu_mode = |mode: CpuMode| if layout.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         if layout.has(Field::Module) {
-            let (mode, place) = timeline.place_in_any_mode(&task, branch.to, at);
+            let (mode, place) = timeline.place_in_any_mode(task.space, branch.to, at);
             meta.at = End { cpu_mode: cpu_mode(mode), ..End::default() };
             *Field::Module.of_mut(&mut key) = self.hit(&place);
             *Field::Address.of_mut(&mut key) = place.address;
             *Field::MapSize.of_mut(&mut key) = place.size;
         }
         if layout.has(Field::FromModule) {
-            let (mode, place) = timeline.place_in_any_mode(&task, branch.from, at);
+            let (mode, place) = timeline.place_in_any_mode(task.space, branch.from, at);
             meta.from = End { cpu_mode: cpu_mode(mode), ..End::default() };
             *Field::FromModule.of_mut(&mut key) = self.hit(&place);
             *Field::FromAddress.of_mut(&mut key) = place.address;

@@ -71,13 +71,7 @@ impl Timeline {
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
     /// If nothing was mapped, the returned mode is the hypervisor's, as in perf.
     #[must_use]
-    pub fn place_in_any_mode(&self, task: &Task, address: u64, at: Moment) -> (CpuMode, Place) {
-        self.place_in_any_mode_of(task.space, address, at)
-    }
-
-    /// Like [`Timeline::place_in_any_mode`], for an address space, if known.
-    #[must_use]
-    pub fn place_in_any_mode_of(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place) {
+    pub fn place_in_any_mode(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place) {
         let user = space.and_then(|space| self.mapping(space, address, at));
         let (mode, mapping) = match user {
             Some(mapping) => (CpuMode::User, Some(mapping)),

@@ -1,10 +1,8 @@
 //! Functions and strings of the recorded kernel, for print fmts.
 
-use std::sync::{Arc, OnceLock};
-
 use super::eval::Kernel;
 use super::formats::Formats;
-use crate::symbols::{Loaded, Module, Resolver};
+use crate::symbols::Functions;
 use crate::timeline::{Moment, Timeline};
 
 /// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's strings. Symbols are
@@ -13,26 +11,21 @@ use crate::timeline::{Moment, Timeline};
 pub struct RecordedKernel<'s> {
     formats: &'s Formats,
     timeline: &'s Timeline,
-    modules: Vec<&'s Module>,
-    resolver: &'s Resolver,
-    loaded: Vec<OnceLock<Arc<Loaded>>>,
+    functions: Functions<'s>,
 }
 
 impl<'s> RecordedKernel<'s> {
     /// Creates it without loading any symbols.
     #[must_use]
-    pub fn new(formats: &'s Formats, timeline: &'s Timeline, modules: Vec<&'s Module>, resolver: &'s Resolver) -> Self {
-        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
-        Self { formats, timeline, modules, resolver, loaded }
+    pub fn new(formats: &'s Formats, timeline: &'s Timeline, functions: Functions<'s>) -> Self {
+        Self { formats, timeline, functions }
     }
 }
 
 impl Kernel for RecordedKernel<'_> {
     fn function(&self, address: u64) -> Option<(String, u64)> {
         let mapping = self.timeline.kernel_mapping(address, Moment::END)?;
-        let number = usize::try_from(mapping.module?.0).ok()?;
-        let (module, slot) = (self.modules.get(number)?, self.loaded.get(number)?);
-        let loaded = slot.get_or_init(|| self.resolver.load(module));
+        let loaded = self.functions.loaded(mapping.module?.0 as usize)?;
         let address = mapping.relative(address);
         let symbol = loaded.lookup(address)?;
         Some((loaded.shown(symbol.name).into_owned(), address.wrapping_sub(symbol.start)))

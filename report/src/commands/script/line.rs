@@ -25,7 +25,7 @@ use crate::callchain::unwind::StackUnwinder;
 use crate::commands::dump::RegisterNames;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
-use crate::symbols::Resolver;
+use crate::symbols::{Functions, Resolver};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
@@ -132,8 +132,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             kernel: RecordedKernel::new(
                 formats,
                 &session.timeline,
-                session.side_band.modules.iter().collect(),
-                resolver,
+                Functions::new(session.side_band.modules.iter().collect(), resolver),
             ),
             fields,
             names: session.events.iter().map(|name| format!("{:>width$}: ", escape(name))).collect(),
