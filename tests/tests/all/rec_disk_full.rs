@@ -54,12 +54,13 @@ fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
     run(rec.args(["--", "sh", "-c", &script]))
 }
 
-/// Returns the size of a system-wide recording that has little but the tasks that run already.
+/// Returns the size of a system-wide recording that has little but the tasks that run already, in whole pages: a tmpfs has no
+/// part of one.
 fn side_band_kib() -> u32 {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tasks.data");
     record(&file, "-a -e cpu-clock -F 1", &["true".to_owned()]);
-    u32::try_from(fs::metadata(&file).unwrap().len().div_ceil(1024)).unwrap()
+    u32::try_from(fs::metadata(&file).unwrap().len().next_multiple_of(64 << 10) >> 10).unwrap()
 }
 
 /// The child goes on and is told of, and of the file is true what the last line says.
@@ -78,7 +79,7 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     assert!(summary.starts_with(&format!("rec: {samples} samples, ")), "{args}: {samples}, but {summary}");
     let length = fs::metadata(&file).unwrap().len();
     // A batch that is packed is kept whole or not at all.
-    assert!((kib << 9..=kib << 10).contains(&length), "{args}: {length} bytes were kept");
+    assert!((kib << 9..=kib << 10).contains(&length), "{args}: {length} of {kib} KiB were kept: {}", outcome.stderr);
     assert!(summary.contains(&format!(" {length} bytes")), "{args}: {length}, but {summary}");
     fs::remove_file(&file).unwrap();
 }
