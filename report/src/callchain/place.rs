@@ -6,12 +6,20 @@
 //! ```
 //!
 //! An address means the same as long as its *context* is the same: the CPU mode, the address space, and the changes that
-//! its mappings had seen ([`Contexts`]). A frame is looked up once for a range of addresses with the same function: recent
-//! ranges are in a cache by address and context. What is not there is looked up in the timeline and named again.
+//! its mappings had seen ([`Contexts`]). It is looked up in two steps, each with a direct-mapped cache of ranges:
+//!
+//! ```text
+//!   context, address      ──► piece of a mapping ──► image: module and all else that its frames have in common
+//!   image, address in it  ──► function           ──► frame
+//! ```
+//!
+//! Processes that run the same code share the second step, so that a new process is not unknown territory.
 
 use std::ops::Range;
 
+use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, context};
+use rustc_hash::FxBuildHasher;
 
 use super::history::parts;
 use super::stacks::{Frame, Stacks};
@@ -49,6 +57,9 @@ pub struct FrameFinder<'t> {
     names_callers: bool,
     epoch: Option<Epoch>,
     contexts: Contexts<Kind>,
+    /// Recent pieces of mappings: small ones and large ones.
+    pieces: [Vec<Piece>; 2],
+    images: IndexSet<Image, FxBuildHasher>,
     recent: Vec<Recent>,
     words: Vec<ChainWord>,
     /// The chain before.
@@ -74,20 +85,49 @@ struct ChainWord {
     chain: u32,
 }
 
-/// A range of addresses and their frame.
+/// Piece of an address space in which the same is mapped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    start: u64,
+    end: u64,
+    /// What is added to an address to get the address in the module.
+    shift: u64,
+    /// 0 if all its addresses have the same frame, else all ones.
+    mask: u64,
+    context: u32,
+    image: u32,
+}
+
+/// What the frames of a piece have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Image {
+    /// A frame of it, without address.
+    frame: Frame,
+    is_named: bool,
+    /// [`Piece::shift`], if frames have recorded addresses: equal addresses in the module are then different frames.
+    shift: u64,
+}
+
+/// A range of addresses of an image and their frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     start: u64,
     end: u64,
-    context: u32,
+    image: u32,
     frame: u32,
 }
 
 /// Log2 of the number of recent ranges.
 const RECENT: u32 = 14;
 
-/// Log2 of the number of neighboring addresses that share a place in the cache.
+/// Log2 of the number of neighboring addresses that share a place in the cache of ranges.
 const NEIGHBORS: u32 = 6;
+
+/// Log2 of the number of recent pieces of each kind.
+const PIECES: u32 = 10;
+
+/// Size from which a piece is large, in bytes.
+const LARGE: u64 = 1 << 26;
 
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses of sampled
@@ -107,22 +147,48 @@ impl<'t> FrameFinder<'t> {
             names_callers,
             epoch: None,
             contexts: Contexts::default(),
+            pieces: [Vec::new(), Vec::new()],
+            images: IndexSet::default(),
             recent: Vec::new(),
             words: Vec::new(),
             before: Vec::new(),
         }
     }
 
-    /// Returns the frame of a sampled instruction.
+    /// Returns the frame of a sampled instruction, with its function if it has one.
     #[inline]
-    pub fn own(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
-        let epoch = self.epoch(space, at);
-        let kind = Kind { mode: Some(mode.bits()), is_return: false, is_named: true, branch: 0 };
-        let context = self.contexts.number(kind, epoch.in_mode(mode));
-        let frame = self.frame(&ChainWord { ip, kind, context, chain: 0 }, space, at);
+    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
+        let word = self.code(Some(mode), true, space, ip, at);
+        let frame = self.frame(&word, space, at);
         let frame = self.stacks.frames.get(frame as usize).copied().unwrap_or_default();
         // Unlike callers, sampled instructions are always code.
         if frame.module == 0 { Frame { address: ip, ..frame } } else { frame }
+    }
+
+    /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the end
+    /// of a branch.
+    #[inline]
+    pub fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
+        let word = self.code(mode, false, space, ip, at);
+        let Piece { shift, image, .. } = self.piece(&word, space, at);
+        let frame = self.images.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
+        Frame { address: ip.wrapping_add(shift), ..frame }
+    }
+
+    /// Returns the word for an instruction that is in no chain.
+    #[inline]
+    fn code(
+        &mut self,
+        mode: Option<CpuMode>,
+        is_named: bool,
+        space: Option<SpaceId>,
+        ip: u64,
+        at: Moment,
+    ) -> ChainWord {
+        let epoch = self.epoch(space, at);
+        let kind = Kind { mode: mode.map(CpuMode::bits), is_return: false, is_named, branch: 0 };
+        let context = self.contexts.number(kind, mode.map_or(epoch, |mode| epoch.in_mode(mode)));
+        ChainWord { ip, kind, context, chain: 0 }
     }
 
     /// Returns the number of the chain of these words at this moment.
@@ -164,8 +230,9 @@ impl<'t> FrameFinder<'t> {
         chain
     }
 
+    /// Returns the epoch of a space that this moment is in.
     #[inline]
-    fn epoch(&mut self, space: Option<SpaceId>, at: Moment) -> SpaceEpoch {
+    pub fn epoch(&mut self, space: Option<SpaceId>, at: Moment) -> SpaceEpoch {
         match self.epoch {
             Some(epoch) if epoch.covers(space, at) => epoch.of,
             _ => self.epoch.insert(self.timeline.epoch(space, at)).of,
@@ -175,67 +242,110 @@ impl<'t> FrameFinder<'t> {
     /// Returns the number of a word's frame.
     #[inline]
     fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> u32 {
-        if self.recent.is_empty() {
-            self.recent.resize(1 << RECENT, Recent::default());
-        }
-        let near = word.ip >> NEIGHBORS ^ u64::from(word.context) << 48;
-        let place = usize::try_from(near.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT)).unwrap_or(0);
+        let Piece { shift, mask, image, .. } = self.piece(word, space, at);
+        let address = word.ip.wrapping_add(shift) & mask;
+        let place = place(address >> NEIGHBORS, image, RECENT);
         match self.recent.get(place) {
-            Some(recent) if recent.context == word.context && recent.start <= word.ip && word.ip < recent.end => {
-                recent.frame
-            }
-            _ => self.new_frame(word, space, at, place),
+            Some(recent) if recent.image == image && recent.start <= address && address < recent.end => recent.frame,
+            _ => self.new_frame(word.ip, (address, image), place),
         }
     }
 
     #[cold]
-    fn new_frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment, place: usize) -> u32 {
-        let (frame, Range { start, end }) = self.look_up(word, space, at);
+    fn new_frame(&mut self, ip: u64, (address, image): (u64, u32), place: usize) -> u32 {
+        let (frame, Range { start, end }) = self.look_up(ip, address, image);
         let frame = self.stacks.number(frame);
+        self.recent.resize(1 << RECENT, Recent::default());
         if let Some(slot) = self.recent.get_mut(place) {
-            *slot = Recent { start, end, context: word.context, frame };
+            *slot = Recent { start, end, image, frame };
         }
         frame
     }
 
     /// Returns the frame of an address, and a range around it with the same frame.
-    fn look_up(&self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> (Frame, Range<u64>) {
-        let (fields, ip, Kind { mode, is_return, is_named, branch }) = (self.fields, word.ip, word.kind);
-        let only = ip..ip.saturating_add(1);
-        let (mode, (place, mapped)) = match mode.map(CpuMode::of) {
-            Some(mode) => (mode, self.timeline.place_in(mode, space, ip, at)),
-            None => {
-                let (mode, place) = self.timeline.place_in_any_mode(space, ip, at);
-                (mode, (place, only.clone()))
+    fn look_up(&self, ip: u64, address: u64, image: u32) -> (Frame, Range<u64>) {
+        let only = address..address.saturating_add(1);
+        let Some(Image { frame, is_named, .. }) = self.images.get_index(image as usize) else {
+            return (Frame::default(), only);
+        };
+        let frame = Frame { address, ip: if self.fields.ip { ip } else { 0 }, ..*frame };
+        let Some(module) = frame.module.checked_sub(1) else {
+            // Without frame pointers, callchains contain arbitrary values, which differ in each sample and mean nothing
+            // to a reader.
+            return (Frame { address: if self.fields.unmapped { address } else { UNMAPPED }, ..frame }, only);
+        };
+        match self.functions.filter(|_| *is_named).map(|functions| functions.find(module as usize, address)) {
+            Some((Some(symbol), function)) => {
+                let named = Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame };
+                (named, if self.fields.ip { only } else { function })
             }
+            _ => (frame, only),
+        }
+    }
+
+    /// Returns the piece that a word's address is in.
+    #[inline]
+    fn piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
+        // User code is below 2^47; what chains have above it that is no code is in one large piece.
+        let places = [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| place(block, word.context, PIECES));
+        for (pieces, place) in self.pieces.iter().zip(places) {
+            if let Some(piece) = pieces.get(place)
+                && piece.context == word.context
+                && piece.start <= word.ip
+                && word.ip < piece.end
+            {
+                return *piece;
+            }
+        }
+        self.new_piece(word, (space, at), places)
+    }
+
+    #[cold]
+    fn new_piece(&mut self, word: &ChainWord, (space, at): (Option<SpaceId>, Moment), places: [usize; 2]) -> Piece {
+        let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, word.kind);
+        let (mode, place, Range { start, end }) = match mode.map(CpuMode::of) {
+            Some(mode) => {
+                let (place, range) = self.timeline.place_in(mode, space, word.ip, at);
+                (mode, place, range)
+            }
+            None => self.timeline.place_in_any_mode(space, word.ip, at),
         };
         let cpu_mode = if fields.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let frame = Frame {
             module: place.module.map_or(0, |ModuleId(module)| module + 1),
             end: End { cpu_mode, ..End::default() },
             is_return,
-            address: place.address,
-            ip: if fields.ip { ip } else { 0 },
             size: if fields.size { place.size } else { 0 },
             branch,
             ..Frame::default()
         };
-        let Some(ModuleId(module)) = place.module else {
-            if fields.unmapped {
-                return (frame, only);
-            }
-            // Unmapped addresses are no code: without frame pointers, callchains contain arbitrary values, which differ
-            // in each sample and mean nothing to a reader.
-            return (Frame { address: UNMAPPED, ..frame }, if fields.ip { only } else { mapped });
+        let shift = place.address.wrapping_sub(word.ip);
+        let (image, _) = self.images.insert_full(Image { frame, is_named, shift: if fields.ip { shift } else { 0 } });
+        let is_distinct = frame.module > 0 || fields.unmapped || fields.ip;
+        let piece = Piece {
+            start,
+            end,
+            shift,
+            mask: if is_distinct { u64::MAX } else { 0 },
+            context: word.context,
+            image: u32::try_from(image).unwrap_or(u32::MAX),
         };
-        let functions = self.functions.filter(|_| is_named);
-        let found = functions.map(|functions| functions.find(module as usize, place.address));
-        let Some((Some(symbol), function)) = found else { return (frame, only) };
-        let named = Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame };
-        let start = ip.saturating_sub(place.address.saturating_sub(function.start));
-        let end = ip.saturating_add(function.end.saturating_sub(place.address));
-        (named, if fields.ip { only } else { mapped.start.max(start)..mapped.end.min(end) })
+        let kind = usize::from(end - start >= LARGE);
+        if let Some((pieces, at)) = self.pieces.get_mut(kind).zip(places.get(kind)) {
+            pieces.resize(1 << PIECES, Piece::default());
+            if let Some(slot) = pieces.get_mut(*at) {
+                *slot = piece;
+            }
+        }
+        piece
     }
+}
+
+/// Returns the place of a block of addresses in a cache with 2^`bits` places.
+#[inline]
+fn place(block: u64, of: u32, bits: u32) -> usize {
+    let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
 }
 
 /// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before
@@ -259,7 +369,10 @@ fn for_each_address(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::timeline::{Change, Mapping};
 
     fn of(words: &[u64]) -> Vec<(CpuMode, u64, bool)> {
         let mut all = Vec::new();
@@ -272,5 +385,58 @@ mod tests {
         let chain = [context::KERNEL, 1, 2, context::USER, 3];
         assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
         assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);
+    }
+
+    proptest! {
+        /// Whatever was looked up before, frames are those of the timeline.
+        #[test]
+        fn remembered_frames_are_those_of_the_timeline(
+            maps in prop::collection::vec((0i32..3, 0u64..12, 1u64..9, 0u32..4), 0..12),
+            asked in prop::collection::vec((1i32..4, 0usize..3, 0u64..24, 0u64..2, 0u64..13), 0..80),
+            (cpu_mode, ip, size, unmapped) in any::<(bool, bool, bool, bool)>(),
+        ) {
+            // Blocks of 16 MiB: some mappings are large.
+            let mapping = |&(_, start, len, module): &(i32, u64, u64, u32)| Mapping {
+                start: start << 24,
+                end: (start + len) << 24,
+                pgoff: u64::from(module) << 12,
+                module: Some(ModuleId(module)),
+                identity: module == 3,
+                is_shared: false,
+            };
+            let change = |map: &(i32, u64, u64, u32)| match map.0 {
+                0 => Change::KernelMap(mapping(map)),
+                pid => Change::Map { pid, tid: pid, mapping: mapping(map) },
+            };
+            let at = |time| Moment::timed(time, 0);
+            let timeline = Timeline::build((1..).zip(&maps).map(|(time, map)| (at(time), change(map))).collect());
+            let fields = FrameFields { cpu_mode, ip, size, returns: false, unmapped };
+            let mut finder = FrameFinder::new(&timeline, fields, None, false);
+            for (pid, mode, block, offset, time) in asked {
+                let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];
+                let (address, at) = ((block << 23) + offset, at(time));
+                let space = timeline.thread(pid, pid, at).space;
+                let (found, place) = match mode {
+                    Some(mode) => (mode, timeline.place_in(mode, space, address, at).0),
+                    None => {
+                        let (mode, place, range) = timeline.place_in_any_mode(space, address, at);
+                        prop_assert!(range.contains(&address));
+                        (mode, place)
+                    }
+                };
+                let expected = Frame {
+                    module: place.module.map_or(0, |module| module.0 + 1),
+                    end: End { cpu_mode: if cpu_mode { found.bits() as u8 } else { 0 }, ..End::default() },
+                    address: place.address,
+                    size: if size { place.size } else { 0 },
+                    ..Frame::default()
+                };
+                prop_assert_eq!(finder.mapped(mode, space, address, at), expected);
+                if let Some(mode) = mode {
+                    let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
+                    prop_assert_eq!(finder.named(mode, space, address, at), expected);
+                }
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ impl Worker<'_> {
             let addr = sample.addr().unwrap_or(0);
             let place = self.scan.timeline.place(sample.cpu_mode(), &task, addr, at);
             let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
-            *Field::DataModule.of_mut(key) = self.hit(&place);
+            *Field::DataModule.of_mut(key) = self.hit(place.module);
             *Field::DataAddr.of_mut(key) = addr;
             *Field::DataAddress.of_mut(key) = place.address;
             *Field::DataLine.of_mut(key) =

@@ -1,9 +1,10 @@
 //! The pass over the samples: each worker takes the next piece until none is left.
 //!
 //! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
-//! worker remembers its last timeline lookups, since samples come in runs of one thread at few addresses. A sample is
+//! worker remembers recent lookups in the timeline, since samples come in runs of few threads at few addresses. A sample is
 //! walked only for fields behind those of variable size (branches, weights, data sources), and no further than needed.
 
+mod branches;
 mod chains;
 mod extras;
 mod filter;

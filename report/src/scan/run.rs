@@ -51,7 +51,8 @@ impl Scan<'_> {
         });
         let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);
         let (mut parts, mut totals) = (Vec::new(), Vec::new());
-        for worker in workers {
+        for mut worker in workers {
+            worker.recent.settle(&mut worker.histogram);
             dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
             let stacks = worker.chains.finder.stacks;

@@ -1,20 +1,24 @@
 //! One worker: turns samples into keys and counts them.
 
-use recrep_format::abi::{BranchEntry, CpuMode, ReadFormat, RecordType, SampleType};
+use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attrs::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
+use super::branches::RecentBranches;
 use super::chains::ChainCounter;
 use super::task::{Dropped, Scan};
-use crate::callchain::ChainRef;
 use crate::callchain::unwind::Origin;
+use crate::callchain::{ChainRef, Frame};
 use crate::count::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::input::split::Piece;
 use crate::query::sort_key::Mode;
-use crate::timeline::{ModuleId, Moment, Place, Span, Task};
+use crate::timeline::{ModuleId, Moment, Span, Task};
 use crate::tracepoints::PayloadTexts;
+
+/// Number of threads whose states are kept at hand.
+const SPANS: usize = 256;
 
 /// State of a worker.
 pub(super) struct Worker<'s> {
@@ -27,8 +31,9 @@ pub(super) struct Worker<'s> {
     pub(super) dropped: Dropped,
     /// Whether each module was hit.
     pub(super) hits: Vec<bool>,
-    /// State of the last thread, for as long as it does not change, and whether the filters select it.
-    span: Option<(Span, bool)>,
+    /// States of threads, for as long as they do not change, and whether the filters select them; by the low bits of
+    /// the tid.
+    spans: Vec<Option<(Span, bool)>>,
     /// Numbers of tracepoint payloads that were seen.
     pub(super) seen: PayloadTexts,
     /// Callchains of the samples.
@@ -38,10 +43,12 @@ pub(super) struct Worker<'s> {
     last: UpTo,
     /// Whether functions replace the addresses of sampled instructions.
     names_own: bool,
+    /// Rows of recent branches, if branches are counted.
+    pub(super) recent: RecentBranches,
     /// Rows of the current sample.
-    rows: SampleRows,
-    /// Packed key of the current sample.
-    packed: Vec<u64>,
+    pub(super) rows: SampleRows,
+    /// Packed key of the current sample or branch.
+    pub(super) packed: Vec<u64>,
 }
 
 /// Properties common to all samples of an event.
@@ -83,12 +90,13 @@ impl<'s> Worker<'s> {
             hits: vec![false; scan.module_count],
             chains: ChainCounter::new(&scan.chaining, scan.timeline),
             seen: PayloadTexts::default(),
-            span: None,
+            spans: vec![None; SPANS],
             events,
             last: UpTo::field(last),
             names_own: scan.chaining.early.is_some()
                 && (scan.names_keys || scan.layout.has(Field::Chain))
                 && !scan.mode.is_of_branches(),
+            recent: RecentBranches::new(scan.layout, scan.mode),
             rows: SampleRows::default(),
             packed: vec![0; scan.layout.len()],
         }
@@ -109,7 +117,7 @@ impl<'s> Worker<'s> {
             if is_taken && self.scan.filter.counts(index.0, &sample) {
                 let ip = sample.ip().unwrap_or(0);
                 let place = self.scan.timeline.place(sample.cpu_mode(), &task, ip, at);
-                self.hit(&place);
+                self.hit(place.module);
             }
         }
     }
@@ -162,7 +170,9 @@ impl<'s> Worker<'s> {
         self.rows.keys.clear();
         if self.scan.mode.is_of_branches() {
             self.rows.period = Some(1);
-            self.branches(&key, found, &fields);
+            if let Some(stack) = &fields.branch_stack {
+                self.branches(&key, found, stack, fields.read.is_some());
+            }
         } else {
             self.rows.period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
             self.add_row(found.map(|_| &key));
@@ -223,55 +233,6 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Adds a row for each branch of a sample.
-    fn branches(&mut self, key: &Key, found: Option<SampleContext>, fields: &SampleFields<'_>) {
-        let Some(stack) = &fields.branch_stack else { return };
-        let mut newer: Option<BranchEntry> = None;
-        for branch in stack.entries() {
-            // Newest first: the code run after a branch ends at the source of the previous entry.
-            let counted = match (self.scan.mode, newer.replace(branch)) {
-                (Mode::FallThroughs, None) => continue,
-                (Mode::FallThroughs, Some(next)) => BranchEntry { from: branch.to, to: next.from, ..branch },
-                _ => branch,
-            };
-            let key = found.map(|found| {
-                let mut key = self.branch_key(key, found, &counted);
-                if self.scan.layout.has(Field::External) {
-                    let module =
-                        |address| self.scan.timeline.place_in_any_mode(found.0.space, address, found.1).1.module;
-                    *Field::External.of_mut(&mut key) = u64::from(module(branch.from) != module(branch.to));
-                }
-                key
-            });
-            self.add_row(key.as_ref());
-        }
-    }
-
-    fn branch_key(&mut self, key: &Key, (task, at): SampleContext, branch: &BranchEntry) -> Key {
-        let (layout, timeline) = (self.scan.layout, self.scan.timeline);
-        let mut key = *key;
-        let mut meta = Meta::unpack(Field::Meta.of(&key));
-        let cpu_mode = |mode: CpuMode| if layout.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
-        if layout.has(Field::Module) {
-            let (mode, place) = timeline.place_in_any_mode(task.space, branch.to, at);
-            meta.at = End { cpu_mode: cpu_mode(mode), ..End::default() };
-            *Field::Module.of_mut(&mut key) = self.hit(&place);
-            *Field::Address.of_mut(&mut key) = place.address;
-            *Field::MapSize.of_mut(&mut key) = place.size;
-        }
-        if layout.has(Field::FromModule) {
-            let (mode, place) = timeline.place_in_any_mode(task.space, branch.from, at);
-            meta.from = End { cpu_mode: cpu_mode(mode), ..End::default() };
-            *Field::FromModule.of_mut(&mut key) = self.hit(&place);
-            *Field::FromAddress.of_mut(&mut key) = place.address;
-        }
-        *Field::Meta.of_mut(&mut key) = meta.pack();
-        *Field::From.of_mut(&mut key) = branch.from;
-        *Field::To.of_mut(&mut key) = branch.to;
-        *Field::Branch.of_mut(&mut key) = branch.flags.0 & layout.branch;
-        key
-    }
-
     /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
     #[inline]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
@@ -293,23 +254,13 @@ impl<'s> Worker<'s> {
         }
         let ip = sample.ip().unwrap_or(0);
         if layout.has(Field::Module) {
-            if self.names_own {
-                // Modules that the filter leaves out are not loaded.
-                if filter.is_by_module() && !filter.takes_module(self.scan.timeline.place(mode, &task, ip, at).module) {
-                    return None;
-                }
-                self.chains.finder.own(mode, task.space, ip, at).put(key);
-            } else {
-                let place = self.scan.timeline.place(mode, &task, ip, at);
-                if !filter.takes_module(place.module) {
-                    return None;
-                }
-                // If branches are counted, `branch_key` sets their modules.
-                if !self.scan.mode.is_of_branches() {
-                    *Field::Module.of_mut(key) = self.hit(&place);
-                    *Field::Address.of_mut(key) = place.address;
-                    *Field::MapSize.of_mut(key) = place.size;
-                }
+            // Modules that the filter leaves out are not loaded.
+            if filter.is_by_module() && !filter.takes_module(self.scan.timeline.place(mode, &task, ip, at).module) {
+                return None;
+            }
+            // If branches are counted, their ends are what has a module.
+            if !self.scan.mode.is_of_branches() {
+                self.code(Some(mode), (task, at), ip).put(key);
             }
         }
         *Field::Comm.of_mut(key) = task.comm.pack();
@@ -342,10 +293,21 @@ impl<'s> Worker<'s> {
         *Field::Chain.of_mut(key) = chained.pack();
     }
 
+    /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
+    #[inline]
+    pub(super) fn code(&mut self, mode: Option<CpuMode>, (task, at): SampleContext, ip: u64) -> Frame {
+        if let Some(mode) = mode.filter(|_| self.names_own) {
+            return self.chains.finder.named(mode, task.space, ip, at);
+        }
+        let frame = self.chains.finder.mapped(mode, task.space, ip, at);
+        self.hit(frame.module.checked_sub(1).map(ModuleId));
+        frame
+    }
+
     /// Marks a module as hit and returns its number in a key.
     #[inline]
-    pub(super) fn hit(&mut self, place: &Place) -> u64 {
-        let Some(ModuleId(module)) = place.module else { return 0 };
+    pub(super) fn hit(&mut self, module: Option<ModuleId>) -> u64 {
+        let Some(ModuleId(module)) = module else { return 0 };
         if let Some(hit) = self.hits.get_mut(module as usize) {
             *hit = true;
         }
@@ -357,14 +319,17 @@ impl<'s> Worker<'s> {
     fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> (Task, bool) {
         let pid = sample.pid().map_or(-1, u32::cast_signed);
         let tid = sample.tid().map_or(-1, u32::cast_signed);
-        match &self.span {
-            Some((span, is_taken)) if span.covers(pid, tid, at) => (span.task, *is_taken),
-            _ => {
-                let span = self.scan.timeline.span(pid, tid, at);
-                let (task, is_taken) = (span.task, self.scan.filter.takes_task(&span.task, tid));
-                self.span = Some((span, is_taken));
-                (task, is_taken)
-            }
+        let slot = usize::try_from(tid.cast_unsigned()).unwrap_or(0) & (SPANS - 1);
+        if let Some(Some((span, is_taken))) = self.spans.get(slot)
+            && span.covers(pid, tid, at)
+        {
+            return (span.task, *is_taken);
         }
+        let span = self.scan.timeline.span(pid, tid, at);
+        let (task, is_taken) = (span.task, self.scan.filter.takes_task(&span.task, tid));
+        if let Some(known) = self.spans.get_mut(slot) {
+            *known = Some((span, is_taken));
+        }
+        (task, is_taken)
     }
 }

@@ -69,15 +69,17 @@ impl Timeline {
     }
 
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
-    /// If nothing was mapped, the returned mode is the hypervisor's, as in perf.
+    /// If nothing was mapped, the returned mode is the hypervisor's, as in perf. Also returns a range as
+    /// [`Timeline::place_in`].
     #[must_use]
-    pub fn place_in_any_mode(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place) {
-        let user = space.and_then(|space| self.mapping(space, address, at));
-        let (mode, mapping) = match user {
-            Some(mapping) => (CpuMode::User, Some(mapping)),
-            None => (CpuMode::Kernel, self.kernel_mapping(address, at)),
-        };
-        (if mapping.is_some() { mode } else { CpuMode::Hypervisor }, Place::of(mapping, address))
+    pub fn place_in_any_mode(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place, Range<u64>) {
+        let (user, range) = self.place_in(CpuMode::User, space, address, at);
+        if user.module.is_some() {
+            return (CpuMode::User, user, range);
+        }
+        let (kernel, other) = self.place_in(CpuMode::Kernel, None, address, at);
+        let mode = if kernel.module.is_some() { CpuMode::Kernel } else { CpuMode::Hypervisor };
+        (mode, kernel, range.start.max(other.start)..range.end.min(other.end))
     }
 
     /// Returns the mapping at `address` of a process.

@@ -30,6 +30,10 @@ struct Args {
     /// How many samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB]
     #[arg(long)]
     samples: Option<u64>,
+
+    /// Number of distinct branches or of places of accesses
+    #[arg(long, default_value_t = 20_000)]
+    places: u64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -42,8 +46,6 @@ enum What {
 
 /// How many branches a stack holds.
 const BRANCHES: usize = 32;
-/// How many places there are.
-const PLACES: u64 = 20_000;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -89,16 +91,16 @@ fn own_code() -> Result<(String, u64, u64, u64), String> {
 }
 
 fn made(args: &Args) -> Result<Vec<u8>, String> {
-    let (exe, start, len, offset) = own_code()?;
+    let (places, (exe, start, len, offset)) = (args.places, own_code()?);
     let mut draws = Draws(1);
     // Not at the edges, where there are stubs without a name.
     let (margin, inner) = (len / 8, start + len / 8);
     // A branch leads from its place to one target, as most do.
     let edges: Vec<[u64; 2]> =
-        (0..PLACES).map(|_| [(); 2].map(|()| inner + draws.next() % (len - 2 * margin))).collect();
+        (0..places).map(|_| [(); 2].map(|()| inner + draws.next() % (len - 2 * margin))).collect();
     let mut edge = {
         let mut draws = Draws(2);
-        move || edges.get(usize::try_from(draws.seldom_large(PLACES)).unwrap_or(0)).copied().unwrap_or([start; 2])
+        move || edges.get(usize::try_from(draws.seldom_large(places)).unwrap_or(0)).copied().unwrap_or([start; 2])
     };
     let event = match args.what {
         What::Branches => Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY),
