@@ -48,7 +48,7 @@ pub struct Piece<'a> {
 pub struct Split<'a> {
     /// Number of records of each type.
     pub counts: BTreeMap<RecordType, u64>,
-    /// Records of the kernel other than samples, and BUILD_ID records, in file order.
+    /// Records of the kernel other than samples and context switches, and BUILD_ID records, in file order.
     pub side_band: Vec<RawRecord<'a>>,
     /// All records, cut into pieces for the workers.
     pub pieces: Vec<Piece<'a>>,
@@ -131,10 +131,17 @@ impl<'a> Split<'a> {
             RecordType::FINISHED_ROUND => {
                 self.first_round.get_or_insert(raw.offset);
             }
-            kind if kind.is_kernel() || kind == RecordType::BUILD_ID => self.side_band.push(raw),
+            kind if is_side_band(kind) => self.side_band.push(raw),
             _ => {}
         }
     }
+}
+
+/// Returns whether records of this type are side-band that is kept. Context switches tell nothing of what is counted, and
+/// there may be millions of them.
+fn is_side_band(kind: RecordType) -> bool {
+    let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
+    kind.is_kernel() && !is_switch || kind == RecordType::BUILD_ID
 }
 
 impl<'a> Data<'a> {
@@ -227,6 +234,13 @@ mod tests {
             offset += piece.bytes.len() as u64;
         }
         assert_eq!(offset, 104 + data.len() as u64);
+    }
+
+    #[test]
+    fn context_switches_are_counted_but_not_kept() {
+        let data = stream([RecordType::SWITCH, RecordType::COMM, RecordType::SWITCH_CPU_WIDE], 16);
+        let split = Split::of(&data, 0, Endian::Little);
+        assert_eq!((split.counts.values().sum::<u64>(), split.side_band.len()), (3, 1));
     }
 
     #[test]
