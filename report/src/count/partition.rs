@@ -98,6 +98,16 @@ impl<V: Sum> Partition<V> {
         }
     }
 
+    /// Makes room for this many more keys.
+    pub fn reserve(&mut self, keys: usize) {
+        let Self { width, words, values, index } = self;
+        words.reserve(keys * *width);
+        values.reserve(keys);
+        index.reserve(keys, |&(_, at)| {
+            hash(words.get(at as usize * *width..).and_then(|key| key.get(..*width)).unwrap_or_default())
+        });
+    }
+
     /// Adds to a key at once and returns its index. No entries may be waiting.
     pub fn add(&mut self, key: &[u64], value: V) -> usize {
         self.words.extend_from_slice(key);

@@ -130,10 +130,12 @@ impl Labeller<'_> {
         let event = |row: usize| u64::from(Meta::unpack(Field::Meta.of(&key(row))).event);
         let events = (0..rows).into_par_iter().map(event).collect();
         let cells = self.query.columns.iter().map(|column| texts.column(column.key, (rows, key), labels));
+        let columns: Vec<Vec<u64>> = [events].into_iter().chain(cells).collect();
         let mut words = vec![0; rows * width];
-        for (place, column) in [events].into_iter().chain(cells).enumerate() {
-            words.iter_mut().skip(place).step_by(width).zip(column).for_each(|(word, value): (_, u64)| *word = value);
-        }
+        words.par_chunks_mut(width).with_min_len(1 << 12).enumerate().for_each(|(row, words)| {
+            let cells = columns.iter().map(|column| column.get(row).copied().unwrap_or(0));
+            words.iter_mut().zip(cells).for_each(|(word, cell)| *word = cell);
+        });
         Labelled::new(width, words)
     }
 

@@ -165,10 +165,17 @@ impl<'l> EventTable<'l> {
             b.0.cmp(&a.0).then(by_prefix).then_with(|| self.compare(a.2, b.2))
         };
         if most < keys.len() {
-            if most > 0 {
-                keys.select_nth_unstable_by(most - 1, compare);
-            }
-            keys.truncate(most);
+            // The first of all are among the first of each part, if parts are larger than that.
+            let part = keys.len().min(1 << 16).max(4 * most);
+            let first = |keys: &mut [(u64, u64, usize)]| {
+                let most = most.min(keys.len());
+                if most > 0 {
+                    keys.select_nth_unstable_by(most - 1, compare);
+                }
+                keys.get(..most).unwrap_or_default().to_vec()
+            };
+            let mut parts: Vec<_> = keys.par_chunks_mut(part.max(1)).flat_map_iter(first).collect();
+            keys = first(&mut parts);
         }
         keys.par_sort_unstable_by(compare);
         self.order = keys.into_iter().map(|(.., place)| place).collect();
@@ -314,6 +321,7 @@ impl Profile {
             }
         }
         let fill = |(number, (partition, rows)): (usize, (&mut Partition<Metrics>, &Vec<usize>))| {
+            partition.reserve(rows.len());
             let add = |row: &usize| {
                 let metrics = metrics.get(*row).cloned().unwrap_or_default();
                 partition.add(labelled.row(*row), metrics) * PARTITIONS + number
@@ -344,16 +352,21 @@ impl Profile {
     /// Returns one table per event, sorted, with the query's limits applied.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        let mut places = vec![Vec::new(); self.events.len()];
-        for (number, partition) in self.rows.iter().enumerate() {
+        let of_partition = |(number, partition): (usize, &Partition<Metrics>)| {
+            let mut places = vec![Vec::new(); self.events.len()];
             for index in 0..partition.len() {
                 let event = partition.key(index).first().and_then(|event| usize::try_from(*event).ok());
                 if let Some(places) = event.and_then(|event| places.get_mut(event)) {
                     places.push(index * PARTITIONS + number);
                 }
             }
-        }
-        self.events.iter().zip(places).map(|(event, places)| self.table(event, &places, query)).collect()
+            places
+        };
+        let places: Vec<Vec<Vec<usize>>> = self.rows.par_iter().enumerate().map(of_partition).collect();
+        let of_event =
+            |event: usize| -> Vec<usize> { places.iter().filter_map(|of| of.get(event)).flatten().copied().collect() };
+        let table = |(number, event)| self.table(event, &of_event(number), query);
+        self.events.iter().enumerate().map(table).collect()
     }
 
     fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {

@@ -18,6 +18,9 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::{CommRef, ThreadRef, Timeline};
 use crate::tracepoints::Traced;
 
+/// Number of rows whose distinct contents one core finds at a time.
+const PART: usize = 1 << 14;
+
 /// Builds the cells of a file's rows.
 pub(super) struct Texts<'t, 'f> {
     pub(super) timeline: &'t Timeline,
@@ -45,19 +48,37 @@ impl Texts<'_, '_> {
             };
             return (0..rows).into_par_iter().map(number).collect();
         }
-        let contents: Vec<Content> = (0..rows).into_par_iter().map(content).collect();
+        // Each core finds the distinct contents of some rows, with the first row of each; then these are joined.
+        let part = |from: usize| {
+            let (mut slots, mut distinct) = (FxHashMap::<Content, usize>::default(), Vec::new());
+            let slot_of = |row: usize| {
+                let content = content(row);
+                *slots.entry(content).or_insert_with(|| {
+                    distinct.push((content, row));
+                    distinct.len() - 1
+                })
+            };
+            let of_rows: Vec<usize> = (from..rows.min(from + PART)).map(slot_of).collect();
+            (of_rows, distinct)
+        };
+        let parts: Vec<_> = (0..rows).into_par_iter().step_by(PART).map(part).collect();
         let mut slots = FxHashMap::<Content, usize>::default();
         let mut firsts = Vec::new();
-        let mut slot_of = |(row, content): (usize, Content)| {
-            *slots.entry(content).or_insert_with(|| {
-                firsts.push(row);
+        let mut slot_of = |(content, row): &(Content, usize)| {
+            *slots.entry(*content).or_insert_with(|| {
+                firsts.push(*row);
                 firsts.len() - 1
             })
         };
-        let slots: Vec<usize> = contents.into_iter().enumerate().map(&mut slot_of).collect();
+        let joined: Vec<Vec<usize>> =
+            parts.iter().map(|(_, distinct)| distinct.iter().map(&mut slot_of).collect()).collect();
         let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, &key(*row))).collect();
         let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
-        slots.into_iter().filter_map(|slot| numbers.get(slot).copied()).collect()
+        let number = |slot: &usize| numbers.get(*slot).copied().unwrap_or(0);
+        let cells = parts.par_iter().zip(&joined).flat_map_iter(|((of_rows, _), joined)| {
+            of_rows.iter().map(move |slot| joined.get(*slot).map_or(0, number))
+        });
+        cells.collect()
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {

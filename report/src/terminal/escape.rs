@@ -1,13 +1,17 @@
-//! Escaping of text from the file before it is printed to a terminal.
+//! Escaping of text from the file before it is printed to a terminal, and its width there.
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+use unicode_width::UnicodeWidthStr;
 
 /// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or `\u{202e}`, so that a
 /// recording cannot control the reader's terminal.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    // Nearly all text is plain; looking at all bytes at once is faster than stopping at the first other one.
+    let is_plain = text.bytes().fold(true, |is_plain, byte| is_plain & (b' '..=b'~').contains(&byte));
+    if is_plain || !text.chars().any(is_unsafe) {
         return text.into();
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -23,6 +27,12 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
+/// Returns the number of columns that escaped text takes.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
 fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -36,5 +46,12 @@ mod tests {
         assert_eq!(escape("\x1b[31mred\x07\n"), "\\x1b[31mred\\x07\\x0a");
         assert_eq!(escape("a\u{202e}b\u{9b}"), "a\\u{202e}b\\x9b");
         assert!(matches!(escape("plain ünïcode"), Cow::Borrowed(_)));
+        assert!(matches!(escape(" ~"), Cow::Borrowed(_)));
+        assert_eq!(escape("~\x7f"), "~\\x7f");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(["", "plain", "ünïcode", "日本"].map(columns), [0, 5, 7, 4]);
     }
 }

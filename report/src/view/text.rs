@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use rayon::prelude::*;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 use crate::count::metrics::Metrics;
 use crate::query::Query;
@@ -27,7 +27,7 @@ use super::parts::{PART, in_parts};
 use super::screen::Screen;
 use super::trees::Trees;
 use super::{advice, group, heading, heat, hierarchy};
-use crate::terminal::escape::escape;
+use crate::terminal::escape::{columns, escape};
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
@@ -62,7 +62,7 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
         TableColumn::Number(number) => Head { heading: query.heading(*number), least: number.width(), is_number: true },
         TableColumn::Key(place) => {
             let heading = query.columns.get(*place).map_or("", |column| column.heading());
-            Head { heading, least: heading.width(), is_number: false }
+            Head { heading, least: columns(heading), is_number: false }
         }
     };
     query.shown.iter().map(head).collect()
@@ -124,7 +124,7 @@ fn aligned(
         let (mut widths, mut cache) = (least.clone(), NumberCache::default());
         for index in start..(start + PART).min(table.len()) {
             let cells = cells_at(index, &mut cache);
-            widths.iter_mut().zip(&cells).for_each(|(width, cell)| *width = (*width).max(cell.width()));
+            widths.iter_mut().zip(&cells).for_each(|(width, cell)| *width = (*width).max(columns(cell)));
         }
         widths
     };
@@ -185,10 +185,10 @@ impl Aligned<'_> {
         for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
             let is_forced = self.forced.get(place).is_some_and(|forced| *forced);
             let cell = if is_forced { cut(cell.as_ref(), *width) } else { cell.as_ref() };
-            let pad = width.saturating_sub(cell.width());
+            let pad = width.saturating_sub(columns(cell));
             let is_number = self.heads.get(place).is_some_and(|head| head.is_number);
             let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
-            lines.extend(std::iter::repeat_n(' ', if place > 0 { 2 } else { 0 } + before));
+            push_spaces(lines, if place > 0 { 2 } else { 0 } + before);
             let at = lines.len() - start;
             lines.push_str(cell);
             if self.screen.colour && is_number {
@@ -197,7 +197,7 @@ impl Aligned<'_> {
             }
             // The last column is not padded: one row may have ten thousand characters in it.
             let is_last = place + 1 == cells.len();
-            lines.extend(std::iter::repeat_n(' ', if is_last { 0 } else { after }));
+            push_spaces(lines, if is_last { 0 } else { after });
         }
         if let (Some(width), Some(line)) = (self.screen.width, lines.get(start..)) {
             let fits = cut(line, width).len();
@@ -205,6 +205,16 @@ impl Aligned<'_> {
         }
         lines.push('\n');
         painted
+    }
+}
+
+/// Appends this many spaces.
+fn push_spaces(text: &mut String, mut spaces: usize) {
+    const SPACES: &str = "                                                                ";
+    while spaces > 0 {
+        let part = spaces.min(SPACES.len());
+        text.push_str(SPACES.get(..part).unwrap_or_default());
+        spaces -= part;
     }
 }
 
