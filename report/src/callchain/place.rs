@@ -426,7 +426,7 @@ mod tests {
                 };
                 let expected = Frame {
                     module: place.module.map_or(0, |module| module.0 + 1),
-                    end: End { cpu_mode: if cpu_mode { found.bits() as u8 } else { 0 }, ..End::default() },
+                    end: End { cpu_mode: if cpu_mode { u8::try_from(found.bits()).unwrap() } else { 0 }, ..End::default() },
                     address: place.address,
                     size: if size { place.size } else { 0 },
                     ..Frame::default()

@@ -1,4 +1,4 @@
-//! Options that filter samples, shared by all commands that count samples.
+//! Options that filter samples.
 
 use clap::Args;
 
@@ -6,25 +6,13 @@ use crate::query::Filters;
 use crate::query::lists::{cpus, names, numbers};
 use crate::query::times::Times;
 
-/// Options that filter samples.
+/// Options that filter samples, shared by all commands that read samples.
 #[derive(Clone, Debug, Default, Args)]
-pub struct FilterArgs {
+pub struct SampleFilterArgs {
     /// Only samples in these time ranges: 'START,END START,END …' in seconds of the perf clock, or 10%/2 (the second
     /// tenth) or 0%-10%,30%-40% of the recording
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
-
-    /// Only samples of these events
-    #[arg(long, value_name = "EVENT[,EVENT…]")]
-    event: Option<String>,
-
-    /// Only functions whose names contain TEXT
-    #[arg(long, value_name = "TEXT")]
-    symbol_filter: Option<String>,
-
-    /// Only CPUs of this socket
-    #[arg(long, value_name = "SOCKET")]
-    socket_filter: Option<u32>,
 
     /// Only threads with these names
     #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
@@ -33,10 +21,6 @@ pub struct FilterArgs {
     /// Only modules (shared objects) with these names or paths
     #[arg(short = 'd', long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
     dsos: Option<String>,
-
-    /// Only functions with these names
-    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
-    symbols: Option<String>,
 
     /// Only these processes
     #[arg(long, value_name = "PID[,PID…]")]
@@ -51,7 +35,30 @@ pub struct FilterArgs {
     cpu: Option<String>,
 }
 
-impl FilterArgs {
+/// Options that filter samples, shared by all commands that count samples.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilterArgs {
+    #[command(flatten)]
+    samples: SampleFilterArgs,
+
+    /// Only samples of these events
+    #[arg(long, value_name = "EVENT[,EVENT…]")]
+    event: Option<String>,
+
+    /// Only functions with these names
+    #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
+    symbols: Option<String>,
+
+    /// Only functions whose names contain TEXT
+    #[arg(long, value_name = "TEXT")]
+    symbol_filter: Option<String>,
+
+    /// Only CPUs of this socket
+    #[arg(long, value_name = "SOCKET")]
+    socket_filter: Option<u32>,
+}
+
+impl SampleFilterArgs {
     /// Parses the values of the options.
     ///
     /// # Errors
@@ -60,15 +67,27 @@ impl FilterArgs {
         Ok(Filters {
             comms: self.comms.as_deref().map(names),
             dsos: self.dsos.as_deref().map(names),
-            symbols: self.symbols.as_deref().map(names),
             pids: numbers("--pid", self.pid.as_deref())?,
             tids: numbers("--tid", self.tid.as_deref())?,
             cpus: self.cpu.as_deref().map(cpus).transpose()?,
+            times: self.time.as_deref().map(Times::parse).transpose()?,
+            ..Filters::default()
+        })
+    }
+}
+
+impl FilterArgs {
+    /// Parses the values of the options.
+    ///
+    /// # Errors
+    /// Returns an error if a value is malformed.
+    pub fn compiled(self) -> Result<Filters, String> {
+        Ok(Filters {
+            symbols: self.symbols.as_deref().map(names),
             symbol_part: self.symbol_filter,
-            resolved: false,
             socket: self.socket_filter,
             events: self.event.map(|list| list.split(',').map(str::to_owned).collect()),
-            times: self.time.as_deref().map(Times::parse).transpose()?,
+            ..self.samples.compiled()?
         })
     }
 }

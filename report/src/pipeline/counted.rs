@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
 use recrep_format::abi::{BranchSampleType, EventType, SampleType};
 use recrep_format::attrs::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
@@ -13,10 +14,9 @@ use crate::pipeline::session::Session;
 use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
 use crate::query::sort_key::{Mode, SortKey};
-use crate::query::times::Times;
 use crate::query::{ChainOptions, Format, KeyError, Query};
-use crate::scan::{ChainSettings, Dropped, FileFilters, SampleFilter, Scan};
-use crate::symbols::{Functions, Resolver};
+use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
+use crate::symbols::Resolver;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::{CountValue, FileRows, Labeller, Naming};
@@ -76,17 +76,17 @@ fn count(
     } else {
         Groups::default()
     };
-    let filter = SampleFilter::new(&query.filters, compiled(query, session, &groups), timeline);
+    let filter = SampleFilter::new(&query.filters, session.filters(&query.filters, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
     let deferred = Deferred::read(session.file, &session.split.side_band);
     let most = ChainLimit { frames: query.chains.most, outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
     let inlined = query.chains.inlined.unwrap_or(unwinding.is_some());
-    let functions = Functions::new(side_band.modules.iter().collect(), resolver);
+    let functions = session.functions(resolver);
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let asked = query.trace_columns();
     let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
-    let kernel = RecordedKernel::new(&formats, timeline, Functions::new(side_band.modules.iter().collect(), resolver));
+    let kernel = RecordedKernel::new(&formats, timeline, &functions);
     let (traced, found) = Traced::new(&asked, &session.events, &formats, kernel)?;
     let traced = (!asked.is_empty()).then_some(&traced);
     profile.add_traced(&found);
@@ -170,7 +170,7 @@ fn count(
     let with_parts = query.has_parts();
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
     let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
-    let metrics: Vec<Metrics> = rows.counts().iter().enumerate().map(of_row).collect();
+    let metrics: Vec<Metrics> = rows.counts().par_iter().enumerate().map(of_row).collect();
     profile.add_rows(&labelled, &metrics);
     Ok(scanned.dropped)
 }
@@ -191,30 +191,6 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
 fn needs_groups(query: &Query) -> bool {
     let keys = [SortKey::Socket, SortKey::Cgroup, SortKey::CgroupId];
     query.filters.socket.is_some() || keys.into_iter().any(|key| query.has(key))
-}
-
-/// Compiles the filters for this file.
-fn compiled(query: &Query, session: &Session<'_>, groups: &Groups) -> FileFilters {
-    let filters = &query.filters;
-    let modules = filters.dsos.as_ref().map(|wanted| {
-        let passes =
-            |path: &[u8], name: &str| wanted.contains(name) || wanted.contains(&*String::from_utf8_lossy(path));
-        session.side_band.modules.iter().map(|m| passes(&m.path, &m.name())).collect()
-    });
-    let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
-    let events = filters.events.as_ref().map(|wanted| {
-        let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
-        session.events.iter().map(is_wanted).collect()
-    });
-    let socket = filters.socket.map(|socket| groups.cpus_of(socket));
-    let times = filters.times.as_ref().map(|times| {
-        let (first, last) = match times {
-            Times::Absolute(_) => (0, 0),
-            Times::Shares(_) => session.sampled_between(),
-        };
-        times.intervals(first, last)
-    });
-    FileFilters { events, modules, socket, times }
 }
 
 /// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose

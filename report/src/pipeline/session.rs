@@ -14,10 +14,14 @@ use crate::callchain::unwind::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
+use crate::query::Filters;
 use crate::query::event_name::event_name;
+use crate::query::times::Times;
 use crate::query::warning::Warning;
-use crate::symbols::Resolver;
+use crate::scan::FileFilters;
+use crate::symbols::{Functions, Module, Resolver};
 use crate::timeline::Timeline;
+use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
 use crate::timeline::sideband::SideBand;
 
@@ -61,6 +65,36 @@ fn name_of(entry: &AttrEntry) -> String {
 }
 
 impl Session<'_> {
+    /// Compiles filters for this file.
+    #[must_use]
+    pub fn filters(&self, filters: &Filters, groups: &Groups) -> FileFilters {
+        let modules = filters.dsos.as_ref().map(|wanted| {
+            let has = |name: &str| wanted.contains(name);
+            let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
+            self.side_band.modules.iter().map(is_wanted).collect()
+        });
+        let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
+        let events = filters.events.as_ref().map(|wanted| {
+            let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
+            self.events.iter().map(is_wanted).collect()
+        });
+        let socket = filters.socket.map(|socket| groups.cpus_of(socket));
+        let times = filters.times.as_ref().map(|times| {
+            let (first, last) = match times {
+                Times::Absolute(_) => (0, 0),
+                Times::Shares(_) => self.sampled_between(),
+            };
+            times.intervals(first, last)
+        });
+        FileFilters { events, modules, socket, times }
+    }
+
+    /// Returns a finder of functions in the modules of the file.
+    #[must_use]
+    pub fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
+        Functions::new(self.side_band.modules.iter().collect(), resolver)
+    }
+
     /// Returns the unwinder of copied stacks, if samples of the file have any.
     #[must_use]
     pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {

@@ -11,13 +11,13 @@ use crate::timeline::{Moment, Timeline};
 pub struct RecordedKernel<'s> {
     formats: &'s Formats,
     timeline: &'s Timeline,
-    functions: Functions<'s>,
+    functions: &'s Functions<'s>,
 }
 
 impl<'s> RecordedKernel<'s> {
     /// Creates it without loading any symbols.
     #[must_use]
-    pub fn new(formats: &'s Formats, timeline: &'s Timeline, functions: Functions<'s>) -> Self {
+    pub fn new(formats: &'s Formats, timeline: &'s Timeline, functions: &'s Functions<'s>) -> Self {
         Self { formats, timeline, functions }
     }
 }

@@ -53,8 +53,6 @@ pub struct AccessQuery {
     symbol_sources: SymbolOptions,
     filters: ScriptFilters,
     kinds: Vec<Access>,
-    /// Whether to list only accesses by known functions.
-    resolved: bool,
     physical: bool,
     page_size: bool,
     separator: Option<String>,
@@ -73,29 +71,20 @@ impl AccessQuery {
         (physical, page_size): (bool, bool),
         separator: Option<String>,
     ) -> Result<Self, String> {
-        let from = query.filters.clone();
+        let mut samples = query.filters.clone();
         let histogram_only = [
-            (from.symbol_part.is_some(), "--symbol-filter"),
-            (from.socket.is_some(), "--socket-filter"),
-            (from.events.is_some(), "--event"),
+            (samples.symbol_part.is_some(), "--symbol-filter"),
+            (samples.socket.is_some(), "--socket-filter"),
+            (samples.events.is_some(), "--event"),
         ];
         if let Some((_, flag)) = histogram_only.into_iter().find(|(is_set, _)| *is_set) {
             return Err(format!("{flag} cannot be used with -D"));
         }
-        let symbols = from.symbols.map(|names| Symbols { names, ..Symbols::default() });
-        let filters = ScriptFilters {
-            comms: from.comms,
-            dsos: from.dsos,
-            symbols,
-            pids: from.pids,
-            tids: from.tids,
-            cpus: from.cpus,
-            times: from.times,
-            ..ScriptFilters::default()
-        };
+        let symbols = samples.symbols.take().map(|names| Symbols { names, ..Symbols::default() });
+        let filters = ScriptFilters { samples, symbols, ..ScriptFilters::default() };
         let limit = query.limit.unwrap_or(usize::MAX);
-        let (sources, symbol_sources, resolved) = (query.sources.clone(), query.symbol_sources.clone(), from.resolved);
-        Ok(Self { sources, symbol_sources, filters, kinds, resolved, physical, page_size, separator, limit })
+        let (sources, symbol_sources) = (query.sources.clone(), query.symbol_sources.clone());
+        Ok(Self { sources, symbol_sources, filters, kinds, physical, page_size, separator, limit })
     }
 }
 
@@ -138,7 +127,8 @@ fn list(
     resolver: &Resolver,
     out: &mut impl Write,
 ) -> anyhow::Result<Vec<Warning>> {
-    let mut finder = Finder::new(session, resolver, false);
+    let functions = session.functions(resolver);
+    let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&query.filters, session)?;
     let mut listed = 0;
     for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().enumerate() {
@@ -149,7 +139,7 @@ fn list(
             writeln!(out, "{line}").context(CANNOT_WRITE)?;
         }
     }
-    Ok(Finder::doubts([finder]).warnings("addresses"))
+    Ok(Finder::doubts([finder], &functions).warnings("addresses"))
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
@@ -185,7 +175,10 @@ fn line(
     };
     let function = finder.symbol(place).map(|function| function.name);
     let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(&**name));
-    if !filter.passes(&asked) || (query.resolved && function.is_none()) || !filter.symbols().is_none_or(is_named) {
+    if !filter.passes(&asked)
+        || (query.filters.samples.resolved && function.is_none())
+        || !filter.symbols().is_none_or(is_named)
+    {
         return None;
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());

@@ -1,6 +1,6 @@
 //! Command line of `rep script`. Letters and meanings are those of `perf script`; unknown options are refused by name.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
@@ -9,15 +9,15 @@ use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
 use super::query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
+use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::Source;
 use crate::query::lists;
-use crate::query::times::Times;
 
 /// Print samples as text, in time order
 #[derive(Debug, Parser)]
-#[command(name = "rep script", version, long_about = None)]
+#[command(name = "rep script", version, long_about = None, mut_arg("dsos", |arg| arg.short(None)))]
 pub struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -113,18 +113,8 @@ struct StyleArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Filters")]
 struct FilterArgs {
-    /// Only samples in these time ranges: 'START,END START,END …' in seconds of the perf clock, or 10%/2 (the second
-    /// tenth) or 0%-10%,30%-40% of the recording
-    #[arg(long, value_name = "TIMES")]
-    time: Option<String>,
-
-    /// Only threads with these names
-    #[arg(short = 'c', long, visible_alias = "comm", value_name = "NAME[,NAME…]")]
-    comms: Option<String>,
-
-    /// Only modules with these names or paths
-    #[arg(long, visible_alias = "dso", value_name = "DSO[,DSO…]")]
-    dsos: Option<String>,
+    #[command(flatten)]
+    samples: SampleFilterArgs,
 
     /// Only these functions, by name or by address (0x…)
     #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
@@ -133,18 +123,6 @@ struct FilterArgs {
     /// Each address of -S stands for the BYTES bytes from there [default: 1]
     #[arg(long, value_name = "BYTES", requires = "symbols")]
     addr_range: Option<u64>,
-
-    /// Only these processes
-    #[arg(long, value_name = "PID[,PID…]")]
-    pid: Option<String>,
-
-    /// Only these threads
-    #[arg(long, value_name = "TID[,TID…]")]
-    tid: Option<String>,
-
-    /// Only these CPUs, such as 0,2-4
-    #[arg(short = 'C', long, value_name = "CPU[,CPU…]")]
-    cpu: Option<String>,
 
     /// Start printing after a sample of this event
     #[arg(long, value_name = "EVENT")]
@@ -255,15 +233,9 @@ impl StyleArgs {
 
 impl FilterArgs {
     fn compiled(self) -> Result<ScriptFilters, String> {
-        let names = |list: &Option<String>| -> Option<HashSet<String>> { list.as_deref().map(lists::names) };
         Ok(ScriptFilters {
-            comms: names(&self.comms),
-            dsos: names(&self.dsos),
+            samples: self.samples.compiled()?,
             symbols: self.symbols.as_deref().map(|list| Symbols::parse(list, self.addr_range.unwrap_or(1))),
-            pids: lists::numbers("--pid", self.pid.as_deref())?,
-            tids: lists::numbers("--tid", self.tid.as_deref())?,
-            cpus: self.cpu.as_deref().map(lists::cpus).transpose()?,
-            times: self.time.as_deref().map(Times::parse).transpose()?,
             switch_on: self.switch_on,
             switch_off: self.switch_off,
             show_switches: self.show_on_off_events,
@@ -300,7 +272,7 @@ mod tests {
     #[test]
     fn options_have_perfs_letters() {
         let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
-        assert!(!query.look.chains && query.filters.comms.unwrap().len() == 2);
+        assert!(!query.look.chains && query.filters.samples.comms.unwrap().len() == 2);
         assert_eq!(query.filters.symbols.unwrap().range, 8);
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
         assert_eq!((query.records.len(), query.header), (5, Header::Before));

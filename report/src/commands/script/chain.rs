@@ -16,7 +16,7 @@ use crate::callchain::{ChainLimit, Deferred, Recorded};
 use crate::pipeline::session::Session;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, Moment, Place, SpaceEpoch, Task};
+use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task};
 
 /// CPU mode, task and time of a sample.
 pub(super) struct SampleContext<'a> {
@@ -39,24 +39,30 @@ pub(super) struct ChainPrinter<'s> {
     contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that were printed before, by address and context.
     lines: Vec<FrameLine>,
+    /// Their texts.
+    texts: Vec<u8>,
 }
 
 /// Number of lines of frames that a worker remembers: a power of two.
 const REMEMBERED: usize = 1 << 16;
 
-/// The line of a frame.
-#[derive(Clone, Default)]
+/// Length of their texts in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
+const MOST_TEXT: usize = 1 << 23;
+
+/// The line of a frame. Many are read for each sample, so it is kept small.
+#[derive(Clone, Copy, Default)]
 struct FrameLine {
     ip: u64,
     /// The number of its context plus one; 0 is no frame.
     context: u32,
-    place: Option<Place>,
+    module: Option<ModuleId>,
+    /// Position and length of its text.
+    text: (u32, u32),
     /// Number of lookups of its function.
-    lookups: u64,
+    lookups: u8,
     is_found: bool,
     /// Whether the frame after it is printed.
     goes_on: bool,
-    text: Vec<u8>,
 }
 
 /// A frame: its CPU mode, its address, and how far before it the call is.
@@ -91,6 +97,7 @@ impl<'s> ChainPrinter<'s> {
             source_paths: query.symbol_sources.source_paths,
             contexts: Contexts::default(),
             lines: Vec::new(),
+            texts: Vec::new(),
         }
     }
 
@@ -166,16 +173,12 @@ impl<'s> ChainPrinter<'s> {
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
         let context = self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(mode)).saturating_add(1);
-        if self.lines.is_empty() {
-            self.lines.resize(REMEMBERED, FrameLine::default());
-        }
         let mixed = (ip ^ u64::from(context) << 44).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
         let slot = usize::try_from(mixed).unwrap_or(0) % REMEMBERED;
         if let Some(line) = self.lines.get(slot).filter(|line| line.ip == ip && line.context == context) {
-            if let Some(place) = line.place {
-                finder.count(place, line.lookups, line.is_found);
-            }
-            out.extend_from_slice(&line.text);
+            finder.count(line.module, line.lookups.into(), line.is_found);
+            let (start, len) = (line.text.0 as usize, line.text.1 as usize);
+            out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
         let place = finder.place(mode, site.task, ip, site.at);
@@ -183,12 +186,18 @@ impl<'s> ChainPrinter<'s> {
         let before = finder.lookups(place);
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), fields, finder, out);
-        if let Some(line) = self.lines.get_mut(slot) {
-            let FrameLine { text, .. } = std::mem::take(line);
-            let (lookups, is_found) = (finder.lookups(place) - before, base.is_some());
-            *line = FrameLine { ip, context, place: Some(place), lookups, is_found, goes_on, text };
-            line.text.clear();
-            line.text.extend_from_slice(out.get(from..).unwrap_or_default());
+        if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
+            self.lines = vec![FrameLine::default(); REMEMBERED];
+            self.texts.clear();
+        }
+        let text = out.get(from..).unwrap_or_default();
+        if let Some(line) = self.lines.get_mut(slot)
+            && let Ok(lookups) = u8::try_from(finder.lookups(place) - before)
+            && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
+        {
+            self.texts.extend_from_slice(text);
+            let (module, is_found) = (place.module, base.is_some());
+            *line = FrameLine { ip, context, module, text: (start, len), lookups, is_found, goes_on };
         }
         goes_on
     }

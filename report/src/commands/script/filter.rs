@@ -4,7 +4,8 @@ use recrep_format::attrs::AttrIndex;
 
 use super::query::{ScriptFilters, Symbols};
 use crate::pipeline::session::Session;
-use crate::query::times::{Interval, Times};
+use crate::scan::FileFilters;
+use crate::timeline::cgroups::Groups;
 
 /// Properties of a sample that the filters test.
 pub(super) struct SampleFacts<'a> {
@@ -19,9 +20,7 @@ pub(super) struct SampleFacts<'a> {
 /// The compiled filters.
 pub(super) struct SampleFilter<'q> {
     filters: &'q ScriptFilters,
-    /// Whether `--dsos` selects the module, for each module.
-    modules: Option<Vec<bool>>,
-    times: Option<Vec<Interval>>,
+    compiled: FileFilters,
     on: Option<AttrIndex>,
     off: Option<AttrIndex>,
 }
@@ -30,42 +29,29 @@ impl<'q> SampleFilter<'q> {
     /// # Errors
     /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
     pub(super) fn new(filters: &'q ScriptFilters, session: &Session<'_>) -> anyhow::Result<Self> {
-        let modules = filters.dsos.as_ref().map(|wanted| {
-            let is_wanted = |name: &str| wanted.contains(name);
-            session.side_band.modules.iter().map(|m| is_wanted(&m.name()) || is_wanted(&m.long_name())).collect()
-        });
-        let times = filters.times.as_ref().map(|times| match times {
-            Times::Absolute(_) => times.intervals(0, 0),
-            Times::Shares(_) => {
-                let (first, last) = session.sampled_between();
-                times.intervals(first, last)
-            }
-        });
         let on = find_event("--switch-on", &filters.switch_on, session)?;
         let off = find_event("--switch-off", &filters.switch_off, session)?;
-        Ok(Self { filters, modules, times, on, off })
+        let compiled = session.filters(&filters.samples, &Groups::default());
+        Ok(Self { filters, compiled, on, off })
     }
 
     /// Returns whether records of this CPU are printed. Those without a CPU always are.
     pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
         let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
-        self.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
+        self.filters.samples.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
     /// Returns whether a sample passes all filters except those by function and event.
     pub(super) fn passes(&self, asked: &SampleFacts<'_>) -> bool {
-        let filters = self.filters;
+        let (filters, FileFilters { times, modules, .. }) = (&self.filters.samples, &self.compiled);
         let time = asked.time.unwrap_or(u64::MAX);
         let [pid, tid] = asked.tid;
-        self.times.as_ref().is_none_or(|all| all.iter().any(|(from, to)| (*from..=*to).contains(&time)))
+        times.as_ref().is_none_or(|all| all.iter().any(|(from, to)| (*from..=*to).contains(&time)))
             && self.lists_records_of(asked.cpu)
             && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(asked.comm))
             && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&pid))
             && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&tid))
-            && self
-                .modules
-                .as_ref()
-                .is_none_or(|wanted| asked.module.and_then(|module| wanted.get(module)).copied().unwrap_or(false))
+            && modules.as_ref().is_none_or(|wanted| asked.module.and_then(|module| wanted.get(module)) == Some(&true))
     }
 
     /// Returns the functions that are asked for.
@@ -85,7 +71,7 @@ impl<'q> SampleFilter<'q> {
 
     /// Whether modules are asked for.
     pub(super) fn by_module(&self) -> bool {
-        self.modules.is_some()
+        self.compiled.modules.is_some()
     }
 
     /// Whether a sample of this event is listed where events switch samples on and off.

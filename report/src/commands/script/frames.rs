@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
 use crate::pipeline::session::Session;
-use crate::symbols::{Loaded, Module, ModuleKind, Resolver, Source, SourceFrame, SymbolId};
+use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
 use crate::table::module_use::Doubts;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Epoch, Moment, Place, SpaceEpoch, Task};
+use crate::timeline::{Epoch, ModuleId, Moment, Place, SpaceEpoch, Task};
 
 /// A function at an address.
 #[derive(Clone)]
@@ -23,12 +23,11 @@ pub(super) struct Function {
     pub(super) offset: u64,
 }
 
-/// Finds places and names for one worker; modules are loaded when first needed, and names are made once.
+/// Finds places and names for one worker; names are made once.
 pub(super) struct Finder<'s, 'f> {
     session: &'s Session<'f>,
-    resolver: &'s Resolver,
+    functions: &'s Functions<'s>,
     kernel_path: bool,
-    loaded: Vec<Option<Arc<Loaded>>>,
     /// Names of functions by module and symbol.
     names: FxHashMap<(u32, SymbolId), Arc<str>>,
     /// Text of each module without an offset, once it was printed.
@@ -60,13 +59,12 @@ impl Lookups {
 }
 
 impl<'s, 'f> Finder<'s, 'f> {
-    pub(super) fn new(session: &'s Session<'f>, resolver: &'s Resolver, kernel_path: bool) -> Self {
+    pub(super) fn new(session: &'s Session<'f>, functions: &'s Functions<'s>, kernel_path: bool) -> Self {
         let modules = session.side_band.modules.len();
         Self {
             session,
-            resolver,
+            functions,
             kernel_path,
-            loaded: vec![None; modules],
             names: FxHashMap::default(),
             dsos: vec![None; modules],
             inlined: FxHashMap::default(),
@@ -111,10 +109,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.session.side_band.modules.get_index(place.module?.0 as usize)
     }
 
-    fn loaded(&mut self, place: Place) -> Option<&Arc<Loaded>> {
-        let module = self.module(place)?;
-        let slot = self.loaded.get_mut(place.module?.0 as usize)?;
-        Some(slot.get_or_insert_with(|| self.resolver.load(module)))
+    fn loaded(&self, place: Place) -> Option<&'s Loaded> {
+        self.functions.loaded(place.module?.0 as usize).map(|loaded| &**loaded)
     }
 
     /// Appends the module as `perf script` prints it: its whole path in parentheses; with the offset in it if it is a
@@ -137,7 +133,7 @@ impl<'s, 'f> Finder<'s, 'f> {
         }
     }
 
-    fn dso_text(&mut self, place: Place, with_offset: bool) -> String {
+    fn dso_text(&self, place: Place, with_offset: bool) -> String {
         let Some(module) = self.module(place) else { return " ([unknown])".into() };
         let kernel = matches!(module.kind, ModuleKind::Kernel);
         let file = if kernel && (self.kernel_path || with_offset) { self.kernel_file(place) } else { None };
@@ -159,12 +155,12 @@ impl<'s, 'f> Finder<'s, 'f> {
     }
 
     /// Returns whether the kernel's symbols came from a list of them.
-    fn is_listed(&mut self, place: Place) -> bool {
+    fn is_listed(&self, place: Place) -> bool {
         self.loaded(place).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
     }
 
     /// Returns the image that the kernel's symbols came from, unless they came from a list of them.
-    fn kernel_file(&mut self, place: Place) -> Option<String> {
+    fn kernel_file(&self, place: Place) -> Option<String> {
         let found = self.loaded(place)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
         Some(found.path.display().to_string())
     }
@@ -185,12 +181,12 @@ impl<'s, 'f> Finder<'s, 'f> {
         let loaded = self.loaded(place)?;
         let symbol = loaded.table.find(place.address);
         let start = symbol.and_then(|symbol| loaded.table.start(symbol));
-        self.count(place, 1, start.is_some());
+        self.count(place.module, 1, start.is_some());
         let (symbol, start) = (symbol?, start?);
         let name = match self.names.get(&(module, symbol)) {
             Some(name) => name.clone(),
             None => {
-                let name: Arc<str> = escape(&self.loaded(place)?.name(symbol)?).into();
+                let name: Arc<str> = escape(&loaded.name(symbol)?).into();
                 self.names.insert((module, symbol), name.clone());
                 name
             }
@@ -204,9 +200,9 @@ impl<'s, 'f> Finder<'s, 'f> {
         lookups.map_or(0, |lookups| lookups.all)
     }
 
-    /// Counts lookups of an address.
-    pub(super) fn count(&mut self, place: Place, times: u64, is_found: bool) {
-        let Some(lookups) = place.module.and_then(|module| self.lookups.get_mut(module.0 as usize)) else { return };
+    /// Counts lookups of an address in a module.
+    pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, is_found: bool) {
+        let Some(lookups) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) else { return };
         lookups.all += times;
         if is_found {
             lookups.found += times;
@@ -215,22 +211,18 @@ impl<'s, 'f> Finder<'s, 'f> {
     }
 
     /// Returns the doubts about the names that these workers found.
-    pub(super) fn doubts(all: impl IntoIterator<Item = Self>) -> Doubts {
-        let mut modules: Vec<(Lookups, Option<Arc<Loaded>>)> = Vec::new();
+    pub(super) fn doubts(all: impl IntoIterator<Item = Self>, functions: &Functions<'_>) -> Doubts {
+        let mut modules: Vec<(Lookups, usize)> = Vec::new();
         for finder in all {
-            modules.resize(modules.len().max(finder.lookups.len()), (Lookups::default(), None));
-            for (module, (lookups, loaded)) in modules.iter_mut().zip(finder.lookups.into_iter().zip(finder.loaded)) {
-                module.0.add(lookups);
-                module.1 = module.1.take().or(loaded);
-            }
+            (modules.len()..finder.lookups.len()).for_each(|module| modules.push((Lookups::default(), module)));
+            modules.iter_mut().zip(finder.lookups).for_each(|((all, _), lookups)| all.add(lookups));
         }
+        modules.retain(|(lookups, _)| lookups.all > 0);
         // The first doubt is the one that is shown.
         modules.sort_by_key(|(lookups, _)| lookups.first.unwrap_or(usize::MAX));
         let mut doubts = Doubts::default();
-        for (lookups, loaded) in modules {
-            if let Some(loaded) = loaded.filter(|_| lookups.all > 0) {
-                doubts.add(&loaded.outcome, lookups.all, lookups.found);
-            }
+        for (lookups, loaded) in modules.iter().filter_map(|(lookups, at)| Some((lookups, functions.loaded(*at)?))) {
+            doubts.add(&loaded.outcome, lookups.all, lookups.found);
         }
         doubts
     }

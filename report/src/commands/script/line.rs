@@ -25,7 +25,7 @@ use crate::callchain::unwind::StackUnwinder;
 use crate::commands::dump::RegisterNames;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
-use crate::symbols::{Functions, Resolver};
+use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
@@ -42,7 +42,7 @@ const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
 pub(super) struct Listing<'s, 'f> {
     pub(super) session: &'s Session<'f>,
     pub(super) query: &'s ScriptQuery,
-    resolver: &'s Resolver,
+    pub(super) functions: &'s Functions<'s>,
     deferred: &'s Deferred<'s>,
     unwinding: Option<&'s StackUnwinder<'s>>,
     filter: SampleFilter<'s>,
@@ -100,7 +100,7 @@ impl<'s, 'f> Listing<'s, 'f> {
     pub(super) fn new(
         session: &'s Session<'f>,
         query: &'s ScriptQuery,
-        resolver: &'s Resolver,
+        functions: &'s Functions<'s>,
         formats: &'s Formats,
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
@@ -121,7 +121,7 @@ impl<'s, 'f> Listing<'s, 'f> {
         Ok(Self {
             session,
             query,
-            resolver,
+            functions,
             deferred,
             unwinding,
             filter: SampleFilter::new(&query.filters, session)?,
@@ -129,11 +129,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             groups,
             registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
             formats,
-            kernel: RecordedKernel::new(
-                formats,
-                &session.timeline,
-                Functions::new(session.side_band.modules.iter().collect(), resolver),
-            ),
+            kernel: RecordedKernel::new(formats, &session.timeline, functions),
             fields,
             names: session.events.iter().map(|name| format!("{:>width$}: ", escape(name))).collect(),
             missing: missing.into_iter().flatten().collect(),
@@ -160,10 +156,10 @@ impl<'s, 'f> Listing<'s, 'f> {
 impl<'s, 'f> Printer<'s, 'f> {
     /// Returns a printer that has printed nothing.
     pub(super) fn new(listing: &'s Listing<'s, 'f>) -> Self {
-        let Listing { session, query, resolver, .. } = *listing;
+        let Listing { session, query, functions, .. } = *listing;
         Self {
             listing,
-            finder: Finder::new(session, resolver, query.look.kernel_path),
+            finder: Finder::new(session, functions, query.look.kernel_path),
             chains: ChainPrinter::new((session, query), listing.deferred, listing.unwinding),
             before: Before {
                 start: listing.start.clone(),

@@ -102,7 +102,8 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let formats = Formats::read(session.file);
         let deferred = Deferred::read(session.file, &session.split.side_band);
         let unwinding = session.unwinding(&resolver);
-        let listing = Listing::new(session, query, &resolver, &formats, &deferred, unwinding.as_ref())?;
+        let functions = session.functions(&resolver);
+        let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
         let mut outputs = match &query.per_event_dump {
             Some(path) => {
                 Outputs::per_event(out, path, &session.events).context("cannot write the files of --per-event-dump")?
@@ -153,5 +154,5 @@ fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Wr
         buffers.put(lines);
         Ok::<_, io::Error>(flow)
     })?;
-    Ok(Finder::doubts(workers.finish().into_iter().map(Printer::finish)))
+    Ok(Finder::doubts(workers.finish().into_iter().map(Printer::finish), listing.functions))
 }

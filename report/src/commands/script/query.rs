@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
-use crate::query::Source;
-use crate::query::SymbolOptions;
-use crate::query::times::Times;
+use crate::query::{Filters, Source, SymbolOptions};
 
 /// Query of `rep script`.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,20 +99,10 @@ impl Default for ScriptStyle {
 /// Filters of samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptFilters {
-    /// Only threads with these names.
-    pub comms: Option<HashSet<String>>,
-    /// Only modules with these names or paths.
-    pub dsos: Option<HashSet<String>>,
+    /// Filters that histograms have too.
+    pub samples: Filters,
     /// Only these functions, by name, by start address, or by sampled address.
     pub symbols: Option<Symbols>,
-    /// Only these processes.
-    pub pids: Option<HashSet<i32>>,
-    /// Only these threads.
-    pub tids: Option<HashSet<i32>>,
-    /// Only these CPUs.
-    pub cpus: Option<HashSet<u32>>,
-    /// Only these time spans.
-    pub times: Option<Times>,
     /// Event whose samples start printing.
     pub switch_on: Option<String>,
     /// Event whose samples stop printing.
