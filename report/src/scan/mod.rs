@@ -9,6 +9,7 @@ mod chains;
 mod extras;
 mod filter;
 mod naming;
+mod recent;
 mod run;
 mod task;
 mod worker;

@@ -6,8 +6,8 @@ use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::branches::RecentBranches;
 use super::chains::ChainCounter;
+use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
 use crate::callchain::{ChainRef, Frame};

@@ -1,0 +1,188 @@
+//! Rows of recent branches.
+//!
+//! The row of a branch follows from its source, target and flags, if the query needs it the branch before, and from its
+//! *context*: the rest of the sample's key, and the epoch of the address space. Programs take the same branches again and
+//! again, so the rows of recent ones stay in a direct-mapped cache.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::count::{Count, Histogram, Layout};
+use crate::query::sort_key::Mode;
+use crate::timeline::SpaceEpoch;
+
+/// Number of slots.
+const SLOTS: usize = 1 << 16;
+
+/// Number of contexts that are remembered at a time.
+const CONTEXTS: usize = 1 << 12;
+
+/// Rows of recent branches.
+#[derive(Debug)]
+pub(super) struct RecentBranches {
+    slots: Vec<Slot>,
+    /// Packed keys of the slots' rows.
+    keys: Vec<u64>,
+    width: usize,
+    contexts: FxHashMap<SpaceEpoch, FxHashMap<Box<[u64]>, u32>>,
+    remembered: usize,
+    /// The context that was asked for last: its key and epoch. Its number is the highest or an earlier one; 0 stands for
+    /// none.
+    last: (Vec<u64>, SpaceEpoch, u32),
+    /// Number of contexts so far.
+    count: u32,
+}
+
+/// What decides the row of a branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Branch {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Bits of the flags that the query needs.
+    pub(super) flags: u64,
+    /// Source of the branch before, if the query needs it.
+    pub(super) before: u64,
+    pub(super) context: u32,
+}
+
+/// A branch and the number of times that it was taken since it was put here.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    branch: Branch,
+    taken: u64,
+}
+
+impl RecentBranches {
+    /// Creates a cache of rows with this layout; without slots, if no branches are counted.
+    pub(super) fn new(layout: &Layout, mode: Mode) -> Self {
+        let (slots, width) = (if mode.is_of_branches() { SLOTS } else { 0 }, layout.len());
+        let nowhere = SpaceEpoch { space: None, mapped: 0, kernel: 0 };
+        Self {
+            slots: vec![Slot::default(); slots],
+            keys: vec![0; slots * width],
+            width,
+            contexts: FxHashMap::default(),
+            remembered: 0,
+            last: (Vec::new(), nowhere, 0),
+            count: 0,
+        }
+    }
+
+    /// Returns the number of the context with this packed key: greater than 0.
+    pub(super) fn context(&mut self, key: &[u64], epoch: SpaceEpoch) -> u32 {
+        let (last_key, last_epoch, last) = &mut self.last;
+        if *last_epoch == epoch && last_key == key {
+            return *last;
+        }
+        (*last_epoch, *last) = (epoch, self.contexts.get(&epoch).and_then(|keys| keys.get(key)).copied().unwrap_or(0));
+        last_key.clear();
+        last_key.extend_from_slice(key);
+        if *last == 0 {
+            // Where every sample has a context of its own, as with times, the contexts before do not come again.
+            if self.remembered == CONTEXTS {
+                self.contexts.clear();
+                self.remembered = 0;
+            }
+            self.remembered += 1;
+            self.count += 1;
+            *last = self.count;
+            self.contexts.entry(epoch).or_default().insert(key.into(), self.count);
+        }
+        *last
+    }
+
+    /// Returns the slot for a branch, and whether its row is there.
+    #[inline]
+    pub(super) fn find(&self, branch: &Branch) -> (usize, bool) {
+        let place = usize::try_from(FxBuildHasher.hash_one(branch)).unwrap_or(0) & (SLOTS - 1);
+        (place, self.slots.get(place).is_some_and(|slot| slot.branch == *branch))
+    }
+
+    /// Counts the branch in a slot.
+    #[inline]
+    pub(super) fn take(&mut self, place: usize) {
+        if let Some(slot) = self.slots.get_mut(place) {
+            slot.taken += 1;
+        }
+    }
+
+    /// Returns the packed key in a slot.
+    pub(super) fn key(&self, place: usize) -> &[u64] {
+        self.keys.get(place * self.width..(place + 1) * self.width).unwrap_or_default()
+    }
+
+    /// Puts the row of a branch into a slot. What was counted there goes into the histogram.
+    pub(super) fn replace(&mut self, place: usize, (branch, key): (Branch, &[u64]), histogram: &mut Histogram) {
+        self.settle_one(place, histogram);
+        if let Some(slot) = self.slots.get_mut(place) {
+            *slot = Slot { branch, taken: 0 };
+        }
+        self.keys.iter_mut().skip(place * self.width).zip(key).for_each(|(have, word)| *have = *word);
+    }
+
+    /// Adds all counts to the histogram.
+    pub(super) fn settle(&mut self, histogram: &mut Histogram) {
+        (0..self.slots.len()).for_each(|place| self.settle_one(place, histogram));
+    }
+
+    fn settle_one(&mut self, place: usize, histogram: &mut Histogram) {
+        let taken = self.slots.get_mut(place).map_or(0, |slot| std::mem::take(&mut slot.taken));
+        if taken > 0 {
+            histogram.add(self.key(place), Count { samples: taken, period: taken });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cli::args;
+
+    fn recent() -> RecentBranches {
+        let query = args::parse("rep -b -s comm".split(' ').map(Into::into)).unwrap();
+        RecentBranches::new(&Layout::of(&query), Mode::Branches)
+    }
+
+    #[test]
+    fn contexts_have_numbers_of_their_own() {
+        let mut recent = recent();
+        let epoch = |mapped| SpaceEpoch { space: None, mapped, kernel: 0 };
+        let keys = [(1, 0), (2, 0), (1, 1), (1, 0), (2, 0)];
+        let numbers = keys.map(|(key, mapped)| recent.context(&[key, 0], epoch(mapped)));
+        assert_eq!((numbers[0], numbers[1]), (numbers[3], numbers[4]));
+        let mut all: Vec<u32> = (0..2 * CONTEXTS as u64).map(|key| recent.context(&[key, 7], epoch(0))).collect();
+        all.extend(&numbers[..3]);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 2 * CONTEXTS + 3);
+        assert!(!all.contains(&0), "0 is the context of empty slots");
+    }
+
+    proptest! {
+        #[test]
+        fn branches_that_share_a_slot_keep_their_counts(taken in prop::collection::vec(0usize..3, 0..50)) {
+            let mut recent = recent();
+            let branch = |from| Branch { from, context: 1, ..Branch::default() };
+            let rivals: Vec<Branch> = (0..).map(branch).filter(|branch| recent.find(branch).0 == 0).take(3).collect();
+            let mut histogram = Histogram::new(2, 1);
+            for number in &taken {
+                let (place, is_recent) = recent.find(&rivals[*number]);
+                if !is_recent {
+                    recent.replace(place, (rivals[*number], &[*number as u64, 7]), &mut histogram);
+                }
+                recent.take(place);
+            }
+            recent.settle(&mut histogram);
+            let mut found = [0; 3];
+            for mut partition in histogram.finish().0 {
+                partition.settle();
+                partition.iter().for_each(|(key, count)| found[usize::try_from(key[0]).unwrap()] += count.samples);
+            }
+            let expected = [0, 1, 2].map(|number| taken.iter().filter(|one| **one == number).count() as u64);
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
