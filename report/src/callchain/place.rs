@@ -60,6 +60,8 @@ pub struct FrameFinder<'t> {
     /// Recent pieces of mappings: small ones and large ones.
     pieces: [Vec<Piece>; 2],
     images: IndexSet<Image, FxBuildHasher>,
+    /// Numbers plus one of the frames of symbols, by image and symbol; 0 if unknown.
+    of_symbols: Vec<Vec<u32>>,
     recent: Vec<Recent>,
     words: Vec<ChainWord>,
     /// The chain before.
@@ -96,6 +98,7 @@ struct Piece {
     mask: u64,
     context: u32,
     image: u32,
+    is_mapped: bool,
 }
 
 /// What the frames of a piece have in common.
@@ -149,20 +152,26 @@ impl<'t> FrameFinder<'t> {
             contexts: Contexts::default(),
             pieces: [Vec::new(), Vec::new()],
             images: IndexSet::default(),
+            of_symbols: Vec::new(),
             recent: Vec::new(),
             words: Vec::new(),
             before: Vec::new(),
         }
     }
 
-    /// Returns the frame of a sampled instruction, with its function if it has one.
+    /// Returns the number of the frame of a sampled instruction, with its function if it has one.
     #[inline]
-    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
+    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> u32 {
         let word = self.code(Some(mode), true, space, ip, at);
-        let frame = self.frame(&word, space, at);
-        let frame = self.stacks.frames.get(frame as usize).copied().unwrap_or_default();
-        // Unlike callers, sampled instructions are always code.
-        if frame.module == 0 { Frame { address: ip, ..frame } } else { frame }
+        let Piece { shift, image, is_mapped, .. } = self.piece(&word, space, at);
+        // Unlike callers, sampled instructions are always code, so unmapped ones differ.
+        if is_mapped { self.frame_at(ip, ip.wrapping_add(shift), image) } else { self.unmapped(ip, image) }
+    }
+
+    #[cold]
+    fn unmapped(&mut self, ip: u64, image: u32) -> u32 {
+        let frame = self.images.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
+        self.stacks.number(Frame { address: ip, ip: if self.fields.ip { ip } else { 0 }, ..frame })
     }
 
     /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the end
@@ -243,18 +252,37 @@ impl<'t> FrameFinder<'t> {
     #[inline]
     fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> u32 {
         let Piece { shift, mask, image, .. } = self.piece(word, space, at);
-        let address = word.ip.wrapping_add(shift) & mask;
+        self.frame_at(word.ip, word.ip.wrapping_add(shift) & mask, image)
+    }
+
+    /// Returns the number of the frame at an address of an image.
+    #[inline]
+    fn frame_at(&mut self, ip: u64, address: u64, image: u32) -> u32 {
         let place = place(address >> NEIGHBORS, image, RECENT);
         match self.recent.get(place) {
             Some(recent) if recent.image == image && recent.start <= address && address < recent.end => recent.frame,
-            _ => self.new_frame(word.ip, (address, image), place),
+            _ => self.new_frame(ip, (address, image), place),
         }
     }
 
     #[cold]
     fn new_frame(&mut self, ip: u64, (address, image): (u64, u32), place: usize) -> u32 {
         let (frame, Range { start, end }) = self.look_up(ip, address, image);
-        let frame = self.stacks.number(frame);
+        let symbol = usize::try_from(frame.address).ok().filter(|_| frame.end.is_symbol && !self.fields.ip);
+        let known = symbol.and_then(|symbol| {
+            let frames = self.of_symbols.get_mut(image as usize)?;
+            frames.resize(frames.len().max(symbol + 1), 0);
+            frames.get_mut(symbol)
+        });
+        let frame = match known {
+            Some(known) => {
+                if *known == 0 {
+                    *known = self.stacks.number(frame) + 1;
+                }
+                *known - 1
+            }
+            None => self.stacks.number(frame),
+        };
         self.recent.resize(1 << RECENT, Recent::default());
         if let Some(slot) = self.recent.get_mut(place) {
             *slot = Recent { start, end, image, frame };
@@ -321,7 +349,9 @@ impl<'t> FrameFinder<'t> {
         };
         let shift = place.address.wrapping_sub(word.ip);
         let (image, _) = self.images.insert_full(Image { frame, is_named, shift: if fields.ip { shift } else { 0 } });
-        let is_distinct = frame.module > 0 || fields.unmapped || fields.ip;
+        self.of_symbols.resize(self.images.len(), Vec::new());
+        let is_mapped = frame.module > 0;
+        let is_distinct = is_mapped || fields.unmapped || fields.ip;
         let piece = Piece {
             start,
             end,
@@ -329,6 +359,7 @@ impl<'t> FrameFinder<'t> {
             mask: if is_distinct { u64::MAX } else { 0 },
             context: word.context,
             image: u32::try_from(image).unwrap_or(u32::MAX),
+            is_mapped,
         };
         let kind = usize::from(end - start >= LARGE);
         if let Some((pieces, at)) = self.pieces.get_mut(kind).zip(places.get(kind)) {
@@ -434,7 +465,8 @@ mod tests {
                 prop_assert_eq!(finder.mapped(mode, space, address, at), expected);
                 if let Some(mode) = mode {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
-                    prop_assert_eq!(finder.named(mode, space, address, at), expected);
+                    let named = finder.named(mode, space, address, at);
+                    prop_assert_eq!(finder.stacks.frames[named as usize], expected);
                 }
             }
         }

@@ -77,6 +77,9 @@ pub enum Field {
     Reach,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
+    /// Number of the sampled instruction's frame among those of a worker; it stands for all the words that a frame
+    /// has until the worker's rows are merged ([`crate::callchain::Frame::put`]).
+    Frame,
 }
 
 /// A key with a word for every field; unused words are 0.
@@ -90,7 +93,7 @@ impl Field {
     /// Number of fields.
     pub const COUNT: usize = Self::ALL.len();
     /// All fields, ordered by discriminant.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -127,6 +130,7 @@ impl Field {
         Self::Process,
         Self::Reach,
         Self::Payload,
+        Self::Frame,
     ];
 
     /// Returns this word of a key.

@@ -12,6 +12,8 @@ use crate::query::sort_key::{Mode, SortKey};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     fields: Vec<Field>,
+    /// The same as bits, by discriminant.
+    bits: u64,
     /// Whether the CPU mode is part of the key.
     pub cpu_mode: bool,
     /// Whether the CPU is part of the key.
@@ -107,7 +109,6 @@ impl Layout {
         };
         let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
         let mut layout = Self {
-            fields: Field::ALL.into_iter().filter(needed).collect(),
             cpu_mode: keys().any(|key| key == SortKey::PhysAddr || (key.is_of_symbol() && key != SortKey::SymbolSize))
                 || query.has_parts(),
             cpu: query.has(SortKey::Cpu) || query.has(SortKey::Socket),
@@ -115,10 +116,23 @@ impl Layout {
             latency: if weights { INS_LAT | STAGE } else { bits(latency_bits) },
             branch: bits(branch_bits),
             line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
-            last: None,
+            ..Self::of_fields(Field::ALL.into_iter().filter(needed).collect())
         };
         layout.last = layout.last_field(query.mode);
         layout
+    }
+
+    fn of_fields(fields: Vec<Field>) -> Self {
+        Self { bits: fields.iter().fold(0, |bits, field| bits | 1 << *field as u32), fields, ..Self::default() }
+    }
+
+    /// Returns this layout with a frame in the place of all that a frame tells.
+    #[must_use]
+    pub fn by_frame(&self) -> Self {
+        let told = [Field::Module, Field::Address, Field::Ip, Field::MapSize];
+        let kept = self.fields.iter().filter(|field| !told.contains(field)).copied();
+        let Self { fields, bits, .. } = Self::of_fields(kept.chain([Field::Frame]).collect());
+        Self { fields, bits, ..self.clone() }
     }
 
     /// Returns the last of the needed fields in a sample. Fields at fixed offsets need no walk.
@@ -154,8 +168,36 @@ impl Layout {
 
     /// Returns whether this field is in use.
     #[must_use]
+    #[inline]
     pub fn has(&self, field: Field) -> bool {
-        self.fields.contains(&field)
+        self.bits & (1 << field as u32) != 0
+    }
+
+    /// Returns whether the cells of a table with these columns of numbers differ wherever keys do.
+    #[must_use]
+    pub fn is_told_by(&self, columns: impl Iterator<Item = SortKey>) -> bool {
+        let (mut told, mut tells_cpu) = (1 << Field::Meta as u32, false);
+        for key in columns {
+            let is_exact = matches!(
+                key,
+                SortKey::Ip
+                    | SortKey::FromAddr
+                    | SortKey::ToAddr
+                    | SortKey::LineOffset
+                    | SortKey::Weight
+                    | SortKey::LocalWeight
+                    | SortKey::DataSrc
+            );
+            needs(key).iter().filter(|_| is_exact).for_each(|field| told |= 1 << *field as u32);
+            tells_cpu |= key == SortKey::Cpu;
+        }
+        self.bits & !told == 0 && !self.cpu_mode && (!self.cpu || tells_cpu)
+    }
+
+    /// Sets the words in use of a key to 0.
+    #[inline]
+    pub fn clear(&self, key: &mut Key) {
+        self.fields.iter().for_each(|field| *field.of_mut(key) = 0);
     }
 
     /// Copies the words in use from a key to `packed`.
@@ -228,6 +270,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_tell_keys_apart_if_no_other_word_is_needed() {
+        let is_told = |line: &str| {
+            let query = args::parse(line.split(' ').map(Into::into)).unwrap();
+            Layout::of(&query).is_told_by(query.columns.iter().map(|column| column.key))
+        };
+        assert!(["rep -s ip", "rep -s cpu,ip", "rep --mem-mode -s weight"].into_iter().all(is_told));
+        let untold =
+            ["rep -s ip,comm", "rep -s socket,ip", "rep -s time", "rep -s ip -S main", "rep --mem-mode -s mem"];
+        assert!(!untold.into_iter().any(is_told));
+    }
+
+    #[test]
     fn samples_are_walked_up_to_the_last_needed_field() {
         assert_eq!(layout("rep").last, None);
         assert_eq!(layout("rep --mem-mode -s comm").last, Some(SampleType::WEIGHT_STRUCT));
@@ -238,7 +292,7 @@ mod tests {
 
     #[test]
     fn packing_keeps_the_words_in_use() {
-        let layout = Layout { fields: vec![Field::Meta, Field::Address], ..Layout::default() };
+        let layout = Layout::of_fields(vec![Field::Meta, Field::Address]);
         let mut key = NO_KEY;
         (*Field::Meta.of_mut(&mut key), *Field::Address.of_mut(&mut key)) = (1, 4);
         let mut packed = [0; 2];

@@ -13,11 +13,12 @@
 use std::hash::Hasher as _;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 
 /// Number of partitions of a table.
-pub const PARTITIONS: usize = 64;
+pub(super) const PARTITIONS: usize = 64;
 
 /// Bytes of waiting entries at which a partition is settled.
 const MAX_WAITING: usize = 1 << 20;
@@ -58,14 +59,8 @@ pub(super) fn of_place(place: usize) -> usize {
     place / (PLACES / PARTITIONS)
 }
 
-/// Returns the partition of a key.
-#[must_use]
-pub fn partition_of(key: &[u64]) -> usize {
-    of_place(place(hash(key)))
-}
-
 /// Part of a table: the keys whose hashes belong to one partition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Partition<V> {
     width: usize,
     words: Vec<u64>,
@@ -87,6 +82,12 @@ impl<V: Sum> Partition<V> {
         (0..PARTITIONS).map(|_| Self::new(width)).collect()
     }
 
+    /// Creates a partition of keys that are all different. They wait.
+    #[must_use]
+    pub fn of_distinct(width: usize, words: Vec<u64>, values: Vec<V>) -> Self {
+        Self { words, values, ..Self::new(width) }
+    }
+
     /// Adds to a key. The entry may wait until the partition is settled.
     #[inline]
     pub fn push(&mut self, key: &[u64], value: V) {
@@ -98,18 +99,9 @@ impl<V: Sum> Partition<V> {
         }
     }
 
-    /// Makes room for this many more keys.
-    pub fn reserve(&mut self, keys: usize) {
-        let Self { width, words, values, index } = self;
-        words.reserve(keys * *width);
-        values.reserve(keys);
-        index.reserve(keys, |&(_, at)| {
-            hash(words.get(at as usize * *width..).and_then(|key| key.get(..*width)).unwrap_or_default())
-        });
-    }
-
-    /// Adds to a key at once and returns its index. No entries may be waiting.
+    /// Adds to a key at once and returns its index.
     pub fn add(&mut self, key: &[u64], value: V) -> usize {
+        self.settle();
         self.words.extend_from_slice(key);
         self.values.push(value);
         let at = self.settle_one(self.values.len() - 1);
@@ -157,7 +149,7 @@ impl<V: Sum> Partition<V> {
         settled
     }
 
-    /// Returns the number of keys. No entries may be waiting.
+    /// Returns the number of keys. Only entries of different keys may be waiting, here and below.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
@@ -220,6 +212,65 @@ pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Parti
     of_partition.into_par_iter().map(merge).collect()
 }
 
+/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first entries,
+/// and the index of each entry's key.
+#[must_use]
+pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
+    /// Number of entries that a core distributes at a time.
+    const PART: usize = 1 << 14;
+    let key = |entry: usize| words.get(entry * width..(entry + 1) * width).unwrap_or_default();
+    let distribute = |from: usize| {
+        let mut parts = vec![Vec::new(); PARTITIONS];
+        for entry in from..values.len().min(from + PART) {
+            let hash = hash(key(entry));
+            parts.get_mut(of_place(place(hash))).into_iter().for_each(|part| part.push((hash, entry)));
+        }
+        parts
+    };
+    let parts: Vec<Vec<Vec<(u64, usize)>>> = (0..values.len()).into_par_iter().step_by(PART).map(distribute).collect();
+    // Of each entry whose key came before: itself, and the first entry of the key.
+    let repeated = |partition: usize| {
+        let entries = || parts.iter().filter_map(|parts| parts.get(partition));
+        let mut firsts = HashTable::with_capacity(entries().map(Vec::len).sum());
+        let mut repeated = Vec::new();
+        for &(hash, entry) in entries().flatten() {
+            let is_equal = |&(have, first): &(u64, usize)| have == hash && are_equal(key(first), key(entry));
+            match firsts.entry(hash, is_equal, |(hash, _)| *hash) {
+                Entry::Occupied(first) => repeated.push((entry, first.get().1)),
+                Entry::Vacant(slot) => {
+                    slot.insert((hash, entry));
+                }
+            }
+        }
+        repeated
+    };
+    let mut repeated: Vec<(usize, usize)> = (0..PARTITIONS).into_par_iter().flat_map_iter(repeated).collect();
+    repeated.par_sort_unstable();
+    let mut indexes: Vec<usize> = (0..values.len()).collect();
+    let first = repeated.first().map_or(values.len(), |(entry, _)| *entry);
+    let (mut kept, mut repeated) = (first, repeated.into_iter().peekable());
+    for entry in first..values.len() {
+        let index = match repeated.next_if(|(next, _)| *next == entry) {
+            Some((_, first)) => {
+                let index = indexes.get(first).copied().unwrap_or(0);
+                let (before, value) = values.split_at_mut(entry);
+                before.get_mut(index).zip(value.first()).into_iter().for_each(|(into, value)| into.add(value));
+                index
+            }
+            None => {
+                values.swap(kept, entry);
+                words.copy_within(entry * width..(entry + 1) * width, kept * width);
+                kept += 1;
+                kept - 1
+            }
+        };
+        indexes.get_mut(entry).into_iter().for_each(|slot| *slot = index);
+    }
+    values.truncate(kept);
+    words.truncate(kept * width);
+    (Partition::of_distinct(width, words, values), indexes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -248,7 +299,7 @@ mod tests {
                 if cuts.contains(&number) {
                     tables.push(Partition::table(2));
                 }
-                let partition = &mut tables.last_mut().unwrap()[partition_of(&[*a, *b])];
+                let partition = &mut tables.last_mut().unwrap()[of_place(place(hash(&[*a, *b])))];
                 partition.push(&[*a, *b], *value);
                 if number == settled_after {
                     partition.settle();
@@ -260,6 +311,28 @@ mod tests {
             prop_assert_eq!(found.len(), expected.len());
             prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn distinct_keys_have_their_sums(keys in prop::collection::vec((0u64..40, 0u64..9), 0..300)) {
+            let words = keys.iter().flat_map(|(a, b)| [*a, *b]).collect();
+            let (table, indexes) = distinct(2, words, (0..keys.len() as u64).collect());
+            let mut expected = indexmap::IndexMap::<[u64; 2], u64>::new();
+            for (number, (a, b)) in keys.iter().enumerate() {
+                *expected.entry([*a, *b]).or_default() += number as u64;
+                prop_assert_eq!(table.key(indexes[number]), [*a, *b]);
+            }
+            let found: Vec<([u64; 2], u64)> = table.iter().map(|(key, sum)| ([key[0], key[1]], *sum)).collect();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn keys_are_added_to_those_known_to_be_different() {
+        let mut partition = Partition::of_distinct(1, vec![5, 6], vec![10, 20]);
+        assert_eq!((partition.add(&[6], 1), partition.add(&[7], 2), partition.add(&[5], 3)), (1, 2, 0));
+        assert_eq!(partition.values(), [13, 21, 2]);
     }
 
     #[test]

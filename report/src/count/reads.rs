@@ -37,11 +37,14 @@ impl PieceReads {
         Self { piece, counters: FxHashMap::default() }
     }
 
-    /// Changes the waiting keys, of `width` words each.
+    /// Replaces the waiting keys, of `width` words each: `change` appends the new key of each.
     #[must_use]
-    pub fn map(mut self, width: usize, mut change: impl FnMut(&mut [u64])) -> Self {
-        let all = self.counters.values_mut().map(|readings| &mut readings.rows.keys);
-        all.for_each(|keys| keys.chunks_exact_mut(width).for_each(&mut change));
+    pub fn map(mut self, width: usize, mut change: impl FnMut(&[u64], &mut Vec<u64>)) -> Self {
+        for readings in self.counters.values_mut() {
+            let mut changed = Vec::new();
+            readings.rows.keys.chunks_exact(width).for_each(|key| change(key, &mut changed));
+            readings.rows.keys = changed;
+        }
         self
     }
 

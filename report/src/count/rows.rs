@@ -19,18 +19,9 @@ impl Rows {
     /// Creates rows from a settled table.
     #[must_use]
     pub fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
-        let len: usize = table.iter().map(Partition::len).sum();
-        let mut rows = Self {
-            layout: layout.clone(),
-            words: Vec::with_capacity(len * layout.len()),
-            counts: Vec::with_capacity(len),
-        };
-        for partition in table {
-            let (words, counts) = partition.into_parts();
-            rows.words.extend(words);
-            rows.counts.extend(counts);
-        }
-        rows
+        let (words, counts): (Vec<_>, Vec<_>) = table.into_iter().map(Partition::into_parts).unzip();
+        let (words, counts) = rayon::join(|| words.concat(), || counts.concat());
+        Self { layout: layout.clone(), words, counts }
     }
 
     /// Returns the layout of the keys.

@@ -171,7 +171,11 @@ fn count(
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
     let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = rows.counts().par_iter().enumerate().map(of_row).collect();
-    profile.add_rows(&labelled, &metrics);
+    if rows.layout().is_told_by(query.columns.iter().map(|column| column.key)) {
+        profile.set_distinct_rows(labelled, metrics);
+    } else {
+        profile.set_rows(labelled, metrics);
+    }
     Ok(scanned.dropped)
 }
 

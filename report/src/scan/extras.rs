@@ -28,7 +28,7 @@ impl Worker<'_> {
             *Field::DataAddress.of_mut(key) = place.address;
             *Field::DataLine.of_mut(key) =
                 CacheLine { address: place.address & !(layout.line - 1), is_shared, is_mapped }.pack();
-            let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(Field::Module.of(key) != 0) << 2;
+            let reach = u64::from(addr != 0) | u64::from(is_mapped) << 1 | u64::from(self.is_mapped(key)) << 2;
             *Field::Reach.of_mut(key) = reach;
         }
         if let Some(traced) = self.scan.traced {

@@ -8,7 +8,7 @@ use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, Stacks};
-use crate::count::{Count, Field, Histogram, Key, Partition, Reads, Rows, add_totals, merged};
+use crate::count::{Count, Field, Histogram, Key, Layout, Partition, Reads, Rows, add_totals, merged};
 use crate::input::split::Piece;
 use crate::terminal::progress;
 
@@ -30,6 +30,8 @@ struct Part {
     table: Vec<Partition<Count>>,
     reads: Reads,
     stacks: Stacks,
+    /// Numbers of its chains among those of all workers.
+    numbers: Vec<u32>,
 }
 
 impl Scan<'_> {
@@ -54,7 +56,7 @@ impl Scan<'_> {
         for mut worker in workers {
             worker.recent.settle(&mut worker.histogram);
             dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
-            hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= one);
+            hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
             let stacks = worker.chains.finder.stacks;
             for frame in &stacks.frames {
                 let module = (frame.module as usize).checked_sub(1);
@@ -62,42 +64,49 @@ impl Scan<'_> {
             }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
-            parts.push(Part { table, reads: worker.reads, stacks });
+            parts.push(Part { table, reads: worker.reads, stacks, numbers: Vec::new() });
         }
         let naming = prepare(&hits);
-        let (mut stacks, numbers) = joined(&mut parts, &naming);
-        let width = self.layout.len();
-        let row = |numbers: &[u32], words: &mut [u64]| {
-            let mut key = self.layout.unpack(words);
-            self.renumber(&mut key, numbers);
-            self.layout.pack(&naming.key(key), words);
+        let has_chains = self.layout.has(Field::Chain);
+        let mut stacks = if has_chains { joined(&mut parts, &naming) } else { Stacks::default() };
+        let (counted, width) = (self.counted(), self.layout.len());
+        let row = |part: &Part, words: &[u64], row: &mut [u64]| {
+            let mut key = counted.unpack(words);
+            part.complete(&mut key, &counted);
+            self.layout.pack(&naming.key(key), row);
         };
-        let mut reads = Reads { pieces: Vec::new() };
-        for (part, numbers) in parts.iter_mut().zip(&numbers) {
-            let pieces = std::mem::take(&mut part.reads.pieces);
-            reads.pieces.extend(pieces.into_iter().map(|piece| piece.map(width, |words| row(numbers, words))));
-        }
         let mut rest = Histogram::new(width, self.attrs.entries().len());
+        let mut reads = Reads { pieces: Vec::new() };
+        for part in &mut parts {
+            let pieces = std::mem::take(&mut part.reads.pieces);
+            let append = |words: &[u64], rows: &mut Vec<u64>| {
+                let len = rows.len();
+                rows.resize(len + width, 0);
+                row(part, words, rows.get_mut(len..).unwrap_or_default());
+            };
+            reads.pieces.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
+        }
         reads.settle(&mut rest);
         let (rest, own) = rest.finish();
         add_totals(&mut totals, &own);
         let mut tables = vec![rest];
-        if naming.changes() || self.layout.has(Field::Chain) {
-            let counted = parts.into_iter().zip(&numbers);
-            let counted = counted.flat_map(|(part, numbers)| part.table.into_iter().map(move |one| (one, numbers)));
-            let counted: Vec<(Partition<Count>, &Vec<u32>)> = counted.collect();
-            let named = |mut into: Histogram, (mut partition, numbers): (Partition<Count>, &Vec<u32>)| {
-                partition.settle();
-                let (mut words, counts) = partition.into_parts();
-                for (words, count) in words.chunks_exact_mut(width).zip(counts) {
-                    row(numbers, words);
-                    into.add(words, count);
+        if naming.changes() || has_chains || counted.has(Field::Frame) {
+            let all = parts.iter_mut().map(|part| std::mem::take(&mut part.table)).collect::<Vec<_>>();
+            let all =
+                all.into_iter().zip(&parts).flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
+            let all: Vec<(Partition<Count>, &Part)> = all.collect();
+            let named = |(mut into, mut words): (Histogram, Vec<u64>), (mut one, part): (Partition<Count>, &Part)| {
+                one.settle();
+                for (key, count) in one.iter() {
+                    row(part, key, &mut words);
+                    into.add(&words, *count);
                 }
-                into
+                (into, words)
             };
-            let most = counted.len().div_ceil(rayon::current_num_threads()).max(1);
-            let named = counted.into_par_iter().with_min_len(most).fold(|| Histogram::new(width, 0), named);
-            tables.par_extend(named.map(|histogram| histogram.finish().0));
+            let most = all.len().div_ceil(rayon::current_num_threads()).max(1);
+            let new = || (Histogram::new(width, 0), vec![0; width]);
+            let named = all.into_par_iter().with_min_len(most).fold(new, named);
+            tables.par_extend(named.map(|(histogram, _)| histogram.finish().0));
         } else {
             tables.extend(parts.into_iter().map(|part| part.table));
         }
@@ -113,43 +122,47 @@ impl Scan<'_> {
     /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by one
     /// would wait for each other.
     fn preload(&self, pieces: &[Piece<'_>]) {
-        if let Some(functions) = self.chaining.early.filter(|_| self.names_keys || self.layout.has(Field::Chain)) {
+        if let Some(functions) = self.chaining.early.filter(|_| self.counted().has(Field::Frame)) {
             let mut probe = Worker::new(self);
             pieces.iter().step_by(2).for_each(|piece| probe.probe(piece));
             functions.preload(&probe.hits);
         }
     }
+}
 
-    /// Sets the number of a key's chain to that among the chains of all workers.
+impl Part {
+    /// Sets the words of a counted key that its frame stands for, and the number of its chain among those of all workers.
     #[inline]
-    fn renumber(&self, key: &mut Key, numbers: &[u32]) {
-        if self.layout.has(Field::Chain) {
+    fn complete(&self, key: &mut Key, counted: &Layout) {
+        if counted.has(Field::Frame) {
+            let frame = usize::try_from(Field::Frame.of(key)).ok().and_then(|frame| self.stacks.frames.get(frame));
+            frame.into_iter().for_each(|frame| frame.put(key));
+        }
+        if counted.has(Field::Chain) {
             let word = Field::Chain.of_mut(key);
             let ChainRef { callers, own } = ChainRef::unpack(*word);
-            let callers = numbers.get(callers as usize).copied().unwrap_or(0);
+            let callers = self.numbers.get(callers as usize).copied().unwrap_or(0);
             *word = ChainRef { callers, own }.pack();
         }
     }
 }
 
-/// Replaces addresses by functions in the chains of all workers and joins the chains. The second result is the new
-/// numbers of each worker's chains.
-fn joined(parts: &mut [Part], naming: &impl Naming) -> (Stacks, Vec<Vec<u32>>) {
+/// Replaces addresses by functions in the chains of all workers, joins the chains, and sets the new numbers of each
+/// worker's chains.
+fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
     let named = |part: &mut Part| {
         let mut stacks = Stacks::default();
-        let numbers = stacks.join(&std::mem::take(&mut part.stacks), |frame, into| naming.frames(frame, into));
-        (stacks, numbers)
+        part.numbers = stacks.join(&part.stacks, |frame, into| naming.frames(frame, into));
+        stacks
     };
-    let named: Vec<(Stacks, Vec<u32>)> = parts.par_iter_mut().map(named).collect();
+    let named: Vec<Stacks> = parts.par_iter_mut().map(named).collect();
     let mut named = named.into_iter();
-    let (mut all, first) = named.next().unwrap_or_default();
-    let mut numbers = vec![first];
-    for (stacks, mut own) in named {
+    let mut all = named.next().unwrap_or_default();
+    for (stacks, part) in named.zip(parts.iter_mut().skip(1)) {
         let of = all.join(&stacks, |frame, into| into.push(frame));
-        own.iter_mut().for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
-        numbers.push(own);
+        part.numbers.iter_mut().for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
     }
-    (all, numbers)
+    all
 }
 
 fn next_piece<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {

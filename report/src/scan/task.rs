@@ -5,7 +5,7 @@ use recrep_format::attrs::AttrTable;
 use super::chains::ChainSettings;
 use super::filter::SampleFilter;
 use crate::callchain::unwind::UnwindStats;
-use crate::count::Layout;
+use crate::count::{Field, Layout};
 use crate::query::sort_key::Mode;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
@@ -41,6 +41,15 @@ pub struct Scan<'f> {
     pub names_keys: bool,
     /// Settings for callchains, used if the layout has [`crate::count::Field::Chain`].
     pub chaining: ChainSettings<'f>,
+}
+
+impl Scan<'_> {
+    /// Returns the layout of the keys that workers count: with a frame where functions replace addresses.
+    pub(super) fn counted(&self) -> Layout {
+        let is_early = self.chaining.early.is_some() && !self.mode.is_of_branches();
+        let by_frame = is_early && (self.names_keys || self.layout.has(Field::Chain));
+        if by_frame { self.layout.by_frame() } else { self.layout.clone() }
+    }
 }
 
 /// Numbers of samples that were not counted, or only in part, by reason.

@@ -11,7 +11,7 @@ use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
 use crate::callchain::{ChainRef, Frame};
-use crate::count::{Count, End, Field, Histogram, Key, Meta, NO_KEY, PieceReads, Reads, SampleRows};
+use crate::count::{Count, End, Field, Histogram, Key, Layout, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::input::split::Piece;
 use crate::query::sort_key::Mode;
 use crate::timeline::{ModuleId, Moment, Span, Task};
@@ -23,14 +23,16 @@ const SPANS: usize = 256;
 /// State of a worker.
 pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
+    /// Layout of the keys that are counted.
+    layout: Layout,
     /// Counted samples.
     pub(super) histogram: Histogram,
     /// Counter readings, kept until those of earlier pieces are known.
     pub(super) reads: Reads,
     /// Samples that were not counted, or only in part.
     pub(super) dropped: Dropped,
-    /// Whether each module was hit.
-    pub(super) hits: Vec<bool>,
+    /// Number of addresses that were looked up in each module.
+    pub(super) hits: Vec<u64>,
     /// States of threads, for as long as they do not change, and whether the filters select them; by the low bits of
     /// the tid.
     spans: Vec<Option<(Span, bool)>>,
@@ -49,6 +51,8 @@ pub(super) struct Worker<'s> {
     pub(super) rows: SampleRows,
     /// Packed key of the current sample or branch.
     pub(super) packed: Vec<u64>,
+    /// Key of a sample before, to be filled again: only the words in use are cleared for each sample.
+    unpacked: Option<Box<Key>>,
 }
 
 /// Properties common to all samples of an event.
@@ -82,23 +86,24 @@ impl<'s> Worker<'s> {
         let events: Vec<_> = events.collect();
         // READ follows the fields of fixed size and precedes all others.
         let last = scan.layout.last.filter(|last| *last != SampleType::ADDR).unwrap_or(SampleType::READ);
+        let layout = scan.counted();
         Self {
             scan,
-            histogram: Histogram::new(scan.layout.len(), events.len()),
+            histogram: Histogram::new(layout.len(), events.len()),
             reads: Reads { pieces: Vec::new() },
             dropped: Dropped::default(),
-            hits: vec![false; scan.module_count],
+            hits: vec![0; scan.module_count],
             chains: ChainCounter::new(&scan.chaining, scan.timeline),
             seen: PayloadTexts::default(),
             spans: vec![None; SPANS],
             events,
             last: UpTo::field(last),
-            names_own: scan.chaining.early.is_some()
-                && (scan.names_keys || scan.layout.has(Field::Chain))
-                && !scan.mode.is_of_branches(),
+            names_own: layout.has(Field::Frame),
             recent: RecentBranches::new(scan.layout, scan.mode),
             rows: SampleRows::default(),
-            packed: vec![0; scan.layout.len()],
+            packed: vec![0; layout.len()],
+            unpacked: None,
+            layout,
         }
     }
 
@@ -149,11 +154,13 @@ impl<'s> Worker<'s> {
         }
         let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
         self.histogram.count_total(index.0, count);
-        let mut key = NO_KEY;
+        let mut key = self.unpacked.take().unwrap_or_else(|| Box::new(NO_KEY));
+        self.layout.clear(&mut key);
         if self.key(event, sample, &mut key).is_some() {
-            self.scan.layout.pack(&key, &mut self.packed);
+            self.layout.pack(&key, &mut self.packed);
             self.histogram.add(&self.packed, count);
         }
+        self.unpacked = Some(key);
     }
 
     /// Counts a sample whose fields of variable size must be walked.
@@ -195,7 +202,7 @@ impl<'s> Worker<'s> {
     fn add_row(&mut self, key: Option<&Key>) {
         self.rows.count += 1;
         if let Some(key) = key {
-            self.scan.layout.pack(key, &mut self.packed);
+            self.layout.pack(key, &mut self.packed);
             self.rows.keys.extend_from_slice(&self.packed);
         }
     }
@@ -206,7 +213,7 @@ impl<'s> Worker<'s> {
             self.dropped.unknown_id += 1;
             return;
         };
-        let layout = self.scan.layout;
+        let layout = &self.layout;
         let mut rows = self.rows.clone();
         for packed in rows.keys.chunks_exact_mut(layout.len()) {
             let mut key = layout.unpack(packed);
@@ -242,7 +249,7 @@ impl<'s> Worker<'s> {
             self.dropped.guest += 1;
             return None;
         }
-        let cpu_mode = if layout.cpu_mode { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
+        let cpu_mode = if layout.cpu_mode && !self.names_own { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
         let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
         let at = End { cpu_mode, ..End::default() };
         *Field::Meta.of_mut(key) = Meta { event: event.number, at, cpu, ..Meta::default() }.pack();
@@ -259,7 +266,9 @@ impl<'s> Worker<'s> {
                 return None;
             }
             // If branches are counted, their ends are what has a module.
-            if !self.scan.mode.is_of_branches() {
+            if self.names_own {
+                *Field::Frame.of_mut(key) = self.chains.finder.named(mode, task.space, ip, at).into();
+            } else if !self.scan.mode.is_of_branches() {
                 self.code(Some(mode), (task, at), ip).put(key);
             }
         }
@@ -296,20 +305,25 @@ impl<'s> Worker<'s> {
     /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
     #[inline]
     pub(super) fn code(&mut self, mode: Option<CpuMode>, (task, at): SampleContext, ip: u64) -> Frame {
-        if let Some(mode) = mode.filter(|_| self.names_own) {
-            return self.chains.finder.named(mode, task.space, ip, at);
-        }
         let frame = self.chains.finder.mapped(mode, task.space, ip, at);
         self.hit(frame.module.checked_sub(1).map(ModuleId));
         frame
+    }
+
+    /// Returns whether anything is mapped at the sampled address of a key.
+    pub(super) fn is_mapped(&self, key: &Key) -> bool {
+        let frame = usize::try_from(Field::Frame.of(key)).ok().filter(|_| self.names_own);
+        let module =
+            frame.and_then(|frame| self.chains.finder.stacks.frames.get(frame)).map(|frame| frame.module.into());
+        module.unwrap_or_else(|| Field::Module.of(key)) != 0
     }
 
     /// Marks a module as hit and returns its number in a key.
     #[inline]
     pub(super) fn hit(&mut self, module: Option<ModuleId>) -> u64 {
         let Some(ModuleId(module)) = module else { return 0 };
-        if let Some(hit) = self.hits.get_mut(module as usize) {
-            *hit = true;
+        if let Some(hits) = self.hits.get_mut(module as usize) {
+            *hits += 1;
         }
         u64::from(module) + 1
     }

@@ -47,11 +47,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
     let plt = image.section(b".plt")?;
     let (header, entry) = sizes(image, plt)?;
     // The symbol before (`_init`) often has no size and was extended to the next symbol: end it at `.plt`.
-    if let Some(before) = table.lookup_mut(plt.offset)
-        && before.start < plt.offset
-    {
-        before.end = plt.offset;
-    }
+    table.end_at(plt.offset);
     if image.is_x86() {
         add_plt_got::<Elf>(image, table);
     }
@@ -172,10 +168,10 @@ fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
 }
 
 /// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced it.
-fn indirect_name(image: &Image, table: &mut TableBuilder, address: u64) -> Option<Vec<u8>> {
+fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
     let offset = image.offset_of(address)?;
-    let symbol = *table.lookup_mut(offset)?;
-    (symbol.start == offset && symbol.ifunc).then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
+    let symbol = table.at(offset)?;
+    symbol.ifunc.then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
 }
 
 fn offset_name(offset: u64) -> Vec<u8> {

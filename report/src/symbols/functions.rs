@@ -1,11 +1,10 @@
 //! Functions of a file's modules, found while samples are read.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
-
-use super::module::Module;
+use super::module::{Module, ModuleKind};
 use super::resolver::{Loaded, Resolver};
 use super::table::SymbolId;
 
@@ -25,11 +24,22 @@ impl<'f> Functions<'f> {
         Self { modules, loaded, resolver }
     }
 
-    /// Loads these modules on all cores.
-    pub fn preload(&self, modules: &[bool]) {
-        let hit: Vec<usize> = (0..modules.len()).filter(|module| modules.get(*module) == Some(&true)).collect();
-        hit.into_par_iter().with_max_len(1).for_each(|module| {
-            self.loaded(module);
+    /// Loads the modules that have samples on all cores, given how many of a few each has. Those that take long begin
+    /// first: the kernel, whose list is made for each reader, then those with most samples.
+    pub fn preload(&self, samples: &[u64]) {
+        let mut hit: Vec<(bool, u64, usize)> = samples
+            .iter()
+            .zip(&self.modules)
+            .enumerate()
+            .filter(|(_, (samples, _))| **samples > 0)
+            .map(|(number, (samples, module))| (module.kind == ModuleKind::Kernel, *samples, number))
+            .collect();
+        hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
+        let next = AtomicUsize::new(0);
+        rayon::broadcast(|_| {
+            while let Some((.., module)) = hit.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.loaded(*module);
+            }
         });
     }
 

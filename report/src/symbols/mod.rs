@@ -32,6 +32,7 @@
 #[cfg(test)]
 mod against_perf;
 mod call_frames;
+mod coarse;
 pub mod demangle;
 mod elf;
 mod elf_plt;
@@ -56,7 +57,6 @@ mod resolver;
 mod resolver_tests;
 mod roots;
 mod search;
-mod starts;
 mod table;
 #[cfg(test)]
 mod test_elf;

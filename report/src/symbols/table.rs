@@ -1,11 +1,10 @@
 //! The symbols of one module, ready for lookups by address.
 //!
 //! ```text
-//!   starts  [ 0x1000 | 0x1040 | 0x1200 | … ]   sorted; a lookup uses a coarse index, then searches a few of these
-//!   ends    [ 0x1040 | 0x10f0 | 0x1300 | … ]
-//!   refs    [ name   | name   | tie 0  | … ]   position of the name in its source; names are not copied
-//!   outer   [ 3 → 1, … ]                       inner → enclosing symbol, only for nested symbols
-//!   ties    [ (a, b, c), … ]                   several names for one start, decided at the first hit
+//!   places  [ 0x1000..0x1040, name | 0x1040..0x10f0, name | 0x1200..0x1300, tie 0 | … ]
+//!             sorted; a lookup uses a coarse index, then searches a few of these. A name is a position in its source
+//!   outer   [ 3 → 1, … ]      inner → enclosing symbol, only for nested symbols
+//!   ties    [ (a, b, c), … ]  several names for one start, decided at the first hit
 //! ```
 //!
 //! # One symbol for each start
@@ -17,8 +16,9 @@
 //! 3. Of the symbols that share a start, keep the best one: one with a size, rather than without; not weak; global;
 //!    with fewer leading underscores; with the longer name; the first.
 //!
-//! The underscores and the length are those of the name as it is shown, that is, demangled. Demangling every alias of a
-//! C++ library to compare them costs more than everything else here, so these ties are stored and decided when hit.
+//! The underscores and the length are those of the name as it is shown, that is, demangled. Reading the names of every
+//! alias in a library costs more than everything else here, so whatever names decide is stored as a tie and decided when
+//! it is hit.
 //!
 //! # Nested symbols
 //! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after
@@ -27,8 +27,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::coarse::Coarse;
 use super::demangle;
-use super::starts::Starts;
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,16 +89,23 @@ struct Names {
 /// The sorted symbols of one module.
 #[derive(Debug, Default)]
 pub struct SymbolTable {
-    starts: Starts,
-    ends: Vec<u64>,
-    refs: Vec<NameRef>,
+    places: Vec<Place>,
+    coarse: Coarse,
     outer: Vec<(u32, u32)>,
     ties: Vec<Tie>,
     names: Names,
     demangle: bool,
 }
 
-/// Symbols with one start that can be ranked only by their shown names.
+/// Addresses and name of a symbol. If the end depends on how a tie is decided, it is the start here.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: u64,
+    end: u64,
+    name: NameRef,
+}
+
+/// Symbols with one start that can be ranked only by their names.
 #[derive(Debug)]
 struct Tie {
     candidates: Box<[RawSymbol]>,
@@ -125,7 +132,7 @@ impl SymbolTable {
     /// Returns the first address of the symbol with this number.
     #[must_use]
     pub fn start(&self, id: SymbolId) -> Option<u64> {
-        self.starts.get(id.0 as usize)
+        self.places.get(id.0 as usize).map(|place| place.start)
     }
 
     /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
@@ -138,13 +145,17 @@ impl SymbolTable {
     #[must_use]
     #[inline]
     pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
-        let start = |at: usize| self.starts.get(at).unwrap_or(u64::MAX);
-        let Some(at) = self.starts.find(address) else { return (None, 0..start(0)) };
+        let start = |at: usize| self.places.get(at).map_or(u64::MAX, |place| place.start);
+        let Some(at) = self.coarse.find(&self.places, |place| place.start, address) else {
+            return (None, 0..start(0));
+        };
         let (mut from, until) = (start(at), start(at + 1));
         let mut index = u32::try_from(at).ok();
         while let Some(id) = index
-            && let Some((_, end, _)) = self.place(SymbolId(id))
+            && let Some(place) = self.places.get(id as usize)
         {
+            let decided = if place.end > place.start { None } else { self.place(SymbolId(id)) };
+            let end = decided.as_ref().unwrap_or(place).end;
             if address < end {
                 return (Some(SymbolId(id)), from..until.min(end));
             }
@@ -159,23 +170,22 @@ impl SymbolTable {
     /// Returns the symbol with the number `id`, from a lookup in this table.
     #[must_use]
     pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
-        let (start, end, name) = self.place(id)?;
+        let Place { start, end, name } = self.place(id)?;
         Some(Symbol { id, start, end, name: self.names.get(name) })
     }
 
-    /// Returns start, end and name of a symbol; decides its tie, if there is one.
-    fn place(&self, id: SymbolId) -> Option<(u64, u64, NameRef)> {
-        let index = id.0 as usize;
-        let (start, end, name) = (self.starts.get(index)?, *self.ends.get(index)?, *self.refs.get(index)?);
-        let Some(tie) = name.tie() else { return Some((start, end, name)) };
+    /// Returns addresses and name of a symbol; decides its tie, if there is one.
+    #[inline]
+    fn place(&self, id: SymbolId) -> Option<Place> {
+        let place = *self.places.get(id.0 as usize)?;
+        let Some(tie) = place.name.tie() else { return Some(place) };
         let best = self.ties.get(tie)?.best(&self.names, self.demangle)?;
-        Some((start, best.end, best.name))
+        Some(Place { end: best.end, name: best.name, ..place })
     }
 
     /// Returns the start of the symbol with this name, as its file spells it.
     pub(super) fn named(&self, name: &[u8]) -> Option<u64> {
-        let all =
-            self.starts.iter().zip(&self.refs).map(|(start, name)| (start, *name)).filter(|(_, at)| at.tie().is_none());
+        let all = self.places.iter().map(|place| (place.start, place.name)).filter(|(_, at)| at.tie().is_none());
         let tied = self.ties.iter().flat_map(|tie| tie.candidates.iter().map(|symbol| (symbol.start, symbol.name)));
         all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
     }
@@ -183,13 +193,13 @@ impl SymbolTable {
     /// Returns the number of symbols, one per start.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.places.len()
     }
 
     /// Returns whether there are no symbols.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.starts.len() == 0
+        self.places.is_empty()
     }
 
     /// Returns all symbols, sorted by start.
@@ -203,14 +213,12 @@ impl Tie {
         if let Some(best) = self.best.get() {
             return Some(*best);
         }
-        let mut best = *self.candidates.first()?;
-        let mut rank = shown_rank(names.get(best.name), demangle);
-        for candidate in self.candidates.iter().skip(1) {
-            let other = shown_rank(names.get(candidate.name), demangle);
-            if other > rank {
-                (best, rank) = (*candidate, other);
-            }
-        }
+        let rivals = rivals(&self.candidates, names);
+        let best = match rivals.as_slice() {
+            [only] => *only,
+            // Of equal ranks the first.
+            _ => rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle))?,
+        };
         Some(*self.best.get_or_init(|| best))
     }
 }
@@ -250,11 +258,21 @@ impl TableBuilder {
         self.symbols.len()
     }
 
-    /// Returns the symbol at `address`, of those sorted by earlier rounds.
-    pub(super) fn lookup_mut(&mut self, address: u64) -> Option<&mut RawSymbol> {
-        let settled = self.symbols.get_mut(..self.settled)?;
+    /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds sorted.
+    pub(super) fn end_at(&mut self, address: u64) {
+        let settled = self.symbols.get_mut(..self.settled).unwrap_or_default();
         let after = settled.partition_point(|symbol| symbol.start <= address);
-        settled.get_mut(after.checked_sub(1)?).filter(|symbol| address < symbol.end)
+        let before = settled.get_mut(..after).unwrap_or_default();
+        let start = before.last().map(|symbol| symbol.start).filter(|start| *start < address);
+        let last = before.iter_mut().rev().take_while(|symbol| Some(symbol.start) == start);
+        last.for_each(|symbol| symbol.end = symbol.end.min(address));
+    }
+
+    /// Returns the symbol that begins at `start`, of those that earlier rounds sorted.
+    pub(super) fn at(&self, start: u64) -> Option<RawSymbol> {
+        let settled = self.symbols.get(..self.settled)?;
+        let from = settled.get(settled.partition_point(|symbol| symbol.start < start)..)?;
+        rivals(from.get(..from.partition_point(|symbol| symbol.start == start))?, &self.names).pop()
     }
 
     /// Ends a round: sorts the symbols, sets missing ends, and removes all but the best of those that share a start.
@@ -272,7 +290,12 @@ impl TableBuilder {
         for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
             match group {
                 [only] => kept.push(*only),
-                _ => best_of(group, &self.names, &mut kept),
+                _ => {
+                    let best = group.iter().map(RawSymbol::rank).max();
+                    let ifunc = group.iter().any(|symbol| symbol.ifunc);
+                    let of_best = group.iter().filter(|symbol| Some(symbol.rank()) == best);
+                    kept.extend(of_best.map(|symbol| RawSymbol { ifunc, ..*symbol }));
+                }
             }
         }
         self.symbols = kept;
@@ -283,20 +306,29 @@ impl TableBuilder {
     pub(super) fn finish(mut self) -> SymbolTable {
         self.symbols.sort_by_key(|symbol| symbol.start);
         let mut table = SymbolTable { names: self.names, demangle: self.demangle, ..SymbolTable::default() };
-        let same_start = self.symbols.chunk_by(|a, b| a.start == b.start);
-        let mut starts = Vec::new();
-        for group in same_start {
-            let Some(first) = group.first() else { continue };
-            starts.push(first.start);
-            table.ends.push(group.iter().map(|symbol| symbol.end).max().unwrap_or(first.end));
-            table.refs.push(if group.len() > 1 { NameRef::of_tie(table.ties.len()) } else { first.name });
-            if group.len() > 1 {
-                table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
+        table.places.reserve(self.symbols.len());
+        let mut ends = Vec::with_capacity(self.symbols.len());
+        for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
+            let Some(RawSymbol { start, end, name, .. }) = group.first().copied() else { continue };
+            ends.push(group.iter().fold(end, |end, symbol| end.max(symbol.end)));
+            if group.len() == 1 {
+                table.places.push(Place { start, end, name });
+                continue;
             }
+            let end = if group.iter().all(|symbol| symbol.end == end) { end } else { start };
+            table.places.push(Place { start, end, name: NameRef::of_tie(table.ties.len()) });
+            table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
         }
-        table.starts = Starts::new(starts);
-        table.outer = enclosing(&table.ends);
+        table.coarse = Coarse::new(&table.places, |place| place.start);
+        table.outer = enclosing(&ends);
         table
+    }
+}
+
+impl RawSymbol {
+    /// Returns what decides between symbols of one start before their names do.
+    fn rank(&self) -> (bool, bool, bool) {
+        (self.end > self.start, self.binding != Binding::Weak, self.binding == Binding::Global)
     }
 }
 
@@ -328,19 +360,13 @@ impl Names {
     }
 }
 
-/// Adds to `kept` the best of the symbols that share a start; several, if only demangling can decide between them.
-fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
-    let facts = |symbol: &RawSymbol| {
-        (symbol.end > symbol.start, symbol.binding != Binding::Weak, symbol.binding == Binding::Global)
-    };
-    let best = group.iter().map(facts).max();
-    let ifunc = group.iter().any(|symbol| symbol.ifunc);
-    let first = kept.len();
-    for symbol in group.iter().filter(|symbol| Some(facts(symbol)) == best) {
+/// Returns those symbols of one start between which only demangling can decide.
+fn rivals(group: &[RawSymbol], names: &Names) -> Vec<RawSymbol> {
+    let mut kept: Vec<RawSymbol> = Vec::new();
+    for symbol in group {
         let name = names.get(symbol.name);
-        let rivals = kept.get_mut(first..).unwrap_or_default();
         let mut beaten = false;
-        for rival in rivals {
+        for rival in &mut kept {
             let other = names.get(rival.name);
             if other == name || demangle::same_when_demangled(other, name) {
                 beaten = true;
@@ -359,7 +385,7 @@ fn best_of(group: &[RawSymbol], names: &Names, kept: &mut Vec<RawSymbol>) {
             kept.push(*symbol);
         }
     }
-    kept.iter_mut().skip(first).for_each(|symbol| symbol.ifunc |= ifunc);
+    kept
 }
 
 /// Returns the rank of a name, as it is shown, among others of its address: higher for fewer leading underscores, then

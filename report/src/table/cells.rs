@@ -8,15 +8,17 @@ use std::cmp::Ordering;
 
 use indexmap::IndexSet;
 use recrep_format::abi::DataSrc;
+use rustc_hash::FxBuildHasher;
 
 use crate::count::Count;
 use crate::query::Query;
 use crate::query::sort_key::SortKey;
+use crate::terminal::digits::push_address;
 
 /// Interned texts.
 #[derive(Debug, Default)]
 pub struct Labels {
-    texts: IndexSet<String>,
+    texts: IndexSet<String, FxBuildHasher>,
 }
 
 impl Labels {
@@ -40,23 +42,13 @@ impl Labels {
 /// Rows of a file: each is the number of its event, then its cells.
 #[derive(Debug)]
 pub struct Labelled {
-    width: usize,
-    words: Vec<u64>,
+    /// Number of words per row.
+    pub width: usize,
+    /// The words of all rows.
+    pub words: Vec<u64>,
 }
 
 impl Labelled {
-    /// Creates rows of `width` words each.
-    #[must_use]
-    pub fn new(width: usize, words: Vec<u64>) -> Self {
-        Self { width, words }
-    }
-
-    /// Returns the number of words per row.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Returns the words of a row.
     #[must_use]
     pub fn row(&self, row: usize) -> &[u64] {
@@ -128,6 +120,26 @@ impl<'l> Cells<'l> {
         Self { kinds: Kind::of_columns(query), labels }
     }
 
+    /// Returns the text of a cell in this column, of a row with this count; `buffer` holds texts that must be made.
+    pub fn text_in<'b>(&self, column: usize, cell: u64, count: &Count, buffer: &'b mut String) -> &'b str
+    where
+        'l: 'b,
+    {
+        match self.kinds.get(column) {
+            Some(Kind::Label) => self.labels.text(cell),
+            Some(Kind::Address) => {
+                buffer.clear();
+                push_address(buffer, cell);
+                buffer
+            }
+            _ => {
+                buffer.clear();
+                buffer.push_str(&self.text(column, cell, count));
+                buffer
+            }
+        }
+    }
+
     /// Returns the text of a cell in this column, of a row with this count.
     #[must_use]
     pub fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
@@ -182,7 +194,9 @@ fn left_aligned(number: u64) -> u64 {
 
 /// Formats an address like C's `%#llx`, but zero as `0x0`.
 pub(crate) fn hex(address: u64) -> String {
-    format!("{address:#x}")
+    let mut text = String::new();
+    push_address(&mut text, address);
+    text
 }
 
 /// Formats a CPU as in perf: three digits, `-001` if it was not sampled.

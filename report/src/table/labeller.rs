@@ -126,17 +126,8 @@ impl Labeller<'_> {
             as_perf: self.query.separator.is_some(),
             threads: self.threads(rows, key),
         };
-        let width = 1 + self.query.columns.len();
-        let event = |row: usize| u64::from(Meta::unpack(Field::Meta.of(&key(row))).event);
-        let events = (0..rows).into_par_iter().map(event).collect();
-        let cells = self.query.columns.iter().map(|column| texts.column(column.key, (rows, key), labels));
-        let columns: Vec<Vec<u64>> = [events].into_iter().chain(cells).collect();
-        let mut words = vec![0; rows * width];
-        words.par_chunks_mut(width).with_min_len(1 << 12).enumerate().for_each(|(row, words)| {
-            let cells = columns.iter().map(|column| column.get(row).copied().unwrap_or(0));
-            words.iter_mut().zip(cells).for_each(|(word, cell)| *word = cell);
-        });
-        Labelled::new(width, words)
+        let columns: Vec<SortKey> = self.query.columns.iter().map(|column| column.key).collect();
+        Labelled { width: 1 + columns.len(), words: texts.rows(&columns, (rows, key), labels) }
     }
 
     /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.

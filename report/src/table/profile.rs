@@ -1,7 +1,6 @@
 //! The profile: rows with counts, of one file or of several merged. The views print it.
 //!
-//! A row's key is its event, then one cell per column ([`crate::table::cells`]). Rows are kept in partitions, as counts
-//! are, and become text only when they are printed.
+//! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is printed.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +12,7 @@ use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::{Metrics, share};
-use crate::count::{Count, PARTITIONS, Partition, partition_of};
+use crate::count::{Count, Partition, distinct};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
@@ -91,6 +90,16 @@ impl<'l> Row<'l> {
         self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
+    /// Like [`Row::text`]; `buffer` holds texts that must be made.
+    #[must_use]
+    pub fn text_in<'b>(self, column: usize, buffer: &'b mut String) -> &'b str
+    where
+        'l: 'b,
+    {
+        let cell = self.cell(column);
+        self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
+    }
+
     /// Iterates over the texts of all columns.
     pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
@@ -110,7 +119,7 @@ pub struct EventTable<'l> {
     pub filtered_samples: u64,
     /// Numbers of the displayed rows, sorted.
     order: Vec<usize>,
-    rows: &'l [Partition<Metrics>],
+    rows: &'l Partition<Metrics>,
     cells: Cells<'l>,
     children: bool,
 }
@@ -150,33 +159,32 @@ impl<'l> EventTable<'l> {
         if self.children { metrics.all.period } else { metrics.count.period }
     }
 
-    /// Sorts the rows with these numbers and drops those below `least` percent or beyond the first `most`.
-    fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
-        let key = |place: &usize| {
-            let (cells, metrics) = at(self.rows, *place)?;
+    /// Sorts the rows of the event with this number and drops those below `least` percent or beyond the first `most`.
+    fn sort(&mut self, event: usize, least: Option<f64>, most: usize) {
+        let key = |place: usize| {
+            let (cells, metrics) = of_event(self.rows, place, event)?;
             let weight = self.weight(metrics);
             let share = self.percent(Count { samples: 0, period: weight });
             let is_shown = least.is_none_or(|least| share >= least);
-            is_shown.then(|| (weight, self.cells.prefix(cells, &metrics.count), *place))
+            is_shown.then(|| (weight, self.cells.prefix(cells, &metrics.count), place))
         };
-        let mut keys: Vec<(u64, u64, usize)> = places.par_iter().filter_map(key).collect();
         let compare = |a: &(u64, u64, usize), b: &(u64, u64, usize)| {
             let by_prefix = if self.children { Ordering::Equal } else { a.1.cmp(&b.1) };
             b.0.cmp(&a.0).then(by_prefix).then_with(|| self.compare(a.2, b.2))
         };
-        if most < keys.len() {
-            // The first of all are among the first of each part, if parts are larger than that.
-            let part = keys.len().min(1 << 16).max(4 * most);
-            let first = |keys: &mut [(u64, u64, usize)]| {
-                let most = most.min(keys.len());
+        let first = |mut keys: Vec<(u64, u64, usize)>| {
+            if most < keys.len() {
                 if most > 0 {
                     keys.select_nth_unstable_by(most - 1, compare);
                 }
-                keys.get(..most).unwrap_or_default().to_vec()
-            };
-            let mut parts: Vec<_> = keys.par_chunks_mut(part.max(1)).flat_map_iter(first).collect();
-            keys = first(&mut parts);
-        }
+                keys.truncate(most);
+            }
+            keys
+        };
+        // The first of all are among the first of each part.
+        let part = PART.max(most.saturating_mul(4)).min(self.rows.len().max(1));
+        let of_part = |from: usize| first((from..self.rows.len().min(from + part)).filter_map(key).collect());
+        let mut keys = first((0..self.rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
         keys.par_sort_unstable_by(compare);
         self.order = keys.into_iter().map(|(.., place)| place).collect();
     }
@@ -192,10 +200,18 @@ impl<'l> EventTable<'l> {
     }
 }
 
+/// Number of rows of which a core takes the first ones at a time.
+const PART: usize = 1 << 14;
+
 /// Returns the cells and metrics of the row with this number.
-fn at(rows: &[Partition<Metrics>], place: usize) -> Option<(&[u64], &Metrics)> {
-    let (partition, index) = (rows.get(place % PARTITIONS)?, place / PARTITIONS);
-    Some((partition.key(index).get(1..)?, partition.value(index)?))
+fn at(rows: &Partition<Metrics>, place: usize) -> Option<(&[u64], &Metrics)> {
+    Some((rows.key(place).get(1..)?, rows.value(place)?))
+}
+
+/// Returns the cells and metrics of the row with this number if it is of this event.
+fn of_event(rows: &Partition<Metrics>, place: usize, event: usize) -> Option<(&[u64], &Metrics)> {
+    let (of, cells) = rows.key(place).split_first()?;
+    if usize::try_from(*of) == Ok(event) { Some((cells, rows.value(place)?)) } else { None }
 }
 
 #[derive(Debug, Default)]
@@ -230,7 +246,7 @@ pub struct Profile {
     /// Whether any input has the tracepoint column, for each such column.
     pub traced: Vec<bool>,
     events: Vec<Event>,
-    rows: Vec<Partition<Metrics>>,
+    rows: Partition<Metrics>,
 }
 
 impl Profile {
@@ -246,24 +262,21 @@ impl Profile {
         let places = self.places(&other.events);
         let labels: Vec<u64> = other.labels.texts().map(|text| self.labels.intern(text.to_owned())).collect();
         if self.rows.is_empty() {
-            self.rows = Partition::table(1 + kinds.len());
+            self.rows = Partition::new(1 + kinds.len());
         }
-        let mut rows: Vec<Vec<Option<RowIndex>>> = Vec::with_capacity(other.rows.len());
-        for partition in &other.rows {
-            let of_partition = partition.iter().map(|(key, metrics)| {
-                let mut key = key.to_vec();
-                let (event, cells) = key.split_first_mut()?;
-                *event = *places.get(usize::try_from(*event).ok()?)? as u64;
-                for (cell, _) in cells.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Label) {
-                    *cell = *labels.get(usize::try_from(*cell).ok()?)?;
-                }
-                let number = partition_of(&key);
-                Some(self.rows.get_mut(number)?.add(&key, metrics.clone()) * PARTITIONS + number)
-            });
-            rows.push(of_partition.collect());
-        }
-        let row = |place: RowIndex| *rows.get(place % PARTITIONS)?.get(place / PARTITIONS)?;
-        self.calls.append(other.calls, row);
+        let mut key = Vec::new();
+        let add = |(words, metrics): (&[u64], &Metrics)| {
+            key.clear();
+            key.extend_from_slice(words);
+            let (event, cells) = key.split_first_mut()?;
+            *event = *places.get(usize::try_from(*event).ok()?)? as u64;
+            for (cell, _) in cells.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Label) {
+                *cell = *labels.get(usize::try_from(*cell).ok()?)?;
+            }
+            Some(self.rows.add(&key, metrics.clone()))
+        };
+        let rows: Vec<Option<RowIndex>> = other.rows.iter().map(add).collect();
+        self.calls.append(other.calls, |row| *rows.get(row)?);
         self.folded.append(&other.folded, &places);
         self.inputs.extend(other.inputs);
         self.warnings.extend(other.warnings);
@@ -306,36 +319,18 @@ impl Profile {
         }
     }
 
-    /// Adds rows. Returns the number of each row in the profile.
-    pub fn add_rows(&mut self, labelled: &Labelled, metrics: &[Metrics]) -> Vec<RowIndex> {
-        if self.rows.is_empty() {
-            self.rows = Partition::table(labelled.width());
-        }
-        // Equal rows are in one partition, and each is filled by one core.
-        let of_rows: Vec<usize> =
-            (0..metrics.len()).into_par_iter().map(|row| partition_of(labelled.row(row))).collect();
-        let mut of_partition = vec![Vec::new(); PARTITIONS];
-        for (row, partition) in of_rows.into_iter().enumerate() {
-            if let Some(rows) = of_partition.get_mut(partition) {
-                rows.push(row);
-            }
-        }
-        let fill = |(number, (partition, rows)): (usize, (&mut Partition<Metrics>, &Vec<usize>))| {
-            partition.reserve(rows.len());
-            let add = |row: &usize| {
-                let metrics = metrics.get(*row).cloned().unwrap_or_default();
-                partition.add(labelled.row(*row), metrics) * PARTITIONS + number
-            };
-            rows.iter().map(add).collect()
-        };
-        let filled: Vec<Vec<usize>> = self.rows.par_iter_mut().zip(&of_partition).enumerate().map(fill).collect();
-        let mut found = vec![0; metrics.len()];
-        for (row, place) in of_partition.iter().zip(filled).flat_map(|(rows, places)| rows.iter().zip(places)) {
-            if let Some(slot) = found.get_mut(*row) {
-                *slot = place;
-            }
-        }
-        found
+    /// Sets the rows, and returns the number of each in the profile: equal rows become one.
+    pub fn set_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>) -> Vec<RowIndex> {
+        let Labelled { width, words } = labelled;
+        let (rows, places) = distinct(width, words, metrics);
+        self.rows = rows;
+        places
+    }
+
+    /// Sets the rows, which are all different.
+    pub fn set_distinct_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>) {
+        let Labelled { width, words } = labelled;
+        self.rows = Partition::of_distinct(width, words, metrics);
     }
 
     /// Returns the columns of tables. If children were counted, inserts their column before a leading overhead column.
@@ -352,28 +347,14 @@ impl Profile {
     /// Returns one table per event, sorted, with the query's limits applied.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        let of_partition = |(number, partition): (usize, &Partition<Metrics>)| {
-            let mut places = vec![Vec::new(); self.events.len()];
-            for index in 0..partition.len() {
-                let event = partition.key(index).first().and_then(|event| usize::try_from(*event).ok());
-                if let Some(places) = event.and_then(|event| places.get_mut(event)) {
-                    places.push(index * PARTITIONS + number);
-                }
-            }
-            places
-        };
-        let places: Vec<Vec<Vec<usize>>> = self.rows.par_iter().enumerate().map(of_partition).collect();
-        let of_event =
-            |event: usize| -> Vec<usize> { places.iter().filter_map(|of| of.get(event)).flatten().copied().collect() };
-        let table = |(number, event)| self.table(event, &of_event(number), query);
-        self.events.iter().enumerate().map(table).collect()
+        self.events.iter().enumerate().map(|(number, event)| self.table(number, event, query)).collect()
     }
 
-    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
+    fn table<'l>(&'l self, number: usize, event: &'l Event, query: &Query) -> EventTable<'l> {
         // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
         let is_nested = query.hierarchy || query.group;
         let in_rows = || {
-            let counts = places.iter().filter_map(|place| Some(at(&self.rows, *place)?.1.count));
+            let counts = (0..self.rows.len()).filter_map(|row| Some(of_event(&self.rows, row, number)?.1.count));
             counts.fold(Count::default(), |mut all, count| {
                 all.add(count);
                 all
@@ -391,7 +372,7 @@ impl Profile {
             children: self.children,
         };
         let least = query.percent_limit.filter(|_| !is_nested);
-        table.sort(places, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
+        table.sort(number, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
         table
     }
 }
@@ -415,14 +396,13 @@ mod tests {
             let words = words.collect();
             let count = Count { samples: 1, period: 1 };
             let metrics = vec![Metrics { count, ..Metrics::default() }; rows.len()];
-            profile.add_rows(&Labelled::new(3, words), &metrics);
+            profile.set_rows(Labelled { width: 3, words }, metrics);
             profile
         };
         let mut all = of_file(&[("a", 7), ("b", 8)]);
         all.append(of_file(&[("b", 8), ("a", 9)]), &[Kind::Label, Kind::Number]);
-        let rows = all.rows.iter().flat_map(Partition::iter);
         let mut rows: Vec<_> =
-            rows.map(|(key, metrics)| (all.labels.text(key[1]), key[2], metrics.count.samples)).collect();
+            all.rows.iter().map(|(key, metrics)| (all.labels.text(key[1]), key[2], metrics.count.samples)).collect();
         rows.sort_unstable();
         assert_eq!(rows, [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
     }
@@ -430,12 +410,11 @@ mod tests {
     #[test]
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
         let mut profile = Profile::of_events(&["e".into()]);
-        for (text, period) in [("b", 5), ("a", 5), ("c", 90), ("b", 0)] {
-            let label = profile.labels.intern(text.into());
-            let count = Count { samples: 1, period };
-            let row = Labelled::new(2, vec![0, label]);
-            profile.add_rows(&row, &[Metrics { count, ..Metrics::default() }]);
-        }
+        let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
+        let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into())]).collect();
+        let count = |period| Count { samples: 1, period };
+        let metrics = rows.iter().map(|(_, period)| Metrics { count: count(*period), ..Metrics::default() }).collect();
+        assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics), [0, 1, 2, 0]);
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {

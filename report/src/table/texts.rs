@@ -38,47 +38,49 @@ pub(super) struct Texts<'t, 'f> {
 }
 
 impl Texts<'_, '_> {
-    /// Returns the cells of one column, row by row. Finds the distinct texts first, then builds them in parallel.
-    pub(super) fn column(&self, column: SortKey, (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
-        let content = |row: usize| content(column, self.nanosecs, &key(row));
-        if Kind::of(column, self.nanosecs) != Kind::Label {
-            let number = |row: usize| match content(row) {
-                Content::Number(number) => number,
-                Content::Text(_) => 0,
-            };
-            return (0..rows).into_par_iter().map(number).collect();
+    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts first,
+    /// then builds them in parallel.
+    pub(super) fn rows(&self, columns: &[SortKey], (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
+        let width = 1 + columns.len();
+        let mut words = vec![0; rows * width];
+        // Each core numbers the distinct contents of some rows; then these are joined.
+        let part = |(part, words): (usize, &mut [u64])| {
+            let mut found = vec![Distinct::default(); columns.len()];
+            for (row, words) in (part * PART..).zip(words.chunks_exact_mut(width)) {
+                let Some((event, cells)) = words.split_first_mut() else { continue };
+                let key = key(row);
+                *event = u64::from(Meta::unpack(Field::Meta.of(&key)).event);
+                for ((column, cell), found) in columns.iter().zip(cells).zip(&mut found) {
+                    *cell = match content(*column, self.nanosecs, &key) {
+                        Content::Number(number) => number,
+                        Content::Text(content) => found.number(content, row),
+                    };
+                }
+            }
+            found
+        };
+        let mut parts: Vec<Vec<Distinct>> = words.par_chunks_mut(PART * width).enumerate().map(part).collect();
+        for (place, column) in columns.iter().enumerate() {
+            if Kind::of(*column, self.nanosecs) != Kind::Label {
+                continue;
+            }
+            let mut all = Distinct::default();
+            let joined: Vec<Vec<u64>> = parts
+                .iter_mut()
+                .filter_map(|part| part.get_mut(place))
+                .map(|part| part.contents.iter().map(|(content, row)| all.number(*content, *row)).collect())
+                .collect();
+            let texts: Vec<String> = all.contents.par_iter().map(|(_, row)| self.text(*column, &key(*row))).collect();
+            let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
+            let of =
+                |numbers: &[u64], cell: u64| usize::try_from(cell).ok().and_then(|cell| numbers.get(cell).copied());
+            words.par_chunks_mut(PART * width).zip(&joined).for_each(|(words, joined)| {
+                for cell in words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place)) {
+                    *cell = of(joined, *cell).and_then(|cell| of(&numbers, cell)).unwrap_or(0);
+                }
+            });
         }
-        // Each core finds the distinct contents of some rows, with the first row of each; then these are joined.
-        let part = |from: usize| {
-            let (mut slots, mut distinct) = (FxHashMap::<Content, usize>::default(), Vec::new());
-            let slot_of = |row: usize| {
-                let content = content(row);
-                *slots.entry(content).or_insert_with(|| {
-                    distinct.push((content, row));
-                    distinct.len() - 1
-                })
-            };
-            let of_rows: Vec<usize> = (from..rows.min(from + PART)).map(slot_of).collect();
-            (of_rows, distinct)
-        };
-        let parts: Vec<_> = (0..rows).into_par_iter().step_by(PART).map(part).collect();
-        let mut slots = FxHashMap::<Content, usize>::default();
-        let mut firsts = Vec::new();
-        let mut slot_of = |(content, row): &(Content, usize)| {
-            *slots.entry(*content).or_insert_with(|| {
-                firsts.push(*row);
-                firsts.len() - 1
-            })
-        };
-        let joined: Vec<Vec<usize>> =
-            parts.iter().map(|(_, distinct)| distinct.iter().map(&mut slot_of).collect()).collect();
-        let texts: Vec<String> = firsts.par_iter().map(|row| self.text(column, &key(*row))).collect();
-        let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
-        let number = |slot: &usize| numbers.get(*slot).copied().unwrap_or(0);
-        let cells = parts.par_iter().zip(&joined).flat_map_iter(|((of_rows, _), joined)| {
-            of_rows.iter().map(move |slot| joined.get(*slot).map_or(0, number))
-        });
-        cells.collect()
+        words
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {
@@ -283,12 +285,29 @@ impl Texts<'_, '_> {
 pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
 
 /// Content of one cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Content {
     /// A number.
     Number(u64),
     /// A text that depends on these words only.
     Text([u64; 4]),
+}
+
+/// Distinct contents of text cells, by number, each with a row that has it.
+#[derive(Clone, Debug, Default)]
+struct Distinct {
+    numbers: FxHashMap<[u64; 4], u64>,
+    contents: Vec<([u64; 4], usize)>,
+}
+
+impl Distinct {
+    /// Returns the number of a row's content.
+    fn number(&mut self, content: [u64; 4], row: usize) -> u64 {
+        let Self { numbers, contents } = self;
+        *numbers.entry(content).or_insert_with(|| {
+            contents.push((content, row));
+            contents.len() as u64 - 1
+        })
+    }
 }
 
 /// Returns the content of a row's cell.

@@ -39,12 +39,25 @@ fn hex_digit(value: u8) -> u8 {
 
 #[inline]
 fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
+    let (digits, zeros) = hex_digits(number);
+    padded(out, digits.get(zeros..).unwrap_or_default(), fill, width);
+}
+
+/// Returns all hexadecimal digits of a number, and how many zeros to leave out.
+#[inline]
+fn hex_digits(number: u64) -> ([u8; 16], usize) {
     let mut digits = [0; 16];
     for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(number.to_be_bytes()) {
         *pair = hex_byte(byte);
     }
-    let zeros = (number.leading_zeros() as usize / 4).min(digits.len() - 1);
-    padded(out, digits.get(zeros..).unwrap_or_default(), fill, width);
+    (digits, (number.leading_zeros() as usize / 4).min(digits.len() - 1))
+}
+
+/// Appends `0x` and `number` in hexadecimal.
+pub fn push_address(text: &mut String, number: u64) {
+    let (digits, zeros) = hex_digits(number);
+    text.push_str("0x");
+    text.push_str(digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default());
 }
 
 /// Appends `text`, right-aligned in `width` columns that `fill` fills.
@@ -68,9 +81,10 @@ mod tests {
                 hex(&mut out, number, width);
                 hex_zeros(&mut out, number, width);
                 signed(&mut out, number.cast_signed(), width);
-                let text = String::from_utf8(out).unwrap();
+                let mut text = String::from_utf8(out).unwrap();
+                push_address(&mut text, number);
                 let signed = number.cast_signed();
-                prop_assert_eq!(text, format!("|{number:>width$}{number:0width$}{number:>width$x}{number:0width$x}{signed:>width$}"));
+                prop_assert_eq!(text, format!("|{number:>width$}{number:0width$}{number:>width$x}{number:0width$x}{signed:>width$}{number:#x}"));
             }
         }
     }

@@ -10,7 +10,6 @@
 //!       14.29%  ls       libc.so.6         [.] strlen
 //! ```
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -68,39 +67,45 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
     query.shown.iter().map(head).collect()
 }
 
-/// Formatted numbers of the previous row. Rows are sorted by period, so successive rows often have equal numbers.
-#[derive(Default)]
-struct NumberCache {
+/// Makes the texts of rows, one row after the other.
+struct CellTexts<'q> {
+    query: &'q Query,
+    /// Total period of the event.
+    total: u64,
+    /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones often have equal numbers.
     metrics: Option<Metrics>,
-    texts: Vec<String>,
+    numbers: Vec<String>,
+    buffer: String,
 }
 
-/// Returns the texts of a row's columns.
-fn cells<'r>(row: Row<'r>, total: u64, query: &Query, cache: &mut NumberCache) -> Vec<Cow<'r, str>> {
-    if cache.metrics.as_ref() != Some(row.metrics) {
-        cache.metrics = Some(row.metrics.clone());
-        cache.texts = query.numbers().map(|number| row.metrics.value(number, total).to_string()).collect();
+impl<'q> CellTexts<'q> {
+    fn new(query: &'q Query, table: &EventTable<'_>) -> Self {
+        Self { query, total: table.total.period, metrics: None, numbers: Vec::new(), buffer: String::new() }
     }
-    let mut numbers = cache.texts.iter();
-    let cell = |shown: &TableColumn| match shown {
-        TableColumn::Number(_) => numbers.next().cloned().unwrap_or_default().into(),
-        TableColumn::Key(place) => {
-            let text = escaped(row.text(*place));
-            // perf right-aligns the number before the colon.
-            let is_thread = query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
-            match text.split_once(':') {
-                Some((tid, comm)) if is_thread => format!("{tid:>7}:{comm}").into(),
-                _ => text,
+
+    /// Calls `act` with the number of each column that is shown and the row's text in it.
+    fn each(&mut self, row: Row<'_>, mut act: impl FnMut(usize, &str)) {
+        if self.metrics.as_ref() != Some(row.metrics) {
+            self.metrics = Some(row.metrics.clone());
+            let text = |number| row.metrics.value(number, self.total).to_string();
+            self.numbers = self.query.numbers().map(text).collect();
+        }
+        let mut numbers = self.numbers.iter();
+        for (column, shown) in self.query.shown.iter().enumerate() {
+            match shown {
+                TableColumn::Number(_) => act(column, numbers.next().map_or("", String::as_str)),
+                TableColumn::Key(place) => {
+                    let text = escape(row.text_in(*place, &mut self.buffer));
+                    // perf right-aligns the number before the colon.
+                    let is_thread =
+                        self.query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
+                    match text.split_once(':') {
+                        Some((tid, comm)) if is_thread => act(column, &format!("{tid:>7}:{comm}")),
+                        _ => act(column, &text),
+                    }
+                }
             }
         }
-    };
-    query.shown.iter().map(cell).collect()
-}
-
-fn escaped(text: Cow<'_, str>) -> Cow<'_, str> {
-    match escape(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(escaped) => escaped.into(),
     }
 }
 
@@ -115,16 +120,14 @@ fn aligned(
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
-    let total = table.total.period;
-    let cells_at = |index: usize, cache: &mut NumberCache| {
-        table.row(index).map(|row| cells(row, total, query, cache)).unwrap_or_default()
-    };
+    let rows_from = |start: usize| (start..(start + PART).min(table.len())).filter_map(|index| table.row(index));
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let widths = |start: usize| {
-        let (mut widths, mut cache) = (least.clone(), NumberCache::default());
-        for index in start..(start + PART).min(table.len()) {
-            let cells = cells_at(index, &mut cache);
-            widths.iter_mut().zip(&cells).for_each(|(width, cell)| *width = (*width).max(columns(cell)));
+        let (mut widths, mut texts) = (least.clone(), CellTexts::new(query, table));
+        for row in rows_from(start) {
+            texts.each(row, |column, text| {
+                widths.get_mut(column).into_iter().for_each(|width| *width = (*width).max(columns(text)));
+            });
         }
         widths
     };
@@ -135,22 +138,22 @@ fn aligned(
     let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
     if !query.style.quiet {
         let mut head = String::new();
-        lines.line("# ", &headings, &mut head);
+        lines.line("# ", &mut head, |cell| headings.iter().enumerate().for_each(|(column, text)| cell(column, text)));
         let last = widths.len().saturating_sub(1);
         let rule = |(place, width): (usize, &usize)| {
             ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width })
         };
         let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
-        lines.line("# ", &dots, &mut head);
+        lines.line("# ", &mut head, |cell| dots.iter().enumerate().for_each(|(column, text)| cell(column, text)));
         writeln!(out, "{head}#")?;
     }
     let part = |start: usize| {
-        let (mut text, mut cache) = (String::new(), NumberCache::default());
-        for index in start..(start + PART).min(table.len()) {
+        let (mut text, mut texts) = (String::new(), CellTexts::new(query, table));
+        for row in rows_from(start) {
             let start = text.len();
-            let parts = lines.line("  ", &cells_at(index, &mut cache), &mut text);
-            heat::paint(&mut text, start, &parts);
-            text.push_str(table.row(index).map_or("", |row| trees.below(row.place)));
+            let painted = lines.line("  ", &mut text, |cell| texts.each(row, cell));
+            heat::paint(&mut text, start, &painted);
+            text.push_str(trees.below(row.place));
         }
         text
     };
@@ -178,17 +181,24 @@ struct Aligned<'t> {
 }
 
 impl Aligned<'_> {
-    /// Appends a line. Returns the start, end and style of its coloured parts.
-    fn line(&self, margin: &str, cells: &[impl AsRef<str>], lines: &mut String) -> Vec<(usize, usize, Style)> {
+    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns. Returns the start, end and
+    /// style of its coloured parts.
+    fn line(
+        &self,
+        margin: &str,
+        lines: &mut String,
+        cells: impl FnOnce(&mut dyn FnMut(usize, &str)),
+    ) -> Vec<(usize, usize, Style)> {
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
-        for (place, (cell, width)) in cells.iter().zip(self.widths).enumerate() {
-            let is_forced = self.forced.get(place).is_some_and(|forced| *forced);
-            let cell = if is_forced { cut(cell.as_ref(), *width) } else { cell.as_ref() };
+        cells(&mut |column, cell| {
+            let width = self.widths.get(column).copied().unwrap_or(0);
+            let is_forced = self.forced.get(column).is_some_and(|forced| *forced);
+            let cell = if is_forced { cut(cell, width) } else { cell };
             let pad = width.saturating_sub(columns(cell));
-            let is_number = self.heads.get(place).is_some_and(|head| head.is_number);
+            let is_number = self.heads.get(column).is_some_and(|head| head.is_number);
             let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
-            push_spaces(lines, if place > 0 { 2 } else { 0 } + before);
+            push_spaces(lines, if column > 0 { 2 } else { 0 } + before);
             let at = lines.len() - start;
             lines.push_str(cell);
             if self.screen.colour && is_number {
@@ -196,9 +206,9 @@ impl Aligned<'_> {
                 painted.extend(percent.and_then(heat::style).map(|style| (at, at + cell.len(), style)));
             }
             // The last column is not padded: one row may have ten thousand characters in it.
-            let is_last = place + 1 == cells.len();
+            let is_last = column + 1 == self.widths.len();
             push_spaces(lines, if is_last { 0 } else { after });
-        }
+        });
         if let (Some(width), Some(line)) = (self.screen.width, lines.get(start..)) {
             let fits = cut(line, width).len();
             lines.truncate(start + fits);
@@ -242,13 +252,14 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    let mut cache = NumberCache::default();
+    let mut texts = CellTexts::new(query, table);
     for row in table.rows() {
-        let cells: Vec<String> = cells(row, table.total.period, query, &mut cache)
-            .iter()
-            .map(|c| c.trim().replace(separator, "."))
-            .collect();
-        writeln!(out, "{}", cells.join(separator))?;
+        let mut line = String::new();
+        texts.each(row, |column, text| {
+            line.push_str(if column > 0 { separator } else { "" });
+            line.push_str(&text.trim().replace(separator, "."));
+        });
+        writeln!(out, "{line}")?;
         write!(out, "{}", trees.below(row.place))?;
     }
     Ok(())
