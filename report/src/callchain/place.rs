@@ -57,6 +57,8 @@ pub struct FrameFinder<'t> {
     names_callers: bool,
     epoch: Option<Epoch>,
     contexts: Contexts<Kind>,
+    /// The piece that was used last.
+    last: Piece,
     /// Recent pieces of mappings: small ones and large ones.
     pieces: [Vec<Piece>; 2],
     images: IndexSet<Image, FxBuildHasher>,
@@ -99,6 +101,13 @@ struct Piece {
     context: u32,
     image: u32,
     is_mapped: bool,
+}
+
+impl Piece {
+    #[inline]
+    fn has(&self, word: &ChainWord) -> bool {
+        self.context == word.context && self.start <= word.ip && word.ip < self.end
+    }
 }
 
 /// What the frames of a piece have in common.
@@ -150,6 +159,7 @@ impl<'t> FrameFinder<'t> {
             names_callers,
             epoch: None,
             contexts: Contexts::default(),
+            last: Piece::default(),
             pieces: [Vec::new(), Vec::new()],
             images: IndexSet::default(),
             of_symbols: Vec::new(),
@@ -214,10 +224,15 @@ impl<'t> FrameFinder<'t> {
             let kind = Kind { mode: None, is_return: false, is_named: *names_callers, branch: *branch };
             found.push(ChainWord { ip: *ip, kind, context: contexts.number(kind, epoch), chain: 0 });
         }
+        let mut last: Option<(Kind, u32)> = None;
         for_each_address(callers, |mode, ip, is_return| {
             let is_return = is_return && fields.returns;
             let kind = Kind { mode: Some(mode.bits()), is_return, is_named: *names_callers, branch: 0 };
-            let context = contexts.number(kind, epoch.in_mode(mode));
+            let context = match last {
+                Some((before, context)) if before == kind => context,
+                _ => contexts.number(kind, epoch.in_mode(mode)),
+            };
+            last = Some((kind, context));
             found.push(ChainWord { ip, kind, context, chain: 0 });
         });
         let (mut chain, mut new) = (0, found.len());
@@ -314,14 +329,18 @@ impl<'t> FrameFinder<'t> {
     /// Returns the piece that a word's address is in.
     #[inline]
     fn piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
+        if !self.last.has(word) {
+            self.last = self.cached_piece(word, space, at);
+        }
+        self.last
+    }
+
+    #[inline]
+    fn cached_piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
         // User code is below 2^47; what chains have above it that is no code is in one large piece.
         let places = [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| place(block, word.context, PIECES));
         for (pieces, place) in self.pieces.iter().zip(places) {
-            if let Some(piece) = pieces.get(place)
-                && piece.context == word.context
-                && piece.start <= word.ip
-                && word.ip < piece.end
-            {
+            if let Some(piece) = pieces.get(place).filter(|piece| piece.has(word)) {
                 return *piece;
             }
         }

@@ -76,7 +76,7 @@ impl<V: Sum> Partition<V> {
         Self { width, words: Vec::new(), values: Vec::new(), index: HashTable::new() }
     }
 
-    /// Creates a table: [`PARTITIONS`] empty partitions.
+    /// Creates a table: `PARTITIONS` empty partitions.
     #[must_use]
     pub fn table(width: usize) -> Vec<Self> {
         (0..PARTITIONS).map(|_| Self::new(width)).collect()

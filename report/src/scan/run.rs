@@ -112,8 +112,10 @@ impl Scan<'_> {
         }
         let rows = Rows::new(self.layout, merged(width, tables));
         if self.layout.has(Field::Chain) {
-            for (key, _) in rows.iter() {
-                stacks.number(Frame::of(&key));
+            let own = (0..rows.len()).into_par_iter().map(|row| Frame::of(&rows.key(row)));
+            let new: Vec<Frame> = own.filter(|own| stacks.find(own).is_none()).collect();
+            for frame in new {
+                stacks.number(frame);
             }
         }
         Scanned { rows, totals, dropped, stacks }

@@ -21,7 +21,7 @@ pub struct FileTrees {
     /// Name of each frame, numbered by [`super::CallTrees::name`].
     pub names: Vec<u32>,
     /// Index of each row in the profile.
-    pub rows: FxHashMap<RowId, RowIndex>,
+    pub rows: Vec<(RowId, RowIndex)>,
 }
 
 /// A sample in a row's tree, starting at the frame `at` of its part.
