@@ -109,7 +109,7 @@ pub fn rounded(percent: f64) -> f64 {
 }
 
 /// Number in a table.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum Value {
     /// Percentage.
     Percent(f64),

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use indexmap::IndexSet;
+use rayon::prelude::*;
 use recrep_format::abi::DataSrc;
 use rustc_hash::FxBuildHasher;
 
@@ -27,9 +29,38 @@ impl Labels {
         self.texts.insert_full(text).0 as u64
     }
 
+    /// Returns the number of texts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Returns whether there are no texts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
     /// Returns all texts in the order of their numbers.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(String::as_str)
+    }
+
+    /// Returns the place of each text among all texts in sorted order.
+    #[must_use]
+    pub fn ranks(&self) -> Vec<u32> {
+        let first = |text: &String| {
+            let mut bytes = [0; 16];
+            bytes.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
+            u128::from_be_bytes(bytes)
+        };
+        let mut order: Vec<(u128, u32)> = self.texts.iter().map(first).zip(0..).collect();
+        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.text(a.1.into()).cmp(self.text(b.1.into()))));
+        let mut ranks = vec![0; order.len()];
+        for (rank, (_, number)) in (0..).zip(order) {
+            ranks.get_mut(number as usize).into_iter().for_each(|slot| *slot = rank);
+        }
+        ranks
     }
 
     /// Returns the text with this number.
@@ -111,13 +142,27 @@ impl Kind {
 pub struct Cells<'l> {
     kinds: Vec<Kind>,
     labels: &'l Labels,
+    /// Sorted order of the labels, if rows are to be compared.
+    ranks: Arc<[u32]>,
 }
 
 impl<'l> Cells<'l> {
     /// Creates a formatter for the columns of a query.
     #[must_use]
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
-        Self { kinds: Kind::of_columns(query), labels }
+        Self { kinds: Kind::of_columns(query), labels, ranks: Arc::default() }
+    }
+
+    /// Like [`Cells::new`], with the labels' [`ranks`](Labels::ranks), for cells that are compared.
+    #[must_use]
+    pub fn ranked(query: &Query, labels: &'l Labels, ranks: Arc<[u32]>) -> Self {
+        Self { ranks, ..Self::new(query, labels) }
+    }
+
+    /// Returns the number of the label in this column; `None` if its cells are no labels.
+    #[must_use]
+    pub fn label(&self, column: usize, cell: u64) -> Option<usize> {
+        (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
 
     /// Returns the text of a cell in this column, of a row with this count; `buffer` holds texts that must be made.
@@ -130,6 +175,11 @@ impl<'l> Cells<'l> {
             Some(Kind::Address) => {
                 buffer.clear();
                 push_address(buffer, cell);
+                buffer
+            }
+            Some(Kind::Number) => {
+                buffer.clear();
+                buffer.push_str(itoa::Buffer::new().format(cell));
                 buffer
             }
             _ => {
@@ -164,7 +214,9 @@ impl<'l> Cells<'l> {
         let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
         let compare = |(column, (kind, (a, b))): (usize, (&Kind, (&u64, &u64)))| match kind {
             Kind::Label | Kind::Address | Kind::Number if a == b => Ordering::Equal,
-            Kind::Address => left_aligned(*a).cmp(&left_aligned(*b)).then(a.cmp(b)),
+            Kind::Label => self.rank(*a).cmp(&self.rank(*b)),
+            Kind::Address => address_order(*a).cmp(&address_order(*b)),
+            Kind::Number => itoa::Buffer::new().format(*a).cmp(itoa::Buffer::new().format(*b)),
             _ => self.text(column, *a, a_count).cmp(&self.text(column, *b, b_count)),
         };
         pairs.map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
@@ -172,24 +224,46 @@ impl<'l> Cells<'l> {
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
     #[must_use]
-    pub fn prefix(&self, cells: &[u64], count: &Count) -> u64 {
-        match (self.kinds.first(), cells.first()) {
-            (Some(Kind::Address), Some(cell)) => left_aligned(*cell),
-            (Some(_), Some(cell)) => {
-                let mut first = [0; 8];
-                let text = self.text(0, *cell, count);
-                first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
-                u64::from_be_bytes(first)
+    pub fn prefix(&self, cells: &[u64], count: &Count) -> [u64; 2] {
+        let rank_bits = usize::BITS - self.ranks.len().leading_zeros();
+        let (mut prefix, mut free) = (0u128, u128::BITS);
+        for (column, (kind, cell)) in self.kinds.iter().zip(cells).enumerate() {
+            // A column decides only if the ones before are whole.
+            let (value, bits, is_whole) = match kind {
+                Kind::Label => (self.rank(*cell).into(), rank_bits, true),
+                Kind::Address => (address_order(*cell), 68, true),
+                Kind::Number => first_bytes(itoa::Buffer::new().format(*cell)),
+                _ => first_bytes(&self.text(column, *cell, count)),
+            };
+            let taken = bits.min(free);
+            prefix = prefix.checked_shl(taken).unwrap_or(0) | value >> (bits - taken);
+            free -= taken;
+            if free == 0 || !is_whole {
+                break;
             }
-            _ => 0,
         }
+        let [high, low] = [64, 0].map(|shift| prefix.checked_shl(free).unwrap_or(0) >> shift);
+        #[allow(clippy::cast_possible_truncation, reason = "these are the two halves")]
+        [high as u64, low as u64]
+    }
+
+    fn rank(&self, label: u64) -> u32 {
+        usize::try_from(label).ok().and_then(|label| self.ranks.get(label)).copied().unwrap_or(0)
     }
 }
 
-/// Shifts a number left by its leading zero hexadecimal digits. The results compare as the numbers' texts do, except
-/// that they are equal for numbers that differ only in trailing zeros; of these, the shorter text sorts first.
-fn left_aligned(number: u64) -> u64 {
-    number.checked_shl(number.leading_zeros() / 4 * 4).unwrap_or(0)
+/// Returns the first eight bytes of a text, their number of bits, and whether these are all.
+fn first_bytes(text: &str) -> (u128, u32, bool) {
+    let mut first = [0; 8];
+    first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
+    (u64::from_be_bytes(first).into(), u64::BITS, text.len() <= first.len())
+}
+
+/// Returns a number of 68 bits by which addresses compare as their texts do: the hexadecimal digits, left-aligned, then
+/// their number, since of texts that differ only in trailing zeros the shorter one sorts first.
+fn address_order(address: u64) -> u128 {
+    let zeros = (address | 1).leading_zeros() / 4;
+    u128::from(address << (4 * zeros)) << 4 | u128::from(15 - zeros)
 }
 
 /// Formats an address like C's `%#llx`, but zero as `0x0`.
@@ -231,22 +305,41 @@ mod tests {
 
     proptest! {
         #[test]
-        fn addresses_compare_as_their_texts(
-            a in any::<u64>(),
-            b in any::<u64>(),
-            drop_a in 0u32..64,
-            drop_b in 0u32..64,
+        fn rows_compare_as_their_texts(
+            rows in prop::collection::vec((0u64..6, any::<u64>(), 0u32..64, any::<u64>(), 0u32..64), 2..12),
+            kinds in prop::sample::subsequence(vec![0usize, 1, 2, 3], 1..4).prop_shuffle(),
         ) {
-            let labels = Labels::default();
-            let cells = Cells { kinds: vec![Kind::Address], labels: &labels };
-            let count = Count::default();
+            let mut labels = Labels::default();
+            for text in ["b", "a", "ab", "", "long text that differs at its end, 1", "long text that differs at its end, 2"] {
+                labels.intern(text.into());
+            }
+            let ranks = labels.ranks().into();
+            let of = |kind: usize| [Kind::Label, Kind::Address, Kind::Number, Kind::PerSample][kind];
+            let cells = Cells { kinds: kinds.iter().map(|kind| of(*kind)).collect(), labels: &labels, ranks };
+            let count = Count { samples: 3, period: 1 };
+            let rows: Vec<Vec<u64>> = rows
+                .iter()
+                .map(|(label, a, by, b, down)| {
+                    let all = [*label, a >> by, b >> down, (b >> down) % 1000];
+                    kinds.iter().map(|kind| all[*kind]).collect()
+                })
+                .collect();
+            let texts = |row: &[u64]| -> Vec<String> {
+                row.iter().enumerate().map(|(column, cell)| cells.text(column, *cell, &count).into_owned()).collect()
+            };
+            for (a, b) in rows.iter().flat_map(|a| rows.iter().map(move |b| (a, b))) {
+                let order = texts(a).cmp(&texts(b));
+                prop_assert_eq!(cells.compare((a, &count), (b, &count)), order);
+                let by_prefix = cells.prefix(a, &count).cmp(&cells.prefix(b, &count));
+                prop_assert!(by_prefix.is_eq() || by_prefix == order, "{:?} {:?}", texts(a), texts(b));
+            }
+        }
+
+        #[test]
+        fn addresses_compare_as_their_texts(a in any::<u64>(), b in any::<u64>(), drop_a in 0u32..64, drop_b in 0u32..64) {
             let shifted = a >> drop_a;
             for (a, b) in [(shifted, b >> drop_b), (shifted, a >> drop_b), (shifted << 8, shifted), (0, b)] {
-                let (first, second) = (([a], &count), ([b], &count));
-                let order = cells.compare((&first.0, first.1), (&second.0, second.1));
-                prop_assert_eq!(order, hex(a).cmp(&hex(b)), "{:#x} {:#x}", a, b);
-                let by_prefix = cells.prefix(&[a], &count).cmp(&cells.prefix(&[b], &count));
-                prop_assert!(by_prefix.is_eq() || by_prefix == order);
+                prop_assert_eq!(address_order(a).cmp(&address_order(b)), hex(a).cmp(&hex(b)), "{:#x} {:#x}", a, b);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is printed.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -100,6 +100,12 @@ impl<'l> Row<'l> {
         self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
     }
 
+    /// Returns the number of the label in a column ([`Labels`]); `None` if its cells are no labels.
+    #[must_use]
+    pub fn label(self, column: usize) -> Option<usize> {
+        self.table.cells.label(column, self.cell(column))
+    }
+
     /// Iterates over the texts of all columns.
     pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
         (0..self.cells.len()).map(move |column| self.text(column))
@@ -137,11 +143,20 @@ impl<'l> EventTable<'l> {
         self.order.is_empty()
     }
 
+    /// Returns one of the rows for each index, in whichever order is in memory.
+    #[must_use]
+    pub fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
+        if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
+    }
+
     /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
     /// children's period, then callers before callees.
     #[must_use]
     pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
-        let place = *self.order.get(index)?;
+        self.row_at(*self.order.get(index)?)
+    }
+
+    fn row_at(&'l self, place: usize) -> Option<Row<'l>> {
         let (cells, metrics) = at(self.rows, place)?;
         Some(Row { table: self, cells, metrics, place })
     }
@@ -166,38 +181,49 @@ impl<'l> EventTable<'l> {
             let weight = self.weight(metrics);
             let share = self.percent(Count { samples: 0, period: weight });
             let is_shown = least.is_none_or(|least| share >= least);
-            is_shown.then(|| (weight, self.cells.prefix(cells, &metrics.count), place))
+            is_shown.then(|| {
+                let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
+                let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
+                SortItem { weight: Reverse(weight), prefix, place }
+            })
         };
-        let compare = |a: &(u64, u64, usize), b: &(u64, u64, usize)| {
-            let by_prefix = if self.children { Ordering::Equal } else { a.1.cmp(&b.1) };
-            b.0.cmp(&a.0).then(by_prefix).then_with(|| self.compare(a.2, b.2))
+        let compare = |a: &SortItem, b: &SortItem| {
+            let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));
+            by_prefix.then_with(|| self.compare(a.place, b.place))
         };
-        let first = |mut keys: Vec<(u64, u64, usize)>| {
-            if most < keys.len() {
+        let first = |mut items: Vec<SortItem>| {
+            if most < items.len() {
                 if most > 0 {
-                    keys.select_nth_unstable_by(most - 1, compare);
+                    items.select_nth_unstable_by(most - 1, compare);
                 }
-                keys.truncate(most);
+                items.truncate(most);
             }
-            keys
+            items
         };
         // The first of all are among the first of each part.
         let part = PART.max(most.saturating_mul(4)).min(self.rows.len().max(1));
         let of_part = |from: usize| first((from..self.rows.len().min(from + part)).filter_map(key).collect());
-        let mut keys = first((0..self.rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
-        keys.par_sort_unstable_by(compare);
-        self.order = keys.into_iter().map(|(.., place)| place).collect();
+        let mut items = first((0..self.rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
+        items.par_sort_unstable_by(compare);
+        self.order = items.into_iter().map(|item| item.place).collect();
     }
 
-    /// Compares two rows of equal weight.
+    /// Compares the cells of two rows with equal [`SortItem::prefix`].
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
             return Ordering::Equal;
         };
-        let by_depth = if self.children { b.depth.cmp(&a.depth) } else { Ordering::Equal };
-        let by_own = b.count.period.cmp(&a.count.period);
-        by_depth.then(by_own).then_with(|| self.cells.compare((a_cells, &a.count), (b_cells, &b.count)))
+        self.cells.compare((a_cells, &a.count), (b_cells, &b.count))
     }
+}
+
+/// A row to be sorted.
+#[derive(Clone, Copy, Debug)]
+struct SortItem {
+    weight: Reverse<u64>,
+    /// What decides next: of children, the longest chain and the largest self period; else the first cells.
+    prefix: [u64; 2],
+    place: usize,
 }
 
 /// Number of rows of which a core takes the first ones at a time.
@@ -347,10 +373,12 @@ impl Profile {
     /// Returns one table per event, sorted, with the query's limits applied.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        self.events.iter().enumerate().map(|(number, event)| self.table(number, event, query)).collect()
+        let cells = Cells::ranked(query, &self.labels, self.labels.ranks().into());
+        let table = |(number, event)| self.table(number, event, query, cells.clone());
+        self.events.iter().enumerate().map(table).collect()
     }
 
-    fn table<'l>(&'l self, number: usize, event: &'l Event, query: &Query) -> EventTable<'l> {
+    fn table<'l>(&'l self, number: usize, event: &'l Event, query: &Query, cells: Cells<'l>) -> EventTable<'l> {
         // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
         let is_nested = query.hierarchy || query.group;
         let in_rows = || {
@@ -368,7 +396,7 @@ impl Profile {
             filtered_samples: event.filtered_samples,
             order: Vec::new(),
             rows: &self.rows,
-            cells: Cells::new(query, &self.labels),
+            cells,
             children: self.children,
         };
         let least = query.percent_limit.filter(|_| !is_nested);

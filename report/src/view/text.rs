@@ -10,13 +10,14 @@
 //!       14.29%  ls       libc.so.6         [.] strlen
 //! ```
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
 use rayon::prelude::*;
 use unicode_width::UnicodeWidthChar;
 
-use crate::count::metrics::Metrics;
+use crate::count::metrics::{Metrics, Value};
 use crate::query::Query;
 use crate::query::fields::TableColumn;
 use crate::query::sort_key::SortKey;
@@ -70,6 +71,8 @@ fn heads(query: &Query) -> Vec<Head<'_>> {
 /// Makes the texts of rows, one row after the other.
 struct CellTexts<'q> {
     query: &'q Query,
+    /// Widths of labels that need no escaping ([`label_widths`]).
+    labels: &'q [Option<u32>],
     /// Total period of the event.
     total: u64,
     /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones often have equal numbers.
@@ -79,34 +82,82 @@ struct CellTexts<'q> {
 }
 
 impl<'q> CellTexts<'q> {
-    fn new(query: &'q Query, table: &EventTable<'_>) -> Self {
-        Self { query, total: table.total.period, metrics: None, numbers: Vec::new(), buffer: String::new() }
+    fn new(query: &'q Query, labels: &'q [Option<u32>], table: &EventTable<'_>) -> Self {
+        Self { query, labels, total: table.total.period, metrics: None, numbers: Vec::new(), buffer: String::new() }
     }
 
-    /// Calls `act` with the number of each column that is shown and the row's text in it.
-    fn each(&mut self, row: Row<'_>, mut act: impl FnMut(usize, &str)) {
+    /// Calls `act` with the number of each column that is shown, the row's text in it, and the width of that.
+    fn each(&mut self, row: Row<'_>, mut act: impl FnMut(usize, &str, usize)) {
         if self.metrics.as_ref() != Some(row.metrics) {
             self.metrics = Some(row.metrics.clone());
             let text = |number| row.metrics.value(number, self.total).to_string();
             self.numbers = self.query.numbers().map(text).collect();
         }
-        let mut numbers = self.numbers.iter();
-        for (column, shown) in self.query.shown.iter().enumerate() {
+        let mut number = 0;
+        let query = self.query;
+        for (column, shown) in query.shown.iter().enumerate() {
             match shown {
-                TableColumn::Number(_) => act(column, numbers.next().map_or("", String::as_str)),
-                TableColumn::Key(place) => {
-                    let text = escape(row.text_in(*place, &mut self.buffer));
-                    // perf right-aligns the number before the colon.
-                    let is_thread =
-                        self.query.columns.get(*place).is_some_and(|c| matches!(c.key, SortKey::Pid | SortKey::Tid));
-                    match text.split_once(':') {
-                        Some((tid, comm)) if is_thread => act(column, &format!("{tid:>7}:{comm}")),
-                        _ => act(column, &text),
-                    }
+                TableColumn::Number(_) => {
+                    let text = self.numbers.get(number).map_or("", String::as_str);
+                    act(column, text, text.len());
+                    number += 1;
                 }
+                TableColumn::Key(place) => self.key(row, *place, |text, width| act(column, text, width)),
             }
         }
     }
+
+    /// Calls `act` with the row's text in this key's column and its width.
+    fn key(&mut self, row: Row<'_>, place: usize, act: impl FnOnce(&str, usize)) {
+        let text = row.text_in(place, &mut self.buffer);
+        if let Some(Some(width)) = row.label(place).and_then(|label| self.labels.get(label)) {
+            return act(text, *width as usize);
+        }
+        let text = escape(text);
+        // perf right-aligns the number before the colon.
+        let key = self.query.columns.get(place).map(|column| &column.key);
+        let thread = text.split_once(':').filter(|_| matches!(key, Some(SortKey::Pid | SortKey::Tid)));
+        let thread = thread.map(|(tid, comm)| format!("{tid:>7}:{comm}"));
+        let text = thread.as_deref().unwrap_or(&text);
+        act(text, columns(text));
+    }
+
+    /// Returns the widths of the columns in these rows, at least `widths`.
+    fn widest<'r>(&mut self, rows: impl Iterator<Item = Row<'r>>, mut widths: Vec<usize>) -> Vec<usize> {
+        let mut largest = vec![None; widths.len()];
+        for row in rows {
+            for ((width, largest), shown) in widths.iter_mut().zip(&mut largest).zip(&self.query.shown) {
+                match shown {
+                    // The larger a number, the longer its text.
+                    TableColumn::Number(number) => {
+                        let value = Some(row.metrics.value(*number, self.total));
+                        if value > *largest {
+                            *largest = value;
+                        }
+                    }
+                    TableColumn::Key(place) => self.key(row, *place, |_, taken| *width = taken.max(*width)),
+                }
+            }
+        }
+        let numbers = widths.iter_mut().zip(largest).filter_map(|(width, largest)| Some((width, largest?)));
+        numbers.for_each(|(width, largest): (_, Value)| *width = largest.to_string().len().max(*width));
+        widths
+    }
+}
+
+/// Returns the widths of the labels that need no escaping; none if the table shows only few of them, or threads, whose
+/// labels are aligned.
+fn label_widths(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<Option<u32>> {
+    let has_threads = query.has(SortKey::Pid) || query.has(SortKey::Tid);
+    if has_threads || table.len() * query.columns.len() < profile.labels.len() {
+        return Vec::new();
+    }
+    let width = |label: usize| {
+        let text = profile.labels.text(label as u64);
+        let is_plain = matches!(escape(text), Cow::Borrowed(_));
+        u32::try_from(columns(text)).ok().filter(|_| is_plain)
+    };
+    (0..profile.labels.len()).into_par_iter().map(width).collect()
 }
 
 fn aligned(
@@ -122,33 +173,30 @@ fn aligned(
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
     let rows_from = |start: usize| (start..(start + PART).min(table.len())).filter_map(|index| table.row(index));
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
+    let labels = label_widths(profile, table, query);
     let widths = |start: usize| {
-        let (mut widths, mut texts) = (least.clone(), CellTexts::new(query, table));
-        for row in rows_from(start) {
-            texts.each(row, |column, text| {
-                widths.get_mut(column).into_iter().for_each(|width| *width = (*width).max(columns(text)));
-            });
-        }
-        widths
+        let rows = (start..(start + PART).min(table.len())).filter_map(|index| table.any_row(index));
+        CellTexts::new(query, &labels, table).widest(rows, least.clone())
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    let forced = query.style.widths.iter().copied().chain(std::iter::repeat(0)).take(widths.len());
-    let forced: Vec<bool> = widths.iter_mut().zip(forced).map(|(width, wanted)| force(width, wanted)).collect();
-    let lines = Aligned { widths: &widths, forced: &forced, heads: &heads, screen };
+    for (width, wanted) in widths.iter_mut().zip(&query.style.widths).filter(|(_, wanted)| **wanted > 0) {
+        *width = *wanted;
+    }
+    let lines = Aligned { widths: &widths, heads: &heads, screen };
     if !query.style.quiet {
         let mut head = String::new();
-        lines.line("# ", &mut head, |cell| headings.iter().enumerate().for_each(|(column, text)| cell(column, text)));
+        lines.heads(&headings, &mut head);
         let last = widths.len().saturating_sub(1);
         let rule = |(place, width): (usize, &usize)| {
             ".".repeat(if place == last { (*width).min(LONGEST_RULE) } else { *width })
         };
         let dots: Vec<String> = widths.iter().enumerate().map(rule).collect();
-        lines.line("# ", &mut head, |cell| dots.iter().enumerate().for_each(|(column, text)| cell(column, text)));
+        lines.heads(&dots, &mut head);
         writeln!(out, "{head}#")?;
     }
     let part = |start: usize| {
-        let (mut text, mut texts) = (String::new(), CellTexts::new(query, table));
+        let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
         for row in rows_from(start) {
             let start = text.len();
             let painted = lines.line("  ", &mut text, |cell| texts.each(row, cell));
@@ -160,42 +208,41 @@ fn aligned(
     in_parts(table.len(), part, out)
 }
 
-/// Sets the width of a column unless `wanted` is 0. Returns whether it was set.
-fn force(width: &mut usize, wanted: usize) -> bool {
-    if wanted > 0 {
-        *width = wanted;
-    }
-    wanted > 0
-}
-
 /// Maximum number of dots below the last heading: one long name must not make a line of thousands.
 const LONGEST_RULE: usize = 60;
 
 struct Aligned<'t> {
+    /// Widths of the columns: longer text, which there is only where the user set the width, is cut.
     widths: &'t [usize],
-    /// Whether the user set the width of the column: longer text is cut.
-    forced: &'t [bool],
     /// Columns; numbers are right-aligned.
     heads: &'t [Head<'t>],
     screen: Screen,
 }
 
 impl Aligned<'_> {
-    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns. Returns the start, end and
-    /// style of its coloured parts.
+    /// Appends a line above the rows.
+    fn heads(&self, texts: &[impl AsRef<str>], lines: &mut String) {
+        self.line("# ", lines, |cell| {
+            for (column, text) in texts.iter().map(AsRef::as_ref).enumerate() {
+                cell(column, text, columns(text));
+            }
+        });
+    }
+
+    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths. Returns the
+    /// start, end and style of its coloured parts.
     fn line(
         &self,
         margin: &str,
         lines: &mut String,
-        cells: impl FnOnce(&mut dyn FnMut(usize, &str)),
+        cells: impl FnOnce(&mut dyn FnMut(usize, &str, usize)),
     ) -> Vec<(usize, usize, Style)> {
         let (start, mut painted) = (lines.len(), Vec::new());
         lines.push_str(margin);
-        cells(&mut |column, cell| {
+        cells(&mut |column, cell, taken| {
             let width = self.widths.get(column).copied().unwrap_or(0);
-            let is_forced = self.forced.get(column).is_some_and(|forced| *forced);
-            let cell = if is_forced { cut(cell, width) } else { cell };
-            let pad = width.saturating_sub(columns(cell));
+            let cell = if taken > width { cut(cell, width) } else { cell };
+            let pad = width.saturating_sub(if taken > width { columns(cell) } else { taken });
             let is_number = self.heads.get(column).is_some_and(|head| head.is_number);
             let (before, after) = if is_number { (pad, 0) } else { (0, pad) };
             push_spaces(lines, if column > 0 { 2 } else { 0 } + before);
@@ -252,10 +299,10 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    let mut texts = CellTexts::new(query, table);
+    let mut texts = CellTexts::new(query, &[], table);
     for row in table.rows() {
         let mut line = String::new();
-        texts.each(row, |column, text| {
+        texts.each(row, |column, text, _| {
             line.push_str(if column > 0 { separator } else { "" });
             line.push_str(&text.trim().replace(separator, "."));
         });
