@@ -9,7 +9,6 @@ use std::hash::BuildHasher;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::count::{Count, Histogram, Layout};
-use crate::query::sort_key::Mode;
 use crate::timeline::SpaceEpoch;
 
 /// Number of slots.
@@ -54,14 +53,13 @@ struct Slot {
 }
 
 impl RecentBranches {
-    /// Creates a cache of rows with this layout; without slots, if no branches are counted.
-    pub(super) fn new(layout: &Layout, mode: Mode) -> Self {
-        let (slots, width) = (if mode.is_of_branches() { SLOTS } else { 0 }, layout.len());
+    /// Creates a cache of rows with this layout; it takes no memory before the first one.
+    pub(super) fn new(layout: &Layout) -> Self {
         let nowhere = SpaceEpoch { space: None, mapped: 0, kernel: 0 };
         Self {
-            slots: vec![Slot::default(); slots],
-            keys: vec![0; slots * width],
-            width,
+            slots: Vec::new(),
+            keys: Vec::new(),
+            width: layout.len(),
             contexts: FxHashMap::default(),
             remembered: 0,
             last: (Vec::new(), nowhere, 0),
@@ -114,6 +112,8 @@ impl RecentBranches {
 
     /// Puts the row of a branch into a slot. What was counted there goes into the histogram.
     pub(super) fn replace(&mut self, place: usize, (branch, key): (Branch, &[u64]), histogram: &mut Histogram) {
+        self.slots.resize(SLOTS, Slot::default());
+        self.keys.resize(SLOTS * self.width, 0);
         self.settle_one(place, histogram);
         if let Some(slot) = self.slots.get_mut(place) {
             *slot = Slot { branch, taken: 0 };
@@ -143,7 +143,7 @@ mod tests {
 
     fn recent() -> RecentBranches {
         let query = args::parse("rep -b -s comm".split(' ').map(Into::into)).unwrap();
-        RecentBranches::new(&Layout::of(&query), Mode::Branches)
+        RecentBranches::new(&Layout::of(&query))
     }
 
     #[test]

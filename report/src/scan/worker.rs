@@ -99,7 +99,7 @@ impl<'s> Worker<'s> {
             events,
             last: UpTo::field(last),
             names_own: layout.has(Field::Frame),
-            recent: RecentBranches::new(scan.layout, scan.mode),
+            recent: RecentBranches::new(scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
             unpacked: None,
