@@ -283,7 +283,10 @@ impl<'t> FrameFinder<'t> {
     #[cold]
     fn new_frame(&mut self, ip: u64, (address, image): (u64, u32), place: usize) -> u32 {
         let (frame, Range { start, end }) = self.look_up(ip, address, image);
-        let symbol = usize::try_from(frame.address).ok().filter(|_| frame.end.is_symbol && !self.fields.ip);
+        let symbol = usize::try_from(frame.address).ok().filter(|_| {
+            // With its branch, a frame is of one place more than of one function.
+            frame.end.is_symbol && !self.fields.ip && frame.branch == 0
+        });
         let known = symbol.and_then(|symbol| {
             let frames = self.of_symbols.get_mut(image as usize)?;
             frames.resize(frames.len().max(symbol + 1), 0);

@@ -29,6 +29,9 @@ pub struct Scanned {
 struct Part {
     table: Vec<Partition<Count>>,
     reads: Reads,
+    /// Its frames, by the numbers in [`Field::Frame`].
+    frames: Vec<Frame>,
+    /// Its chains, until they are joined.
     stacks: Stacks,
     /// Numbers of its chains among those of all workers.
     numbers: Vec<u32>,
@@ -57,14 +60,15 @@ impl Scan<'_> {
             worker.recent.settle(&mut worker.histogram);
             dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
-            let stacks = worker.chains.finder.stacks;
+            let mut stacks = worker.chains.finder.stacks;
             for frame in &stacks.frames {
                 let module = (frame.module as usize).checked_sub(1);
                 module.and_then(|module| hits.get_mut(module)).into_iter().for_each(|hit| *hit = true);
             }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
-            parts.push(Part { table, reads: worker.reads, stacks, numbers: Vec::new() });
+            let frames = if self.layout.has(Field::Chain) { Vec::new() } else { std::mem::take(&mut stacks.frames) };
+            parts.push(Part { table, reads: worker.reads, frames, stacks, numbers: Vec::new() });
         }
         let naming = prepare(&hits);
         let has_chains = self.layout.has(Field::Chain);
@@ -137,7 +141,7 @@ impl Part {
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
-            let frame = usize::try_from(Field::Frame.of(key)).ok().and_then(|frame| self.stacks.frames.get(frame));
+            let frame = usize::try_from(Field::Frame.of(key)).ok().and_then(|frame| self.frames.get(frame));
             frame.into_iter().for_each(|frame| frame.put(key));
         }
         if counted.has(Field::Chain) {
@@ -154,7 +158,9 @@ impl Part {
 fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
     let named = |part: &mut Part| {
         let mut stacks = Stacks::default();
-        part.numbers = stacks.join(&part.stacks, |frame, into| naming.frames(frame, into));
+        let own = std::mem::take(&mut part.stacks);
+        part.numbers = stacks.join(&own, |frame, into| naming.frames(frame, into));
+        part.frames = own.frames;
         stacks
     };
     let named: Vec<Stacks> = parts.par_iter_mut().map(named).collect();

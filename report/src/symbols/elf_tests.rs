@@ -126,6 +126,15 @@ fn the_mapped_file_places_the_symbols_of_a_debug_file() {
 }
 
 #[test]
+fn the_end_of_an_alias_that_loses_hides_no_enclosing_symbol() {
+    // `b` has no size, so it extends to `next`, as far as `around` does; but `inner` has the longer name.
+    let inner = [function("inner", 0x1080, 0x10), function("b", 0x1080, 0)];
+    let symtab = [function("around", 0x1000, 0x100), function("next", 0x1100, 8)].into_iter().chain(inner).collect();
+    let at = names(symtab, vec![]);
+    assert_eq!([0x1070, 0x1088, 0x1098, 0x1100].map(&at), ["around", "inner", "around", "next"]);
+}
+
+#[test]
 fn an_alias_of_an_indirect_function_is_marked_as_one() {
     let ifunc = TestSymbol { kind: STT_GNU_IFUNC, ..function("memcpy", 0x1000, 8) };
     let image = TestElf { symtab: vec![ifunc, function("memcpy@V", 0x1000, 8)], ..TestElf::default() }.image();

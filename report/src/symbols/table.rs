@@ -97,7 +97,7 @@ pub struct SymbolTable {
     demangle: bool,
 }
 
-/// Addresses and name of a symbol. If the end depends on how a tie is decided, it is the start here.
+/// Addresses and name of a symbol.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: u64,
@@ -105,7 +105,7 @@ struct Place {
     name: NameRef,
 }
 
-/// Symbols with one start that can be ranked only by their names.
+/// Symbols with the same addresses that can be ranked only by their names.
 #[derive(Debug)]
 struct Tie {
     candidates: Box<[RawSymbol]>,
@@ -152,10 +152,8 @@ impl SymbolTable {
         let (mut from, until) = (start(at), start(at + 1));
         let mut index = u32::try_from(at).ok();
         while let Some(id) = index
-            && let Some(place) = self.places.get(id as usize)
+            && let Some(&Place { end, .. }) = self.places.get(id as usize)
         {
-            let decided = if place.end > place.start { None } else { self.place(SymbolId(id)) };
-            let end = decided.as_ref().unwrap_or(place).end;
             if address < end {
                 return (Some(SymbolId(id)), from..until.min(end));
             }
@@ -180,7 +178,7 @@ impl SymbolTable {
         let place = *self.places.get(id.0 as usize)?;
         let Some(tie) = place.name.tie() else { return Some(place) };
         let best = self.ties.get(tie)?.best(&self.names, self.demangle)?;
-        Some(Place { end: best.end, name: best.name, ..place })
+        Some(Place { name: best.name, ..place })
     }
 
     /// Returns the start of the symbol with this name, as its file spells it.
@@ -213,12 +211,7 @@ impl Tie {
         if let Some(best) = self.best.get() {
             return Some(*best);
         }
-        let rivals = rivals(&self.candidates, names);
-        let best = match rivals.as_slice() {
-            [only] => *only,
-            // Of equal ranks the first.
-            _ => rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle))?,
-        };
+        let best = best(rivals(&self.candidates, names), names, demangle)?;
         Some(*self.best.get_or_init(|| best))
     }
 }
@@ -310,14 +303,22 @@ impl TableBuilder {
         let mut ends = Vec::with_capacity(self.symbols.len());
         for group in self.symbols.chunk_by(|a, b| a.start == b.start) {
             let Some(RawSymbol { start, end, name, .. }) = group.first().copied() else { continue };
-            ends.push(group.iter().fold(end, |end, symbol| end.max(symbol.end)));
-            if group.len() == 1 {
+            if group.iter().all(|symbol| symbol.end == end) {
+                ends.push(end);
+                let name = if group.len() > 1 { NameRef::of_tie(table.ties.len()) } else { name };
                 table.places.push(Place { start, end, name });
+                if group.len() > 1 {
+                    table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
+                }
                 continue;
             }
-            let end = if group.iter().all(|symbol| symbol.end == end) { end } else { start };
-            table.places.push(Place { start, end, name: NameRef::of_tie(table.ties.len()) });
-            table.ties.push(Tie { candidates: group.into(), best: OnceLock::new() });
+            // Where the symbol ends, and with it which one encloses others, depends on the names.
+            let rivals = rivals(group, &table.names);
+            let last = rivals.iter().map(|symbol| symbol.end).max().unwrap_or(end);
+            if let Some(RawSymbol { end, name, .. }) = best(rivals, &table.names, table.demangle) {
+                ends.push(last);
+                table.places.push(Place { start, end, name });
+            }
         }
         table.coarse = Coarse::new(&table.places, |place| place.start);
         table.outer = enclosing(&ends);
@@ -386,6 +387,14 @@ fn rivals(group: &[RawSymbol], names: &Names) -> Vec<RawSymbol> {
         }
     }
     kept
+}
+
+/// Returns the best of these by its shown name; of equal ones the first.
+fn best(rivals: Vec<RawSymbol>, names: &Names, demangle: bool) -> Option<RawSymbol> {
+    match rivals.as_slice() {
+        [only] => Some(*only),
+        _ => rivals.into_iter().rev().max_by_key(|rival| shown_rank(names.get(rival.name), demangle)),
+    }
 }
 
 /// Returns the rank of a name, as it is shown, among others of its address: higher for fewer leading underscores, then

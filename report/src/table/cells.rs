@@ -252,11 +252,11 @@ impl<'l> Cells<'l> {
     }
 }
 
-/// Returns the first eight bytes of a text, their number of bits, and whether these are all.
+/// Returns the first eight bytes of a text, their number of bits, and whether no other text begins with these.
 fn first_bytes(text: &str) -> (u128, u32, bool) {
     let mut first = [0; 8];
     first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
-    (u64::from_be_bytes(first).into(), u64::BITS, text.len() <= first.len())
+    (u64::from_be_bytes(first).into(), u64::BITS, text.len() < first.len())
 }
 
 /// Returns a number of 68 bits by which addresses compare as their texts do: the hexadecimal digits, left-aligned, then
@@ -301,6 +301,19 @@ mod tests {
         assert_eq!([1, 1234, u32::MAX].map(cpu), ["001", "1234", "-001"]);
         assert_eq!([false, true].map(|ns| seconds(12_345_678_901, ns)), ["12.345678", "12.345678901"]);
         assert_eq!([0, 3, 7].map(reach), ["", "ad", "adc"]);
+    }
+
+    #[test]
+    fn a_number_of_which_another_is_the_beginning_sorts_first() {
+        let mut labels = Labels::default();
+        let [a, b] = ["a", "b"].map(|text| labels.intern(text.into()));
+        let ranks = labels.ranks().into();
+        let cells = Cells { kinds: vec![Kind::Number, Kind::Label], labels: &labels, ranks };
+        let count = Count::default();
+        for (short, long) in [([12_345_678, b], [123_456_780, a]), ([1, b], [10, a])] {
+            assert!(cells.compare((&short, &count), (&long, &count)).is_lt());
+            assert!(cells.prefix(&short, &count) <= cells.prefix(&long, &count));
+        }
     }
 
     proptest! {

@@ -174,10 +174,10 @@ impl<'l> EventTable<'l> {
         if self.children { metrics.all.period } else { metrics.count.period }
     }
 
-    /// Sorts the rows of the event with this number and drops those below `least` percent or beyond the first `most`.
-    fn sort(&mut self, event: usize, least: Option<f64>, most: usize) {
+    /// Sorts the event's rows and drops those below `least` percent or beyond the first `most`.
+    fn sort(&mut self, rows: &Places, least: Option<f64>, most: usize) {
         let key = |place: usize| {
-            let (cells, metrics) = of_event(self.rows, place, event)?;
+            let (cells, metrics) = at(self.rows, place)?;
             let weight = self.weight(metrics);
             let share = self.percent(Count { samples: 0, period: weight });
             let is_shown = least.is_none_or(|least| share >= least);
@@ -201,9 +201,12 @@ impl<'l> EventTable<'l> {
             items
         };
         // The first of all are among the first of each part.
-        let part = PART.max(most.saturating_mul(4)).min(self.rows.len().max(1));
-        let of_part = |from: usize| first((from..self.rows.len().min(from + part)).filter_map(key).collect());
-        let mut items = first((0..self.rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
+        let part = PART.max(most.saturating_mul(4)).min(rows.len().max(1));
+        let of_part = |from: usize| {
+            let places = (from..rows.len().min(from + part)).filter_map(|index| rows.get(index));
+            first(places.filter_map(key).collect())
+        };
+        let mut items = first((0..rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
         items.par_sort_unstable_by(compare);
         self.order = items.into_iter().map(|item| item.place).collect();
     }
@@ -213,7 +216,9 @@ impl<'l> EventTable<'l> {
         let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
             return Ordering::Equal;
         };
-        self.cells.compare((a_cells, &a.count), (b_cells, &b.count))
+        // Weights that are multiplied by different numbers of samples may have the same text.
+        let by_text = self.cells.compare((a_cells, &a.count), (b_cells, &b.count));
+        by_text.then_with(|| a.count.samples.cmp(&b.count.samples))
     }
 }
 
@@ -234,10 +239,27 @@ fn at(rows: &Partition<Metrics>, place: usize) -> Option<(&[u64], &Metrics)> {
     Some((rows.key(place).get(1..)?, rows.value(place)?))
 }
 
-/// Returns the cells and metrics of the row with this number if it is of this event.
-fn of_event(rows: &Partition<Metrics>, place: usize, event: usize) -> Option<(&[u64], &Metrics)> {
-    let (of, cells) = rows.key(place).split_first()?;
-    if usize::try_from(*of) == Ok(event) { Some((cells, rows.value(place)?)) } else { None }
+/// Numbers of an event's rows.
+enum Places {
+    /// All below this one.
+    All(usize),
+    These(Vec<usize>),
+}
+
+impl Places {
+    fn len(&self) -> usize {
+        match self {
+            Self::All(len) => *len,
+            Self::These(places) => places.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::All(_) => Some(index),
+            Self::These(places) => places.get(index).copied(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -374,15 +396,27 @@ impl Profile {
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
         let cells = Cells::ranked(query, &self.labels, self.labels.ranks().into());
-        let table = |(number, event)| self.table(number, event, query, cells.clone());
-        self.events.iter().enumerate().map(table).collect()
+        let mut of_events: Vec<Places> = match self.events.len() {
+            1 => vec![Places::All(self.rows.len())],
+            events => (0..events).map(|_| Places::These(Vec::new())).collect(),
+        };
+        if self.events.len() > 1 {
+            for (place, (key, _)) in self.rows.iter().enumerate() {
+                let event = key.first().and_then(|event| usize::try_from(*event).ok());
+                if let Some(Places::These(places)) = event.and_then(|event| of_events.get_mut(event)) {
+                    places.push(place);
+                }
+            }
+        }
+        let table = |(event, places)| self.table(event, &places, query, cells.clone());
+        self.events.iter().zip(of_events).map(table).collect()
     }
 
-    fn table<'l>(&'l self, number: usize, event: &'l Event, query: &Query, cells: Cells<'l>) -> EventTable<'l> {
+    fn table<'l>(&'l self, event: &'l Event, places: &Places, query: &Query, cells: Cells<'l>) -> EventTable<'l> {
         // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
         let is_nested = query.hierarchy || query.group;
         let in_rows = || {
-            let counts = (0..self.rows.len()).filter_map(|row| Some(of_event(&self.rows, row, number)?.1.count));
+            let counts = (0..places.len()).filter_map(|index| Some(self.rows.value(places.get(index)?)?.count));
             counts.fold(Count::default(), |mut all, count| {
                 all.add(count);
                 all
@@ -400,7 +434,7 @@ impl Profile {
             children: self.children,
         };
         let least = query.percent_limit.filter(|_| !is_nested);
-        table.sort(number, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
+        table.sort(places, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
         table
     }
 }
@@ -433,6 +467,21 @@ mod tests {
             all.rows.iter().map(|(key, metrics)| (all.labels.text(key[1]), key[2], metrics.count.samples)).collect();
         rows.sort_unstable();
         assert_eq!(rows, [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
+    }
+
+    #[test]
+    fn rows_with_equal_texts_have_one_order() {
+        let query = crate::cli::args::parse("rep --mem-mode -s weight x".split(' ').map(Into::into)).unwrap();
+        let samples = |rows: [(u64, u64); 2]| {
+            let mut profile = Profile::of_events(&["e".into()]);
+            let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
+            let count = |samples| Count { samples, period: 6 };
+            let metrics = rows.map(|(_, samples)| Metrics { count: count(samples), ..Metrics::default() }).to_vec();
+            profile.set_rows(Labelled { width: 2, words }, metrics);
+            let tables = profile.tables(&query);
+            tables[0].rows().map(|row| row.count().samples).collect::<Vec<_>>()
+        };
+        assert_eq!(samples([(2, 3), (3, 2)]), samples([(3, 2), (2, 3)]));
     }
 
     #[test]
