@@ -174,8 +174,8 @@ impl<'l> EventTable<'l> {
         if self.children { metrics.all.period } else { metrics.count.period }
     }
 
-    /// Sorts the event's rows and drops those below `least` percent or beyond the first `most`.
-    fn sort(&mut self, rows: &Places, least: Option<f64>, most: usize) {
+    /// Sorts the rows with these numbers and drops those below `least` percent or beyond the first `most`.
+    fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
         let key = |place: usize| {
             let (cells, metrics) = at(self.rows, place)?;
             let weight = self.weight(metrics);
@@ -201,12 +201,9 @@ impl<'l> EventTable<'l> {
             items
         };
         // The first of all are among the first of each part.
-        let part = PART.max(most.saturating_mul(4)).min(rows.len().max(1));
-        let of_part = |from: usize| {
-            let places = (from..rows.len().min(from + part)).filter_map(|index| rows.get(index));
-            first(places.filter_map(key).collect())
-        };
-        let mut items = first((0..rows.len()).into_par_iter().step_by(part).flat_map_iter(of_part).collect());
+        let part = PART.max(most.saturating_mul(4)).min(places.len().max(1));
+        let of_part = |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
+        let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
         items.par_sort_unstable_by(compare);
         self.order = items.into_iter().map(|item| item.place).collect();
     }
@@ -237,29 +234,6 @@ const PART: usize = 1 << 14;
 /// Returns the cells and metrics of the row with this number.
 fn at(rows: &Partition<Metrics>, place: usize) -> Option<(&[u64], &Metrics)> {
     Some((rows.key(place).get(1..)?, rows.value(place)?))
-}
-
-/// Numbers of an event's rows.
-enum Places {
-    /// All below this one.
-    All(usize),
-    These(Vec<usize>),
-}
-
-impl Places {
-    fn len(&self) -> usize {
-        match self {
-            Self::All(len) => *len,
-            Self::These(places) => places.len(),
-        }
-    }
-
-    fn get(&self, index: usize) -> Option<usize> {
-        match self {
-            Self::All(_) => Some(index),
-            Self::These(places) => places.get(index).copied(),
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -396,27 +370,24 @@ impl Profile {
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
         let cells = Cells::ranked(query, &self.labels, self.labels.ranks().into());
-        let mut of_events: Vec<Places> = match self.events.len() {
-            1 => vec![Places::All(self.rows.len())],
-            events => (0..events).map(|_| Places::These(Vec::new())).collect(),
-        };
-        if self.events.len() > 1 {
+        let mut of_events = vec![Vec::new(); self.events.len()];
+        if let [places] = of_events.as_mut_slice() {
+            places.extend(0..self.rows.len());
+        } else {
             for (place, (key, _)) in self.rows.iter().enumerate() {
                 let event = key.first().and_then(|event| usize::try_from(*event).ok());
-                if let Some(Places::These(places)) = event.and_then(|event| of_events.get_mut(event)) {
-                    places.push(place);
-                }
+                event.and_then(|event| of_events.get_mut(event)).into_iter().for_each(|places| places.push(place));
             }
         }
-        let table = |(event, places)| self.table(event, &places, query, cells.clone());
-        self.events.iter().zip(of_events).map(table).collect()
+        let table = |(event, places): (_, &Vec<usize>)| self.table(event, places, query, cells.clone());
+        self.events.iter().zip(&of_events).map(table).collect()
     }
 
-    fn table<'l>(&'l self, event: &'l Event, places: &Places, query: &Query, cells: Cells<'l>) -> EventTable<'l> {
+    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query, cells: Cells<'l>) -> EventTable<'l> {
         // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
         let is_nested = query.hierarchy || query.group;
         let in_rows = || {
-            let counts = (0..places.len()).filter_map(|index| Some(self.rows.value(places.get(index)?)?.count));
+            let counts = places.iter().filter_map(|place| Some(self.rows.value(*place)?.count));
             counts.fold(Count::default(), |mut all, count| {
                 all.add(count);
                 all
