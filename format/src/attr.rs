@@ -150,11 +150,11 @@ impl Attr {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
 
-    /// How many bytes a file must give the attr so that nothing is lost: its own size, as far as that can be believed
-    /// and all that is set fits in it.
+    /// Returns how many bytes a file of this byte order must give the attr so that nothing is lost: its own size, as far as
+    /// that can be believed and all that is set fits in it. A size that ends inside a field fits in one order only.
     #[must_use]
-    pub fn stored_size(&self) -> usize {
-        let whole = self.to_bytes(Endian::NATIVE);
+    pub fn stored_size(&self, endian: Endian) -> usize {
+        let whole = self.to_bytes(endian);
         let own = self.own_size().clamp(Self::MIN_SIZE, whole.len());
         let set = whole.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         if set <= own {
@@ -168,8 +168,8 @@ impl Attr {
     ///
     /// # Errors
     /// That is more than 32 bits can say.
-    pub fn stored(&self) -> Result<Self> {
-        let len = self.stored_size();
+    pub fn stored(&self, endian: Endian) -> Result<Self> {
+        let len = self.stored_size(endian);
         let long = |_| Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"));
         Ok(Self { size: u32::try_from(len).map_err(long)?, ..self.clone() })
     }
@@ -333,13 +333,25 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_all_that_is_set_and_no_more_than_there_is() {
-        let stored = |attr: Attr| attr.stored_size();
+        let stored = |attr: Attr| attr.stored_size(Endian::Little);
         assert_eq!(stored(Attr { size: 128, ..Attr::default() }), 128);
         assert_eq!(stored(Attr { size: 0, sample_regs_user: 1, ..Attr::default() }), 96);
         assert_eq!(stored(Attr { size: u32::MAX, ..Attr::default() }), Attr::KNOWN_SIZE);
         assert_eq!(stored(Attr { size: 3, ..Attr::default() }), 64);
         assert_eq!(stored(Attr { size: 90, sample_regs_user: 1, ..Attr::default() }), 90);
         assert_eq!(stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }), 147);
+    }
+
+    /// Found by the fuzz target `file`: two bytes of a 32-bit field are its low half in one order, its high half in the other.
+    #[test]
+    fn a_size_that_ends_inside_a_field_is_kept_in_either_order() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut bytes = [0; 114];
+            bytes[112..].copy_from_slice(&[1, 2]);
+            let mut attr = Attr::decode(&mut Cursor::new(&bytes, 0, endian), bytes.len()).unwrap();
+            attr.size = 114;
+            assert_eq!(attr.stored_size(endian), 114, "{endian:?}");
+        }
     }
 
     #[test]

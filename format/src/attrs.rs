@@ -10,12 +10,14 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::abi::{RecordType, SampleType};
+use crate::abi::{EventType, RecordType, SampleType};
 use crate::attr::Attr;
 use crate::endian::Endian;
 use crate::error::Result;
+use crate::feature::EventDesc;
 use crate::layout::{SampleLayout, TrailerLayout};
 use crate::record::{Context, RawRecord, Record, Sample};
+use crate::tracing::Tracing;
 
 /// The place of an attr in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,25 +71,49 @@ impl AttrTable {
     /// A table of these attrs.
     #[must_use]
     pub fn new(entries: Vec<AttrEntry>, endian: Endian) -> Self {
-        let layouts: Vec<_> = entries.iter().map(|e| (SampleLayout::of(&e.attr), TrailerLayout::of(&e.attr))).collect();
-        let mut by_id = FxHashMap::default();
-        for (index, entry) in entries.iter().enumerate() {
-            for id in entry.ids.iter().filter(|id| **id != 0) {
-                by_id.entry(*id).or_insert(AttrIndex(index));
-            }
-        }
-        let same = |place: fn(&(SampleLayout, TrailerLayout)) -> Option<usize>| {
-            let first = layouts.first().and_then(place)?;
-            layouts.iter().all(|l| place(l) == Some(first)).then_some(first)
-        };
-        Self {
+        let mut table = Self {
             endian,
-            sample_id_at: same(|(s, _)| s.event_id().is_some().then(|| s.event_id().at())),
-            trailer_id_at: same(|(_, t)| t.event_id),
+            entries: Vec::with_capacity(entries.len()),
+            layouts: Vec::with_capacity(entries.len()),
+            by_id: FxHashMap::default(),
             fallback: SampleLayout::of(&Attr::default()),
-            by_id,
-            layouts,
-            entries,
+            sample_id_at: None,
+            trailer_id_at: None,
+        };
+        entries.into_iter().for_each(|entry| table.push(entry));
+        table
+    }
+
+    /// Adds an attr.
+    pub fn push(&mut self, entry: AttrEntry) {
+        let (sample, trailer) = (SampleLayout::of(&entry.attr), TrailerLayout::of(&entry.attr));
+        let index = AttrIndex(self.entries.len());
+        for id in entry.ids.iter().filter(|id| **id != 0) {
+            self.by_id.entry(*id).or_insert(index);
+        }
+        // The place of the ids counts only if it is the same for all attrs.
+        let is_first = self.entries.is_empty();
+        let common = |before: Option<usize>, here: Option<usize>| if is_first || before == here { here } else { None };
+        self.sample_id_at = common(self.sample_id_at, sample.event_id().is_some().then(|| sample.event_id().at()));
+        self.trailer_id_at = common(self.trailer_id_at, trailer.event_id);
+        self.layouts.push((sample, trailer));
+        self.entries.push(entry);
+    }
+
+    /// Takes the events' names from EVENT_DESC: by id where it has ids, by position elsewhere. Tracepoints that it does not
+    /// name take theirs from TRACING_DATA.
+    pub fn take_names(&mut self, desc: Option<&EventDesc<'_>>, tracing: Option<&Tracing<'_>>) {
+        let described = desc.iter().flat_map(|desc| desc.events.iter().enumerate());
+        for (position, event) in described.filter(|(_, event)| !event.name.as_bytes().is_empty()) {
+            let by_id = event.ids.iter().find_map(|id| self.by_id(id));
+            self.set_name(by_id.unwrap_or(AttrIndex(position)), event.name.to_text().into_owned());
+        }
+        let is_unnamed = |entry: &AttrEntry| entry.name.is_none() && entry.attr.kind == EventType::TRACEPOINT;
+        let Some(tracing) = tracing.filter(|_| self.entries.iter().any(is_unnamed)) else { return };
+        let names: FxHashMap<_, _> =
+            tracing.events().flatten().map(|event| (event.id, format!("{}:{}", event.system, event.name))).collect();
+        for entry in self.entries.iter_mut().filter(|entry| is_unnamed(entry)) {
+            entry.name = names.get(&entry.attr.config).cloned();
         }
     }
 

@@ -31,6 +31,12 @@ impl Error {
         Self::new(offset, ErrorKind::Truncated { what, needed, left })
     }
 
+    /// The input could not be read.
+    #[must_use]
+    pub fn io(offset: u64, error: &std::io::Error) -> Self {
+        Self::new(offset, ErrorKind::Io { kind: error.kind(), detail: error.to_string() })
+    }
+
     /// `what` has a value that the format does not allow.
     #[must_use]
     pub fn invalid(offset: u64, what: &'static str, detail: impl Into<String>) -> Self {
@@ -63,6 +69,14 @@ pub enum ErrorKind {
         /// The size that its header gives.
         size: u16,
     },
+    /// The input could not be read.
+    #[error("the input cannot be read: {detail}")]
+    Io {
+        /// Kind of the I/O error.
+        kind: std::io::ErrorKind,
+        /// Its message.
+        detail: String,
+    },
     /// A value is outside what the format allows.
     #[error("{what}: {detail}")]
     Invalid {
@@ -81,6 +95,7 @@ impl ErrorKind {
             Self::Truncated { .. } => "truncated",
             Self::Magic => "not-perf-data",
             Self::RecordSize { .. } => "bad-record-size",
+            Self::Io { .. } => "io",
             Self::Invalid { .. } => "invalid",
         }
     }

@@ -90,8 +90,8 @@ fn run(name: &str, what: &str, target: targets::Target, bytes: &[u8]) {
 #[test]
 fn every_target_stands_its_seeds_and_their_damaged_variants() {
     let times: usize = std::env::var("RECREP_REPLAY").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
-    for (name, target) in targets::TARGETS {
-        let seeds = seeds(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(name));
+    for (name, folder, target) in targets::TARGETS {
+        let seeds = seeds(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder));
         let mut numbers = Numbers(42);
         let mut ran = 0;
         for (path, seed) in &seeds {
@@ -119,7 +119,7 @@ fn a_corpus_of_inputs_is_stood_too() {
         println!("did not run: RECREP_REPLAY_CORPUS is not set");
         return;
     };
-    for (name, target) in targets::TARGETS {
+    for (name, _, target) in targets::TARGETS {
         let inputs = seeds(&Path::new(&corpus).join(name));
         inputs.iter().for_each(|(path, bytes)| run(name, path, *target, bytes));
         println!("{name}: {} inputs", inputs.len());

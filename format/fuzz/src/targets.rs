@@ -13,26 +13,30 @@ use recrep_format::feature::{
     TracingData, Version,
 };
 use recrep_format::layout::SampleLayout;
-use recrep_format::read::{File, Frames, Unpacker};
+use recrep_format::read::{Decompressor, File, Frames};
 use recrep_format::record::{Body, HEADER_SIZE, RawRecord, RecordHeader, Sample};
 use recrep_format::tracing::Tracing;
 use recrep_format::write::{FeatureWriter, FileWriter};
 
+#[path = "streams.rs"]
+pub(crate) mod streams;
 #[path = "twin.rs"]
 mod twin;
 
-/// What takes the fuzzer's bytes.
+/// Function that takes the fuzzer's bytes.
 pub(crate) type Target = fn(&[u8]);
 
-/// Every target with its name.
-pub(crate) const TARGETS: &[(&str, Target)] = &[
-    ("file", file),
-    ("rewrite", rewrite),
-    ("records", records),
-    ("sample", sample),
-    ("features", features),
-    ("attr", attr),
-    ("unpack", unpack),
+/// Every target: its name, the folder of its seeds, its function.
+pub(crate) const TARGETS: &[(&str, &str, Target)] = &[
+    ("file", "file", file),
+    ("recording", "file", streams::recording),
+    ("ordering", "file", streams::ordering),
+    ("rewrite", "rewrite", rewrite),
+    ("records", "records", records),
+    ("sample", "sample", sample),
+    ("features", "features", features),
+    ("attr", "attr", attr),
+    ("decompress", "decompress", decompress),
 ];
 
 /// A whole file: its parts, every record, every feature.
@@ -142,13 +146,13 @@ pub(crate) fn attr(bytes: &[u8]) {
 }
 
 /// A zstd stream in pieces.
-pub(crate) fn unpack(bytes: &[u8]) {
+pub(crate) fn decompress(bytes: &[u8]) {
     const LIMIT: usize = 1 << 20;
-    let Ok(mut unpacker) = Unpacker::new() else { return };
+    let Ok(mut decompressor) = Decompressor::new() else { return };
     let mut out = Vec::new();
     for piece in bytes.chunks(1000) {
         let before = out.len();
-        let outcome = unpacker.unpack(piece, 0, LIMIT, &mut out);
+        let outcome = decompressor.decompress(piece, 0, LIMIT, &mut out);
         assert!(out.len() - before <= LIMIT);
         if outcome.is_err() {
             break;

@@ -50,43 +50,44 @@ impl<'a> Frames<'a> {
     pub fn left(&self) -> &'a [u8] {
         self.left
     }
+}
 
-    #[inline]
-    fn frame(&mut self) -> Result<RawRecord<'a>> {
-        let Some((head, _)) = self.left.split_first_chunk::<HEADER_SIZE>() else {
-            return Err(Error::truncated(self.offset, "a record header", HEADER_SIZE as u64, self.left.len() as u64));
-        };
-        let header = RecordHeader::read(*head, self.endian);
-        let size = usize::from(header.size);
-        if size < HEADER_SIZE {
-            let kind = ErrorKind::RecordSize { kind: header.kind.0, size: header.size };
-            return Err(Error::new(self.offset, kind));
-        }
-        let Some((bytes, rest)) = self.left.split_at_checked(size) else {
-            return Err(Error::truncated(self.offset, "a record", size as u64, self.left.len() as u64));
-        };
-        let payload_len = match header.kind {
-            RecordType::AUXTRACE | RecordType::TRACING_DATA => self.payload_len(header.kind, bytes),
-            _ => 0,
-        };
-        let Some((payload, rest)) = usize::try_from(payload_len).ok().and_then(|len| rest.split_at_checked(len)) else {
-            return Err(Error::truncated(self.offset, "the data after a record", payload_len, rest.len() as u64));
-        };
-        let record = RawRecord { header, offset: self.offset, bytes, payload };
-        self.left = rest;
-        self.offset += (bytes.len() + payload.len()) as u64;
-        Ok(record)
+/// Returns the record at the beginning of `bytes`, which lie at `offset`.
+///
+/// # Errors
+/// Returns an error if its size is impossible, and [`ErrorKind::Truncated`] if the bytes end before it does.
+#[inline]
+pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawRecord<'_>> {
+    let Some((head, _)) = bytes.split_first_chunk::<HEADER_SIZE>() else {
+        return Err(Error::truncated(offset, "a record header", HEADER_SIZE as u64, bytes.len() as u64));
+    };
+    let header = RecordHeader::read(*head, endian);
+    let size = usize::from(header.size);
+    if size < HEADER_SIZE {
+        let kind = ErrorKind::RecordSize { kind: header.kind.0, size: header.size };
+        return Err(Error::new(offset, kind));
     }
+    let Some((own, rest)) = bytes.split_at_checked(size) else {
+        return Err(Error::truncated(offset, "a record", size as u64, bytes.len() as u64));
+    };
+    let payload_len = match header.kind {
+        RecordType::AUXTRACE | RecordType::TRACING_DATA => payload_len(header.kind, own, endian),
+        _ => 0,
+    };
+    let Some(payload) = usize::try_from(payload_len).ok().and_then(|len| rest.get(..len)) else {
+        return Err(Error::truncated(offset, "the data after a record", payload_len, rest.len() as u64));
+    };
+    Ok(RawRecord { header, offset, bytes: own, payload })
+}
 
-    /// How many bytes follow a record of a type that has data behind it. A record too short to say has none.
-    #[cold]
-    fn payload_len(&self, kind: RecordType, bytes: &[u8]) -> u64 {
-        if kind == RecordType::AUXTRACE {
-            self.endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0)
-        } else {
-            // Padded to 8 bytes, as perf writes it.
-            u64::from(self.endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0)).next_multiple_of(8)
-        }
+/// How many bytes follow a record of a type that has data behind it. A record too short to say has none.
+#[cold]
+fn payload_len(kind: RecordType, bytes: &[u8], endian: Endian) -> u64 {
+    if kind == RecordType::AUXTRACE {
+        endian.u64_at(bytes, HEADER_SIZE).unwrap_or(0)
+    } else {
+        // Padded to 8 bytes, as perf writes it.
+        u64::from(endian.u32_at(bytes, HEADER_SIZE).unwrap_or(0)).next_multiple_of(8)
     }
 }
 
@@ -98,8 +99,15 @@ impl<'a> Iterator for Frames<'a> {
         if self.done || self.left.is_empty() {
             return None;
         }
-        let item = self.frame();
-        self.done = item.is_err();
+        let item = frame(self.left, self.offset, self.endian);
+        match &item {
+            Ok(raw) => {
+                let len = raw.bytes.len() + raw.payload.len();
+                self.left = self.left.get(len..).unwrap_or_default();
+                self.offset += len as u64;
+            }
+            Err(_) => self.done = true,
+        }
         Some(item)
     }
 }

@@ -49,6 +49,16 @@ impl Wire<'_> for [u64; 4] {
     }
 }
 
+impl FileHeader {
+    /// Returns the header that a pipe-mode stream stands for: its data, of `size` bytes, follows the short header.
+    pub(super) fn of_pipe(endian: Endian, size: u64) -> Self {
+        let empty = Section { offset: 0, size: 0 };
+        let data = Section { offset: PIPE_HEADER_SIZE as u64, size };
+        let (magic, size) = (Magic::bytes(endian), PIPE_HEADER_SIZE as u64);
+        Self { magic, size, attr_size: 0, attrs: empty, data, event_types: empty, features: [0; 4] }
+    }
+}
+
 impl Section {
     /// The bytes of the section in `file`; `None` where the file ends before it does.
     #[must_use]

@@ -4,94 +4,78 @@
 //! | magic, size = 16 | ATTR … | FEATURE … | TRACING_DATA + data | BUILD_ID … | EVENT_UPDATE … | records … |
 //! ```
 //!
-//! perf writes them first, but promises nothing; so the whole stream is walked once, headers only, and what a file
-//! has in sections is picked out. A FEATURE record holds just what the section would, so it becomes one.
+//! perf writes them first, and reads them as they come: what a record says holds for the records after it. A FEATURE record
+//! holds what the section of a file would.
 
-use super::Frames;
-use super::header::{PIPE_HEADER_SIZE, Section};
 use super::warning::Warning;
 use crate::abi::RecordType;
 use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
-use crate::bytes::U64s;
-use crate::endian::Endian;
+use crate::error::{Error, Result};
 use crate::feature::FeatureId;
-use crate::layout::{SampleLayout, TrailerLayout};
-use crate::record::{Body, Context, EventUpdate, HEADER_SIZE, RawRecord};
+use crate::record::{Body, EventUpdate, HEADER_SIZE, RawRecord};
 
-/// What the records of a pipe-mode stream say of the stream.
-#[derive(Debug)]
-pub(super) struct PipeParts {
-    pub(super) attrs: AttrTable,
-    pub(super) features: Vec<(FeatureId, Section)>,
-    pub(super) warnings: Vec<Warning>,
-}
-
-/// The name of an event, as an EVENT_UPDATE record gives it.
+/// Kind of an EVENT_UPDATE record that gives the name of an event.
 const UPDATE_NAME: u64 = 2;
 
-impl PipeParts {
-    /// Walks the stream and collects.
-    pub(super) fn collect(bytes: &[u8], endian: Endian) -> Self {
-        let mut entries = Vec::new();
-        let mut names: Vec<(u64, String)> = Vec::new();
-        let mut features = Vec::new();
-        let mut warnings = Vec::new();
-        let no_attr = SampleLayout::of(&crate::attr::Attr::default());
-        let cx = Context { endian, sample: &no_attr, trailer: TrailerLayout::NONE };
-        let start = PIPE_HEADER_SIZE.min(bytes.len());
-        let stream = bytes.get(start..).unwrap_or_default();
-        // What ends the walk early is found again, and told, by whoever reads the records.
-        for raw in Frames::new(stream, start as u64, endian).map_while(Result::ok) {
-            match raw.header.kind {
-                RecordType::ATTR | RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
-                RecordType::TRACING_DATA => {
-                    let offset = raw.offset + u64::from(raw.header.size);
-                    features.push((FeatureId::TRACING_DATA, Section { offset, size: raw.payload.len() as u64 }));
-                    continue;
-                }
-                _ => continue,
-            }
-            match raw.decode(&cx).map(|record| record.body) {
-                Ok(Body::HeaderAttr(attr)) => entries.push(entry(attr.attr, attr.ids)),
-                Ok(Body::EventUpdate(update)) => names.extend(name_of(&update)),
-                Ok(Body::HeaderFeature(feature)) => features.extend(section_of(&raw, feature.feat_id)),
-                Ok(_) => {}
-                Err(e) => warnings.push(Warning {
-                    code: e.kind.code(),
-                    message: format!("a record of type {} was left out: {e}", raw.header.kind),
-                    offset: e.offset,
-                }),
-            }
+/// A feature that a record holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held<'a> {
+    /// Its number.
+    pub(super) id: FeatureId,
+    /// Offset in the stream of its first byte.
+    pub(super) offset: u64,
+    /// Bytes that its section would have.
+    pub(super) bytes: &'a [u8],
+}
+
+/// Takes what a record says about the stream: adds its attr or the name of an event to `attrs`, and returns the feature
+/// that it holds.
+///
+/// # Errors
+/// Returns an error if the record cannot be decoded.
+pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Option<Held<'a>>> {
+    match raw.header.kind {
+        RecordType::ATTR | RecordType::EVENT_UPDATE | RecordType::FEATURE => {}
+        RecordType::TRACING_DATA => {
+            let offset = raw.offset + u64::from(raw.header.size);
+            return Ok(Some(Held { id: FeatureId::TRACING_DATA, offset, bytes: raw.payload }));
         }
-        let mut attrs = AttrTable::new(entries, endian);
-        for (id, name) in names {
-            // As perf does: the first event is meant by 0, and by any id where it is the only one.
-            let is_first = id == 0 || attrs.entries().len() == 1;
-            if let Some(index) = if is_first { Some(AttrIndex(0)) } else { attrs.by_id(id) } {
-                attrs.set_name(index, name);
-            }
-        }
-        Self { attrs, features, warnings }
+        _ => return Ok(None),
+    }
+    match attrs.decode(raw)?.body {
+        Body::HeaderAttr(attr) => attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None }),
+        Body::EventUpdate(update) => set_name(&update, attrs),
+        Body::HeaderFeature(feature) => return Ok(feature_in(raw, feature.feat_id)),
+        _ => {}
+    }
+    Ok(None)
+}
+
+/// Returns the warning about a record from which nothing could be learnt.
+pub(super) fn left_out(kind: RecordType, error: &Error) -> Warning {
+    let message = format!("a record of type {kind} was left out: {error}");
+    Warning { code: error.kind.code(), message, offset: error.offset }
+}
+
+fn set_name(update: &EventUpdate<'_>, attrs: &mut AttrTable) {
+    if update.kind != UPDATE_NAME {
+        return;
+    }
+    // As perf does: the first event is meant by 0, and by any id where it is the only one.
+    let is_first = update.id == 0 || attrs.entries().len() == 1;
+    if let Some(index) = if is_first { Some(AttrIndex(0)) } else { attrs.by_id(update.id) } {
+        attrs.set_name(index, String::from_utf8_lossy(update.text()).into_owned());
     }
 }
 
-fn entry(attr: crate::attr::Attr, ids: U64s<'_>) -> AttrEntry {
-    AttrEntry { attr, ids: ids.iter().collect(), name: None }
-}
-
-fn name_of(update: &EventUpdate<'_>) -> Option<(u64, String)> {
-    let name = || String::from_utf8_lossy(update.text()).into_owned();
-    (update.kind == UPDATE_NAME).then(|| (update.id, name()))
-}
-
-/// The section that a FEATURE record stands for: what follows its header and number.
-fn section_of(raw: &RawRecord<'_>, feat_id: u64) -> Option<(FeatureId, Section)> {
-    let fixed = HEADER_SIZE as u64 + 8;
-    let size = u64::from(raw.header.size).checked_sub(fixed)?;
+/// Returns what follows the header and the number of a FEATURE record.
+fn feature_in<'a>(raw: &RawRecord<'a>, feat_id: u64) -> Option<Held<'a>> {
+    const FIXED: usize = HEADER_SIZE + 8;
+    let bytes = raw.bytes.get(FIXED..)?;
     let id = FeatureId(u8::try_from(feat_id).ok()?);
     // perf ends the features with an empty one, under the number after its last.
-    let is_end = size == 0 && id.name().is_none();
-    (!is_end).then(|| (id, Section { offset: raw.offset + fixed, size }))
+    let is_end = bytes.is_empty() && id.name().is_none();
+    (!is_end).then(|| Held { id, offset: raw.offset + FIXED as u64, bytes })
 }
 
 #[cfg(test)]
@@ -100,7 +84,8 @@ mod tests {
     use super::*;
     use crate::abi::SampleType;
     use crate::attr::Attr;
-    use crate::bytes::Encoder;
+    use crate::bytes::{Encoder, U64s};
+    use crate::endian::Endian;
     use crate::feature::{Feature, Hostname};
     use crate::record::{HeaderAttr, HeaderFeature, Record};
 

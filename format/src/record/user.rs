@@ -26,11 +26,11 @@ impl<'a> Wire<'a> for HeaderAttr<'a> {
     }
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
-        let len = self.attr.stored_size();
+        let len = self.attr.stored_size(e.endian());
         if len == self.attr.own_size() {
             self.attr.encode(e, len)?;
         } else {
-            self.attr.stored()?.encode(e, len)?;
+            self.attr.stored(e.endian())?.encode(e, len)?;
         }
         self.ids.encode(e)
     }

@@ -30,7 +30,7 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// What writing gives; an attr longer than its `size` can say.
     pub fn new(mut out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
-        let attr_len = entries.iter().map(|e| e.attr.stored_size()).max().unwrap_or(Attr::KNOWN_SIZE);
+        let attr_len = entries.iter().map(|e| e.attr.stored_size(endian)).max().unwrap_or(Attr::KNOWN_SIZE);
         let entry_len = attr_len + 16;
         let ids_len: usize = entries.iter().map(|e| e.ids.len() * 8).sum();
         let attrs = Section { offset: (FILE_HEADER_SIZE + ids_len) as u64, size: (entry_len * entries.len()) as u64 };

@@ -59,7 +59,7 @@ impl<W: Write> PipeWriter<W> {
             let mut ids = Encoder::new(endian);
             entry.ids.iter().for_each(|id| ids.u64(*id));
             let ids = U64s::new(ids.as_bytes(), endian);
-            let attr = entry.attr.stored().map_err(io::Error::other)?;
+            let attr = entry.attr.stored(endian).map_err(io::Error::other)?;
             put(&mut e, Body::HeaderAttr(HeaderAttr { attr, ids }))?;
         }
         let mut features = Cow::Borrowed(features);
@@ -67,7 +67,7 @@ impl<W: Write> PipeWriter<W> {
             let Some(name) = &entry.name else { continue };
             // No id, or 0, means the first event.
             match entry.ids.first().copied().filter(|id| *id != 0) {
-                None if place > 0 => describe(features.to_mut(), entries)?,
+                None if place > 0 => describe(features.to_mut(), entries, endian)?,
                 id => {
                     let mut data = name.clone().into_bytes();
                     data.resize((data.len() + 1).next_multiple_of(8), 0);
@@ -151,8 +151,8 @@ fn put(e: &mut Encoder, body: Body<'_>) -> io::Result<()> {
 }
 
 /// Adds the names by the places of the attrs.
-fn describe(features: &mut FeatureWriter, entries: &[AttrEntry]) -> io::Result<()> {
-    let attr_size = entries.iter().map(|entry| entry.attr.stored_size()).max().unwrap_or(0);
+fn describe(features: &mut FeatureWriter, entries: &[AttrEntry], endian: Endian) -> io::Result<()> {
+    let attr_size = entries.iter().map(|entry| entry.attr.stored_size(endian)).max().unwrap_or(0);
     let events = entries.iter().map(|entry| DescribedEvent {
         attr: entry.attr.clone(),
         name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),

@@ -8,7 +8,7 @@ use recrep_format::abi::RecordType;
 use recrep_format::attrs::AttrTable;
 use recrep_format::endian::Endian;
 use recrep_format::error::{Error, Result};
-use recrep_format::read::{Frames, Unpacker};
+use recrep_format::read::{Decompressor, Frames};
 use recrep_format::record::{Body, RawRecord};
 
 /// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the same stack to a
@@ -90,7 +90,7 @@ pub(crate) fn piece<'a>(raw: &RawRecord<'a>, attrs: &AttrTable) -> Option<Result
 /// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
 #[derive(Debug)]
 pub(crate) struct Unpacking {
-    unpacker: Unpacker,
+    decompressor: Decompressor,
     endian: Endian,
     /// Unpacked bytes that were not taken yet.
     pending: Vec<u8>,
@@ -107,7 +107,7 @@ impl Unpacking {
     /// Returns an error if zstd cannot allocate memory.
     pub(crate) fn new(packed: usize, endian: Endian) -> Result<Self> {
         let left = packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED);
-        Ok(Self { unpacker: Unpacker::new()?, endian, pending: Vec::new(), offset: 0, left })
+        Ok(Self { decompressor: Decompressor::new()?, endian, pending: Vec::new(), offset: 0, left })
     }
 
     /// Unpacks the next piece, found at byte `offset` of the file.
@@ -116,7 +116,7 @@ impl Unpacking {
     /// Returns an error if the piece is damaged or unpacks to too many bytes; bytes unpacked before that can be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
-        let outcome = self.unpacker.unpack(piece, offset, self.left.min(MAX_CONTAINER), &mut self.pending);
+        let outcome = self.decompressor.decompress(piece, offset, self.left.min(MAX_CONTAINER), &mut self.pending);
         self.left = self.left.saturating_sub(self.pending.len() - before);
         outcome
     }

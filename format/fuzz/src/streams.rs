@@ -1,0 +1,133 @@
+// Reading front to back against reading of the whole file in memory, and order of time against a sorting twin.
+
+use std::io::Read;
+
+use recrep_format::abi::RecordType;
+use recrep_format::read::{File, Mode, RecordRef, Recording};
+use recrep_format::record::RawRecord;
+
+/// A record: the stream, its offset, time and bytes, with its payload; or where an error is.
+pub(crate) type Listed = Result<(usize, u64, Option<u64>, Vec<u8>), u64>;
+
+/// An input that gives at most `.1` bytes at a time.
+pub(crate) struct Steps<'a>(pub(crate) &'a [u8], pub(crate) usize);
+
+impl Read for Steps<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.1.min(to.len());
+        self.0.read(&mut to[..len])
+    }
+}
+
+fn listed(record: RecordRef<'_>) -> Listed {
+    Ok((record.stream, record.raw.offset, record.time(), [record.raw.bytes, record.raw.payload].concat()))
+}
+
+/// All records, in the order of the file.
+pub(crate) fn records<R: Read>(recording: &mut Recording<R>) -> Vec<Listed> {
+    let mut all = Vec::new();
+    while let Some(record) = recording.next_record() {
+        all.push(record.map_or_else(|error| Err(error.offset), listed));
+    }
+    all
+}
+
+/// The same records and features, however the input comes, and as `File` finds them.
+pub(crate) fn recording(bytes: &[u8]) {
+    let file = File::parse(bytes);
+    let mut recording = match Recording::new(bytes) {
+        Ok(recording) => recording,
+        Err(error) => {
+            // `File` also finds attrs that lie behind the records.
+            let of_attrs = error.to_string().contains("attr");
+            assert!(file.is_err() || of_attrs, "only `File` reads it: {error}");
+            return;
+        }
+    };
+    let file = file.expect("what is read front to back is read in memory");
+    let all = records(&mut recording);
+    for step in [1, 7, 4096, 1 << 20] {
+        let mut again = Recording::new(Steps(bytes, step)).expect("the same bytes");
+        assert!(records(&mut again) == all, "steps of {step} bytes");
+        assert!(again.features().eq(recording.features()));
+        assert_eq!(again.attrs().entries(), recording.attrs().entries());
+        assert_eq!(again.warnings(), recording.warnings());
+    }
+    let is_packed = |kind| matches!(kind, RecordType::COMPRESSED | RecordType::COMPRESSED2);
+    let mut frames = file.records();
+    if !frames.clone().flatten().any(|raw| is_packed(raw.header.kind)) {
+        let mut own = Vec::new();
+        for raw in frames.by_ref() {
+            let listed = |raw: RawRecord<'_>| (raw.offset, [raw.bytes, raw.payload].concat());
+            own.push(raw.map_or_else(|error| Err(error.offset), |raw| Ok(listed(raw))));
+        }
+        let streamed: Vec<_> = all.into_iter().map(|item| item.map(|(_, offset, _, bytes)| (offset, bytes))).collect();
+        assert!(own == streamed, "`File` has {} records, `Recording` {}", own.len(), streamed.len());
+    }
+    // Features are where writers put them: behind the data, apart.
+    if file.warnings.is_empty() && recording.warnings().is_empty() && file.mode == Mode::File {
+        let own: Vec<_> =
+            file.features.iter().map(|(id, section)| (*id, section.of(bytes).expect("it is there"))).collect();
+        assert!(recording.features().eq(own));
+        assert_eq!(recording.attrs().entries(), file.attrs.entries());
+    }
+    if file.mode == Mode::Pipe && frames.left().is_empty() {
+        let own = file.features.iter().map(|(id, section)| (*id, section.of(bytes).expect("it is there")));
+        assert!(own.zip(recording.features()).all(|(own, streamed)| own == streamed));
+    }
+}
+
+/// Order of time against a twin that keeps all records, and sorts all of them again at each end of a round.
+pub(crate) fn ordering(bytes: &[u8]) {
+    let Ok(mut recording) = Recording::new(bytes) else { return };
+    let all = records(&mut recording);
+    let ordered = |limit: usize| {
+        let mut records = Recording::new(bytes).expect("as before").ordered().with_limit(limit);
+        let mut list = Vec::new();
+        while let Some(record) = records.next_record() {
+            list.push(record.map_or_else(|error| Err(error.offset), listed));
+        }
+        (list, records.late())
+    };
+    let (list, late) = ordered(usize::MAX);
+    let twin = twin(&all);
+    assert!(list == twin, "{} records, the twin has {}", list.len(), twin.len());
+    let times = |list: &[Listed]| -> Vec<u64> {
+        list.iter().flatten().filter_map(|(_, _, time, _)| time.filter(|time| is_time(*time))).collect()
+    };
+    assert!(late > 0 || times(&list).is_sorted(), "out of order, and none is late");
+    // Whatever the limit: nothing is lost, nothing comes twice.
+    let (mut few, mut all) = (ordered(1000).0, all);
+    few.sort();
+    all.sort();
+    assert!(few == all, "the limit changes the records");
+}
+
+fn is_time(time: u64) -> bool {
+    !matches!(time, 0 | u64::MAX)
+}
+
+fn twin(all: &[Listed]) -> Vec<Listed> {
+    let (mut list, mut waiting) = (Vec::new(), Vec::<&Listed>::new());
+    let (mut round, mut newest) = (0, 0);
+    let time_of = |item: &Listed| item.as_ref().ok().and_then(|(_, _, time, _)| time.filter(|time| is_time(*time)));
+    for item in all {
+        if let Some(time) = time_of(item) {
+            newest = newest.max(time);
+            waiting.push(item);
+            continue;
+        }
+        list.push(item.clone());
+        let kind = item.as_ref().ok().and_then(|(_, _, _, bytes)| bytes.first_chunk::<4>().copied());
+        let number = RecordType::FINISHED_ROUND.0;
+        if kind.is_some_and(|kind| kind == number.to_le_bytes() || kind == number.to_be_bytes()) {
+            waiting.sort_by_key(|item| time_of(item));
+            let ready = waiting.partition_point(|item| time_of(item) <= Some(round));
+            list.extend(waiting.drain(..ready).cloned());
+            round = newest;
+        }
+    }
+    waiting.sort_by_key(|item| time_of(item));
+    list.extend(waiting.into_iter().cloned());
+    list
+}

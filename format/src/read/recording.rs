@@ -1,0 +1,311 @@
+//! A recording read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
+//!
+//! Only one record with its payload is held, so memory does not grow with the recording. What the header of a file tells
+//! is known from the start. The features of a file follow its records, so they, and the names of events, are known when
+//! all records were read; [`File`](super::File) has them before, for those who have the whole file in memory. In pipe mode
+//! attrs, names and features come as records, and are known once these were read.
+
+use std::io::Read;
+
+use super::header::{FileHeader, PIPE_HEADER_SIZE};
+use super::order::Ordered;
+use super::parts::{self, Part};
+use super::pipe;
+use super::stream::{Place, Stream};
+use super::warning::Warning;
+use super::window::Window;
+use super::{FILE_HEADER_SIZE, Mode};
+use crate::abi::RecordType;
+use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::bytes::Cursor;
+use crate::endian::Endian;
+use crate::error::{Error, Result};
+use crate::feature::{Feature, FeatureId};
+use crate::record::{RawRecord, Record, Sample};
+use crate::wire::Wire;
+
+/// A recording that is read front to back.
+///
+/// Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they are returned as they
+/// are.
+/// ```
+/// use recrep_format::read::Recording;
+///
+/// fn count_samples(input: impl std::io::Read) -> recrep_format::error::Result<u64> {
+///     let mut recording = Recording::new(input)?;
+///     let mut samples = 0;
+///     while let Some(record) = recording.next_record() {
+///         samples += u64::from(record?.sample().is_some());
+///     }
+///     Ok(samples)
+/// }
+/// # assert!(count_samples(&b"PERFILE2"[..]).is_err());
+/// # assert_eq!(count_samples(&b"PERFILE2\x10\0\0\0\0\0\0\0"[..]), Ok(0));
+/// ```
+#[derive(Debug)]
+pub struct Recording<R> {
+    /// The data, then the files beside it.
+    streams: Vec<Stream<R>>,
+    current: usize,
+    head: Head,
+}
+
+/// What a recording says about itself.
+#[derive(Debug)]
+struct Head {
+    endian: Endian,
+    mode: Mode,
+    header: FileHeader,
+    attrs: AttrTable,
+    features: Vec<(FeatureId, Vec<u8>)>,
+    warnings: Vec<Warning>,
+    /// Whether the features of a file were read.
+    has_tail: bool,
+}
+
+/// A record of a [`Recording`], and what is needed to decode it.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRef<'r> {
+    /// The record.
+    pub raw: RawRecord<'r>,
+    /// The attrs that are known when it is read.
+    pub attrs: &'r AttrTable,
+    /// Number of the stream it is from: 0 for the data, then the files of a directory in their order.
+    pub stream: usize,
+}
+
+impl<'r> RecordRef<'r> {
+    /// Returns the type.
+    #[must_use]
+    pub fn kind(&self) -> RecordType {
+        self.raw.header.kind
+    }
+
+    /// Returns the event that the record belongs to.
+    #[must_use]
+    pub fn event(&self) -> Option<(AttrIndex, &'r AttrEntry)> {
+        let index = self.attrs.event_of(&self.raw)?;
+        Some((index, self.attrs.get(index)?))
+    }
+
+    /// Returns the time in nanoseconds of the perf clock, if the record has one.
+    #[must_use]
+    pub fn time(&self) -> Option<u64> {
+        self.attrs.time_of(&self.raw)
+    }
+
+    /// Returns the record as a sample, read lazily; `None` for records of other types and of unknown events.
+    #[must_use]
+    pub fn sample(&self) -> Option<Sample<'r, 'r>> {
+        self.attrs.sample(self.raw).map(|(_, sample)| sample)
+    }
+
+    /// Decodes the record.
+    ///
+    /// # Errors
+    /// Returns an error if it is too short for what it says.
+    pub fn decode(&self) -> Result<Record<'r>> {
+        self.attrs.decode(&self.raw)
+    }
+}
+
+impl<R: Read> Recording<R> {
+    /// Begins to read a recording in file mode or in pipe mode.
+    ///
+    /// # Errors
+    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input fails.
+    pub fn new(input: R) -> Result<Self> {
+        Self::with_streams(input, [])
+    }
+
+    /// Begins to read the recording of a directory: its file `data`, and `data.0`, `data.1`, … in their order, which hold
+    /// records only.
+    ///
+    /// # Errors
+    /// Returns the errors of [`new`](Self::new).
+    pub fn with_streams(data: R, beside: impl IntoIterator<Item = R>) -> Result<Self> {
+        let mut window = Window::new(data);
+        window.fill(PIPE_HEADER_SIZE as u64)?;
+        let endian = parts::endian_of(window.bytes())?;
+        let attrs = AttrTable::new(Vec::new(), endian);
+        let header = FileHeader::of_pipe(endian, 0);
+        let (features, warnings) = (Vec::new(), Vec::new());
+        let mut head = Head { endian, mode: Mode::Pipe, header, attrs, features, warnings, has_tail: true };
+        let len = if parts::is_pipe(window.bytes(), endian) {
+            window.consume(PIPE_HEADER_SIZE);
+            u64::MAX
+        } else {
+            head.read_file_header(&mut window)?
+        };
+        let beside = beside.into_iter().map(|input| Stream::new(Window::new(input), u64::MAX));
+        let streams = std::iter::once(Stream::new(window, len)).chain(beside).collect();
+        Ok(Self { streams, current: 0, head })
+    }
+
+    /// Returns the next record, in the order of the file; `None` at the end. The record is there until the next call.
+    ///
+    /// After an error the reading goes on with the next file of a directory, or ends.
+    pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
+        while self.current < self.streams.len() {
+            match self.advance(self.current) {
+                Ok(Some(place)) => return Some(self.record(self.current, place)),
+                Ok(None) => self.current += 1,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        None
+    }
+
+    /// Returns the records in order of time.
+    #[must_use]
+    pub fn ordered(self) -> Ordered<R> {
+        Ordered::new(self)
+    }
+
+    /// Returns the byte order.
+    #[must_use]
+    pub fn endian(&self) -> Endian {
+        self.head.endian
+    }
+
+    /// Returns whether the recording is in file mode or in pipe mode.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.head.mode
+    }
+
+    /// Returns the header. In pipe mode the size of the data is not known, and 0.
+    #[must_use]
+    pub fn header(&self) -> &FileHeader {
+        &self.head.header
+    }
+
+    /// Returns the attrs that are known so far.
+    #[must_use]
+    pub fn attrs(&self) -> &AttrTable {
+        &self.head.attrs
+    }
+
+    /// Returns what was wrong with the recording so far and could be mended.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.head.warnings
+    }
+
+    /// Returns the features that are known so far, and the bytes of their sections.
+    pub fn features(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
+        self.head.features.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
+    }
+
+    /// Returns a feature, decoded; `None` if the recording does not have it, or not yet.
+    #[must_use]
+    pub fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
+        self.head.feature()
+    }
+
+    /// Returns the number of streams: one, and one for each further file of a directory.
+    pub(super) fn stream_count(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Finds the next record of a stream. At the end of the data of a file, its features are read.
+    pub(super) fn advance(&mut self, number: usize) -> Result<Option<Place>> {
+        let Some(stream) = self.streams.get_mut(number) else { return Ok(None) };
+        let Some(place) = stream.advance(self.head.endian)? else {
+            if number == 0 && !std::mem::replace(&mut self.head.has_tail, true) {
+                self.head.read_tail(stream)?;
+            }
+            return Ok(None);
+        };
+        if self.head.mode == Mode::Pipe {
+            self.head.learn(&stream.record(place, self.head.endian)?);
+        }
+        Ok(Some(place))
+    }
+
+    /// Returns the record that was found last in a stream.
+    pub(super) fn record(&self, number: usize, place: Place) -> Result<RecordRef<'_>> {
+        let ended = || Error::truncated(place.offset, "a record", place.len as u64, 0);
+        let raw = self.streams.get(number).ok_or_else(ended)?.record(place, self.head.endian)?;
+        Ok(RecordRef { raw, attrs: &self.head.attrs, stream: number })
+    }
+}
+
+impl Head {
+    /// Reads the header of a file, the attrs and all else before its records; returns the length of the data.
+    fn read_file_header<R: Read>(&mut self, window: &mut Window<R>) -> Result<u64> {
+        window.fill(FILE_HEADER_SIZE as u64)?;
+        self.header = FileHeader::decode(&mut Cursor::new(window.bytes(), 0, self.endian), "perf.data header")?;
+        (self.mode, self.has_tail) = (Mode::File, false);
+        let before = self.header.data.offset;
+        // The feature table of a recording without records is looked at, too.
+        let table = parts::feature_table_len(&self.header, self.endian);
+        window.fill(before.saturating_add(table.max(1)))?;
+        let part = Part { bytes: window.bytes(), offset: 0 };
+        let head = Part { bytes: first(part.bytes, before), offset: 0 };
+        let entries = parts::attrs(head, &self.header, self.endian)?;
+        self.attrs = AttrTable::new(entries, self.endian);
+        let is_unfinished = parts::is_unfinished(part, &self.header, self.endian);
+        if is_unfinished {
+            self.warnings.push(parts::unfinished());
+        }
+        window.consume(usize::try_from(before).unwrap_or(usize::MAX));
+        Ok(if is_unfinished { u64::MAX } else { self.header.data.size })
+    }
+
+    /// Reads what follows the data of a file: its features.
+    fn read_tail<R: Read>(&mut self, stream: &mut Stream<R>) -> Result<()> {
+        stream.skip()?;
+        let is_cut = stream.is_cut();
+        let window = &mut stream.window;
+        if is_cut {
+            let end = window.offset();
+            let (begin, size) = (self.header.data.offset, self.header.data.size);
+            self.warnings.push(parts::cut_data(size, end.saturating_sub(begin), end));
+        }
+        window.fill(parts::feature_table_len(&self.header, self.endian))?;
+        let table = Part { bytes: window.bytes(), offset: window.offset() };
+        let len = parts::features_len(table, &self.header, self.endian);
+        window.fill(len)?;
+        let part = Part { bytes: first(window.bytes(), len), offset: window.offset() };
+        for (id, section) in parts::features(part, &self.header, self.endian, &mut self.warnings) {
+            self.features.extend(part.section(section).map(|bytes| (id, bytes.to_vec())));
+        }
+        self.name_events();
+        Ok(())
+    }
+
+    /// Takes what a record of a pipe says about the recording.
+    fn learn(&mut self, raw: &RawRecord<'_>) {
+        if raw.header.kind.is_kernel() {
+            return;
+        }
+        match pipe::learn(raw, &mut self.attrs) {
+            Ok(Some(held)) if self.features.iter().all(|(id, _)| *id != held.id) => {
+                self.features.push((held.id, held.bytes.to_vec()));
+                if matches!(held.id, FeatureId::EVENT_DESC | FeatureId::TRACING_DATA) {
+                    self.name_events();
+                }
+            }
+            Ok(_) => {}
+            Err(error) => self.warnings.push(pipe::left_out(raw.header.kind, &error)),
+        }
+    }
+
+    fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
+        let (_, bytes) = self.features.iter().find(|(id, _)| *id == F::ID)?;
+        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian)))
+    }
+
+    fn name_events(&mut self) {
+        let mut attrs = std::mem::replace(&mut self.attrs, AttrTable::new(Vec::new(), self.endian));
+        let (desc, tracing) = (self.feature(), self.feature());
+        attrs.take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
+        self.attrs = attrs;
+    }
+}
+
+/// Returns the first `len` bytes, or all if there are fewer: how many are held depends on how the input came.
+fn first(bytes: &[u8], len: u64) -> &[u8] {
+    usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
+}
