@@ -39,7 +39,7 @@ impl std::fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// Maximum number of bytes of output of one [`step`](Self::step).
+    /// Number of bytes of output that room is made for at a time.
     const STEP: usize = 128 << 10;
 
     /// Returns a decompressor at the start of a stream.
@@ -61,9 +61,12 @@ impl Decompressor {
         let end = out.len().saturating_add(limit);
         let mut left = piece;
         loop {
+            let start = out.len();
             // One byte beyond the limit is asked for: only so is it known whether there is more.
-            let room = end.saturating_add(1) - out.len();
-            let is_done = self.step(&mut left, offset, room, out)?;
+            out.resize(start + Self::STEP.min(end.saturating_add(1) - start), 0);
+            let outcome = self.step(&mut left, offset, out.get_mut(start..).unwrap_or_default());
+            out.truncate(start + outcome.as_ref().map_or(0, |(written, _)| *written));
+            let (_, is_done) = outcome?;
             if out.len() > end {
                 out.truncate(end);
                 let detail = format!("it decompresses to more than {limit} bytes");
@@ -75,22 +78,20 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses a part of `piece`, at most `room` and 128 KiB bytes of output, and removes from `piece` what was
-    /// consumed. Returns whether the piece is done: its rest is empty, and all its output is in `out`.
+    /// Decompresses a part of `piece` to `out`, and removes from `piece` what was consumed. Returns the number of bytes
+    /// written, and whether the piece is done: it is empty, and all its output was written.
     ///
     /// # Errors
     /// Returns an error if the piece is damaged.
-    pub(super) fn step(&mut self, piece: &mut &[u8], offset: u64, room: usize, out: &mut Vec<u8>) -> Result<bool> {
-        let (start, room) = (out.len(), Self::STEP.min(room));
-        out.resize(start + room, 0);
+    pub(super) fn step(&mut self, piece: &mut &[u8], offset: u64, out: &mut [u8]) -> Result<(usize, bool)> {
+        let room = out.len();
         let mut input = InBuffer::around(piece);
-        let mut output = OutBuffer::around(out.get_mut(start..).unwrap_or_default());
+        let mut output = OutBuffer::around(out);
         let outcome = self.decoder.run(&mut input, &mut output);
         let (consumed, written) = (input.pos, output.pos());
-        out.truncate(start + written);
         outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
         *piece = piece.get(consumed..).unwrap_or_default();
-        Ok(piece.is_empty() && written < room)
+        Ok((written, piece.is_empty() && written < room))
     }
 }
 

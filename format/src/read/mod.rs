@@ -4,6 +4,7 @@
 //! - [`File`] has a whole file in memory: its parts can be looked at in any order, and its records be framed ([`Frames`])
 //!   in pieces, side by side.
 
+mod blocks;
 mod containers;
 #[cfg_attr(not(feature = "zstd"), path = "no_zstd.rs")]
 mod decompress;

@@ -13,7 +13,7 @@ impl Decompressor {
     }
 
     /// Never called.
-    pub(super) fn step(&mut self, _: &mut &[u8], _: u64, _: usize, _: &mut Vec<u8>) -> Result<bool> {
+    pub(super) fn step(&mut self, _: &mut &[u8], _: u64, _: &mut [u8]) -> Result<(usize, bool)> {
         match *self {}
     }
 }

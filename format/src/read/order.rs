@@ -19,14 +19,14 @@
 //! - If more than [`Ordered::with_limit`] bytes wait, as in a stream without rounds, the older half is returned.
 //! - The files of a directory have no rounds. Of them the one is read whose newest record is the oldest.
 //!
-//! A record that waits is copied; the copies of a round lie together, and their memory is used again.
+//! A record that waits stays where it was read; the memory is used again when all records in it were returned.
 
 use std::io::Read;
 
 use super::recording::{RecordRef, Recording};
+use super::stream::{Found, Held};
 use crate::abi::RecordType;
 use crate::error::Result;
-use crate::read::frames::frame;
 
 /// The records of a [`Recording`] in order of time, in bounded memory.
 /// ```
@@ -105,16 +105,20 @@ impl<R: Read> Ordered<R> {
     /// Returns the next record; `None` at the end. The record is there until the next call.
     ///
     /// An error is returned where it is met in the file; the records that wait follow it.
+    #[inline]
     pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
         loop {
-            if let Some(at) = self.waiting.next() {
-                return Some(self.waiting_record(at));
+            if let Some(record) = self.waiting.next() {
+                let found = self.recording.held(usize::from(record.stream), record.held);
+                self.waiting.bytes -= found.as_ref().map_or(0, |found| found.raw.bytes.len());
+                return Some(found);
             }
             match self.next {
                 Next::Finished => return None,
                 Next::EndRound => {
                     self.next = Next::Read;
-                    self.waiting.release(self.round);
+                    let round = self.round;
+                    self.release(|_| round);
                     self.round = self.waiting.newest;
                     continue;
                 }
@@ -122,25 +126,13 @@ impl<R: Read> Ordered<R> {
             }
             let Some(stream) = self.oldest() else {
                 self.next = Next::Finished;
-                self.waiting.release(u64::MAX);
+                self.release(|_| u64::MAX);
                 continue;
             };
-            let place = match self.recording.advance(stream) {
-                Ok(Some(place)) => place,
-                outcome => {
-                    let ended = matches!(outcome, Ok(None));
-                    if let Some(ahead) = self.streams.get_mut(stream) {
-                        ahead.is_done = ended;
-                    }
-                    match outcome {
-                        Err(error) => return Some(Err(error)),
-                        Ok(_) => continue,
-                    }
-                }
-            };
-            match self.wait(stream, place) {
-                Ok(true) => {}
-                Ok(false) => return Some(self.recording.record(stream, place)),
+            match self.recording.advance(stream) {
+                Ok(Some(found)) if self.waits(stream, found) => {}
+                Ok(Some(found)) => return Some(self.recording.found(stream, found)),
+                Ok(None) => self.streams.get_mut(stream).into_iter().for_each(|ahead| ahead.is_done = true),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -148,23 +140,42 @@ impl<R: Read> Ordered<R> {
 
     /// Has a record wait for its turn; returns `false` if it is to be returned at once.
     #[inline]
-    fn wait(&mut self, stream: usize, place: super::stream::Place) -> Result<bool> {
-        let record = self.recording.record(stream, place)?;
-        let Some(time) = record.time().filter(|time| !matches!(*time, 0 | u64::MAX)) else {
-            if record.kind() == RecordType::FINISHED_ROUND {
+    fn waits(&mut self, stream: usize, found: Found) -> bool {
+        let time = self.recording.found(stream, found).ok().and_then(|record| record.time());
+        let Some(time) = time.filter(|time| !matches!(*time, 0 | u64::MAX)) else {
+            if found.header.kind == RecordType::FINISHED_ROUND {
                 self.next = Next::EndRound;
             }
-            return Ok(false);
+            return false;
+        };
+        let (Some(held), Ok(number)) = (self.recording.hold(stream, found), u16::try_from(stream)) else {
+            return false;
         };
         if let Some(ahead) = self.streams.get_mut(stream) {
             ahead.newest = ahead.newest.max(time);
         }
         self.late += u64::from(time < self.waiting.returned);
-        self.waiting.add(time, &record);
-        if self.waiting.len() > self.limit {
-            self.waiting.release_half();
+        self.waiting.newest = self.waiting.newest.max(time);
+        self.waiting.records.push(Record { time, held, stream: number });
+        self.waiting.bytes += found.len;
+        if self.waiting.bytes > self.limit {
+            self.release(|records| records.get(records.len() / 2).map_or(0, |record| record.time));
         }
-        Ok(true)
+        true
+    }
+
+    /// Makes the records ready that are not newer than a time, which may depend on the sorted records, and forgets those
+    /// that were returned.
+    fn release(&mut self, until: impl Fn(&[Record]) -> u64) {
+        let Waiting { records, next, ready, .. } = &mut self.waiting;
+        for record in records.drain(..*ready) {
+            self.recording.release(usize::from(record.stream), record.held);
+        }
+        // Stable, and fast where rings follow one another: each is a run.
+        records.sort_by_key(|record| record.time);
+        let time = until(records);
+        *ready = records.partition_point(|record| record.time <= time);
+        *next = 0;
     }
 
     /// Returns the stream that was read least far.
@@ -178,163 +189,41 @@ impl<R: Read> Ordered<R> {
             }
         }
     }
-
-    fn waiting_record(&self, at: usize) -> Result<RecordRef<'_>> {
-        let (bytes, offset, stream) = self.waiting.record(at);
-        let raw = frame(bytes, offset, self.recording.endian())?;
-        Ok(RecordRef { raw, attrs: self.recording.attrs(), stream })
-    }
 }
 
 /// Records that wait for their turn.
 #[derive(Debug, Default)]
 struct Waiting {
     /// The records: those before `next` were returned, those before `ready` are to be returned, in order of time.
-    records: Vec<Copied>,
+    records: Vec<Record>,
     next: usize,
     ready: usize,
-    chunks: Chunks,
+    /// Number of bytes of the records that wait.
+    bytes: usize,
     /// Newest time of all records.
     newest: u64,
     /// Newest time of the records that were returned.
     returned: u64,
 }
 
-/// A record that was copied to a chunk.
+/// A record that waits.
 #[derive(Clone, Copy, Debug)]
-struct Copied {
+struct Record {
     time: u64,
-    offset: u64,
-    chunk: u32,
-    start: u32,
-    len: u16,
+    held: Held,
     stream: u16,
 }
 
 impl Waiting {
-    fn add(&mut self, time: u64, record: &RecordRef<'_>) {
-        self.newest = self.newest.max(time);
-        let bytes = record.raw.bytes;
-        let (chunk, start) = self.chunks.add(bytes);
-        // A record has at most 65,535 bytes, as its header tells; so have streams a number that small.
-        let (len, stream) = (record.raw.header.size, u16::try_from(record.stream).unwrap_or(u16::MAX));
-        self.records.push(Copied { time, offset: record.raw.offset, chunk, start, len, stream });
-    }
-
-    /// Returns the number of bytes held.
-    fn len(&self) -> usize {
-        self.chunks.len + self.records.len() * size_of::<Copied>()
-    }
-
-    /// Makes the records ready that are not newer than `time`, and forgets those that were returned.
-    fn release(&mut self, time: u64) {
-        self.sort();
-        self.ready = self.records.partition_point(|record| record.time <= time);
-    }
-
-    /// Makes the older half of the records ready.
-    fn release_half(&mut self) {
-        self.sort();
-        let middle = self.records.get(self.records.len() / 2).map_or(0, |record| record.time);
-        self.ready = self.records.partition_point(|record| record.time <= middle);
-    }
-
-    fn sort(&mut self) {
-        for record in self.records.drain(..self.ready) {
-            self.chunks.release(record.chunk);
-        }
-        self.next = 0;
-        // Stable, and fast where rings follow one another: each is a run.
-        self.records.sort_by_key(|record| record.time);
-    }
-
-    /// Returns the index of the next record that is ready.
+    /// Returns the next record that is ready.
     #[inline]
-    fn next(&mut self) -> Option<usize> {
-        let at = self.next;
-        if at == self.ready {
+    fn next(&mut self) -> Option<Record> {
+        if self.next == self.ready {
             return None;
         }
+        let record = *self.records.get(self.next)?;
         self.next += 1;
-        self.returned = self.returned.max(self.records.get(at)?.time);
-        Some(at)
-    }
-
-    /// Returns the bytes, offset and stream of a record.
-    fn record(&self, at: usize) -> (&[u8], u64, usize) {
-        let Some(record) = self.records.get(at) else { return (&[], 0, 0) };
-        (self.chunks.get(record), record.offset, usize::from(record.stream))
-    }
-}
-
-/// Memory of the records that wait.
-#[derive(Debug, Default)]
-struct Chunks {
-    all: Vec<Chunk>,
-    /// Chunk that is being filled, and chunks whose memory is free.
-    current: Option<u32>,
-    free: Vec<u32>,
-    /// Number of bytes of all chunks in use.
-    len: usize,
-}
-
-#[derive(Debug, Default)]
-struct Chunk {
-    bytes: Vec<u8>,
-    /// Number of records that were not released.
-    records: usize,
-}
-
-impl Chunks {
-    /// Length of a chunk in bytes.
-    const CHUNK: usize = 1 << 20;
-
-    /// Copies a record; returns its chunk and its place there.
-    fn add(&mut self, bytes: &[u8]) -> (u32, u32) {
-        let fits = |chunk: &Chunk| chunk.bytes.len() + bytes.len() <= Self::CHUNK;
-        let current = self.current.filter(|chunk| self.all.get(*chunk as usize).is_some_and(fits));
-        let number = current.unwrap_or_else(|| self.begin());
-        let Some(chunk) = self.all.get_mut(number as usize) else { return (0, 0) };
-        let start = u32::try_from(chunk.bytes.len()).unwrap_or(0);
-        chunk.bytes.extend_from_slice(bytes);
-        chunk.records += 1;
-        self.len += bytes.len();
-        (number, start)
-    }
-
-    /// Begins a chunk, with the memory of a free one if there is one.
-    fn begin(&mut self) -> u32 {
-        let before = self.current;
-        let number = self.free.pop().unwrap_or_else(|| {
-            self.all.push(Chunk { bytes: Vec::with_capacity(Self::CHUNK), records: 0 });
-            u32::try_from(self.all.len() - 1).unwrap_or(0)
-        });
-        self.current = Some(number);
-        before.into_iter().for_each(|chunk| self.reuse(chunk));
-        number
-    }
-
-    fn get(&self, record: &Copied) -> &[u8] {
-        let bytes = self.all.get(record.chunk as usize).map_or(&[][..], |chunk| &chunk.bytes);
-        bytes.get(record.start as usize..).and_then(|rest| rest.get(..usize::from(record.len))).unwrap_or_default()
-    }
-
-    /// Releases a record of a chunk.
-    fn release(&mut self, number: u32) {
-        if let Some(chunk) = self.all.get_mut(number as usize) {
-            chunk.records -= 1;
-        }
-        if self.current != Some(number) {
-            self.reuse(number);
-        }
-    }
-
-    /// Frees the memory of a chunk if all its records were released.
-    fn reuse(&mut self, number: u32) {
-        if let Some(chunk) = self.all.get_mut(number as usize).filter(|chunk| chunk.records == 0) {
-            self.len -= chunk.bytes.len();
-            chunk.bytes.clear();
-            self.free.push(number);
-        }
+        self.returned = self.returned.max(record.time);
+        Some(record)
     }
 }

@@ -11,7 +11,7 @@ use super::header::{FileHeader, PIPE_HEADER_SIZE};
 use super::order::Ordered;
 use super::parts::{self, Part};
 use super::pipe;
-use super::stream::{Place, Stream};
+use super::stream::{Found, Held, Stream};
 use super::warning::Warning;
 use super::window::Window;
 use super::{FILE_HEADER_SIZE, Mode};
@@ -76,12 +76,14 @@ pub struct RecordRef<'r> {
 
 impl<'r> RecordRef<'r> {
     /// Returns the type.
+    #[inline]
     #[must_use]
     pub fn kind(&self) -> RecordType {
         self.raw.header.kind
     }
 
     /// Returns the event that the record belongs to.
+    #[inline]
     #[must_use]
     pub fn event(&self) -> Option<(AttrIndex, &'r AttrEntry)> {
         let index = self.attrs.event_of(&self.raw)?;
@@ -89,12 +91,14 @@ impl<'r> RecordRef<'r> {
     }
 
     /// Returns the time in nanoseconds of the perf clock, if the record has one.
+    #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.attrs.time_of(&self.raw)
     }
 
     /// Returns the record as a sample, read lazily; `None` for records of other types and of unknown events.
+    #[inline]
     #[must_use]
     pub fn sample(&self) -> Option<Sample<'r, 'r>> {
         self.attrs.sample(self.raw).map(|(_, sample)| sample)
@@ -148,7 +152,7 @@ impl<R: Read> Recording<R> {
     pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
         while self.current < self.streams.len() {
             match self.advance(self.current) {
-                Ok(Some(place)) => return Some(self.record(self.current, place)),
+                Ok(Some(found)) => return Some(self.found(self.current, found)),
                 Ok(None) => self.current += 1,
                 Err(error) => return Some(Err(error)),
             }
@@ -209,25 +213,49 @@ impl<R: Read> Recording<R> {
     }
 
     /// Finds the next record of a stream. At the end of the data of a file, its features are read.
-    pub(super) fn advance(&mut self, number: usize) -> Result<Option<Place>> {
+    #[inline]
+    pub(super) fn advance(&mut self, number: usize) -> Result<Option<Found>> {
         let Some(stream) = self.streams.get_mut(number) else { return Ok(None) };
-        let Some(place) = stream.advance(self.head.endian)? else {
+        let Some(found) = stream.advance(self.head.endian)? else {
             if number == 0 && !std::mem::replace(&mut self.head.has_tail, true) {
                 self.head.read_tail(stream)?;
             }
             return Ok(None);
         };
-        if self.head.mode == Mode::Pipe {
-            self.head.learn(&stream.record(place, self.head.endian)?);
+        if self.head.mode == Mode::Pipe && !found.header.kind.is_kernel() {
+            self.head.learn(&stream.record(found));
         }
-        Ok(Some(place))
+        Ok(Some(found))
     }
 
     /// Returns the record that was found last in a stream.
-    pub(super) fn record(&self, number: usize, place: Place) -> Result<RecordRef<'_>> {
-        let ended = || Error::truncated(place.offset, "a record", place.len as u64, 0);
-        let raw = self.streams.get(number).ok_or_else(ended)?.record(place, self.head.endian)?;
+    #[inline]
+    pub(super) fn found(&self, number: usize, found: Found) -> Result<RecordRef<'_>> {
+        let raw = self.stream(number, found.offset)?.record(found);
         Ok(RecordRef { raw, attrs: &self.head.attrs, stream: number })
+    }
+
+    /// Holds the record that was found last in a stream.
+    #[inline]
+    pub(super) fn hold(&mut self, number: usize, found: Found) -> Option<Held> {
+        Some(self.streams.get_mut(number)?.hold(found))
+    }
+
+    /// Returns a held record of a stream.
+    #[inline]
+    pub(super) fn held(&self, number: usize, held: Held) -> Result<RecordRef<'_>> {
+        let raw = self.stream(number, held.offset)?.held(held, self.head.endian)?;
+        Ok(RecordRef { raw, attrs: &self.head.attrs, stream: number })
+    }
+
+    /// Releases a held record of a stream.
+    pub(super) fn release(&mut self, number: usize, held: Held) {
+        self.streams.get_mut(number).into_iter().for_each(|stream| stream.release(held));
+    }
+
+    #[inline]
+    fn stream(&self, number: usize, offset: u64) -> Result<&Stream<R>> {
+        self.streams.get(number).ok_or_else(|| Error::truncated(offset, "a record", 0, 0))
     }
 }
 
@@ -276,10 +304,8 @@ impl Head {
     }
 
     /// Takes what a record of a pipe says about the recording.
+    #[cold]
     fn learn(&mut self, raw: &RawRecord<'_>) {
-        if raw.header.kind.is_kernel() {
-            return;
-        }
         match pipe::learn(raw, &mut self.attrs) {
             Ok(Some(held)) if self.features.iter().all(|(id, _)| *id != held.id) => {
                 self.features.push((held.id, held.bytes.to_vec()));

@@ -9,31 +9,40 @@
 
 use std::io::Read;
 
+use super::blocks::{self, Blocks};
 use super::containers::Containers;
 use super::frames::frame;
 use super::window::Window;
 use crate::endian::Endian;
-use crate::error::{Error, ErrorKind, Result};
-use crate::record::RawRecord;
+use crate::error::{ErrorKind, Result};
+use crate::record::{RawRecord, RecordHeader};
 
-/// A record that was found and not yet released.
+/// A record that was found, and is there until the next one is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Found {
+    pub(super) header: RecordHeader,
     /// Offset of the record in the input.
     pub(super) offset: u64,
     /// Length of the record and its payload in bytes.
     pub(super) len: usize,
-    /// Whether it was decompressed.
-    decompressed: bool,
+    is_decompressed: bool,
+}
+
+/// A record that is held: it stays in memory until it is released.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    place: blocks::Held,
+    pub(super) offset: u64,
+    is_decompressed: bool,
 }
 
 /// A stream of records.
 #[derive(Debug)]
 pub(super) struct Stream<R> {
     pub(super) window: Window<R>,
-    /// Number of bytes of the stream from the window's beginning on; `u64::MAX` if it goes on to the end of the input.
-    left: u64,
-    /// Length of the record that was returned last.
+    /// Offset in the input of the end of the stream; `u64::MAX` if it goes on to the end of the input.
+    end: u64,
+    /// Length of the record that was found last.
     taken: usize,
     /// Whether the input ended before the stream did.
     is_cut: bool,
@@ -42,9 +51,10 @@ pub(super) struct Stream<R> {
 }
 
 impl<R: Read> Stream<R> {
-    /// Returns the stream of the next `len` bytes of a window.
+    /// Returns the stream of the next `len` bytes of a window; of all bytes for `u64::MAX`.
     pub(super) fn new(window: Window<R>, len: u64) -> Self {
-        Self { window, left: len, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
+        let end = window.offset().saturating_add(len);
+        Self { window, end, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
     }
 
     /// Returns whether the input ended before the stream did.
@@ -52,11 +62,12 @@ impl<R: Read> Stream<R> {
         self.is_cut
     }
 
-    /// Finds the next record, and releases the one before it. `None` at the end of the stream, and after an error.
+    /// Finds the next record. `None` at the end of the stream, and after an error.
     ///
     /// # Errors
     /// Returns an error if a record is damaged or the input fails.
-    pub(super) fn advance(&mut self, endian: Endian) -> Result<Option<Place>> {
+    #[inline]
+    pub(super) fn advance(&mut self, endian: Endian) -> Result<Option<Found>> {
         if self.is_done {
             return Ok(None);
         }
@@ -71,81 +82,94 @@ impl<R: Read> Stream<R> {
     /// Returns the error of the input.
     pub(super) fn skip(&mut self) -> Result<()> {
         self.is_done = true;
-        while self.left > 0 && self.left < u64::MAX {
-            let held = self.window.bytes().len();
-            let len = usize::try_from(self.left).map_or(held, |left| left.min(held));
-            self.consume(len);
-            if self.left > 0 && !self.window.grow()? {
+        while self.end < u64::MAX && self.window.offset() < self.end {
+            let len = usize::try_from(self.end - self.window.offset()).unwrap_or(usize::MAX);
+            self.window.consume(len);
+            if self.window.offset() < self.end && !self.window.grow()? {
                 self.is_cut = true;
-                return Ok(());
+                break;
             }
         }
         Ok(())
     }
 
-    /// Returns the record at `place`, the one that was found last.
+    /// Returns the record that was found last.
     #[inline]
-    pub(super) fn record(&self, place: Place, endian: Endian) -> Result<RawRecord<'_>> {
-        let bytes = if place.decompressed { self.containers.bytes() } else { self.window.bytes() };
-        frame(bytes.get(..place.len).unwrap_or_default(), place.offset, endian)
+    pub(super) fn record(&self, found: Found) -> RawRecord<'_> {
+        let bytes = self.blocks(found.is_decompressed).bytes().get(..found.len).unwrap_or_default();
+        let (bytes, payload) = bytes.split_at_checked(usize::from(found.header.size)).unwrap_or((bytes, &[]));
+        RawRecord { header: found.header, offset: found.offset, bytes, payload }
     }
 
-    fn consume(&mut self, len: usize) {
-        self.window.consume(len);
-        if self.left < u64::MAX {
-            self.left -= len as u64;
-        }
+    /// Holds the record that was found last.
+    #[inline]
+    pub(super) fn hold(&mut self, found: Found) -> Held {
+        let blocks = if found.is_decompressed { &mut self.containers.blocks } else { &mut self.window.blocks };
+        Held { place: blocks.hold(), offset: found.offset, is_decompressed: found.is_decompressed }
     }
 
-    fn find(&mut self, endian: Endian) -> Result<Option<Place>> {
+    /// Returns a held record.
+    ///
+    /// # Errors
+    /// Returns an error if it was released.
+    #[inline]
+    pub(super) fn held(&self, held: Held, endian: Endian) -> Result<RawRecord<'_>> {
+        frame(self.blocks(held.is_decompressed).get(held.place), held.offset, endian)
+    }
+
+    /// Releases a held record.
+    pub(super) fn release(&mut self, held: Held) {
+        let blocks = if held.is_decompressed { &mut self.containers.blocks } else { &mut self.window.blocks };
+        blocks.release(held.place);
+    }
+
+    #[inline]
+    fn blocks(&self, is_decompressed: bool) -> &Blocks {
+        if is_decompressed { &self.containers.blocks } else { &self.window.blocks }
+    }
+
+    #[inline]
+    fn find(&mut self, endian: Endian) -> Result<Option<Found>> {
         loop {
-            if let Some((offset, len)) = self.containers.advance(endian)? {
-                return Ok(Some(Place { offset, len, decompressed: true }));
+            if let Some((header, offset, len)) = self.containers.advance(endian)? {
+                return Ok(Some(Found { header, offset, len, is_decompressed: true }));
             }
-            let taken = std::mem::take(&mut self.taken);
-            self.consume(taken);
-            let Some(raw) = framed(&mut self.window, self.left, &mut self.is_cut, endian)? else {
+            self.window.consume(std::mem::take(&mut self.taken));
+            let Some((header, len)) = self.frame(endian)? else {
                 self.containers.finish(endian)?;
                 return Ok(None);
             };
-            self.taken = raw.bytes.len() + raw.payload.len();
-            if self.containers.feed(&raw, endian)? {
-                continue;
+            self.taken = len;
+            let found = Found { header, offset: self.window.offset(), len, is_decompressed: false };
+            if !Containers::is_container(header.kind) {
+                return Ok(Some(found));
             }
-            return Ok(Some(Place { offset: raw.offset, len: self.taken, decompressed: false }));
+            let bytes = self.window.bytes().get(..len).unwrap_or_default();
+            self.containers.feed(&RawRecord { header, offset: found.offset, bytes, payload: &[] }, endian)?;
         }
     }
-}
 
-/// Returns the record at the beginning of the window; `None` at the end of the stream, which has `left` more bytes.
-#[inline]
-fn framed<'w, R: Read>(
-    window: &'w mut Window<R>,
-    left: u64,
-    is_cut: &mut bool,
-    endian: Endian,
-) -> Result<Option<RawRecord<'w>>> {
-    loop {
-        let held = window.bytes();
-        let len = usize::try_from(left).map_or(held.len(), |left| left.min(held.len()));
-        let is_whole = len as u64 == left;
-        let outcome = match held.get(..len).unwrap_or_default() {
-            [] if is_whole => return Ok(None),
-            [] => None,
-            bytes => Some(frame(bytes, window.offset(), endian)),
-        };
-        let error: Option<Error> = match outcome {
-            // Framed again, because the borrow checker does not see that the window is not grown then.
-            Some(Ok(_)) => break,
-            Some(Err(error)) if is_whole || !matches!(error.kind, ErrorKind::Truncated { .. }) => return Err(error),
-            outcome => outcome.and_then(Result::err),
-        };
-        if !window.grow()? {
-            *is_cut = left < u64::MAX;
-            return error.map_or(Ok(None), Err);
+    /// Returns the header of the next record in the window and its length with its payload; `None` at the end.
+    #[inline]
+    fn frame(&mut self, endian: Endian) -> Result<Option<(RecordHeader, usize)>> {
+        loop {
+            let (bytes, offset) = (self.window.bytes(), self.window.offset());
+            // How many of the bytes belong to the stream.
+            let len = usize::try_from(self.end - offset).map_or(bytes.len(), |left| left.min(bytes.len()));
+            let is_whole = offset + len as u64 == self.end;
+            let error = match bytes.get(..len).unwrap_or_default() {
+                [] if is_whole => return Ok(None),
+                [] => None,
+                bytes => match frame(bytes, offset, endian) {
+                    Ok(raw) => return Ok(Some((raw.header, raw.bytes.len() + raw.payload.len()))),
+                    Err(error) if is_whole || !matches!(error.kind, ErrorKind::Truncated { .. }) => return Err(error),
+                    Err(error) => Some(error),
+                },
+            };
+            if !self.window.grow()? {
+                self.is_cut = self.end < u64::MAX;
+                return error.map_or(Ok(None), Err);
+            }
         }
     }
-    let held = window.bytes();
-    let len = usize::try_from(left).map_or(held.len(), |left| left.min(held.len()));
-    frame(held.get(..len).unwrap_or_default(), window.offset(), endian).map(Some)
 }

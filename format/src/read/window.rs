@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   input    ░░░░░░░░░░░░░░░░░░│▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│············
-//!            consumed, dropped  held in memory  not yet read
+//!            consumed           in memory       not yet read
 //!                               ^ offset
 //! ```
 //!
@@ -11,48 +11,43 @@
 
 use std::io::{ErrorKind, Read};
 
+use super::blocks::Blocks;
 use crate::error::{Error, Result};
 
 /// Bytes of an input, from the first that was not consumed on.
 #[derive(Debug)]
 pub(super) struct Window<R> {
     input: R,
-    buffer: Vec<u8>,
-    /// Where the held bytes begin and end in `buffer`.
-    start: usize,
-    end: usize,
-    /// Offset in the input of the first held byte.
+    pub(super) blocks: Blocks,
+    /// Offset in the input of the first byte.
     offset: u64,
     /// Whether the input has ended.
     ended: bool,
 }
 
 impl<R: Read> Window<R> {
-    /// Initial length of the buffer, in bytes.
-    const CAPACITY: usize = 256 << 10;
-
     /// Returns a window at the beginning of `input`; nothing is read yet.
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false }
+        Self { input, blocks: Blocks::default(), offset: 0, ended: false }
     }
 
-    /// Returns the held bytes.
+    /// Returns the bytes.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        self.buffer.get(self.start..self.end).unwrap_or_default()
+        self.blocks.bytes()
     }
 
-    /// Returns the offset in the input of the first held byte.
+    /// Returns the offset in the input of the first byte.
     #[inline]
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Drops the first `len` held bytes.
+    /// Drops the first `len` bytes.
     #[inline]
     pub(super) fn consume(&mut self, len: usize) {
-        let len = len.min(self.end - self.start);
-        self.start += len;
+        let len = len.min(self.bytes().len());
+        self.blocks.consume(len);
         self.offset += len as u64;
     }
 
@@ -64,30 +59,21 @@ impl<R: Read> Window<R> {
         if self.ended {
             return Ok(false);
         }
-        if self.end == self.buffer.len() {
-            if self.start > 0 && self.start >= self.buffer.len() / 2 {
-                self.buffer.copy_within(self.start..self.end, 0);
-                self.end -= self.start;
-                self.start = 0;
-            } else {
-                let len = (self.buffer.len() * 2).max(Self::CAPACITY);
-                self.buffer.resize(len, 0);
-            }
-        }
-        let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+        let room = self.blocks.room();
         let read = loop {
             match self.input.read(room) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 outcome => break outcome,
             }
         };
-        let read = read.map_err(|error| Error::io(self.offset + (self.end - self.start) as u64, &error))?;
-        self.end += read.min(room.len());
+        let end = || self.offset + self.blocks.bytes().len() as u64;
+        let read = read.map_err(|error| Error::io(end(), &error))?;
+        self.blocks.append(read);
         self.ended = read == 0;
         Ok(!self.ended)
     }
 
-    /// Reads until `len` bytes are held. Returns whether so many are.
+    /// Reads until there are `len` bytes. Returns whether there are so many.
     ///
     /// # Errors
     /// Returns the error of the input.
@@ -132,7 +118,7 @@ mod tests {
             }
             back.extend_from_slice(window.bytes());
             assert!(back == all);
-            assert!(window.buffer.len() <= 2 * Window::<Slow<'_>>::CAPACITY, "{}", window.buffer.len());
+            assert_eq!(window.blocks.len(), Blocks::LEN);
         }
     }
 
