@@ -20,6 +20,8 @@ pub struct Programs {
     pub rep: PathBuf,
     /// `fixtures/examples/workload`.
     pub workload: PathBuf,
+    /// `format/examples/firefox.rs`.
+    pub firefox: PathBuf,
     /// The directory that holds them, in the target directory.
     pub dir: PathBuf,
 }
@@ -85,6 +87,8 @@ fn build() -> Programs {
             "rep",
             "--example",
             "workload",
+            "--example",
+            "firefox",
             "--message-format=json-render-diagnostics",
         ])
         .args(["--profile", profile, "--target-dir"])
@@ -101,5 +105,6 @@ fn build() -> Programs {
             .find_map(|artifact| artifact.executable)
             .unwrap_or_else(|| panic!("cargo built no executable {name:?}"))
     };
-    Programs { rec: find("rec"), rep: find("rep"), workload: find("workload"), dir: dir.to_owned() }
+    let [rec, rep, workload, firefox] = ["rec", "rep", "workload", "firefox"].map(find);
+    Programs { rec, rep, workload, firefox, dir: dir.to_owned() }
 }

@@ -23,6 +23,7 @@ mod determinism;
 mod directory;
 mod dump;
 mod evlist;
+mod firefox;
 mod fixtures;
 mod folded_agrees;
 mod hot_shares;
