@@ -292,9 +292,8 @@ fn interval(attr: &Attr) -> u64 {
     attr.frequency().and_then(|hz| 1_000_000_000_u64.checked_div(hz)).unwrap_or(1_000_000)
 }
 
-/// Returns the debug ID of an ELF file: a GUID of the first 16 bytes of its build ID, whose first three fields are numbers.
+/// Returns the debug ID of an ELF file: the first 16 bytes of its build ID, as a GUID.
 fn debug_id(build_id: BuildId) -> DebugId {
-    let [a, b, c, d, e, f, g, h, rest @ ..] = build_id.padded();
-    let guid = [&[d, c, b, a, f, e, h, g], rest.get(..8).unwrap_or_default()].concat();
+    let guid = build_id.padded().first_chunk::<16>().copied().unwrap_or_default();
     DebugId::from_guid_age(&guid, 0).unwrap_or_default()
 }
