@@ -8,6 +8,8 @@
 //! of IDENTIFIER, or at the place of ID, which must then be the same in all attrs. An id of 0, as synthesized records
 //! have it, means the first attr; an id that no attr has means none.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::abi::{EventType, RecordType, SampleType};
@@ -32,6 +34,14 @@ pub struct AttrEntry {
     pub ids: Vec<u64>,
     /// Its name, where the file has one (EVENT_DESC, EVENT_UPDATE).
     pub name: Option<String>,
+}
+
+impl AttrEntry {
+    /// Returns the event's name: the one that the recording gives it, else the attr's own.
+    #[must_use]
+    pub fn event_name(&self) -> Cow<'_, str> {
+        self.name.as_deref().map_or_else(|| self.attr.event_name().into(), Cow::Borrowed)
+    }
 }
 
 /// The attrs of a stream.

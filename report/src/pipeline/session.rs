@@ -15,7 +15,6 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
 use crate::query::Filters;
-use crate::query::event_name::event_name;
 use crate::query::times::Times;
 use crate::query::warning::Warning;
 use crate::scan::FileFilters;
@@ -61,7 +60,7 @@ pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>)
 
 /// Returns the name of an event: the one in the file, else one derived from its attr.
 fn name_of(entry: &AttrEntry) -> String {
-    entry.name.clone().unwrap_or_else(|| event_name(&entry.attr))
+    entry.event_name().into_owned()
 }
 
 impl Session<'_> {

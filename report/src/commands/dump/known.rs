@@ -5,7 +5,6 @@ use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::read::File;
 
 use super::regs::RegisterNames;
-use crate::query::event_name::event_name;
 use crate::terminal::escape::escape;
 
 /// Facts about the file.
@@ -24,7 +23,7 @@ impl<'f> FileFacts<'f> {
     pub(super) fn of(file: &'f File<'f>) -> Self {
         let entries = file.attrs.entries().iter();
         let name = |entry: &AttrEntry| {
-            let name = entry.name.clone().unwrap_or_else(|| event_name(&entry.attr));
+            let name = entry.event_name().into_owned();
             escape(&name).into_owned()
         };
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text().into_owned());

@@ -4,6 +4,8 @@
 //! [`Attr::decode`] takes whatever length there is: fields that are not there are zero, and bytes beyond the
 //! fields known here are kept in [`Attr::extra`]. [`Attr::encode`] writes any length back.
 
+mod name;
+
 use smallvec::SmallVec;
 
 use crate::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
