@@ -58,10 +58,9 @@ fn made() -> Vec<u8> {
         };
         Record::new(2, Body::Sample(Box::new(fields))).encode(&mut e).unwrap();
     }
-    let mut writer = FileWriter::new(Vec::new(), Endian::NATIVE, &[entry]).unwrap();
+    let mut writer = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &[entry]).unwrap();
     writer.write(e.as_bytes()).unwrap();
-    let (mut bytes, header) = writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap();
-    bytes[..header.len()].copy_from_slice(&header);
+    let bytes = writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap().into_inner();
     bytes
 }
 

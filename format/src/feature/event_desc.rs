@@ -2,6 +2,7 @@
 
 use super::{Feature, FeatureId, HeaderString};
 use crate::attr::Attr;
+use crate::attrs::AttrEntry;
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::wire::Wire;
@@ -61,6 +62,25 @@ impl<'a> Ids<'a> {
     }
 }
 
+impl<'a> EventDesc<'a> {
+    /// Describes these events, each with its ids and its name, if it has one.
+    ///
+    /// # Errors
+    /// Returns an error for an attr longer than its `size` can say.
+    pub fn of(entries: &'a [AttrEntry]) -> Result<Self> {
+        let len = entries.iter().map(|entry| entry.attr.stored_size()).max().unwrap_or(Attr::KNOWN_SIZE);
+        let too_long = |_| Error::invalid(0, "EVENT_DESC", format!("an attr of {len} bytes"));
+        let attr_size = u32::try_from(len).map_err(too_long)?;
+        let event = |entry: &'a AttrEntry| DescribedEvent {
+            // perf takes a size of 0 for the end of the list.
+            attr: Attr { size: attr_size, ..entry.attr.clone() },
+            name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),
+            ids: Ids::List(&entry.ids),
+        };
+        Ok(Self { attr_size, events: entries.iter().map(event).collect() })
+    }
+}
+
 impl<'a> Feature<'a> for EventDesc<'a> {
     const ID: FeatureId = FeatureId::EVENT_DESC;
 
@@ -102,9 +122,13 @@ mod tests {
 
     #[test]
     fn events_come_back_with_names_and_ids() {
-        let attr = Attr { size: 136, config: 3, ..Attr::default() };
-        let event = DescribedEvent { attr, name: HeaderString::new("cpu-clock:u"), ids: Ids::List(&[5, 6]) };
-        let desc = EventDesc { attr_size: 136, events: vec![event] };
+        let of = |size| {
+            let attr = Attr { size, config: 3, ..Attr::default() };
+            AttrEntry { attr, ids: vec![5, 6], name: Some("cpu-clock:u".into()) }
+        };
+        let entries = [of(0), of(136)];
+        let desc = EventDesc::of(&entries).unwrap();
+        assert_eq!((desc.attr_size, desc.events[0].attr.size), (136, 136));
         for endian in [Endian::Little, Endian::Big] {
             let mut e = Encoder::new(endian);
             desc.encode(&mut e).unwrap();
