@@ -52,3 +52,5 @@ pub mod record;
 pub mod tracing;
 pub mod wire;
 pub mod write;
+
+pub(crate) use wire::wire;
