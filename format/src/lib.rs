@@ -20,7 +20,7 @@
 //! - [`attrs::AttrTable`] knows which event a record belongs to, and where its fields are ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attrs::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] gives the same bytes back.
-//! - [`tracing::Tracing`] tells the fields in the raw bytes of tracepoints.
+//! - [`feature::tracing::Tracing`] tells the fields in the raw bytes of tracepoints.
 //! - [`write::FileWriter`] writes a file from attrs, records and features.
 //!
 //! The crate forbids unsafe code, knows no operating system, and does no I/O beyond `Write` and slices. Input cannot make it
@@ -49,7 +49,6 @@ pub mod feature;
 pub mod layout;
 pub mod read;
 pub mod record;
-pub mod tracing;
 pub mod wire;
 pub mod write;
 

@@ -114,12 +114,17 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
+    /// Makes a name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
     #[must_use]
     pub fn new(name: &'a [u8]) -> Self {
-        const ZEROES: &[u8] = &[0; 8];
+        Self::padded(name, 8)
+    }
+
+    /// Makes a name that takes a multiple of `align` bytes with its NUL; `align` is at most 64.
+    pub(crate) fn padded(name: &'a [u8], align: usize) -> Self {
+        const ZEROES: &[u8] = &[0; 64];
         let name = name.split(|b| *b == 0).next().unwrap_or_default();
-        let tail = 8 - name.len() % 8;
+        let tail = (name.len() + 1).next_multiple_of(align) - name.len();
         Self { name, tail: ZEROES.get(..tail).unwrap_or(ZEROES) }
     }
 
@@ -170,7 +175,7 @@ impl<'a> Wire<'a> for Text<'a> {
 /// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields must be `pub` and documented; a
 /// struct that owns lists is a `pub owned struct`, and not `Copy`.
 ///
-/// ```ignore
+/// ```text
 /// wire! {
 ///     /// A part of a file.
 ///     pub struct Section {

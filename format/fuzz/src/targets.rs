@@ -8,16 +8,12 @@ use recrep_format::attr::Attr;
 use recrep_format::attrs::{AttrEntry, AttrTable};
 use recrep_format::bytes::{Cursor, Encoder};
 use recrep_format::endian::Endian;
-use recrep_format::feature::{
-    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Caches, ClockData, ClockId, Cmdline,
-    Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, GroupDesc, Hostname,
-    HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime, StatMark, TotalMem,
-    TracingData, Version,
-};
+use recrep_format::feature::tracing::Tracing;
+use recrep_format::feature::{FeatureBody, FeatureId};
 use recrep_format::layout::SampleLayout;
 use recrep_format::read::{File, Frames, Unpacker};
 use recrep_format::record::{Body, HEADER_SIZE, RawRecord, RecordHeader, Sample};
-use recrep_format::tracing::Tracing;
+use recrep_format::wire::Wire;
 use recrep_format::write::{FeatureWriter, FileWriter, copy};
 
 #[path = "twin.rs"]
@@ -218,34 +214,26 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
 }
 
 fn every_feature(c: Cursor<'_>) {
-    fn one<'a, F: Feature<'a> + std::fmt::Debug>(mut c: Cursor<'a>) {
-        let endian = c.endian();
+    let endian = c.endian();
+    let comes_back = |left: Cursor<'_>, e: &Encoder, what: &dyn std::fmt::Debug| {
         let mut ahead = c;
-        let Ok(feature) = F::decode(&mut c) else { return };
-        let mut e = Encoder::new(endian);
+        let used = ahead.left() - left.left();
+        assert_eq!(e.as_bytes(), ahead.take(used, "what was used").expect("what was used is there"), "{what:?}");
+    };
+    for id in FeatureId::NAMED {
+        let (mut left, mut e) = (c, Encoder::new(endian));
+        let Ok(feature) = FeatureBody::decode(*id, &mut left) else { continue };
         feature.encode(&mut e).expect("what was read fits");
-        let used = ahead.left() - c.left();
-        let there = ahead.take(used, "what was used").expect("what was used is there");
-        assert_eq!(e.as_bytes(), there, "{feature:?}");
+        comes_back(left, &e, &feature);
+        if let FeatureBody::CpuTopology(topology) = &feature {
+            let _ = topology.tail.cpus(4);
+            let _ = topology.tail.dies(4);
+        }
     }
-    macro_rules! every {
-        ($($feature:ident)*) => { $( one::<$feature<'_>>(c); )* };
-    }
-    every!(Hostname OsRelease Version Arch CpuDesc CpuId Cmdline EventDesc BuildIds PmuMappings GroupDesc CpuPmuCaps PmuCaps
-        CpuTopology NumaTopology HybridTopology MemTopology Caches TracingData AuxtraceIndex BpfProgInfo BpfBtf
-        BranchStackMark StatMark Tracing);
-    one::<NrCpus>(c);
-    one::<TotalMem>(c);
-    one::<SampleTime>(c);
-    one::<ClockId>(c);
-    one::<ClockData>(c);
-    one::<DirFormat>(c);
-    one::<Compression>(c);
-    if let Ok(tracing) = Tracing::decode(&mut c.clone()) {
+    let (mut left, mut e) = (c, Encoder::new(endian));
+    if let Ok(tracing) = Tracing::decode(&mut left, "TRACING_DATA") {
+        tracing.encode(&mut e).expect("what was read fits");
+        comes_back(left, &e, &tracing);
         let _ = (tracing.events().count(), tracing.strings().count());
-    }
-    if let Ok(topology) = <CpuTopology<'_> as Feature<'_>>::decode(&mut c.clone()) {
-        let _ = topology.tail.cpus(4);
-        let _ = topology.tail.dies(4);
     }
 }

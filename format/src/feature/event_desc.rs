@@ -1,6 +1,6 @@
 //! EVENT_DESC: the events once more, with their names and ids.
 
-use super::{Feature, FeatureId, HeaderString};
+use super::HeaderString;
 use crate::attr::Attr;
 use crate::attrs::AttrEntry;
 use crate::bytes::{Cursor, Encoder, U64s};
@@ -81,10 +81,8 @@ impl<'a> EventDesc<'a> {
     }
 }
 
-impl<'a> Feature<'a> for EventDesc<'a> {
-    const ID: FeatureId = FeatureId::EVENT_DESC;
-
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+impl<'a> Wire<'a> for EventDesc<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         const WHAT: &str = "EVENT_DESC";
         let nr = c.u32(WHAT)?;
         let attr_size = c.u32(WHAT)?;
@@ -132,7 +130,7 @@ mod tests {
         for endian in [Endian::Little, Endian::Big] {
             let mut e = Encoder::new(endian);
             desc.encode(&mut e).unwrap();
-            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian)).unwrap();
+            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian), "").unwrap();
             assert_eq!(back.events[0].name.to_text(), "cpu-clock:u");
             assert_eq!(back.events[0].attr, desc.events[0].attr);
             assert_eq!(back.events[0].ids.iter().collect::<Vec<_>>(), [5, 6]);

@@ -20,9 +20,9 @@ use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+use crate::feature::tracing::Tracing;
 use crate::feature::{EventDesc, Feature, FeatureId};
 use crate::read::Frames;
-use crate::tracing::Tracing;
 use crate::wire::Wire;
 
 /// How the parts of a stream are found.
@@ -149,7 +149,7 @@ impl<'a> File<'a> {
     /// A feature, decoded; `None` where the file does not have it.
     #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
-        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c))
+        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c, F::ID.name().unwrap_or("a feature")))
     }
 
     /// Takes the events' names from EVENT_DESC: by id where there are ids, else by place. Tracepoints that it does not name

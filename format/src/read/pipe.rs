@@ -101,8 +101,9 @@ mod tests {
     use crate::abi::SampleType;
     use crate::attr::Attr;
     use crate::bytes::Encoder;
-    use crate::feature::{Feature, Hostname};
+    use crate::feature::Hostname;
     use crate::record::{HeaderAttr, HeaderFeature, Record};
+    use crate::wire::Wire;
 
     #[test]
     fn a_stream_says_what_a_file_says() {

@@ -11,9 +11,10 @@ use super::file::{FeatureWriter, FileWriter, with_header};
 use super::pipe::put_header;
 use crate::abi::RecordType;
 use crate::bytes::{Encoder, U64s};
-use crate::feature::{AuxtraceIndex, Feature, FeatureId};
+use crate::feature::{AuxtraceIndex, FeatureId};
 use crate::read::{File, Mode};
 use crate::record::RawRecord;
+use crate::wire::Wire;
 
 /// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the records for which `keep` returns true.
 /// Returns the output, flushed and at its end.
@@ -147,7 +148,7 @@ struct Move {
 /// Returns the index of AUXTRACE records after these moves, without the entries of records that are gone; `None` if it cannot be read.
 fn moved_index(file: &File<'_>, moves: &[Move]) -> Option<Vec<u8>> {
     let mut c = file.feature_cursor(FeatureId::AUXTRACE)?;
-    let index = AuxtraceIndex::decode(&mut c).ok()?;
+    let index = AuxtraceIndex::decode(&mut c, "AUXTRACE").ok()?;
     let data = file.data.offset..file.data.offset.saturating_add(file.data.size);
     let (mut words, mut total, mut entries) = (Encoder::new(file.endian), index.total, 0);
     for (at, size) in index.iter() {

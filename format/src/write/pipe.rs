@@ -164,9 +164,9 @@ mod tests {
     use super::*;
     use crate::abi::{EventType, RecordType};
     use crate::attr::Attr;
+    use crate::feature::tracing::{Part, System, Tracing};
     use crate::feature::{Hostname, OsRelease};
     use crate::read::File;
-    use crate::tracing::{Part, System, Tracing};
 
     fn entries_of(entries: &[AttrEntry]) -> Vec<AttrEntry> {
         let features = FeatureWriter::new(Endian::Big);
