@@ -21,7 +21,7 @@
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attrs::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] gives the same bytes back.
 //! - [`feature::tracing::Tracing`] tells the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
 //!
 //! The crate forbids unsafe code, knows no operating system, and does no I/O beyond `Write` and slices. Input cannot make it
 //! panic: every read is checked, and every error says at which byte.
@@ -53,3 +53,8 @@ pub mod wire;
 pub mod write;
 
 pub(crate) use wire::wire;
+
+/// The examples in the README, compiled as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
