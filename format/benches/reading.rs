@@ -60,8 +60,7 @@ fn made() -> Vec<u8> {
     }
     let mut writer = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &[entry]).unwrap();
     writer.write(e.as_bytes()).unwrap();
-    let bytes = writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap().into_inner();
-    bytes
+    writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap().into_inner()
 }
 
 fn file() -> &'static [u8] {

@@ -142,12 +142,6 @@ impl<'a> Text<'a> {
         self.name
     }
 
-    /// The NUL and the padding after the name, as found.
-    #[must_use]
-    pub fn padding(&self) -> &'a [u8] {
-        self.tail
-    }
-
     /// The name as text; what is not UTF-8 is replaced.
     #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {

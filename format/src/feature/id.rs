@@ -7,15 +7,15 @@ use std::fmt;
 pub struct FeatureId(pub u8);
 
 impl FeatureId {
-    /// The features whose bits are set, in bit order.
-    pub fn in_bitmap(words: [u64; 4]) -> impl Iterator<Item = Self> {
+    /// Returns the features whose bits are set, in bit order.
+    pub(crate) fn in_bitmap(words: [u64; 4]) -> impl Iterator<Item = Self> {
         (0..=u8::MAX)
             .filter(move |bit| words.get(usize::from(bit / 64)).is_some_and(|word| word >> (bit % 64) & 1 == 1))
             .map(Self)
     }
 
     /// Sets the feature's bit.
-    pub fn set_in(self, words: &mut [u64; 4]) {
+    pub(crate) fn set_in(self, words: &mut [u64; 4]) {
         if let Some(word) = words.get_mut(usize::from(self.0 / 64)) {
             *word |= 1 << (self.0 % 64);
         }

@@ -23,7 +23,7 @@ impl<'a> HeaderString<'a> {
         Self::of_bytes(text.as_bytes())
     }
 
-    /// A string to write that need not be UTF-8.
+    /// Makes a string that need not be UTF-8, such as a path in a command line.
     #[must_use]
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         let bytes = bytes.split(|b| *b == 0).next().unwrap_or_default();

@@ -61,7 +61,7 @@ pub fn copy<W: Write + Seek>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecor
     }
 }
 
-/// Copies as [`copy`] does, into an output that cannot seek. Returns the output, flushed, and in file mode the final header, which
+/// Copies as [`copy`] does, into an output that cannot seek, such as a pipe or a buffer in front of a network. Returns the output, flushed, and in file mode the final header, which
 /// the caller puts at byte 0.
 ///
 /// # Errors
