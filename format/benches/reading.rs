@@ -82,11 +82,9 @@ fn made(frames: u64) -> Vec<u8> {
         Record::new(0, Body::FinishedRound).encode(&mut e).unwrap();
         round += 1;
     }
-    let mut writer = FileWriter::new(Vec::new(), Endian::NATIVE, &[entry]).unwrap();
+    let mut writer = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &[entry]).unwrap();
     writer.write(e.as_bytes()).unwrap();
-    let (mut bytes, header) = writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap();
-    bytes[..header.len()].copy_from_slice(&header);
-    bytes
+    writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap().into_inner()
 }
 
 fn file(input: Input) -> &'static [u8] {

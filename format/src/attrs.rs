@@ -17,9 +17,9 @@ use crate::attr::Attr;
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::EventDesc;
+use crate::feature::tracing::Tracing;
 use crate::layout::{SampleLayout, TrailerLayout};
 use crate::record::{Context, RawRecord, Record, Sample};
-use crate::tracing::Tracing;
 
 /// The place of an attr in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,8 +24,8 @@
 //! - [`attrs::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attrs::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
-//! - [`tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features.
+//! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
 //!
 //! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes to
 //! [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of the byte.
@@ -64,6 +64,12 @@ pub mod feature;
 pub mod layout;
 pub mod read;
 pub mod record;
-pub mod tracing;
 pub mod wire;
 pub mod write;
+
+pub(crate) use wire::wire;
+
+/// The examples in the README, compiled as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -86,8 +86,9 @@ mod tests {
     use crate::attr::Attr;
     use crate::bytes::{Encoder, U64s};
     use crate::endian::Endian;
-    use crate::feature::{Feature, Hostname};
+    use crate::feature::Hostname;
     use crate::record::{HeaderAttr, HeaderFeature, Record};
+    use crate::wire::Wire;
 
     #[test]
     fn a_stream_says_what_a_file_says() {

@@ -320,7 +320,7 @@ impl Head {
 
     fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
         let (_, bytes) = self.features.iter().find(|(id, _)| *id == F::ID)?;
-        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian)))
+        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian), F::ID.name().unwrap_or("a feature")))
     }
 
     fn name_events(&mut self) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use recrep_format::abi::{EventType, RecordType, SampleType};
 use recrep_format::endian::Endian;
-use recrep_format::feature::{AuxtraceIndex, Feature as _, FeatureId};
+use recrep_format::feature::AuxtraceIndex;
 use recrep_format::read::File;
 use recrep_format::record::{Auxtrace, Body};
 use recrep_format::write::FeatureWriter;
@@ -177,8 +177,7 @@ fn every_byte_arrives_through_areas_that_wrap_many_times() {
     let (kinds, file) = (recorded.kinds(), recorded.file());
     assert_eq!(kinds.iter().filter(|kind| **kind == RecordType::ITRACE_START).count(), 2);
     assert_eq!(kinds[..2], [RecordType::ID_INDEX, RecordType::AUXTRACE_INFO]);
-    let mut index = file.feature_cursor(FeatureId::AUXTRACE).unwrap();
-    let index: Vec<_> = AuxtraceIndex::decode(&mut index).unwrap().iter().collect();
+    let index: Vec<_> = file.feature::<AuxtraceIndex<'_>>().unwrap().unwrap().iter().collect();
     assert_eq!(index, recorded.auxtraces().iter().map(|(at, ..)| (*at, 48)).collect::<Vec<_>>());
 }
 

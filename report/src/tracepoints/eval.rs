@@ -4,7 +4,7 @@
 //! an `int`. Outside the raw bytes numbers are 0, and strings and arrays are cut short.
 
 use recrep_format::endian::Endian;
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::EventField;
 
 use super::bitmap::{list, words};
 use super::expr::{CType, Expr};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use recrep_format::endian::Endian;
-use recrep_format::tracing::{EventField, EventFormat};
+use recrep_format::feature::tracing::{EventField, EventFormat};
 
 use super::eval::{Kernel, LONGEST, Raw, Values};
 use super::print_fmt::PrintFmt;

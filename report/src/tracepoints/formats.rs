@@ -1,8 +1,8 @@
 //! The tracepoints of a file: the format of each event, and the kernel's strings.
 
 use recrep_format::abi::EventType;
+use recrep_format::feature::tracing::Tracing;
 use recrep_format::read::File;
-use recrep_format::tracing::Tracing;
 use rustc_hash::FxHashMap;
 
 use super::event::Event;

@@ -1,6 +1,6 @@
 //! Fields formatted by their types, as `name=value`, without the print fmt.
 
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::EventField;
 
 use super::eval::{Raw, Values};
 use super::expr::Expr;

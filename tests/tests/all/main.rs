@@ -25,6 +25,7 @@ mod dump;
 mod evlist;
 mod fixtures;
 mod folded_agrees;
+mod format_examples;
 mod hot_shares;
 mod info;
 mod keys_agree;

@@ -153,7 +153,7 @@ impl Info {
         let file = session.file;
         let stream = |stream: &Stream| StreamInfo { name: stream.name.clone(), bytes: stream.bytes().len() as u64 };
         let features: Vec<FeatureInfo> = features(file);
-        let missing = (0..=u8::MAX).map(FeatureId).filter(|id| id.name().is_some());
+        let missing = FeatureId::NAMED.iter().copied();
         let missing = missing.filter(|id| file.features.iter().all(|(have, _)| have != id));
         let mut warnings = session.warnings();
         warnings.extend(features.iter().filter_map(|feature| {
