@@ -47,7 +47,7 @@ impl Labeller<'_> {
         let key = |row: usize| metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
         let labelled = self.label(metrics.len(), &key, symbols, &mut profile.labels);
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
-        let places = profile.set_rows(labelled, metrics);
+        let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
             let names = self.names(symbols, &stacks, profile);
             let class_count = classified.class_count();
