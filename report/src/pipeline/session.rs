@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
 use crate::query::Filters;
-use crate::query::event_name::event_name;
+use crate::query::event_name::{event_name, is_named};
 use crate::query::times::Times;
 use crate::query::warning::Warning;
 use crate::scan::FileFilters;
@@ -73,9 +73,8 @@ impl Session<'_> {
             let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
             self.side_band.modules.iter().map(is_wanted).collect()
         });
-        let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
         let events = filters.events.as_ref().map(|wanted| {
-            let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
+            let is_wanted = |name: &String| wanted.iter().any(|wanted| is_named(name, wanted));
             self.events.iter().map(is_wanted).collect()
         });
         let socket = filters.socket.map(|socket| groups.cpus_of(socket));

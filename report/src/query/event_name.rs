@@ -35,6 +35,12 @@ const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "bra
 const CACHE_OPS: [[&str; 2]; 3] =
     [["loads", "load-misses"], ["stores", "store-misses"], ["prefetches", "prefetch-misses"]];
 
+/// Returns whether an event is the one that a user named, with or without its modifiers.
+#[must_use]
+pub fn is_named(event: &str, wanted: &str) -> bool {
+    event == wanted || event.split_once(':').is_some_and(|(bare, _)| bare == wanted)
+}
+
 /// Returns the event's name with its modifiers.
 #[must_use]
 pub fn event_name(attr: &Attr) -> String {
