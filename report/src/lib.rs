@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
-//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ one module per command (evlist: info)
+//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
 //!               cli  (shared options)              view  (text, tree, JSON, CSV, folded)   │
 //!                │                                  │                                      │
-//!  pipeline      │    inputs ─► session ─► counted ─┴─► report     connects the modules below ◄─┘
+//!  pipeline      │    inputs ─► session ─► counted ─┴─► report   joins the modules below ◄─┘
 //!                │
 //!  table         │    counts ─► rows of typed cells, names, percentages, order; rows of several inputs are merged here
 //!  scan          │    samples ─► packed keys, on all cores
@@ -20,10 +20,10 @@
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. Data flows up: [`input`] opens and
-//! splits, [`timeline`] is built from the side-band records once and frozen, [`scan`] counts samples by keys of integers
-//! into [`count`]'s tables, [`table`] turns distinct keys into rows, and [`view`] prints them. In reports, samples are
-//! never sorted and never kept.
+//! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
+//! Data flows up: [`input`] opens and splits, [`timeline`] is built from the side-band records once and frozen, [`scan`]
+//! counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and [`view`]
+//! prints them. In reports, samples are never sorted and never kept.
 
 pub mod callchain;
 pub mod cli;

@@ -12,8 +12,8 @@
 //! samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. If the event has no callchains, it is the sample's address alone. Entries of the branch stack
-//! can precede the callers ([`History`]).
+//! frames of each CPU mode. If the event has no callchains, it is the sample's address alone. Entries of the branch
+//! stack can precede the callers ([`History`]).
 
 mod branch_info;
 mod chains;

@@ -25,7 +25,8 @@
 //! names are demangled ([`demangle`]).
 //!
 //! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
-//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use it.
+//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
+//! it.
 //!
 //! Only [`Resolver::fetch`] contacts servers. Callers use it after counting, for the modules that have enough samples.
 

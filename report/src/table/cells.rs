@@ -46,8 +46,8 @@ impl Labels {
         self.texts.iter().map(String::as_str)
     }
 
-    /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for the
-    /// others.
+    /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
+    /// the others.
     #[must_use]
     pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
         let is_used = |(_, number): &(&String, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
@@ -263,7 +263,7 @@ fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
     first
 }
 
-/// Returns the first eight bytes of a text as a number, its number of bits, and whether no other text begins with these.
+/// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no other text begins so.
 fn text_order(text: &str) -> (u128, u32, bool) {
     let first = first_bytes::<8>(text);
     (u64::from_be_bytes(first).into(), u64::BITS, text.len() < first.len())

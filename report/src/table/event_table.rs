@@ -68,7 +68,7 @@ impl<'l> Row<'l> {
         self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
     }
 
-    /// Returns the number of the label in a column ([`Labels`](super::cells::Labels)); `None` if its cells are no labels.
+    /// Returns the number of the label in a column ([`Labels`](super::cells::Labels)); `None` if it has no labels.
     #[must_use]
     pub fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))

@@ -151,8 +151,8 @@ impl Profile {
         }
     }
 
-    /// Sets the rows, and returns the number of each in the profile: equal rows become one. With `are_distinct` there are
-    /// none, and the numbers, which are those of the rows, are not listed.
+    /// Sets the rows, and returns the number of each in the profile: equal rows become one. With `are_distinct` no rows
+    /// are equal, and the numbers are not listed: they are those of the rows.
     pub fn set_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>, are_distinct: bool) -> Vec<RowIndex> {
         let Labelled { width, words } = labelled;
         let (rows, places) = match are_distinct {

@@ -63,7 +63,7 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
     }
 }
 
-/// Returns the place of a block of addresses, of the context or image with this number, in a cache with 2^`bits` places.
+/// Returns the place of a block of addresses, of the context or image `of`, in a cache with 2^`bits` places.
 #[inline]
 #[must_use]
 pub fn cache_place(block: u64, of: u32, bits: u32) -> usize {

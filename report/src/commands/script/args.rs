@@ -23,9 +23,9 @@ pub struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff, dso,
-    /// srcline, brstack, … (the message for an unknown name lists them all). +FIELD adds to the defaults, -FIELD removes.
-    /// A prefix hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
+    /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
+    /// dso, srcline, brstack, … (an unknown name lists them all). +FIELD adds to the defaults, -FIELD removes. A prefix
+    /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,
 
