@@ -64,8 +64,8 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys (at least one, if -s gives none), overhead (if it is first and with
-    /// --children: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
+    /// Show these columns, in this order: sort keys (at least one, if -s gives none), overhead (if first and with
+    /// --children, two columns: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
     /// overhead_guest_us, sample, period, weight1, weight2, weight3
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
