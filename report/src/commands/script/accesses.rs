@@ -171,7 +171,7 @@ fn line(
         cpu: fields.cpu.map(|[cpu, _]| cpu),
         comm: &comm,
         tid: [task.pid, tid],
-        module: place.module.map(|module| module.0 as usize),
+        module: place.module,
     };
     let function = finder.symbol(place).map(|function| function.name);
     let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(&**name));

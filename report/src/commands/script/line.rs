@@ -278,7 +278,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             cpu: s.fields.cpu.map(|[cpu, _]| cpu),
             comm: &s.comm,
             tid: [s.task.pid, s.tid[1]],
-            module: module.map(|module| module.0 as usize),
+            module,
         };
         if !filter.passes(&asked) {
             return false;
