@@ -15,8 +15,8 @@ use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::U64s;
 use crate::endian::Endian;
 use crate::feature::FeatureId;
-use crate::layout::{SampleLayout, TrailerLayout};
-use crate::record::{Body, Context, EventUpdate, HEADER_SIZE, RawRecord};
+use crate::layout::{SampleIdLayout, SampleLayout};
+use crate::record::{Body, Context, EventProperty, EventUpdate, HEADER_SIZE, RawRecord};
 
 /// What the records of a pipe-mode stream say of the stream.
 #[derive(Debug)]
@@ -26,9 +26,6 @@ pub(super) struct PipeParts {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// The name of an event, as an EVENT_UPDATE record gives it.
-const UPDATE_NAME: u64 = 2;
-
 impl PipeParts {
     /// Walks the stream and collects.
     pub(super) fn collect(bytes: &[u8], endian: Endian) -> Self {
@@ -37,7 +34,7 @@ impl PipeParts {
         let mut features = Vec::new();
         let mut warnings = Vec::new();
         let no_attr = SampleLayout::of(&crate::attr::Attr::default());
-        let cx = Context { endian, sample: &no_attr, trailer: TrailerLayout::NONE };
+        let cx = Context { endian, sample: &no_attr, trailer: SampleIdLayout::NONE };
         let start = PIPE_HEADER_SIZE.min(bytes.len());
         let stream = bytes.get(start..).unwrap_or_default();
         // What ends the walk early is found again, and told, by whoever reads the records.
@@ -80,8 +77,10 @@ fn entry(attr: crate::attr::Attr, ids: U64s<'_>) -> AttrEntry {
 }
 
 fn name_of(update: &EventUpdate<'_>) -> Option<(u64, String)> {
-    let name = || String::from_utf8_lossy(update.text()).into_owned();
-    (update.kind == UPDATE_NAME).then(|| (update.id, name()))
+    match &update.property {
+        EventProperty::Name(name) => Some((update.id, name.to_text().into_owned())),
+        _ => None,
+    }
 }
 
 /// The section that a FEATURE record stands for: what follows its header and number.
@@ -103,6 +102,7 @@ mod tests {
     use crate::bytes::Encoder;
     use crate::feature::{Feature, Hostname};
     use crate::record::{HeaderAttr, HeaderFeature, Record};
+    use crate::wire::Text;
 
     #[test]
     fn a_stream_says_what_a_file_says() {
@@ -116,7 +116,7 @@ mod tests {
             let attr = Attr { size: 136, sample_type: SampleType::IP | SampleType::IDENTIFIER, ..Attr::default() };
             let bodies = [
                 Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),
-                Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id: 7, data: name.as_bytes() }),
+                Body::EventUpdate(EventUpdate { id: 7, property: EventProperty::Name(Text::found(name.as_bytes())) }),
                 Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
             ];
             let mut e = Encoder::new(endian);

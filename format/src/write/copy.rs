@@ -113,7 +113,7 @@ fn moved_index(file: &File<'_>, begin: u64) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::RecordType;
+    use crate::abi::{Cpu, RecordType, Tid};
     use crate::attr::Attr;
     use crate::attrs::AttrEntry;
     use crate::endian::Endian;
@@ -126,7 +126,7 @@ mod tests {
             let entry = AttrEntry { attr: Attr { size: 96, ..Attr::default() }, ids: vec![7], name: None };
             let mut writer = FileWriter::new(Vec::new(), endian, &[entry]).unwrap();
             let mut e = Encoder::new(endian);
-            let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid: 1, cpu: 0, reserved: 0 };
+            let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid: Tid(1), cpu: Cpu(0), reserved: 0 };
             Record::new(0, Body::Auxtrace(aux)).encode(&mut e).unwrap();
             e.bytes(b"payload!");
             let places = [writer.position(), writer.position() + e.len() as u64];

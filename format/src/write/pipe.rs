@@ -17,10 +17,8 @@ use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
 use crate::feature::{DescribedEvent, EventDesc, FeatureId, HeaderString, Ids};
 use crate::read::{Magic, PIPE_HEADER_SIZE};
-use crate::record::{Body, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
-
-/// `PERF_EVENT_UPDATE__NAME`.
-const UPDATE_NAME: u64 = 2;
+use crate::record::{Body, EventProperty, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
+use crate::wire::Text;
 
 /// Writes a stream in pipe mode, front to back.
 ///
@@ -69,10 +67,8 @@ impl<W: Write> PipeWriter<W> {
             match entry.ids.first().copied().filter(|id| *id != 0) {
                 None if place > 0 => describe(features.to_mut(), entries)?,
                 id => {
-                    let mut data = name.clone().into_bytes();
-                    data.resize((data.len() + 1).next_multiple_of(8), 0);
-                    let id = id.unwrap_or(0);
-                    put(&mut e, Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id, data: &data }))?;
+                    let property = EventProperty::Name(Text::new(name.as_bytes()));
+                    put(&mut e, Body::EventUpdate(EventUpdate { id: id.unwrap_or(0), property }))?;
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use recrep_format::abi::AttrFlags;
+use recrep_format::abi::{AttrFlags, Pid};
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::BuildIdEvent;
@@ -192,7 +192,7 @@ impl<K: Kernel> Recording<'_, K> {
             let written: HashSet<&Identified> = piece.written.iter().collect();
             for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
-                let record = HeaderBuildId { pid: entry.pid, raw: entry.raw, filename: Text::new(&id.name) };
+                let record = HeaderBuildId { pid: Pid(entry.pid), raw: entry.raw, filename: Text::new(&id.name) };
                 // A path is never too long for a record.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(record)).encode(&mut e);
             }

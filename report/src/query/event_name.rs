@@ -1,6 +1,6 @@
 //! Event names made from the attr, for files without event names, as `perf report` does.
 
-use recrep_format::abi::{AttrFlags, EventType};
+use recrep_format::abi::{AttrFlags, CacheEvent, EventType};
 use recrep_format::attr::Attr;
 
 const HARDWARE: [&str; 10] = [
@@ -55,16 +55,10 @@ pub fn event_name(attr: &Attr) -> String {
 }
 
 fn cache_name(config: u64) -> String {
-    let part = |shift: u32| usize::try_from(config >> shift & 0xff).unwrap_or(usize::MAX);
-    let op = CACHE_OPS.get(part(8)).and_then(|ops| ops.get(part(16)));
-    // Not valid: stores to L1-icache (1); anything but loads of iTLB (4) and branch (5).
-    let valid = match part(0) {
-        1 => part(8) != 1,
-        4 | 5 => part(8) == 0,
-        _ => true,
-    };
-    match (CACHES.get(part(0)), op) {
-        (Some(cache), Some(op)) if valid => format!("{cache}-{op}"),
+    let event = CacheEvent::of(config);
+    let ops = CACHE_OPS.get(usize::from(event.op.0)).and_then(|ops| ops.get(usize::from(event.result.0)));
+    match (CACHES.get(usize::from(event.cache.0)), ops) {
+        (Some(cache), Some(op)) if event.is_valid() => format!("{cache}-{op}"),
         _ => "invalid-cache".into(),
     }
 }

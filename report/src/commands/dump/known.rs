@@ -1,10 +1,10 @@
 //! Facts about the file that are needed to print the fields of its records.
 
+use recrep_format::abi::RegsArch;
 use recrep_format::attrs::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::read::File;
 
-use super::regs::RegisterNames;
 use crate::query::event_name::event_name;
 use crate::terminal::escape::escape;
 
@@ -14,8 +14,8 @@ pub(super) struct FileFacts<'f> {
     pub(super) file: &'f File<'f>,
     /// Names of the events, escaped.
     pub(super) events: Vec<String>,
-    /// Register names of the recorded machine.
-    pub(super) registers: RegisterNames,
+    /// Architecture of the recorded machine, if its registers are named.
+    pub(super) registers: Option<RegsArch>,
     /// Number of CPUs of the recorded machine; 0 if unknown.
     pub(super) cpus: u32,
 }
@@ -29,7 +29,15 @@ impl<'f> FileFacts<'f> {
         };
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text().into_owned());
         let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-        let registers = RegisterNames::of(arch.as_deref().unwrap_or_default());
+        let registers = named_registers(arch.as_deref().unwrap_or_default());
         Self { file, events: entries.map(name).collect(), registers, cpus }
     }
+}
+
+/// Returns the architecture of a machine (`uname -m`) whose registers are printed by name: x86 and arm64. Those of
+/// others
+/// are printed by number.
+#[must_use]
+pub fn named_registers(machine: &str) -> Option<RegsArch> {
+    RegsArch::of(machine).filter(|arch| matches!(arch, RegsArch::X86 | RegsArch::Arm64))
 }

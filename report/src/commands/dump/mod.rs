@@ -25,14 +25,13 @@ mod known;
 mod line;
 mod query;
 mod record;
-mod regs;
 mod sample;
 mod stream;
 mod tool;
 
 pub use args::parse;
+pub use known::named_registers;
 pub use query::DumpQuery;
-pub use regs::RegisterNames;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

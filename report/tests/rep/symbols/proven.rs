@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::CpuMode;
+use recrep_format::abi::{CpuMode, Pid};
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
 use recrep_format::record::{Body, HeaderBuildId, Mmap};
@@ -160,7 +160,7 @@ fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8;
     }
     let (pid, raw) = (u32::MAX, entry.raw);
     let filename = Text::new(name.as_bytes());
-    stream.record(entry.misc, Body::HeaderBuildId(HeaderBuildId { pid, raw, filename }))
+    stream.record(entry.misc, Body::HeaderBuildId(HeaderBuildId { pid: Pid(pid), raw, filename }))
 }
 
 /// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes of the warnings.
