@@ -18,7 +18,7 @@ use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::EventDesc;
 use crate::feature::tracing::Tracing;
-use crate::layout::{SampleLayout, TrailerLayout};
+use crate::layout::{SampleIdLayout, SampleLayout};
 use crate::record::{Context, RawRecord, Record, Sample};
 
 /// The place of an attr in the file.
@@ -68,7 +68,7 @@ impl AttrEntry {
 pub struct AttrTable {
     endian: Endian,
     entries: Vec<AttrEntry>,
-    layouts: Vec<(SampleLayout, TrailerLayout)>,
+    layouts: Vec<(SampleLayout, SampleIdLayout)>,
     by_id: FxHashMap<u64, AttrIndex>,
     fallback: SampleLayout,
     /// Where a sample's id lies, in bytes from its start; the same for all attrs.
@@ -96,7 +96,7 @@ impl AttrTable {
 
     /// Adds an attr.
     pub fn push(&mut self, entry: AttrEntry) {
-        let (sample, trailer) = (SampleLayout::of(&entry.attr), TrailerLayout::of(&entry.attr));
+        let (sample, trailer) = (SampleLayout::of(&entry.attr), SampleIdLayout::of(&entry.attr));
         let index = AttrIndex(self.entries.len());
         for id in entry.ids.iter().filter(|id| **id != 0) {
             self.by_id.entry(*id).or_insert(index);
@@ -167,8 +167,8 @@ impl AttrTable {
 
     /// The layout of the trailers of an attr.
     #[must_use]
-    pub fn trailer_layout(&self, index: AttrIndex) -> TrailerLayout {
-        self.layouts.get(index.0).map_or(TrailerLayout::NONE, |(_, trailer)| *trailer)
+    pub fn trailer_layout(&self, index: AttrIndex) -> SampleIdLayout {
+        self.layouts.get(index.0).map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer)
     }
 
     /// Which attr a record belongs to: a sample by its id, another by its trailer's. `None` where there are no attrs,
@@ -227,7 +227,7 @@ impl AttrTable {
         let layouts = self.event_of(raw).and_then(|index| self.layouts.get(index.0));
         let (sample, trailer) = match layouts {
             Some((sample, trailer)) => (sample, *trailer),
-            None => (&self.fallback, TrailerLayout::NONE),
+            None => (&self.fallback, SampleIdLayout::NONE),
         };
         raw.decode(&Context { endian: self.endian, sample, trailer })
     }
@@ -245,7 +245,7 @@ mod tests {
     use crate::abi::AttrFlags;
     use crate::bytes::Encoder;
     use crate::read::Frames;
-    use crate::record::{Body, Comm, SampleFields, Trailer};
+    use crate::record::{Body, Comm, SampleFields, SampleId};
     use crate::wire::Text;
 
     fn entry(sample_type: SampleType, ids: &[u64]) -> AttrEntry {
@@ -274,7 +274,7 @@ mod tests {
     fn a_trailer_gives_event_and_time() {
         let bits = SampleType::IDENTIFIER | SampleType::TID | SampleType::TIME;
         let table = AttrTable::new(vec![entry(bits, &[7]), entry(bits, &[8])], Endian::Big);
-        let trailer = Trailer { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..Trailer::default() };
+        let trailer = SampleId { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..SampleId::default() };
         let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") })).with_trailer(trailer);
         let mut e = Encoder::new(Endian::Big);
         record.encode(&mut e).unwrap();

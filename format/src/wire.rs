@@ -142,6 +142,11 @@ impl<'a> Text<'a> {
         self.name
     }
 
+    /// Returns the length of the name with its NUL and its padding, in bytes.
+    pub(crate) fn padded_len(&self) -> usize {
+        self.name.len() + self.tail.len()
+    }
+
     /// The name as text; what is not UTF-8 is replaced.
     #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {

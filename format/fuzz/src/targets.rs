@@ -12,7 +12,7 @@ use recrep_format::feature::tracing::Tracing;
 use recrep_format::feature::{FeatureBody, FeatureId};
 use recrep_format::layout::SampleLayout;
 use recrep_format::read::{Decompressor, File, Frames};
-use recrep_format::record::{Body, HEADER_SIZE, RawRecord, RecordHeader, Sample};
+use recrep_format::record::{Body, CallchainItems, HEADER_SIZE, RawRecord, RecordHeader, Sample};
 use recrep_format::wire::Wire;
 use recrep_format::write::{FeatureWriter, FileWriter, copy};
 
@@ -195,14 +195,23 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
             let whole = [all.identifier.or(all.id), all.ip, all.time, all.addr, all.stream_id, all.period];
             assert_eq!(lazy, whole);
             assert_eq!(sample.callchain().ok().flatten(), all.callchain);
-            all.read.iter().for_each(|read| assert!(read.counters().count() <= raw.bytes.len()));
+            all.read.iter().for_each(|read| assert!(read.counters().count() as u64 <= read.nr()));
+            for regs in [all.regs_user, all.regs_intr].into_iter().flatten() {
+                assert!(regs.iter().all(|(number, value)| regs.get(number) == Some(value)));
+            }
+            let items = all.callchain.map(|words| CallchainItems::new(words.iter()).count());
+            assert!(items.unwrap_or(0) <= raw.bytes.len());
             all.branch_stack.iter().for_each(|stack| assert!(stack.entries().count() <= raw.bytes.len()));
             all.data_src.iter().for_each(|src| drop(DataSrc(*src).to_string()));
         }
     }
     let Ok(decoded) = table.decode(raw) else { return };
     match &decoded.body {
-        Body::CpuMap(map) => drop(map.cpus(table.endian(), 1 << 16)),
+        Body::CpuMap(map) => assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16))),
+        Body::ThreadMap(map) => assert!(map.entries.len() <= raw.bytes.len()),
+        Body::StatConfig(config) => assert!(config.iter().count() <= raw.bytes.len()),
+        Body::BpfMetadata(metadata) => assert!(metadata.iter().count() <= raw.bytes.len()),
+        Body::CallchainDeferred(chain) => assert!(chain.items().count() <= raw.bytes.len()),
         Body::IdIndex(index) => assert!(index.iter().count() <= raw.bytes.len()),
         Body::Namespaces(namespaces) => assert!(namespaces.iter().count() <= raw.bytes.len()),
         Body::Compressed2(packed) => assert!(packed.stream().len() <= raw.bytes.len()),

@@ -1,7 +1,7 @@
 //! Event names made from the attr, for recordings without event names, as `perf report` makes them.
 
 use super::Attr;
-use crate::abi::{AttrFlags, EventType};
+use crate::abi::{AttrFlags, CacheEvent, EventType};
 
 const HARDWARE: [&str; 10] = [
     "cycles",
@@ -57,16 +57,10 @@ impl Attr {
 }
 
 fn cache_name(config: u64) -> String {
-    let part = |shift: u32| usize::try_from(config >> shift & 0xff).unwrap_or(usize::MAX);
-    let op = CACHE_OPS.get(part(8)).and_then(|ops| ops.get(part(16)));
-    // Not valid: stores to L1-icache (1); anything but loads of iTLB (4) and branch (5).
-    let valid = match part(0) {
-        1 => part(8) != 1,
-        4 | 5 => part(8) == 0,
-        _ => true,
-    };
-    match (CACHES.get(part(0)), op) {
-        (Some(cache), Some(op)) if valid => format!("{cache}-{op}"),
+    let event = CacheEvent::of(config);
+    let ops = CACHE_OPS.get(usize::from(event.op.0)).and_then(|ops| ops.get(usize::from(event.result.0)));
+    match (CACHES.get(usize::from(event.cache.0)), ops) {
+        (Some(cache), Some(op)) if event.is_valid() => format!("{cache}-{op}"),
         _ => "invalid-cache".into(),
     }
 }

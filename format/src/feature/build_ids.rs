@@ -1,6 +1,6 @@
 //! BUILD_ID: the build IDs of the files that were mapped.
 
-use crate::abi::{CpuMode, RecordType, misc};
+use crate::abi::{CpuMode, Pid, RecordType, misc};
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ impl<'a> BuildIdEvent<'a> {
         let len = u8::try_from(id.as_bytes().len()).unwrap_or(0);
         raw.iter_mut().zip(id.padded().iter().chain([&len])).for_each(|(to, from)| *to = *from);
         let filename = Text::padded(filename, Self::NAME_ALIGN);
-        let body = HeaderBuildId { pid: u32::MAX, raw, filename };
+        let body = HeaderBuildId { pid: Pid::ANY, raw, filename };
         Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, body }
     }
 

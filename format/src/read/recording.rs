@@ -68,7 +68,7 @@ struct Head {
 pub struct RecordRef<'r> {
     /// The record.
     pub raw: RawRecord<'r>,
-    /// The attrs that are known when it is read.
+    /// The attrs that are known when it is returned.
     pub attrs: &'r AttrTable,
     /// Number of the stream it is from: 0 for the data, then the files of a directory in their order.
     pub stream: usize,

@@ -3,18 +3,18 @@
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
-use crate::layout::TrailerLayout;
+use crate::layout::SampleIdLayout;
 
 use super::body::Body;
 use super::header::{Context, HEADER_SIZE, RecordHeader};
-use super::trailer::Trailer;
+use super::sample_id::SampleId;
 
 /// A record as framing finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawRecord<'a> {
     /// Its header.
     pub header: RecordHeader,
-    /// Where it begins in the file.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// All its bytes, header included.
     pub bytes: &'a [u8],
@@ -39,7 +39,7 @@ impl<'a> RawRecord<'a> {
         let trailer = if self.header.kind.is_kernel() && self.header.kind != RecordType::SAMPLE {
             cx.trailer
         } else {
-            TrailerLayout::NONE
+            SampleIdLayout::NONE
         };
         let short = || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
         let split = body.len().checked_sub(trailer.size).ok_or_else(short)?;
@@ -47,7 +47,7 @@ impl<'a> RawRecord<'a> {
         let mut c = Cursor::new(own, at, cx.endian);
         let decoded = Body::decode(&mut c, self.header, cx)?;
         let rest = c.rest();
-        let trailer = Trailer::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
+        let trailer = SampleId::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
         Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
     }
 }
@@ -83,19 +83,19 @@ pub struct Record<'a> {
     /// Bytes after the fields known here and before the trailer, as found.
     pub rest: &'a [u8],
     /// Who, when, which event; empty where the stream has no `sample_id_all`.
-    pub trailer: Trailer,
+    pub trailer: SampleId,
 }
 
 impl<'a> Record<'a> {
     /// A record to write, with nothing beyond its fields and no trailer.
     #[must_use]
     pub fn new(misc: u16, body: Body<'a>) -> Self {
-        Self { misc, body, rest: &[], trailer: Trailer::default() }
+        Self { misc, body, rest: &[], trailer: SampleId::default() }
     }
 
     /// The same record with this trailer.
     #[must_use]
-    pub fn with_trailer(mut self, trailer: Trailer) -> Self {
+    pub fn with_trailer(mut self, trailer: SampleId) -> Self {
         self.trailer = trailer;
         self
     }

@@ -177,6 +177,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::abi::{Cpu, Tid};
     use crate::attr::Attr;
     use crate::attrs::AttrEntry;
     use crate::endian::Endian;
@@ -199,7 +200,7 @@ mod tests {
     /// An AUXTRACE record of 48 bytes with 8 bytes of payload.
     fn auxtrace(endian: Endian, tid: u32) -> Vec<u8> {
         let mut e = Encoder::new(endian);
-        let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid, cpu: 0, reserved: 0 };
+        let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid: Tid(tid), cpu: Cpu(0), reserved: 0 };
         Record::new(0, Body::Auxtrace(aux)).encode(&mut e).unwrap();
         e.bytes(b"payload!");
         e.into_bytes()

@@ -18,10 +18,8 @@ use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
 use crate::feature::{EventDesc, FeatureId};
 use crate::read::{Magic, PIPE_HEADER_SIZE};
-use crate::record::{Body, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
-
-/// `PERF_EVENT_UPDATE__NAME`.
-const UPDATE_NAME: u64 = 2;
+use crate::record::{Body, EventProperty, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
+use crate::wire::Text;
 
 /// Writes a recording in pipe mode, front to back.
 ///
@@ -70,10 +68,8 @@ impl<W: Write> PipeWriter<W> {
                     features.to_mut().add(&EventDesc::of(entries).map_err(io::Error::other)?);
                 }
                 id => {
-                    let mut data = name.clone().into_bytes();
-                    data.resize((data.len() + 1).next_multiple_of(8), 0);
-                    let id = id.unwrap_or(0);
-                    put(&mut e, Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id, data: &data }))?;
+                    let property = EventProperty::Name(Text::new(name.as_bytes()));
+                    put(&mut e, Body::EventUpdate(EventUpdate { id: id.unwrap_or(0), property }))?;
                 }
             }
         }

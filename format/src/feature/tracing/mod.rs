@@ -16,10 +16,12 @@
 mod block;
 mod event;
 mod field;
+mod value;
 
 pub use block::{Part, System, Tracing};
 pub use event::EventFormat;
 pub use field::EventField;
+pub use value::{FieldNumbers, FieldValue, RawFields};
 
 use crate::wire;
 

@@ -77,7 +77,7 @@ fn build_ids(table: &f::BuildIds<'_>) -> Value {
         Value::Map(vec![
             ("build_id", Value::Text(id)),
             ("misc", Value::Hex(entry.misc.into())),
-            ("pid", Value::Signed(entry.body.pid.cast_signed().into())),
+            ("pid", Value::Signed(entry.body.pid.0.cast_signed().into())),
             ("filename", Value::text(entry.name())),
         ])
     }))
