@@ -7,8 +7,7 @@ use std::error::Error;
 use std::fs::File;
 
 use recrep_format::abi::{AttrFlags, CpuMode, EventType, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{Arch, EventDesc, Hostname, NrCpus};

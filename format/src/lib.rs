@@ -21,8 +21,8 @@
 //!   [`ordered`](read::Recording::ordered) returns the records in order of time.
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
-//! - [`attrs::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
-//! - [`record::Sample`] reads a sample's fields straight from their places; [`attrs::AttrTable::decode`] makes a typed
+//! - [`attr::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
+//! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
 //! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
@@ -55,7 +55,6 @@
 
 pub mod abi;
 pub mod attr;
-pub mod attrs;
 pub mod build_id;
 pub mod bytes;
 pub mod endian;

@@ -4,8 +4,7 @@
 use std::io;
 
 use recrep_format::abi::{BranchSampleType, DataSrc, ReadFormat, RecordType, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::{AttrEntry, AttrTable};
+use recrep_format::attr::{Attr, AttrEntry, AttrTable};
 use recrep_format::bytes::{Cursor, Encoder};
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::Tracing;

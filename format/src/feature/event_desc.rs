@@ -1,8 +1,7 @@
 //! EVENT_DESC: the events once more, with their names and ids.
 
 use super::HeaderString;
-use crate::attr::Attr;
-use crate::attrs::AttrEntry;
+use crate::attr::{Attr, AttrEntry};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::endian::Endian;
 use crate::error::{Error, Result};

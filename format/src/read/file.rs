@@ -13,7 +13,7 @@ use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
 use super::parts::{self, Part};
 use super::pipe;
 use super::warning::Warning;
-use crate::attrs::AttrTable;
+use crate::attr::AttrTable;
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::Result;

@@ -9,7 +9,7 @@
 
 use super::warning::Warning;
 use crate::abi::RecordType;
-use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::record::{Body, EventProperty, EventUpdate, HEADER_SIZE, RawRecord};

@@ -16,7 +16,7 @@ use super::warning::Warning;
 use super::window::Window;
 use super::{FILE_HEADER_SIZE, Mode};
 use crate::abi::RecordType;
-use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::{Error, Result};

@@ -54,7 +54,7 @@ impl<'a> RawRecord<'a> {
 
 /// A decoded record.
 /// ```
-/// use recrep_format::attrs::AttrTable;
+/// use recrep_format::attr::AttrTable;
 /// use recrep_format::bytes::Encoder;
 /// use recrep_format::endian::Endian;
 /// use recrep_format::read::Frames;

@@ -178,8 +178,7 @@ mod tests {
 
     use super::*;
     use crate::abi::{Cpu, Tid};
-    use crate::attr::Attr;
-    use crate::attrs::AttrEntry;
+    use crate::attr::{Attr, AttrEntry};
     use crate::endian::Endian;
     use crate::feature::Hostname;
     use crate::read::Magic;
@@ -232,7 +231,7 @@ mod tests {
             assert_eq!(copied(&file, |_| true), bytes);
             // As a recorder with longer attrs would have left it.
             let longer = AttrEntry { attr: Attr { size: 136, ..Attr::default() }, ids: vec![7, 8], name: None };
-            file.attrs = crate::attrs::AttrTable::new(vec![longer], endian);
+            file.attrs = crate::attr::AttrTable::new(vec![longer], endian);
             let first = file.data.offset;
             let tid = |raw: &RawRecord<'_>| endian.u32_at(raw.bytes, 36).unwrap();
             for (kept, dropped) in [(vec![1, 2, 3], 0), (vec![1, 3], 2), (vec![3], 1), (vec![], 9)] {

@@ -5,8 +5,7 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use crate::attr::Attr;
-use crate::attrs::AttrEntry;
+use crate::attr::{Attr, AttrEntry};
 use crate::bytes::Encoder;
 use crate::endian::Endian;
 use crate::error::Error;
@@ -24,8 +23,7 @@ const SECTION_SIZE: usize = 16;
 /// use std::io::Cursor;
 ///
 /// use recrep_format::abi::SampleType;
-/// use recrep_format::attr::Attr;
-/// use recrep_format::attrs::AttrEntry;
+/// use recrep_format::attr::{Attr, AttrEntry};
 /// use recrep_format::bytes::Encoder;
 /// use recrep_format::endian::Endian;
 /// use recrep_format::feature::Hostname;

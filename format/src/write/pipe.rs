@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use super::counted::Counted;
 use super::file::FeatureWriter;
-use crate::attrs::AttrEntry;
+use crate::attr::AttrEntry;
 use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
 use crate::feature::{EventDesc, FeatureId};
@@ -24,7 +24,7 @@ use crate::wire::Text;
 /// Writes a recording in pipe mode, front to back.
 ///
 /// ```
-/// use recrep_format::{attr::Attr, attrs::AttrEntry, endian::Endian, read::{File, Mode}};
+/// use recrep_format::{attr::Attr, attr::AttrEntry, endian::Endian, read::{File, Mode}};
 /// use recrep_format::write::{FeatureWriter, PipeWriter};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

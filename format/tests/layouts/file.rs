@@ -1,8 +1,7 @@
 //! The headers of files and streams, and a whole file.
 
 use recrep_format::abi::SampleType;
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::Cursor;
 use recrep_format::endian::Endian;
 use recrep_format::feature::NrCpus;

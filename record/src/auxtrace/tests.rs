@@ -62,7 +62,7 @@ impl<'k> Session<'k> {
         let rings = std::mem::take(&mut counters.rings);
         let areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
         let attrs: Vec<_> = (0..counters.events.len())
-            .map(|event| recrep_format::attrs::AttrEntry {
+            .map(|event| recrep_format::attr::AttrEntry {
                 attr: counters.events[event].attr.clone(),
                 ids: counters.ids(event),
                 name: Some(counters.events[event].full_name()),

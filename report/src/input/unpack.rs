@@ -5,7 +5,7 @@
 //! unpacked records give offsets in the unpacked section.
 
 use recrep_format::abi::RecordType;
-use recrep_format::attrs::AttrTable;
+use recrep_format::attr::AttrTable;
 use recrep_format::endian::Endian;
 use recrep_format::error::{Error, Result};
 use recrep_format::read::{Decompressor, Frames};

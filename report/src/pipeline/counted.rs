@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use recrep_format::abi::{BranchSampleType, EventType, SampleType};
-use recrep_format::attrs::{AttrEntry, AttrIndex};
+use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
 use crate::callchain::{ChainLimit, Deferred, FrameFields, Recorded};

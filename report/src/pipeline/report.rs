@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 
 use crate::input::several::{each_merged, settled};
 use crate::input::{Input, OpenError};

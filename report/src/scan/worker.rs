@@ -1,7 +1,7 @@
 //! One worker: turns samples into keys and counts them.
 
 use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};

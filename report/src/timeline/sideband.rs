@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;

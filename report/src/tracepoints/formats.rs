@@ -22,7 +22,7 @@ impl Formats {
     /// Reads the formats and strings in the file. Only the formats of the file's own events are parsed.
     #[must_use]
     pub fn read(file: &File<'_>) -> Self {
-        let wanted = |entry: &recrep_format::attrs::AttrEntry| {
+        let wanted = |entry: &recrep_format::attr::AttrEntry| {
             (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
         };
         let ids: Vec<Option<u64>> = file.attrs.entries().iter().map(wanted).collect();

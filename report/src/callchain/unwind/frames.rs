@@ -8,7 +8,7 @@ use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module as Unwindable, Unwinder};
 use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, SampleType};
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;

@@ -1,7 +1,7 @@
 //! Facts about the file that are needed to print the fields of its records.
 
 use recrep_format::abi::RegsArch;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::read::File;
 

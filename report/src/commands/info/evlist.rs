@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use recrep_format::abi::AttrFlags;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{GroupDesc, GroupDescEntry};
 use recrep_format::read::File;
 

@@ -206,7 +206,7 @@ fn container(file: &File<'_>) -> Container {
 
 fn events(session: &Session<'_>) -> Vec<EventInfo> {
     let entries = session.file.attrs.entries().iter().zip(&session.events).enumerate();
-    let one = |(index, (entry, name)): (usize, (&recrep_format::attrs::AttrEntry, &String))| EventInfo {
+    let one = |(index, (entry, name)): (usize, (&recrep_format::attr::AttrEntry, &String))| EventInfo {
         index,
         name: name.clone(),
         attr: attr::value(&entry.attr),

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use recrep_format::abi::{CpuMode, SampleType, context};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};

@@ -1,6 +1,6 @@
 //! Filters of samples, compiled for one file.
 
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 
 use super::query::{ScriptFilters, Symbols};
 use crate::pipeline::session::Session;

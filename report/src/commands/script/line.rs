@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::{AttrEntry, AttrIndex};
+use recrep_format::attr::{Attr, AttrEntry, AttrIndex};
 use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;

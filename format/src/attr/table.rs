@@ -12,8 +12,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use super::Attr;
 use crate::abi::{EventType, RecordType, SampleType};
-use crate::attr::Attr;
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::EventDesc;
@@ -47,8 +47,7 @@ impl AttrEntry {
 /// The attrs of a stream.
 /// ```
 /// use recrep_format::abi::SampleType;
-/// use recrep_format::attr::Attr;
-/// use recrep_format::attrs::{AttrEntry, AttrIndex, AttrTable};
+/// use recrep_format::attr::{Attr, AttrEntry, AttrIndex, AttrTable};
 /// use recrep_format::endian::Endian;
 /// use recrep_format::read::Frames;
 ///
