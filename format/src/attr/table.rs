@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::Attr;
-use crate::abi::{EventType, RecordType, SampleType};
+use crate::abi::{EventType, RecordType};
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::EventDesc;
@@ -229,12 +229,6 @@ impl AttrTable {
             None => (&self.fallback, SampleIdLayout::NONE),
         };
         raw.decode(&Context { endian: self.endian, sample, trailer })
-    }
-
-    /// Whether samples of every attr have a time.
-    #[must_use]
-    pub fn all_have_time(&self) -> bool {
-        self.entries.iter().all(|e| e.attr.sample_type.contains(SampleType::TIME))
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::layout::SampleIdLayout;
+use crate::wire::Wire;
 
 use super::body::Body;
 use super::header::{Context, HEADER_SIZE, RecordHeader};
 use super::sample_id::SampleId;
+use super::user::{Compressed, Compressed2};
 
 /// A record as framing finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,20 @@ impl<'a> RawRecord<'a> {
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.bytes.get(HEADER_SIZE..).unwrap_or_default()
+    }
+
+    /// Returns the piece of a zstd stream that a COMPRESSED or COMPRESSED2 record holds; `None` for other types.
+    ///
+    /// # Errors
+    /// Returns an error if the record is too short.
+    #[must_use]
+    pub fn compressed_piece(&self, endian: Endian) -> Option<Result<&'a [u8]>> {
+        let mut c = Cursor::new(self.body(), self.offset + HEADER_SIZE as u64, endian);
+        match self.header.kind {
+            RecordType::COMPRESSED => Some(Compressed::decode(&mut c, "COMPRESSED").map(|piece| piece.data)),
+            RecordType::COMPRESSED2 => Some(Compressed2::decode(&mut c, "COMPRESSED2").map(|piece| piece.stream())),
+            _ => None,
+        }
     }
 
     /// Decodes the record.

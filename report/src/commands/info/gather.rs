@@ -192,7 +192,8 @@ fn container(file: &File<'_>) -> Container {
         version: if old { 1 } else { 2 },
         byte_order: if file.endian == Endian::Little { "little" } else { "big" },
         mode: if is_file { "file" } else { "pipe" },
-        compressed: unpack::is_compressed(file.records()) || file.feature_cursor(FeatureId::COMPRESSED).is_some(),
+        compressed: unpack::is_compressed(file.records(), file.endian)
+            || file.feature_cursor(FeatureId::COMPRESSED).is_some(),
         header_size: header.size,
         attr_size: header.attr_size,
         attrs: header.attrs.into(),
