@@ -19,8 +19,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use linux_perf_data::linux_perf_event_reader::{EventRecord, RecordType as TheirType};
 use linux_perf_data::{PerfFileReader, PerfFileRecord};
 use recrep_format::abi::{AttrFlags, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::read::{File, RecordRef, Recording};
@@ -82,11 +81,9 @@ fn made(frames: u64) -> Vec<u8> {
         Record::new(0, Body::FinishedRound).encode(&mut e).unwrap();
         round += 1;
     }
-    let mut writer = FileWriter::new(Vec::new(), Endian::NATIVE, &[entry]).unwrap();
+    let mut writer = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &[entry]).unwrap();
     writer.write(e.as_bytes()).unwrap();
-    let (mut bytes, header) = writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap();
-    bytes[..header.len()].copy_from_slice(&header);
-    bytes
+    writer.finish(&FeatureWriter::new(Endian::NATIVE)).unwrap().into_inner()
 }
 
 fn file(input: Input) -> &'static [u8] {

@@ -29,14 +29,13 @@ use fxprof_processed_profile::{
     CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, LibMappings, LibraryHandle, LibraryInfo,
     ProcessHandle, Profile, SamplingInterval, ThreadHandle, Timestamp,
 };
-use recrep_format::abi::{CpuMode, EventType, context, misc, sw};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrIndex;
+use recrep_format::abi::{CallchainContext, CpuMode, EventType, SwEvent, misc};
+use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Result;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::{RecordRef, Recording};
-use recrep_format::record::{Body, Mmap, Mmap2, Sample, Task};
+use recrep_format::record::{Body, CallchainItem, CallchainItems, Mmap, Mmap2, Sample, Task};
 
 fn main() -> std::result::Result<(), Box<dyn Error>> {
     let args: Vec<_> = std::env::args().skip(1).collect();
@@ -64,7 +63,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             eprintln!("{error}");
         }
     }
-    records.recording().warnings().iter().for_each(|warning| eprintln!("{}", warning.message));
+    records.recording().warnings().iter().for_each(|warning| eprintln!("{warning}"));
     let out: Box<dyn Write> = match output {
         Some(path) => Box::new(File::create(path)?),
         None => Box::new(io::stdout().lock()),
@@ -128,8 +127,7 @@ impl Converter {
     }
 
     fn convert(&mut self, record: &RecordRef<'_>) -> Result<()> {
-        // Synthesized records have the time 0.
-        let time = record.time().filter(|time| *time != 0);
+        let time = record.time();
         if let (Some(time), Some(start)) = (time, self.start) {
             self.now = Timestamp::from_nanos_since_reference(time.saturating_sub(start));
         }
@@ -246,7 +244,8 @@ impl Converter {
         let thread = self.thread(id.0, id.1).handle;
         let frames = self.frames(pid, sample)?;
         let stack = self.profile.intern_stack_frames(thread, frames.into_iter().rev());
-        let is_clock = attr.kind == EventType::SOFTWARE && matches!(attr.config, sw::CPU_CLOCK | sw::TASK_CLOCK);
+        let is_clock = attr.kind == EventType::SOFTWARE
+            && matches!(SwEvent(attr.config), SwEvent::CPU_CLOCK | SwEvent::TASK_CLOCK);
         let nanoseconds = sample.period().filter(|_| is_clock).unwrap_or_else(|| interval(attr));
         self.profile.add_sample(thread, self.now, stack, CpuDelta::from_nanos(nanoseconds), 1);
         Ok(())
@@ -254,16 +253,12 @@ impl Converter {
 
     /// Returns the stack of a sample, innermost frame first; a profile has it last.
     fn frames(&self, pid: u32, sample: &Sample<'_, '_>) -> Result<Vec<FrameInfo>> {
-        let (mut mode, mut frames) = (sample.cpu_mode(), Vec::new());
-        for address in sample.callchain()?.into_iter().flat_map(|chain| chain.iter()) {
-            match address {
-                // The rest comes in another record, and what follows is its number.
-                context::USER_DEFERRED => break,
-                context::KERNEL => mode = CpuMode::Kernel,
-                context::USER => mode = CpuMode::User,
-                context::MAX.. => mode = CpuMode::Unknown,
-                _ => frames.push(self.frame(pid, mode, address, frames.is_empty())),
-            }
+        let mut frames = Vec::new();
+        for item in sample.callchain()?.into_iter().flat_map(|chain| CallchainItems::new(chain.iter())) {
+            // The rest of a deferred chain comes in another record.
+            let CallchainItem::Frame { ip, context } = item else { break };
+            let mode = context.map_or(sample.cpu_mode(), CallchainContext::cpu_mode);
+            frames.push(self.frame(pid, mode, ip, frames.is_empty()));
         }
         if frames.is_empty() {
             frames.extend(sample.ip().map(|ip| self.frame(pid, sample.cpu_mode(), ip, true)));

@@ -5,6 +5,8 @@
 //! cargo run --release -p recrep-format --example histogram < perf.data
 //! ```
 
+#![allow(clippy::print_stderr, reason = "standard output is for the histogram")]
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::io::{self, Write};
@@ -18,7 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut comms: HashMap<u32, String> = HashMap::from([(0, "swapper".to_owned())]);
     let mut counts: HashMap<String, u64> = HashMap::new();
     while let Some(record) = records.next_record() {
-        let record = record?;
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                eprintln!("{error}: the records before it are counted");
+                continue;
+            }
+        };
         if let Some(tid) = record.sample().and_then(|sample| sample.tid()) {
             let comm = comms.get(&tid).map_or("unknown", String::as_str);
             match counts.get_mut(comm) {

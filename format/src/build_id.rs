@@ -33,19 +33,6 @@ impl BuildId {
     pub fn padded(&self) -> [u8; Self::MAX] {
         self.bytes
     }
-
-    /// Reads hexadecimal digits.
-    #[must_use]
-    pub fn from_hex(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        if !digits.len().is_multiple_of(2) || digits.len() > 2 * Self::MAX {
-            return None;
-        }
-        let hex = digits.iter().all(u8::is_ascii_hexdigit);
-        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes: Option<Vec<u8>> = digits.as_chunks::<2>().0.iter().map(byte).collect();
-        if hex { Self::new(&bytes?) } else { None }
-    }
 }
 
 impl fmt::Display for BuildId {
@@ -65,13 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hexadecimal_both_ways() {
+    fn it_prints_in_hexadecimal() {
         let id = BuildId::new(&[0xab, 0x01]).unwrap();
-        assert_eq!(id.to_string(), "ab01");
-        assert_eq!(BuildId::from_hex("ab01"), Some(id));
-        assert_eq!(BuildId::from_hex("ab0"), None);
-        assert_eq!(BuildId::from_hex("+b01"), None);
-        assert_eq!(BuildId::from_hex(""), None);
+        assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), ("ab01", "BuildId(ab01)"));
+    }
+
+    #[test]
+    fn it_has_20_bytes_at_most_and_one_at_least() {
         assert_eq!(BuildId::new(&[7; 32]).unwrap().as_bytes(), [7; 20]);
+        assert_eq!(BuildId::new(&[]), None);
+        assert_eq!(BuildId::new(&[7]).unwrap().padded()[..2], [7, 0]);
     }
 }

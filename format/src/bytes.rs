@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `count` × 8 bytes, as numbers read when asked for.
-    pub fn take_u64s(&mut self, count: u64, what: &'static str) -> Result<U64s<'a>> {
+    pub(crate) fn take_u64s(&mut self, count: u64, what: &'static str) -> Result<U64s<'a>> {
         let short = Error::truncated(self.offset, what, count.saturating_mul(8), self.bytes.len() as u64);
         let len = usize::try_from(count).ok().and_then(|n| n.checked_mul(8)).ok_or(short)?;
         Ok(U64s { bytes: self.take(len, what)?, endian: self.endian })
@@ -238,11 +238,6 @@ impl Encoder {
         self.bytes.resize(self.bytes.len() + len.saturating_sub(bytes.len()), 0);
     }
 
-    /// Appends zeroes until the length is a multiple of `align`.
-    pub fn pad_to(&mut self, align: usize) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(align), 0);
-    }
-
     /// Appends a byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
@@ -275,7 +270,7 @@ impl Encoder {
     }
 
     /// Appends 64-bit numbers.
-    pub fn u64s(&mut self, values: &U64s<'_>) {
+    pub(crate) fn u64s(&mut self, values: &U64s<'_>) {
         if values.endian == self.endian {
             self.bytes.extend_from_slice(values.bytes);
         } else {
@@ -286,7 +281,7 @@ impl Encoder {
     }
 
     /// Overwrites the `u16` at `at`, which must have been written before; returns whether it was.
-    pub fn patch_u16(&mut self, at: usize, value: u16) -> bool {
+    pub(crate) fn patch_u16(&mut self, at: usize, value: u16) -> bool {
         let new = self.endian.bytes_u16(value);
         match at.checked_add(2).and_then(|end| self.bytes.get_mut(at..end)) {
             Some(old) => {

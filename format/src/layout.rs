@@ -43,7 +43,8 @@ impl Slot {
     }
 }
 
-/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the first ones have fixed places.
+/// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the first ones have
+/// fixed places.
 pub const ORDER: [SampleType; 25] = [
     SampleType::IDENTIFIER,
     SampleType::IP,
@@ -72,10 +73,10 @@ pub const ORDER: [SampleType; 25] = [
     SampleType::AUX,
 ];
 
-/// How many of [`ORDER`] have fixed places.
+/// Number of fields in [`ORDER`] that have fixed places.
 const FIXED: usize = 9;
 
-/// How far to walk in a sample: up to a field, the ones behind it are not looked at.
+/// The last field to walk to in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpTo(u32);
 
@@ -92,7 +93,7 @@ impl UpTo {
     }
 }
 
-/// Where the fields of an attr's samples are.
+/// The places of the fields of an attr's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleLayout {
     /// The attr's `sample_type`.
@@ -101,9 +102,9 @@ pub struct SampleLayout {
     pub read_format: ReadFormat,
     /// The attr's `branch_sample_type`: how BRANCH_STACK is laid out.
     pub branch_sample_type: BranchSampleType,
-    /// Which user registers REGS_USER has.
+    /// The mask of the user registers in REGS_USER.
     pub regs_user: u64,
-    /// Which registers REGS_INTR has.
+    /// The mask of the registers in REGS_INTR.
     pub regs_intr: u64,
     /// `PERF_SAMPLE_IDENTIFIER`.
     pub identifier: Slot,
@@ -123,9 +124,9 @@ pub struct SampleLayout {
     pub cpu: Slot,
     /// `PERF_SAMPLE_PERIOD`.
     pub period: Slot,
-    /// Where the fields of variable size begin.
+    /// The place of the first field of variable size.
     pub variable: Slot,
-    /// Which of [`ORDER`] must be walked to.
+    /// The fields of [`ORDER`] that must be walked to, a bit each.
     walked: u32,
 }
 
@@ -175,19 +176,19 @@ impl SampleLayout {
         })
     }
 
-    /// Where the event's id is: IDENTIFIER, else ID.
+    /// Returns the place of the event's id: IDENTIFIER, else ID.
     #[must_use]
     pub fn event_id(&self) -> Slot {
         if self.identifier.is_some() { self.identifier } else { self.id }
     }
 }
 
-/// Where the fields of an attr's trailer are, in bytes before the end of the record.
+/// The places of the fields of an attr's trailer (`struct sample_id`), in bytes before the end of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrailerLayout {
+pub struct SampleIdLayout {
     /// The bits of `sample_type` that a trailer holds.
     pub fields: SampleType,
-    /// How many bytes it takes; 0 where the attr has no `sample_id_all`.
+    /// Size in bytes; 0 without `sample_id_all` in the attr.
     pub size: usize,
     /// TIME, in bytes before the end of the record.
     pub time: Option<usize>,
@@ -195,7 +196,7 @@ pub struct TrailerLayout {
     pub event_id: Option<usize>,
 }
 
-impl TrailerLayout {
+impl SampleIdLayout {
     /// No trailer.
     pub const NONE: Self = Self { fields: SampleType::empty(), size: 0, time: None, event_id: None };
 
@@ -262,11 +263,11 @@ mod tests {
             | SampleType::CPU
             | SampleType::IDENTIFIER;
         let attr = Attr { sample_type: all, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
-        let l = TrailerLayout::of(&attr);
+        let l = SampleIdLayout::of(&attr);
         assert_eq!((l.size, l.time, l.event_id), (48, Some(40), Some(8)));
         let attr = Attr { sample_type: all - SampleType::IDENTIFIER, ..attr };
-        assert_eq!(TrailerLayout::of(&attr).event_id, Some(24));
+        assert_eq!(SampleIdLayout::of(&attr).event_id, Some(24));
         let attr = Attr { flags: AttrFlags::empty(), ..attr };
-        assert_eq!(TrailerLayout::of(&attr), TrailerLayout::NONE);
+        assert_eq!(SampleIdLayout::of(&attr), SampleIdLayout::NONE);
     }
 }

@@ -1,4 +1,4 @@
-//! The perf.data format: everything in a file, read and written from one declaration.
+//! The perf.data format: each structure is declared once, for reading and for writing.
 //!
 //! ```text
 //! file mode                                      pipe mode
@@ -16,31 +16,45 @@
 //! +--------------------+
 //! ```
 //!
-//! - [`read::File`] finds the parts; [`read::Frames`] walks the records of any piece of the data.
-//! - [`attrs::AttrTable`] knows which event a record belongs to, and where its fields are ([`layout`]).
-//! - [`record::Sample`] reads a sample's fields straight from their places; [`attrs::AttrTable::decode`] makes a typed
-//!   [`record::Record`] of any record, and [`record::Record::encode`] gives the same bytes back.
-//! - [`tracing::Tracing`] tells the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features.
+//! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
+//!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. Its
+//!   [`ordered`](read::Recording::ordered) returns the records in order of time.
+//! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
+//!   threads may walk ([`read::Frames`]).
+//! - [`attr::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
+//! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
+//!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
+//! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
 //!
-//! The crate forbids unsafe code, knows no operating system, and does no I/O beyond `Write` and slices. Input cannot make it
-//! panic: every read is checked, and every error says at which byte.
+//! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes to
+//! [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of the byte.
 //!
-//! ```
-//! use recrep_format::read::File;
+//! Samples of each thread, from standard input:
 //!
-//! fn ips(bytes: &[u8]) -> recrep_format::error::Result<Vec<u64>> {
-//!     let file = File::parse(bytes)?;
-//!     let samples = file.records().filter_map(|raw| file.attrs.sample(raw.ok()?));
-//!     Ok(samples.filter_map(|(_event, sample)| sample.ip()).collect())
+//! ```no_run
+//! use std::collections::BTreeMap;
+//!
+//! use recrep_format::read::Recording;
+//!
+//! # fn main() -> recrep_format::error::Result<()> {
+//! let mut recording = Recording::new(std::io::stdin().lock())?;
+//! let mut counts = BTreeMap::new();
+//! while let Some(record) = recording.next_record() {
+//!     if let Some(tid) = record?.sample().and_then(|sample| sample.tid()) {
+//!         *counts.entry(tid).or_insert(0) += 1;
+//!     }
 //! }
-//! # assert!(ips(b"not perf.data").is_err());
+//! println!("{counts:?}");
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! The folder `examples` has whole programs.
 #![forbid(unsafe_code)]
 
 pub mod abi;
 pub mod attr;
-pub mod attrs;
 pub mod build_id;
 pub mod bytes;
 pub mod endian;
@@ -49,6 +63,12 @@ pub mod feature;
 pub mod layout;
 pub mod read;
 pub mod record;
-pub mod tracing;
 pub mod wire;
 pub mod write;
+
+pub(crate) use wire::wire;
+
+/// The examples in the README, compiled as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 //! One declaration of a layout serves reading and writing.
 //!
-//! [`wire!`](crate::wire!) declares a struct whose fields are named in the order in which they lie in the file, and gives it
+//! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which they lie in the file, and gives it
 //! [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is
 //! stated once, and cannot be read one way and written another.
 
@@ -114,12 +114,17 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
+    /// Makes a name to write, ended and padded as the kernel does (`ALIGN(len + 1, 8)`).
     #[must_use]
     pub fn new(name: &'a [u8]) -> Self {
-        const ZEROES: &[u8] = &[0; 8];
+        Self::padded(name, 8)
+    }
+
+    /// Makes a name that takes a multiple of `align` bytes with its NUL; `align` is at most 64.
+    pub(crate) fn padded(name: &'a [u8], align: usize) -> Self {
+        const ZEROES: &[u8] = &[0; 64];
         let name = name.split(|b| *b == 0).next().unwrap_or_default();
-        let tail = 8 - name.len() % 8;
+        let tail = (name.len() + 1).next_multiple_of(align) - name.len();
         Self { name, tail: ZEROES.get(..tail).unwrap_or(ZEROES) }
     }
 
@@ -137,10 +142,9 @@ impl<'a> Text<'a> {
         self.name
     }
 
-    /// The NUL and the padding after the name, as found.
-    #[must_use]
-    pub fn padding(&self) -> &'a [u8] {
-        self.tail
+    /// Returns the length of the name with its NUL and its padding, in bytes.
+    pub(crate) fn padded_len(&self) -> usize {
+        self.name.len() + self.tail.len()
     }
 
     /// The name as text; what is not UTF-8 is replaced.
@@ -167,30 +171,20 @@ impl<'a> Wire<'a> for Text<'a> {
     }
 }
 
-/// Declares a struct whose fields lie in the file in the order given, and how to read and write it.
+/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields must be `pub` and documented; a
+/// struct that owns lists is a `pub owned struct`, and not `Copy`.
 ///
-/// ```
-/// use recrep_format::bytes::{Cursor, Encoder};
-/// use recrep_format::endian::Endian;
-/// use recrep_format::wire::Wire;
-///
-/// recrep_format::wire! {
+/// ```text
+/// wire! {
 ///     /// A part of a file.
-///     pub struct Part {
-///         /// Where it begins.
+///     pub struct Section {
+///         /// Its first byte.
 ///         pub offset: u64,
-///         /// How long it is.
+///         /// Its length, in bytes.
 ///         pub size: u64,
 ///     }
 /// }
-///
-/// let mut e = Encoder::new(Endian::Big);
-/// Part { offset: 104, size: 16 }.encode(&mut e)?;
-/// let back = Part::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), "part")?;
-/// assert_eq!(back.size, 16);
-/// # Ok::<(), recrep_format::error::Error>(())
 /// ```
-#[macro_export]
 macro_rules! wire {
     ($(
         $(#[$meta:meta])*
@@ -242,10 +236,41 @@ macro_rules! wire {
     };
 }
 
+pub(crate) use wire;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::endian::Endian;
+
+    wire! {
+        /// Numbers and bytes.
+        #[allow(unreachable_pub, reason = "the macro declares what is public")]
+        pub struct Several {
+            /// Two bytes.
+            pub short: u16,
+            /// Eight bytes.
+            pub long: u64,
+            /// As they are.
+            pub bytes: [u8; 2],
+        }
+    }
+
+    #[test]
+    fn fields_lie_in_the_order_of_their_declaration() {
+        let several = Several { short: 0x0102, long: 0x03, bytes: [4, 5] };
+        for (endian, bytes) in [
+            (Endian::Little, [2, 1, 3, 0, 0, 0, 0, 0, 0, 0, 4, 5]),
+            (Endian::Big, [1, 2, 0, 0, 0, 0, 0, 0, 0, 3, 4, 5]),
+        ] {
+            let mut e = Encoder::new(endian);
+            several.encode(&mut e).unwrap();
+            assert_eq!(e.as_bytes(), bytes);
+            assert_eq!(Several::decode(&mut Cursor::new(&bytes, 0, endian), "").unwrap(), several);
+            let error = Several::decode(&mut Cursor::new(&bytes[..5], 100, endian), "").unwrap_err();
+            assert_eq!(error, crate::error::Error::truncated(102, "Several.long", 8, 3));
+        }
+    }
 
     #[test]
     fn names_are_padded_as_the_kernel_does() {

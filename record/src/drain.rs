@@ -230,8 +230,7 @@ mod tests {
     use crate::ring::fake::{FakeRing, fake_record};
     use crate::tally::Counts;
     use recrep_format::abi::{AttrFlags, RecordType, SampleType};
-    use recrep_format::attr::Attr;
-    use recrep_format::attrs::AttrEntry;
+    use recrep_format::attr::{Attr, AttrEntry};
     use recrep_format::read::File;
     use recrep_format::write::FeatureWriter;
 

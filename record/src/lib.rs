@@ -8,13 +8,13 @@
 //!  kernel (trait; sys is the real one) ◀── counters ── fallback: (attr, errno) → next attr or advice
 //!        │ rings                                 │
 //!        ▼                                       ▼
-//!  ring ── drain (rounds), or drainers (the same by threads) ──▶ output ◀── synthesize (tasks and mappings that were there before)
+//!  ring ── drain (in rounds) or drainers (threads) ──▶ output ◀── synthesize (tasks and mappings from before)
 //!       AUX areas ── auxtrace ──▶ ┘
-//!             └ tally: counts, times,     ◀── features, buildid (what the file says of itself)
+//!             └ tally: counts, times,     ◀── features, buildid (header features)
 //!               modules that were mapped
 //! ```
 //!
-//! [`session`] is the story; every other module is one of its nouns. Nothing here knows reports.
+//! [`session`] runs a recording; every other module is one of its parts. No module depends on reporting.
 //! `unsafe` lives in [`sys`] (the syscall), [`ring`] (the shared memory) and [`workload`] (between fork and exec).
 
 pub mod args;

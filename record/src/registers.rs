@@ -1,7 +1,8 @@
-//! The registers that samples can carry, by architecture (`asm/perf_regs.h`): their names and numbers.
+//! The registers that rec can sample, by architecture.
 
 use std::fmt::Write as _;
 
+use recrep_format::abi::{Register, RegsArch};
 use serde::{Deserialize, Serialize};
 
 /// An architecture, as far as rec knows its registers.
@@ -25,102 +26,10 @@ pub enum Of {
     User,
 }
 
-/// A register: its name and the bits it takes in a mask.
-type Register = (&'static str, u64);
-
-const fn bit(name: &'static str, number: u32) -> Register {
-    (name, 1 << number)
-}
-
 const UNKNOWN: &str = "rec does not know the registers of this architecture";
 
-/// x86-64. The segment registers DS to GS (12 to 15) cannot be sampled.
-const X86_64: &[Register] = &[
-    bit("AX", 0),
-    bit("BX", 1),
-    bit("CX", 2),
-    bit("DX", 3),
-    bit("SI", 4),
-    bit("DI", 5),
-    bit("BP", 6),
-    bit("SP", 7),
-    bit("IP", 8),
-    bit("FLAGS", 9),
-    bit("CS", 10),
-    bit("SS", 11),
-    bit("R8", 16),
-    bit("R9", 17),
-    bit("R10", 18),
-    bit("R11", 19),
-    bit("R12", 20),
-    bit("R13", 21),
-    bit("R14", 22),
-    bit("R15", 23),
-];
-
-const fn xmm(name: &'static str, number: u32) -> Register {
-    (name, 3 << (32 + 2 * number))
-}
-
-/// x86-64's vector registers: at the interrupt only, of events that are precise, on machines whose PEBS has them.
-const XMM: &[Register] = &[
-    xmm("XMM0", 0),
-    xmm("XMM1", 1),
-    xmm("XMM2", 2),
-    xmm("XMM3", 3),
-    xmm("XMM4", 4),
-    xmm("XMM5", 5),
-    xmm("XMM6", 6),
-    xmm("XMM7", 7),
-    xmm("XMM8", 8),
-    xmm("XMM9", 9),
-    xmm("XMM10", 10),
-    xmm("XMM11", 11),
-    xmm("XMM12", 12),
-    xmm("XMM13", 13),
-    xmm("XMM14", 14),
-    xmm("XMM15", 15),
-];
-
-/// aarch64.
-const AARCH64: &[Register] = &[
-    bit("x0", 0),
-    bit("x1", 1),
-    bit("x2", 2),
-    bit("x3", 3),
-    bit("x4", 4),
-    bit("x5", 5),
-    bit("x6", 6),
-    bit("x7", 7),
-    bit("x8", 8),
-    bit("x9", 9),
-    bit("x10", 10),
-    bit("x11", 11),
-    bit("x12", 12),
-    bit("x13", 13),
-    bit("x14", 14),
-    bit("x15", 15),
-    bit("x16", 16),
-    bit("x17", 17),
-    bit("x18", 18),
-    bit("x19", 19),
-    bit("x20", 20),
-    bit("x21", 21),
-    bit("x22", 22),
-    bit("x23", 23),
-    bit("x24", 24),
-    bit("x25", 25),
-    bit("x26", 26),
-    bit("x27", 27),
-    bit("x28", 28),
-    bit("x29", 29),
-    bit("lr", 30),
-    bit("sp", 31),
-    bit("pc", 32),
-];
-
-/// The length of aarch64's scalable vectors, where the machine has them.
-const SVE: &[Register] = &[bit("vg", 46)];
+/// The segment registers DS to GS, which cannot be sampled.
+const SEGMENTS: std::ops::RangeInclusive<u32> = 12..=15;
 
 impl Arch {
     /// The architecture that rec was built for.
@@ -135,27 +44,33 @@ impl Arch {
     /// aarch64's `lr`, in a mask.
     pub const LINK_REGISTER: u64 = 1 << 30;
 
-    /// All registers; `sve`: of a machine with scalable vectors.
-    fn registers(self, of: Of, sve: bool) -> Vec<Register> {
-        let more = match (self, of) {
-            (Self::X86_64, Of::Interrupt) => XMM,
-            (Self::Aarch64, Of::User) if sve => SVE,
-            _ => &[],
-        };
-        let usual = match self {
-            Self::X86_64 => X86_64,
-            Self::Aarch64 => AARCH64,
-            Self::Other => &[],
-        };
-        usual.iter().chain(more).copied().collect()
+    fn names_of(self) -> Option<RegsArch> {
+        match self {
+            Self::X86_64 => Some(RegsArch::X86),
+            Self::Aarch64 => Some(RegsArch::Arm64),
+            Self::Other => None,
+        }
     }
 
-    /// What is sampled where no register is named: all general ones.
+    /// The registers that can be sampled; `sve`: of a machine with scalable vectors. The vector registers of x86-64
+    /// are sampled
+    /// at the interrupt only, of events that are precise, on machines whose PEBS has them.
+    fn registers(self, of: Of, sve: bool) -> Vec<Register> {
+        let all = self.names_of().into_iter().flat_map(RegsArch::registers);
+        let can_be_sampled = |register: &Register| match self {
+            Self::X86_64 if is_vector(*register) => of == Of::Interrupt,
+            Self::X86_64 => !SEGMENTS.contains(&register.number),
+            _ => !is_vector(*register) || (of == Of::User && sve),
+        };
+        all.filter(can_be_sampled).collect()
+    }
+
+    /// What is sampled where no register is named: all general ones, and the length of aarch64's scalable vectors.
     #[must_use]
     pub fn all(self, of: Of, sve: bool) -> u64 {
-        let vectors = XMM.iter().fold(0, |mask, (_, bits)| mask | bits);
-        let all = self.registers(of, sve).iter().fold(0, |mask, (_, bits)| mask | bits);
-        if self == Self::X86_64 { all & !vectors } else { all }
+        let registers = self.registers(of, sve);
+        let general = registers.iter().filter(|register| self != Self::X86_64 || !is_vector(**register));
+        general.fold(0, |mask, register| mask | register.mask())
     }
 
     /// [`Arch::all`], where there are any.
@@ -169,11 +84,7 @@ impl Arch {
     /// What a stack cannot be unwound without: the instruction and the stack pointer.
     #[must_use]
     pub fn least_to_unwind(self) -> u64 {
-        match self {
-            Self::X86_64 => 1 << 7 | 1 << 8,
-            Self::Aarch64 => 1 << 31 | 1 << 32,
-            Self::Other => 0,
-        }
+        self.names_of().map_or(0, |arch| 1 << arch.stack_pointer() | 1 << arch.instruction_pointer())
     }
 
     /// Reads a list of registers.
@@ -190,9 +101,9 @@ impl Arch {
             if word == "?" {
                 return Err(format!("there are{}", listed(&all)));
             }
-            let known = all.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+            let known = all.iter().find(|register| register.name.eq_ignore_ascii_case(word));
             mask |= known
-                .map(|(_, bits)| bits)
+                .map(|register| register.mask())
                 .ok_or_else(|| format!("there is no register '{word}'; there are{}", listed(&all)))?;
         }
         Ok(mask)
@@ -205,11 +116,19 @@ impl Arch {
     }
 }
 
+/// Whether it is a vector register, or the length of scalable ones: they come after all general registers.
+fn is_vector(register: Register) -> bool {
+    register.words > 1 || register.number > LAST_GENERAL
+}
+
+/// The last number of a general register: aarch64's `pc`.
+const LAST_GENERAL: u32 = 32;
+
 fn listed(registers: &[Register]) -> String {
     let mut text = String::new();
-    for (name, _) in registers {
+    for register in registers {
         // Writing into memory does not fail.
-        let _ = write!(text, " {name}");
+        let _ = write!(text, " {}", register.name);
     }
     text
 }

@@ -8,15 +8,12 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use recrep_format::abi::{CpuMode, RecordType, misc};
+use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
-use recrep_format::layout::{SampleLayout, TrailerLayout};
+use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
 use rustc_hash::FxHashMap;
-
-/// Where an AUX record has its flags: after the header, `aux_offset` and `aux_size`.
-const AUX_FLAGS: usize = 24;
 
 /// Counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,15 +70,14 @@ pub struct AuxCounts {
 }
 
 impl AuxCounts {
-    /// Counts an AUX record's flags (`PERF_AUX_FLAG_*`).
-    fn count(&mut self, flags: u64) {
+    /// Counts an AUX record's flags.
+    fn count(&mut self, flags: AuxFlags) {
+        let one = |flag| u64::from(flags.contains(flag));
         self.records += 1;
-        for (bit, count) in [&mut self.truncated, &mut self.overwritten, &mut self.partial, &mut self.collisions]
-            .into_iter()
-            .enumerate()
-        {
-            *count += flags >> bit & 1;
-        }
+        self.truncated += one(AuxFlags::TRUNCATED);
+        self.overwritten += one(AuxFlags::OVERWRITE);
+        self.partial += one(AuxFlags::PARTIAL);
+        self.collisions += one(AuxFlags::COLLISION);
     }
 
     /// What the user must know, and what to do about it.
@@ -108,7 +104,7 @@ pub struct Tally {
     /// another one the end.
     alive: Arc<Mutex<BTreeSet<u32>>>,
     layout: SampleLayout,
-    trailer: TrailerLayout,
+    trailer: SampleIdLayout,
     scratch: Vec<u8>,
 }
 
@@ -153,7 +149,7 @@ impl Tally {
             modules: Modules::default(),
             alive: Arc::default(),
             layout: SampleLayout::of(attr),
-            trailer: TrailerLayout::of(attr),
+            trailer: SampleIdLayout::of(attr),
             scratch: Vec::new(),
         }
     }
@@ -213,7 +209,7 @@ impl Tally {
                 RecordType::SAMPLE => {
                     self.counts.samples += 1;
                     if let Some(time) = word(at + time_at) {
-                        self.sampled_at(u64::from_ne_bytes(time));
+                        self.sampled_at(Endian::NATIVE.u64(time));
                     }
                 }
                 RecordType::LOST
@@ -221,13 +217,9 @@ impl Tally {
                 | RecordType::MMAP
                 | RecordType::MMAP2
                 | RecordType::FORK
-                | RecordType::EXIT => {
+                | RecordType::EXIT
+                | RecordType::AUX => {
                     self.rare(header, first, second, at..at + size);
-                }
-                RecordType::AUX => {
-                    if let Some(flags) = word(at + AUX_FLAGS) {
-                        self.counts.aux.count(u64::from_ne_bytes(flags));
-                    }
                 }
                 RecordType::THROTTLE => self.counts.throttled += 1,
                 _ => {}
@@ -262,6 +254,7 @@ impl Tally {
                 };
                 self.modules.note(m.filename.as_bytes(), id);
             }
+            Ok(Body::Aux(aux)) => self.counts.aux.count(aux.flags),
             Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.processes().insert(task.pid)),
             Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.processes().remove(&task.pid)),
             Ok(_) => {}

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
-//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ one module a command
+//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
 //!               cli  (shared options)              view  (text, tree, JSON, CSV, folded)   │
 //!                │                                  │                                      │
-//!  pipeline      │    inputs ─► session ─► counted ─┴─► report     wires the rooms below ◄─┘
+//!  pipeline      │    inputs ─► session ─► counted ─┴─► report   joins the modules below ◄─┘
 //!                │
-//!  table         │    counts ─► rows of typed cells, names, percentages, order
+//!  table         │    counts ─► rows of typed cells, names, percentages, order; rows of several inputs are merged here
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
@@ -16,13 +16,14 @@
 //!  timeline      │    side-band records ─► who ran what where, frozen
 //!  symbols       │    module and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
-//!  query       ◄─┘    the question as data
+//!  query       ◄─┘    the question as data, also the order of call trees
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Imports go down this list only; `tests/tests/all/architecture.rs` keeps it so. Data flows up: [`input`] opens and splits, [`timeline`] is built
-//! from the side-band records once and frozen, [`scan`] counts samples by keys of integers into [`count`]'s tables,
-//! [`table`] turns distinct keys into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
+//! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
+//! Data flows up: [`input`] opens and splits, [`timeline`] is built from the side-band records once and frozen, [`scan`]
+//! counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and [`view`]
+//! prints them. In reports, samples are never sorted and never kept.
 
 pub mod callchain;
 pub mod cli;

@@ -42,6 +42,16 @@ pub fn rep() -> Command {
     Command::new(&programs().rep)
 }
 
+/// An example of `recrep-format`, `synthesize` or `cut`, about to be given arguments.
+pub fn format_example(name: &str) -> Command {
+    static EXAMPLES: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    const NAMES: [&str; 2] = ["synthesize", "cut"];
+    let built = EXAMPLES
+        .get_or_init(|| built(NAMES, &["--package", "recrep-format", "--example", "synthesize", "--example", "cut"]));
+    let place = NAMES.iter().position(|known| *known == name).expect("the example is one of these");
+    Command::new(&built[place])
+}
+
 /// The command line of the workload: the program, then `args` split at spaces.
 pub fn workload(args: &str) -> Vec<String> {
     let program = programs().workload.to_str().expect("the target directory's path is UTF-8");
@@ -66,45 +76,46 @@ struct Target {
 }
 
 fn build() -> Programs {
+    let dir = profile_dir();
+    let chosen = ["--workspace", "--bin", "rec", "--bin", "rep", "--example", "workload", "--example", "firefox"];
+    let [rec, rep, workload, firefox] = built(["rec", "rep", "workload", "firefox"], &chosen);
+    Programs { rec, rep, workload, firefox, dir }
+}
+
+/// The directory of this process's profile, in the target directory.
+fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("this process has a path");
-    let mut dir = exe.parent().expect("an executable is in a directory");
+    let dir = exe.parent().expect("an executable is in a directory");
     if dir.ends_with("deps") {
-        dir = dir.parent().expect("deps is in a profile's directory");
+        dir.parent().expect("deps is in a profile's directory").to_owned()
+    } else {
+        dir.to_owned()
     }
+}
+
+/// Builds what `args` choose, and returns where the executables with these names are.
+fn built<const N: usize>(names: [&str; N], args: &[&str]) -> [PathBuf; N] {
+    let dir = profile_dir();
     let profile = match dir.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "build",
-            "--quiet",
-            "--workspace",
-            "--bin",
-            "rec",
-            "--bin",
-            "rep",
-            "--example",
-            "workload",
-            "--example",
-            "firefox",
-            "--message-format=json-render-diagnostics",
-        ])
-        .args(["--profile", profile, "--target-dir"])
+        .args(["build", "--quiet", "--message-format=json-render-diagnostics", "--profile", profile])
+        .args(args)
+        .arg("--target-dir")
         .arg(dir.parent().expect("a profile's directory is in the target directory"))
         .current_dir(workspace())
         .output()
         .expect("cargo can be run");
     assert!(output.status.success(), "cargo build failed:\n{}", String::from_utf8_lossy(&output.stderr));
     let messages = String::from_utf8(output.stdout).expect("cargo's messages are UTF-8");
-    let find = |name: &str| {
+    names.map(|name| {
         let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
         artifacts
             .filter(|artifact| artifact.target.name == name)
             .find_map(|artifact| artifact.executable)
             .unwrap_or_else(|| panic!("cargo built no executable {name:?}"))
-    };
-    let [rec, rep, workload, firefox] = ["rec", "rep", "workload", "firefox"].map(find);
-    Programs { rec, rep, workload, firefox, dir: dir.to_owned() }
+    })
 }

@@ -1,22 +1,19 @@
 // What each fuzz target does with its bytes: also run by `tests/fuzz_replay.rs`, over the seeds and over damaged variants of
 // them, so that CI needs no fuzzer. Each function panics when something is wrong, and returns when nothing is.
 
+use std::io;
+
 use recrep_format::abi::{BranchSampleType, DataSrc, ReadFormat, RecordType, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::{AttrEntry, AttrTable};
+use recrep_format::attr::{Attr, AttrEntry, AttrTable};
 use recrep_format::bytes::{Cursor, Encoder};
 use recrep_format::endian::Endian;
-use recrep_format::feature::{
-    Arch, AuxtraceIndex, BpfBtf, BpfProgInfo, BranchStackMark, BuildIds, Caches, ClockData, ClockId, Cmdline,
-    Compression, CpuDesc, CpuId, CpuPmuCaps, CpuTopology, DirFormat, EventDesc, Feature, GroupDesc, Hostname,
-    HybridTopology, MemTopology, NrCpus, NumaTopology, OsRelease, PmuCaps, PmuMappings, SampleTime, StatMark, TotalMem,
-    TracingData, Version,
-};
+use recrep_format::feature::tracing::Tracing;
+use recrep_format::feature::{FeatureBody, FeatureId};
 use recrep_format::layout::SampleLayout;
 use recrep_format::read::{Decompressor, File, Frames};
-use recrep_format::record::{Body, HEADER_SIZE, RawRecord, RecordHeader, Sample};
-use recrep_format::tracing::Tracing;
-use recrep_format::write::{FeatureWriter, FileWriter};
+use recrep_format::record::{Body, CallchainItems, HEADER_SIZE, RawRecord, RecordHeader, Sample};
+use recrep_format::wire::Wire;
+use recrep_format::write::{FeatureWriter, FileWriter, copy};
 
 #[path = "streams.rs"]
 pub(crate) mod streams;
@@ -52,17 +49,17 @@ pub(crate) fn file(bytes: &[u8]) {
     }
 }
 
-/// A whole file, written again from its parts, reads as the same.
+/// A whole file, written again from its parts, reads as the same; a copy of it has the records that are kept.
 pub(crate) fn rewrite(bytes: &[u8]) {
     let Ok(file) = File::parse(bytes) else { return };
     let mut features = FeatureWriter::new(file.endian);
     for (id, section) in &file.features {
         features.add_bytes(*id, section.of(bytes).expect("features that are told are there").to_vec());
     }
-    let mut writer = FileWriter::new(Vec::new(), file.endian, file.attrs.entries()).expect("memory takes all");
+    let out = io::Cursor::new(Vec::new());
+    let mut writer = FileWriter::new(out, file.endian, file.attrs.entries()).expect("memory takes all");
     writer.write(file.data_bytes()).expect("memory takes all");
-    let (mut again, header) = writer.finish(&features).expect("memory takes all");
-    again[..header.len()].copy_from_slice(&header);
+    let again = writer.finish(&features).expect("memory takes all").into_inner();
     // As many bytes, but for attrs that are filled up to the longest, and the head and table of what was a pipe.
     assert!(again.len() <= bytes.len() + 4096 + file.attrs.entries().len() * 4096);
     let again = File::parse(&again).expect("what was written is read");
@@ -77,6 +74,29 @@ pub(crate) fn rewrite(bytes: &[u8]) {
         file.attrs.entries().iter().map(part).collect::<Vec<_>>()
     };
     assert_eq!(parts(&again), parts(&file));
+    copied(&file);
+}
+
+/// Every second record is kept, and its payload with it; then the copy has what `keep` was told, and that in order.
+fn copied(file: &File<'_>) {
+    let (mut kept, mut asked) = (Vec::new(), 0);
+    let out = copy(file, io::Cursor::new(Vec::new()), |raw| {
+        asked += 1;
+        let keep = asked % 2 == 0;
+        kept.extend(keep.then(|| (raw.bytes.to_vec(), raw.payload.to_vec())));
+        keep
+    });
+    let bytes = out.expect("memory takes all").into_inner();
+    if asked == 0 {
+        return;
+    }
+    let copied = File::parse(&bytes).expect("what was written is read");
+    assert_eq!(copied.mode, file.mode);
+    let mut records = copied.records().map_while(Result::ok);
+    // Between them are those that nobody was asked for.
+    for (bytes, payload) in kept {
+        assert!(records.any(|raw| raw.bytes == bytes && raw.payload == payload), "a record is gone or changed");
+    }
 }
 
 /// Records of events with any two attrs: 8 bytes of choice, two attrs of 144 bytes, then the stream.
@@ -174,14 +194,23 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
             let whole = [all.identifier.or(all.id), all.ip, all.time, all.addr, all.stream_id, all.period];
             assert_eq!(lazy, whole);
             assert_eq!(sample.callchain().ok().flatten(), all.callchain);
-            all.read.iter().for_each(|read| assert!(read.counters().count() <= raw.bytes.len()));
+            all.read.iter().for_each(|read| assert!(read.counters().count() as u64 <= read.nr()));
+            for regs in [all.regs_user, all.regs_intr].into_iter().flatten() {
+                assert!(regs.iter().all(|(number, value)| regs.get(number) == Some(value)));
+            }
+            let items = all.callchain.map(|words| CallchainItems::new(words.iter()).count());
+            assert!(items.unwrap_or(0) <= raw.bytes.len());
             all.branch_stack.iter().for_each(|stack| assert!(stack.entries().count() <= raw.bytes.len()));
             all.data_src.iter().for_each(|src| drop(DataSrc(*src).to_string()));
         }
     }
     let Ok(decoded) = table.decode(raw) else { return };
     match &decoded.body {
-        Body::CpuMap(map) => drop(map.cpus(table.endian(), 1 << 16)),
+        Body::CpuMap(map) => assert!(map.cpus().is_none_or(|cpus| cpus.count() <= 8 * raw.bytes.len() + (1 << 16))),
+        Body::ThreadMap(map) => assert!(map.entries.len() <= raw.bytes.len()),
+        Body::StatConfig(config) => assert!(config.iter().count() <= raw.bytes.len()),
+        Body::BpfMetadata(metadata) => assert!(metadata.iter().count() <= raw.bytes.len()),
+        Body::CallchainDeferred(chain) => assert!(chain.items().count() <= raw.bytes.len()),
         Body::IdIndex(index) => assert!(index.iter().count() <= raw.bytes.len()),
         Body::Namespaces(namespaces) => assert!(namespaces.iter().count() <= raw.bytes.len()),
         Body::Compressed2(packed) => assert!(packed.stream().len() <= raw.bytes.len()),
@@ -197,34 +226,26 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
 }
 
 fn every_feature(c: Cursor<'_>) {
-    fn one<'a, F: Feature<'a> + std::fmt::Debug>(mut c: Cursor<'a>) {
-        let endian = c.endian();
+    let endian = c.endian();
+    let comes_back = |left: Cursor<'_>, e: &Encoder, what: &dyn std::fmt::Debug| {
         let mut ahead = c;
-        let Ok(feature) = F::decode(&mut c) else { return };
-        let mut e = Encoder::new(endian);
+        let used = ahead.left() - left.left();
+        assert_eq!(e.as_bytes(), ahead.take(used, "what was used").expect("what was used is there"), "{what:?}");
+    };
+    for id in FeatureId::NAMED {
+        let (mut left, mut e) = (c, Encoder::new(endian));
+        let Ok(feature) = FeatureBody::decode(*id, &mut left) else { continue };
         feature.encode(&mut e).expect("what was read fits");
-        let used = ahead.left() - c.left();
-        let there = ahead.take(used, "what was used").expect("what was used is there");
-        assert_eq!(e.as_bytes(), there, "{feature:?}");
+        comes_back(left, &e, &feature);
+        if let FeatureBody::CpuTopology(topology) = &feature {
+            let _ = topology.tail.cpus(4);
+            let _ = topology.tail.dies(4);
+        }
     }
-    macro_rules! every {
-        ($($feature:ident)*) => { $( one::<$feature<'_>>(c); )* };
-    }
-    every!(Hostname OsRelease Version Arch CpuDesc CpuId Cmdline EventDesc BuildIds PmuMappings GroupDesc CpuPmuCaps PmuCaps
-        CpuTopology NumaTopology HybridTopology MemTopology Caches TracingData AuxtraceIndex BpfProgInfo BpfBtf
-        BranchStackMark StatMark Tracing);
-    one::<NrCpus>(c);
-    one::<TotalMem>(c);
-    one::<SampleTime>(c);
-    one::<ClockId>(c);
-    one::<ClockData>(c);
-    one::<DirFormat>(c);
-    one::<Compression>(c);
-    if let Ok(tracing) = Tracing::decode(&mut c.clone()) {
+    let (mut left, mut e) = (c, Encoder::new(endian));
+    if let Ok(tracing) = Tracing::decode(&mut left, "TRACING_DATA") {
+        tracing.encode(&mut e).expect("what was read fits");
+        comes_back(left, &e, &tracing);
         let _ = (tracing.events().count(), tracing.strings().count());
-    }
-    if let Ok(topology) = <CpuTopology<'_> as Feature<'_>>::decode(&mut c.clone()) {
-        let _ = topology.tail.cpus(4);
-        let _ = topology.tail.dies(4);
     }
 }

@@ -1,6 +1,6 @@
 // A sample decoded the naive way, field by field as perf_event_open(2) lists them: the oracle of the real decoder.
 
-use recrep_format::abi::{BranchSampleType, ReadFormat, SampleType};
+use recrep_format::abi::{BranchSampleType, ReadFormat, SampleType, Weight};
 use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::record::SampleFields;
@@ -216,12 +216,12 @@ pub(super) fn real(f: &SampleFields<'_>) -> Found {
     put("hw_idx", f.branch_stack.and_then(|stack| one(stack.hw_idx)));
     put("branches", f.branch_stack.map(|stack| stack.words.iter().collect()));
     put("branch_counters", f.branch_stack.and_then(|stack| Some(stack.counters?.iter().collect())));
-    put("regs_user", f.regs_user.map(|regs| std::iter::once(regs.abi).chain(regs.values.iter()).collect()));
+    put("regs_user", f.regs_user.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()));
     put("stack_user", f.stack_user.map(|stack| wide(stack.bytes).into_iter().chain(stack.dyn_size).collect()));
-    put("weight", one(f.weight));
+    put("weight", one(f.weight.map(Weight::to_word)));
     put("data_src", one(f.data_src));
     put("transaction", one(f.transaction));
-    put("regs_intr", f.regs_intr.map(|regs| std::iter::once(regs.abi).chain(regs.values.iter()).collect()));
+    put("regs_intr", f.regs_intr.map(|regs| std::iter::once(regs.abi.0).chain(regs.values.iter()).collect()));
     put("phys_addr", one(f.phys_addr));
     put("cgroup", one(f.cgroup));
     put("data_page_size", one(f.data_page_size));

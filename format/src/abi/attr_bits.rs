@@ -2,77 +2,153 @@
 
 use bitflags::bitflags;
 
+use super::constants::constants;
 use crate::endian::Endian;
 
-/// `perf_event_attr.type` (`enum perf_type_id`); numbers from 6 up are PMUs that the kernel registered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct EventType(pub u32);
+constants! {
+    /// `perf_event_attr.type` (`enum perf_type_id`); numbers from 6 up are PMUs that the kernel registered.
+    pub struct EventType(u32) {
+        /// Generalized hardware events ([`HwEvent`]).
+        HARDWARE = 0;
+        /// Events of the kernel itself ([`SwEvent`]).
+        SOFTWARE = 1;
+        /// Tracepoints: `config` is the id in tracefs.
+        TRACEPOINT = 2;
+        /// Generalized cache events ([`HwCache`]).
+        HW_CACHE = 3;
+        /// A number that the CPU's PMU knows.
+        RAW = 4;
+        /// Breakpoints.
+        BREAKPOINT = 5;
+    }
 
-impl EventType {
-    /// Generalized hardware events ([`hw`]).
-    pub const HARDWARE: Self = Self(0);
-    /// Events of the kernel itself ([`sw`]).
-    pub const SOFTWARE: Self = Self(1);
-    /// Tracepoints: `config` is the id in tracefs.
-    pub const TRACEPOINT: Self = Self(2);
-    /// Generalized cache events.
-    pub const HW_CACHE: Self = Self(3);
-    /// A number that the CPU's PMU knows.
-    pub const RAW: Self = Self(4);
-    /// Breakpoints.
-    pub const BREAKPOINT: Self = Self(5);
+    /// `config` of [`EventType::HARDWARE`] (`enum perf_hw_id`); the high 32 bits may hold the PMU.
+    pub struct HwEvent(u64) {
+        /// Cycles.
+        CPU_CYCLES = 0;
+        /// Retired instructions.
+        INSTRUCTIONS = 1;
+        /// Cache accesses.
+        CACHE_REFERENCES = 2;
+        /// Cache misses.
+        CACHE_MISSES = 3;
+        /// Retired branches.
+        BRANCH_INSTRUCTIONS = 4;
+        /// Mispredicted branches.
+        BRANCH_MISSES = 5;
+        /// Bus cycles.
+        BUS_CYCLES = 6;
+        /// Cycles in which the front end was stalled.
+        STALLED_CYCLES_FRONTEND = 7;
+        /// Cycles in which the back end was stalled.
+        STALLED_CYCLES_BACKEND = 8;
+        /// Cycles at a constant rate.
+        REF_CPU_CYCLES = 9;
+    }
+
+    /// `config` of [`EventType::SOFTWARE`] (`enum perf_sw_ids`).
+    pub struct SwEvent(u64) {
+        /// Time of a CPU, in nanoseconds.
+        CPU_CLOCK = 0;
+        /// Time of a task, in nanoseconds.
+        TASK_CLOCK = 1;
+        /// Page faults.
+        PAGE_FAULTS = 2;
+        /// Context switches.
+        CONTEXT_SWITCHES = 3;
+        /// Moves to another CPU.
+        CPU_MIGRATIONS = 4;
+        /// Page faults without I/O.
+        PAGE_FAULTS_MIN = 5;
+        /// Page faults with I/O.
+        PAGE_FAULTS_MAJ = 6;
+        /// Unaligned accesses that the kernel handled.
+        ALIGNMENT_FAULTS = 7;
+        /// Instructions that the kernel emulated.
+        EMULATION_FAULTS = 8;
+        /// Nothing: carries side-band only.
+        DUMMY = 9;
+        /// Output of BPF programs.
+        BPF_OUTPUT = 10;
+        /// Context switches between cgroups.
+        CGROUP_SWITCHES = 11;
+    }
+
+    /// The cache of a cache event: bits 0 to 7 of `config` (`enum perf_hw_cache_id`).
+    pub struct HwCache(u8) {
+        /// Level 1, data.
+        L1D = 0;
+        /// Level 1, instructions.
+        L1I = 1;
+        /// The last level.
+        LL = 2;
+        /// The TLB of data.
+        DTLB = 3;
+        /// The TLB of instructions.
+        ITLB = 4;
+        /// The branch prediction unit.
+        BPU = 5;
+        /// Local memory.
+        NODE = 6;
+    }
+
+    /// The operation of a cache event: bits 8 to 15 of `config` (`enum perf_hw_cache_op_id`).
+    pub struct HwCacheOp(u8) {
+        /// Reads.
+        READ = 0;
+        /// Writes.
+        WRITE = 1;
+        /// Prefetches.
+        PREFETCH = 2;
+    }
+
+    /// The result of a cache event: bits 16 to 23 of `config` (`enum perf_hw_cache_op_result_id`).
+    pub struct HwCacheResult(u8) {
+        /// All accesses.
+        ACCESS = 0;
+        /// Misses.
+        MISS = 1;
+    }
 }
 
-/// `config` of [`EventType::HARDWARE`] (`enum perf_hw_id`).
-pub mod hw {
-    /// Cycles.
-    pub const CPU_CYCLES: u64 = 0;
-    /// Retired instructions.
-    pub const INSTRUCTIONS: u64 = 1;
-    /// Cache accesses.
-    pub const CACHE_REFERENCES: u64 = 2;
-    /// Cache misses.
-    pub const CACHE_MISSES: u64 = 3;
-    /// Retired branches.
-    pub const BRANCH_INSTRUCTIONS: u64 = 4;
-    /// Mispredicted branches.
-    pub const BRANCH_MISSES: u64 = 5;
-    /// Bus cycles.
-    pub const BUS_CYCLES: u64 = 6;
-    /// Cycles in which the front end was stalled.
-    pub const STALLED_CYCLES_FRONTEND: u64 = 7;
-    /// Cycles in which the back end was stalled.
-    pub const STALLED_CYCLES_BACKEND: u64 = 8;
-    /// Cycles at a constant rate.
-    pub const REF_CPU_CYCLES: u64 = 9;
+/// A cache event: the three parts of `config` of [`EventType::HW_CACHE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CacheEvent {
+    /// The cache.
+    pub cache: HwCache,
+    /// The operation.
+    pub op: HwCacheOp,
+    /// The result.
+    pub result: HwCacheResult,
 }
 
-/// `config` of [`EventType::SOFTWARE`] (`enum perf_sw_ids`).
-pub mod sw {
-    /// Time, of a CPU.
-    pub const CPU_CLOCK: u64 = 0;
-    /// Time, of a task.
-    pub const TASK_CLOCK: u64 = 1;
-    /// Page faults.
-    pub const PAGE_FAULTS: u64 = 2;
-    /// Context switches.
-    pub const CONTEXT_SWITCHES: u64 = 3;
-    /// Moves to another CPU.
-    pub const CPU_MIGRATIONS: u64 = 4;
-    /// Page faults without I/O.
-    pub const PAGE_FAULTS_MIN: u64 = 5;
-    /// Page faults with I/O.
-    pub const PAGE_FAULTS_MAJ: u64 = 6;
-    /// Unaligned accesses that the kernel mended.
-    pub const ALIGNMENT_FAULTS: u64 = 7;
-    /// Instructions that the kernel emulated.
-    pub const EMULATION_FAULTS: u64 = 8;
-    /// Nothing: carries side-band only.
-    pub const DUMMY: u64 = 9;
-    /// What BPF programs write.
-    pub const BPF_OUTPUT: u64 = 10;
-    /// Context switches between cgroups.
-    pub const CGROUP_SWITCHES: u64 = 11;
+impl CacheEvent {
+    /// Returns the parts of a `config`.
+    #[must_use]
+    pub const fn of(config: u64) -> Self {
+        Self {
+            cache: HwCache((config & 0xff) as u8),
+            op: HwCacheOp((config >> 8 & 0xff) as u8),
+            result: HwCacheResult((config >> 16 & 0xff) as u8),
+        }
+    }
+
+    /// Returns the `config`.
+    #[must_use]
+    pub const fn config(self) -> u64 {
+        self.cache.0 as u64 | (self.op.0 as u64) << 8 | (self.result.0 as u64) << 16
+    }
+
+    /// Returns whether the combination exists: nothing writes to the level 1 cache of instructions, and the TLB of
+    /// instructions and the branch prediction unit are only read.
+    #[must_use]
+    pub fn is_valid(self) -> bool {
+        match self.cache {
+            HwCache::L1I => self.op != HwCacheOp::WRITE,
+            HwCache::ITLB | HwCache::BPU => self.op == HwCacheOp::READ,
+            _ => true,
+        }
+    }
 }
 
 bitflags! {
@@ -165,7 +241,7 @@ bitflags! {
 }
 
 impl AttrFlags {
-    /// How exact the ip must be: 0 (any skid) to 3 (none).
+    /// Returns the precision that the ip must have: 0 (any skid) to 3 (none).
     #[must_use]
     pub const fn precise_ip(self) -> u8 {
         ((self.bits() >> 15) & 3) as u8
@@ -178,7 +254,8 @@ impl AttrFlags {
         Self::from_bits_retain(cleared | ((level as u64 & 3) << 15))
     }
 
-    /// The flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out from the other
+    /// The flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out from the
+    /// other
     /// end, each with its own bits in order.
     #[must_use]
     pub const fn from_word(word: u64, endian: Endian) -> Self {
@@ -207,6 +284,20 @@ impl AttrFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_and_configs_have_names() {
+        assert_eq!(
+            (EventType::TRACEPOINT.to_string(), EventType(9).to_string()),
+            ("TRACEPOINT".into(), "UNKNOWN_9".into())
+        );
+        assert_eq!((HwEvent(9).name(), SwEvent(10).name()), (Some("REF_CPU_CYCLES"), Some("BPF_OUTPUT")));
+        let event = CacheEvent::of(0x1_0203);
+        let parts = CacheEvent { cache: HwCache::DTLB, op: HwCacheOp::PREFETCH, result: HwCacheResult::MISS };
+        assert_eq!((event, event.config(), event.is_valid()), (parts, 0x1_0203, true));
+        let invalid = [0x101, 0x104, 0x205].map(|config| CacheEvent::of(config).is_valid());
+        assert_eq!(invalid, [false; 3]);
+    }
 
     #[test]
     fn precise_ip_is_two_bits() {

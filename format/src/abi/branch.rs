@@ -1,8 +1,105 @@
 //! `struct perf_branch_entry`: one taken branch of a branch stack.
 
+use super::CpuMode;
+use super::constants::constants;
 use crate::endian::Endian;
 
-/// What is known of a branch beside its ends: the third word of `perf_branch_entry`, with the first declared bit as
+constants! {
+    /// The type of a branch (`PERF_BR_*`).
+    pub struct BranchKind(u8) {
+        /// Not known.
+        UNKNOWN = 0;
+        /// Conditional.
+        COND = 1;
+        /// Unconditional.
+        UNCOND = 2;
+        /// Indirect.
+        IND = 3;
+        /// A call.
+        CALL = 4;
+        /// An indirect call.
+        IND_CALL = 5;
+        /// A return.
+        RET = 6;
+        /// A system call.
+        SYSCALL = 7;
+        /// The return from a system call.
+        SYSRET = 8;
+        /// A conditional call.
+        COND_CALL = 9;
+        /// A conditional return.
+        COND_RET = 10;
+        /// The return from an exception.
+        ERET = 11;
+        /// An interrupt.
+        IRQ = 12;
+        /// A system error.
+        SERROR = 13;
+        /// Not in a transaction.
+        NO_TX = 14;
+        /// One of [`BranchNewKind`].
+        EXTEND_ABI = 15;
+    }
+
+    /// The type of a branch whose [`BranchKind`] is `EXTEND_ABI` (`PERF_BR_NEW_*`).
+    pub struct BranchNewKind(u8) {
+        /// An alignment fault.
+        FAULT_ALGN = 0;
+        /// A data fault.
+        FAULT_DATA = 1;
+        /// An instruction fault.
+        FAULT_INST = 2;
+        /// Defined by the architecture; on arm64 a fast interrupt.
+        ARCH_1 = 3;
+        /// Defined by the architecture; on arm64 the entry into debug halt.
+        ARCH_2 = 4;
+        /// Defined by the architecture; on arm64 the exit from debug halt.
+        ARCH_3 = 5;
+        /// Defined by the architecture; on arm64 an instruction debug exception.
+        ARCH_4 = 6;
+        /// Defined by the architecture; on arm64 a data debug exception.
+        ARCH_5 = 7;
+    }
+
+    /// The speculation of a branch (`PERF_BR_SPEC_*`).
+    pub struct BranchSpec(u8) {
+        /// Not available.
+        NA = 0;
+        /// Speculative, on the wrong path.
+        SPEC_WRONG_PATH = 1;
+        /// Not speculative, on the correct path.
+        NON_SPEC_CORRECT_PATH = 2;
+        /// Speculative, on the correct path.
+        SPEC_CORRECT_PATH = 3;
+    }
+
+    /// The privilege level of a branch's target (`PERF_BR_PRIV_*`).
+    pub struct BranchPrivilege(u8) {
+        /// Not known.
+        UNKNOWN = 0;
+        /// User space.
+        USER = 1;
+        /// The kernel.
+        KERNEL = 2;
+        /// The hypervisor.
+        HV = 3;
+    }
+}
+
+impl BranchPrivilege {
+    /// Returns the CPU mode of the level.
+    #[must_use]
+    pub const fn cpu_mode(self) -> CpuMode {
+        match self {
+            Self::USER => CpuMode::User,
+            Self::KERNEL => CpuMode::Kernel,
+            Self::HV => CpuMode::Hypervisor,
+            _ => CpuMode::Unknown,
+        }
+    }
+}
+
+/// The properties of a branch beside its ends: the third word of `perf_branch_entry`, with the first declared bit as
 /// bit 0, whatever the byte order of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BranchFlags(pub u64);
@@ -103,71 +200,50 @@ impl BranchFlags {
         (self.0 >> 4 & 0xffff) as u16
     }
 
-    /// The type (`PERF_BR_*`).
+    /// Returns the type.
     #[must_use]
-    pub const fn kind(self) -> u8 {
-        (self.0 >> 20 & 15) as u8
+    pub const fn kind(self) -> BranchKind {
+        BranchKind((self.0 >> 20 & 15) as u8)
     }
 
-    /// Speculation (`PERF_BR_SPEC_*`).
+    /// Returns the speculation.
     #[must_use]
-    pub const fn spec(self) -> u8 {
-        (self.0 >> 24 & 3) as u8
+    pub const fn spec(self) -> BranchSpec {
+        BranchSpec((self.0 >> 24 & 3) as u8)
     }
 
-    /// The additional type (`PERF_BR_NEW_*`), where the type is EXTEND_ABI.
+    /// Returns the additional type, which holds if the type is [`BranchKind::EXTEND_ABI`].
     #[must_use]
-    pub const fn new_kind(self) -> u8 {
-        (self.0 >> 26 & 15) as u8
+    pub const fn new_kind(self) -> BranchNewKind {
+        BranchNewKind((self.0 >> 26 & 15) as u8)
     }
 
-    /// The privilege level: 1 user, 2 kernel, 3 hypervisor.
+    /// Returns the privilege level.
     #[must_use]
-    pub const fn privilege(self) -> u8 {
-        (self.0 >> 30 & 7) as u8
+    pub const fn privilege(self) -> BranchPrivilege {
+        BranchPrivilege((self.0 >> 30 & 7) as u8)
     }
 
-    /// The name of the type; empty where it is not known.
+    /// Returns the name of the type, or of the additional type; empty if it is not known.
     #[must_use]
     pub const fn kind_name(self) -> &'static str {
-        match self.kind() {
-            1 => "COND",
-            2 => "UNCOND",
-            3 => "IND",
-            4 => "CALL",
-            5 => "IND_CALL",
-            6 => "RET",
-            7 => "SYSCALL",
-            8 => "SYSRET",
-            9 => "COND_CALL",
-            10 => "COND_RET",
-            11 => "ERET",
-            12 => "IRQ",
-            13 => "SERROR",
-            14 => "NO_TX",
-            15 => match self.new_kind() {
-                0 => "FAULT_ALGN",
-                1 => "FAULT_DATA",
-                2 => "FAULT_INST",
-                3 => "ARCH_1",
-                4 => "ARCH_2",
-                5 => "ARCH_3",
-                6 => "ARCH_4",
-                7 => "ARCH_5",
-                _ => "",
-            },
-            _ => "",
+        let name = match self.kind() {
+            BranchKind::UNKNOWN => None,
+            BranchKind::EXTEND_ABI => self.new_kind().name(),
+            kind => kind.name(),
+        };
+        match name {
+            Some(name) => name,
+            None => "",
         }
     }
 
-    /// The name of the speculation; `-` where it is not known.
+    /// Returns the name of the speculation; `-` if it is not available.
     #[must_use]
     pub const fn spec_name(self) -> &'static str {
-        match self.spec() {
-            1 => "SPEC_WRONG_PATH",
-            2 => "NON_SPEC_CORRECT_PATH",
-            3 => "SPEC_CORRECT_PATH",
-            _ => "-",
+        match (self.spec(), self.spec().name()) {
+            (BranchSpec::NA, _) | (_, None) => "-",
+            (_, Some(name)) => name,
         }
     }
 }
@@ -181,8 +257,23 @@ mod tests {
         assert_eq!(WIDTHS.iter().sum::<u32>(), 64);
         let flags = BranchFlags(0b1 | 7 << 4 | 15 << 20 | 2 << 24 | 1 << 26 | 2 << 30);
         assert!(flags.mispred() && !flags.predicted());
-        assert_eq!((flags.cycles(), flags.kind(), flags.spec(), flags.new_kind(), flags.privilege()), (7, 15, 2, 1, 2));
+        assert_eq!((flags.cycles(), flags.kind(), flags.spec().0), (7, BranchKind::EXTEND_ABI, 2));
+        assert_eq!((flags.new_kind(), flags.privilege()), (BranchNewKind::FAULT_DATA, BranchPrivilege::KERNEL));
+        assert_eq!((flags.privilege().to_string(), flags.privilege().cpu_mode()), ("KERNEL".into(), CpuMode::Kernel));
         assert_eq!((flags.kind_name(), flags.spec_name()), ("FAULT_DATA", "NON_SPEC_CORRECT_PATH"));
+    }
+
+    #[test]
+    fn every_type_has_a_name() {
+        let name = |kind: u64, new: u64| BranchFlags(kind << 20 | new << 26).kind_name();
+        assert_eq!(
+            [name(0, 0), name(1, 0), name(14, 0), name(15, 7), name(15, 8)],
+            ["", "COND", "NO_TX", "ARCH_5", ""]
+        );
+        assert_eq!(
+            [0, 1, 3].map(|spec| BranchFlags(spec << 24).spec_name()),
+            ["-", "SPEC_WRONG_PATH", "SPEC_CORRECT_PATH"]
+        );
     }
 
     #[test]

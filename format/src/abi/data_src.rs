@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write};
 
-/// Where the data of a memory access came from (`PERF_SAMPLE_DATA_SRC`).
+/// The source of the data of a memory access (`PERF_SAMPLE_DATA_SRC`).
 /// ```
 /// use recrep_format::abi::DataSrc;
 ///
@@ -31,7 +31,7 @@ fields! {
     op = 0, 5;
     /// The level, a bit each, hit and miss among them (deprecated in favour of `lvl_num`).
     lvl = 5, 14;
-    /// How other caches answered, a bit each.
+    /// The answers of other caches, a bit each.
     snoop = 19, 5;
     /// 1 not known, 2 locked.
     lock = 24, 2;
@@ -43,9 +43,9 @@ fields! {
     remote = 37, 1;
     /// More on snooping: 1 forwarded, 2 from a peer.
     snoopx = 38, 2;
-    /// Why the access was blocked: 1 not known, 2 data, 4 address.
+    /// The reason why the access was blocked: 1 not known, 2 data, 4 address.
     blk = 40, 3;
-    /// How far away: 1 core, 2 node, 3 socket, 4 board.
+    /// The distance: 1 core, 2 node, 3 socket, 4 board.
     hops = 43, 3;
 }
 
@@ -55,7 +55,7 @@ const fn bits(first: u32, last: u32) -> u64 {
 }
 
 impl DataSrc {
-    /// What stands for a sample without the field: every part not known (`PERF_MEM_DATA_SRC_NONE`).
+    /// The value for a sample without the field: every part not known (`PERF_MEM_DATA_SRC_NONE`).
     pub const NONE: Self = Self(1 | 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26 | 15 << 33);
     /// The bits that [`DataSrc::mem`] reads.
     pub const MEM: u64 = bits(5, 18) | bits(33, 37) | bits(43, 45);

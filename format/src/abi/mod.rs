@@ -5,12 +5,23 @@
 
 mod attr_bits;
 mod branch;
+mod constants;
 mod data_src;
+mod ids;
+mod memory;
+mod record_fields;
 mod record_type;
+mod registers;
 mod sample_bits;
+mod weight;
 
 pub use attr_bits::*;
-pub use branch::{BranchEntry, BranchFlags};
+pub use branch::*;
 pub use data_src::DataSrc;
+pub use ids::{Cpu, Pid, Tid};
+pub use memory::{Transaction, mem};
+pub use record_fields::*;
 pub use record_type::*;
+pub use registers::{Register, RegisterName, RegsAbi, RegsArch};
 pub use sample_bits::*;
+pub use weight::{Weight, WeightParts};

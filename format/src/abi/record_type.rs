@@ -1,120 +1,99 @@
 //! `enum perf_event_type` and perf's `enum perf_user_event_type`, and the bits of a record's `misc`.
 
-use std::fmt;
+use super::constants::constants;
 
-/// The type of a record: the first field of its header.
-///
-/// It prints the name that `perf report --stats` uses; a type without a name prints `UNKNOWN_<number>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordType(pub u32);
-
-macro_rules! record_types {
-    ($($(#[$meta:meta])* $name:ident = $number:literal;)*) => {
-        impl RecordType {
-            $( $(#[$meta])* pub const $name: Self = Self($number); )*
-
-            /// Every type that has a name, in the order of their numbers.
-            pub const NAMED: &'static [Self] = &[$(Self::$name),*];
-
-            /// The name that perf's statistics use, if the type has one.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                match self.0 {
-                    $( $number => Some(stringify!($name)), )*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-record_types! {
-    /// A file mapped executable (`PERF_RECORD_MMAP`).
-    MMAP = 1;
-    /// Records that the ring had no room for.
-    LOST = 2;
-    /// A thread's name changed.
-    COMM = 3;
-    /// A task ended.
-    EXIT = 4;
-    /// The kernel began to hold an event back.
-    THROTTLE = 5;
-    /// The kernel let an event run again.
-    UNTHROTTLE = 6;
-    /// A task began.
-    FORK = 7;
-    /// A counter's value.
-    READ = 8;
-    /// A sample.
-    SAMPLE = 9;
-    /// A mapping with device and inode, or with a build ID.
-    MMAP2 = 10;
-    /// New data in the AUX area.
-    AUX = 11;
-    /// Instruction tracing began for a task.
-    ITRACE_START = 12;
-    /// Samples that were lost.
-    LOST_SAMPLES = 13;
-    /// A context switch, from the task's side.
-    SWITCH = 14;
-    /// A context switch, from the CPU's side.
-    SWITCH_CPU_WIDE = 15;
-    /// The namespaces of a task.
-    NAMESPACES = 16;
-    /// A kernel symbol came or went.
-    KSYMBOL = 17;
-    /// A BPF program came or went.
-    BPF_EVENT = 18;
-    /// A cgroup's id and path.
-    CGROUP = 19;
-    /// The kernel changed its own text.
-    TEXT_POKE = 20;
-    /// The hardware id behind AUX output.
-    AUX_OUTPUT_HW_ID = 21;
-    /// A user callchain that was deferred until the return to user space.
-    CALLCHAIN_DEFERRED = 22;
-    /// An attr and its ids (`PERF_RECORD_HEADER_ATTR`; pipe mode).
-    ATTR = 64;
-    /// A tracepoint's id and name (deprecated).
-    EVENT_TYPE = 65;
-    /// The formats of tracepoints.
-    TRACING_DATA = 66;
-    /// The build ID of a file.
-    BUILD_ID = 67;
-    /// No record after it is older than the round before it.
-    FINISHED_ROUND = 68;
-    /// Which id belongs to which CPU and thread.
-    ID_INDEX = 69;
-    /// What kind of AUX data follows.
-    AUXTRACE_INFO = 70;
-    /// AUX data; the payload follows the record.
-    AUXTRACE = 71;
-    /// An error in hardware tracing.
-    AUXTRACE_ERROR = 72;
-    /// The threads that were recorded.
-    THREAD_MAP = 73;
-    /// The CPUs that were recorded.
-    CPU_MAP = 74;
-    /// How `perf stat record` was configured.
-    STAT_CONFIG = 75;
-    /// A count of `perf stat record`.
-    STAT = 76;
-    /// An interval of `perf stat record`.
-    STAT_ROUND = 77;
-    /// An event's unit, scale, name or CPUs.
-    EVENT_UPDATE = 78;
-    /// How time-stamp counter and perf clock convert.
-    TIME_CONV = 79;
-    /// A header feature (pipe mode).
-    FEATURE = 80;
-    /// Compressed records (zstd).
-    COMPRESSED = 81;
-    /// The synthesized records are over.
-    FINISHED_INIT = 82;
-    /// Compressed records, padded to 8 bytes.
-    COMPRESSED2 = 83;
-    /// What a BPF program says of itself.
-    BPF_METADATA = 84;
+constants! {
+    /// The type of a record: the first field of its header.
+    ///
+    /// It prints the name that `perf report --stats` uses.
+    pub struct RecordType(u32) {
+        /// A file mapped executable (`PERF_RECORD_MMAP`).
+        MMAP = 1;
+        /// Records that the ring had no room for.
+        LOST = 2;
+        /// A thread's name changed.
+        COMM = 3;
+        /// A task ended.
+        EXIT = 4;
+        /// The kernel began to hold an event back.
+        THROTTLE = 5;
+        /// The kernel let an event run again.
+        UNTHROTTLE = 6;
+        /// A task began.
+        FORK = 7;
+        /// A counter's value.
+        READ = 8;
+        /// A sample.
+        SAMPLE = 9;
+        /// A mapping with device and inode, or with a build ID.
+        MMAP2 = 10;
+        /// New data in the AUX area.
+        AUX = 11;
+        /// Instruction tracing began for a task.
+        ITRACE_START = 12;
+        /// Samples that were lost.
+        LOST_SAMPLES = 13;
+        /// A context switch, from the task's side.
+        SWITCH = 14;
+        /// A context switch, from the CPU's side.
+        SWITCH_CPU_WIDE = 15;
+        /// The namespaces of a task.
+        NAMESPACES = 16;
+        /// A kernel symbol came or went.
+        KSYMBOL = 17;
+        /// A BPF program came or went.
+        BPF_EVENT = 18;
+        /// A cgroup's id and path.
+        CGROUP = 19;
+        /// The kernel changed its own text.
+        TEXT_POKE = 20;
+        /// The hardware id behind AUX output.
+        AUX_OUTPUT_HW_ID = 21;
+        /// A user callchain that was deferred until the return to user space.
+        CALLCHAIN_DEFERRED = 22;
+        /// An attr and its ids (`PERF_RECORD_HEADER_ATTR`; pipe mode).
+        ATTR = 64;
+        /// A tracepoint's id and name (deprecated).
+        EVENT_TYPE = 65;
+        /// The formats of tracepoints.
+        TRACING_DATA = 66;
+        /// The build ID of a file.
+        BUILD_ID = 67;
+        /// No record after it is older than the round before it.
+        FINISHED_ROUND = 68;
+        /// The CPU and thread of each id.
+        ID_INDEX = 69;
+        /// The kind of AUX data.
+        AUXTRACE_INFO = 70;
+        /// AUX data; the payload follows the record.
+        AUXTRACE = 71;
+        /// An error in hardware tracing.
+        AUXTRACE_ERROR = 72;
+        /// The threads that were recorded.
+        THREAD_MAP = 73;
+        /// The CPUs that were recorded.
+        CPU_MAP = 74;
+        /// The settings of `perf stat record`.
+        STAT_CONFIG = 75;
+        /// A count of `perf stat record`.
+        STAT = 76;
+        /// An interval of `perf stat record`.
+        STAT_ROUND = 77;
+        /// An event's unit, scale, name or CPUs.
+        EVENT_UPDATE = 78;
+        /// The conversion between time-stamp counter and perf clock.
+        TIME_CONV = 79;
+        /// A header feature (pipe mode).
+        FEATURE = 80;
+        /// Compressed records (zstd).
+        COMPRESSED = 81;
+        /// The synthesized records are over.
+        FINISHED_INIT = 82;
+        /// Compressed records, padded to 8 bytes.
+        COMPRESSED2 = 83;
+        /// Facts about a BPF program, by the program itself.
+        BPF_METADATA = 84;
+    }
 }
 
 impl RecordType {
@@ -126,15 +105,6 @@ impl RecordType {
     #[must_use]
     pub const fn is_kernel(self) -> bool {
         self.0 < Self::USER_TYPE_START
-    }
-}
-
-impl fmt::Display for RecordType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.pad(name),
-            None => f.pad(&format!("UNKNOWN_{}", self.0)),
-        }
     }
 }
 
@@ -164,7 +134,7 @@ pub mod misc {
     pub const BUILD_ID_SIZE: u16 = 1 << 15;
 }
 
-/// What the CPU was doing: the low three bits of `misc`.
+/// The CPU mode: the low three bits of `misc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CpuMode {
     /// Not known.

@@ -2,15 +2,18 @@
 
 use bitflags::bitflags;
 
+use super::CpuMode;
+use super::constants::constants;
+
 bitflags! {
-    /// Which fields a sample has (`enum perf_event_sample_format`). Unknown bits are kept.
+    /// The fields of a sample (`enum perf_event_sample_format`). Unknown bits are kept.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct SampleType: u64 {
         /// The sampled instruction.
         const IP = 1 << 0;
         /// Process and thread.
         const TID = 1 << 1;
-        /// When.
+        /// The time.
         const TIME = 1 << 2;
         /// The data address, or what the event defines.
         const ADDR = 1 << 3;
@@ -22,7 +25,7 @@ bitflags! {
         const ID = 1 << 6;
         /// The CPU.
         const CPU = 1 << 7;
-        /// How many events the sample stands for.
+        /// The number of events that the sample stands for.
         const PERIOD = 1 << 8;
         /// The id of the event that took the sample.
         const STREAM_ID = 1 << 9;
@@ -36,11 +39,11 @@ bitflags! {
         const STACK_USER = 1 << 13;
         /// The cost, as one number.
         const WEIGHT = 1 << 14;
-        /// Where the data came from.
+        /// The source of the data.
         const DATA_SRC = 1 << 15;
         /// The id, at a fixed place.
         const IDENTIFIER = 1 << 16;
-        /// Why a transaction aborted.
+        /// The reason why a transaction aborted.
         const TRANSACTION = 1 << 17;
         /// The registers at the interrupt.
         const REGS_INTR = 1 << 18;
@@ -61,25 +64,25 @@ bitflags! {
 }
 
 bitflags! {
-    /// What a read of a counter gives (`enum perf_event_read_format`). Unknown bits are kept.
+    /// The fields of a read of a counter (`enum perf_event_read_format`). Unknown bits are kept.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ReadFormat: u64 {
-        /// How long the event was enabled.
+        /// The time that the event was enabled.
         const TOTAL_TIME_ENABLED = 1 << 0;
-        /// How long it ran.
+        /// The time that it was on the PMU.
         const TOTAL_TIME_RUNNING = 1 << 1;
         /// Its id.
         const ID = 1 << 2;
         /// The values of its whole group.
         const GROUP = 1 << 3;
-        /// How many samples it lost.
+        /// The number of its lost samples.
         const LOST = 1 << 4;
         const _ = !0;
     }
 }
 
 bitflags! {
-    /// Which branches a branch stack holds, and what of them (`enum perf_branch_sample_type`).
+    /// The branches in a branch stack, and their fields (`enum perf_branch_sample_type`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct BranchSampleType: u64 {
         /// User branches.
@@ -126,7 +129,7 @@ bitflags! {
     }
 }
 
-/// The values in a callchain that are not addresses but say what follows (`enum perf_callchain_context`).
+/// The words of a callchain that are not addresses but say what follows (`enum perf_callchain_context`).
 pub mod context {
     /// Hypervisor addresses follow.
     pub const HV: u64 = 32u64.wrapping_neg();
@@ -142,16 +145,67 @@ pub mod context {
     pub const GUEST_KERNEL: u64 = 2176u64.wrapping_neg();
     /// Guest user addresses follow.
     pub const GUEST_USER: u64 = 2560u64.wrapping_neg();
-    /// Every value from here up is a mark, not an address.
+    /// Every word from here up is a marker, not an address.
     pub const MAX: u64 = 4095u64.wrapping_neg();
 }
 
-/// How a set of registers is to be read (`enum perf_sample_regs_abi`).
-pub mod regs_abi {
-    /// There are none.
-    pub const NONE: u64 = 0;
-    /// A 32-bit task.
-    pub const ABI_32: u64 = 1;
-    /// A 64-bit task.
-    pub const ABI_64: u64 = 2;
+constants! {
+    /// A marker in a callchain: the words of [`context`], by name.
+    pub struct CallchainContext(u64) {
+        /// Guest user addresses follow.
+        GUEST_USER = context::GUEST_USER;
+        /// Guest kernel addresses follow.
+        GUEST_KERNEL = context::GUEST_KERNEL;
+        /// Guest addresses follow.
+        GUEST = context::GUEST;
+        /// The user part comes later, in a CALLCHAIN_DEFERRED record; its cookie follows.
+        USER_DEFERRED = context::USER_DEFERRED;
+        /// User addresses follow.
+        USER = context::USER;
+        /// Kernel addresses follow.
+        KERNEL = context::KERNEL;
+        /// Hypervisor addresses follow.
+        HV = context::HV;
+    }
+}
+
+impl CallchainContext {
+    /// Returns the marker that a word of a callchain is; `None` for an address.
+    #[inline]
+    #[must_use]
+    pub const fn of(word: u64) -> Option<Self> {
+        if word >= context::MAX { Some(Self(word)) } else { None }
+    }
+
+    /// Returns the CPU mode of the addresses after the marker; [`CpuMode::Unknown`] for a marker without a name.
+    #[must_use]
+    pub const fn cpu_mode(self) -> CpuMode {
+        match self {
+            Self::HV => CpuMode::Hypervisor,
+            Self::KERNEL => CpuMode::Kernel,
+            Self::USER | Self::USER_DEFERRED => CpuMode::User,
+            Self::GUEST | Self::GUEST_KERNEL => CpuMode::GuestKernel,
+            Self::GUEST_USER => CpuMode::GuestUser,
+            _ => CpuMode::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_have_names_and_modes() {
+        let of =
+            |word: i64| CallchainContext::of(word.cast_unsigned()).map(|marker| (marker.name(), marker.cpu_mode()));
+        assert_eq!(of(-32), Some((Some("HV"), CpuMode::Hypervisor)));
+        assert_eq!(of(-128), Some((Some("KERNEL"), CpuMode::Kernel)));
+        assert_eq!(of(-512), Some((Some("USER"), CpuMode::User)));
+        assert_eq!(of(-640), Some((Some("USER_DEFERRED"), CpuMode::User)));
+        assert_eq!(of(-2048), Some((Some("GUEST"), CpuMode::GuestKernel)));
+        assert_eq!(of(-2176), Some((Some("GUEST_KERNEL"), CpuMode::GuestKernel)));
+        assert_eq!(of(-2560), Some((Some("GUEST_USER"), CpuMode::GuestUser)));
+        assert_eq!((of(-4095), of(-4096)), (Some((None, CpuMode::Unknown)), None));
+    }
 }

@@ -66,8 +66,3 @@ wire! {
         pub objects: List<BpfBtfEntry<'a>>,
     }
 }
-
-wire_features! {
-    BpfProgInfo<'a> = BPF_PROG_INFO;
-    BpfBtf<'a> = BPF_BTF;
-}

@@ -1,88 +1,78 @@
-//! BUILD_ID: which build of each file was mapped.
+//! BUILD_ID: the build IDs of the files that were mapped.
 
-use super::strings::unpadded;
-use super::{Feature, FeatureId};
-use crate::abi::{CpuMode, RecordType, misc};
+use crate::abi::{CpuMode, Pid, RecordType, misc};
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder};
 use crate::error::{Error, Result};
-use crate::record::{HEADER_SIZE, RecordHeader};
-use crate::wire::Wire;
+use crate::record::{HEADER_SIZE, HeaderBuildId, RecordHeader};
+use crate::wire::{Text, Wire};
 
-/// A file and its build ID (`struct build_id_event`); in pipe mode a record of type BUILD_ID.
+/// A file and its build ID (`struct build_id_event`): a BUILD_ID record in all but its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildIdEvent<'a> {
-    /// The record header's type as found: 0 in files, BUILD_ID in pipe mode.
+    /// Type in the record header, as found: perf writes 0 in files.
     pub kind: RecordType,
-    /// The record header's `misc`: the CPU mode, and whether the length of the build ID is told.
+    /// The record header's `misc`: the CPU mode, and [`misc::BUILD_ID_SIZE`] if the entry has the length of the build ID.
     pub misc: u16,
-    /// The process for guests; -1 (all ones) or 0 else.
-    pub pid: u32,
-    /// The build ID's 20 bytes, its length (where `misc` says so), 3 reserved bytes.
-    pub raw: [u8; 24],
-    /// The file's name, and what follows its NUL but zeroes.
-    filename: &'a [u8],
-    /// How many bytes the name takes with its padding.
-    padded: usize,
+    /// Process, build ID and file name, as in pipe mode.
+    pub body: HeaderBuildId<'a>,
 }
 
 impl<'a> BuildIdEvent<'a> {
     /// perf pads names to a multiple of this many bytes.
-    pub const NAME_ALIGN: usize = 64;
-    const FIXED: usize = HEADER_SIZE + 4 + 24;
+    const NAME_ALIGN: usize = 64;
 
-    /// An entry to write; the length of the build ID is told.
+    /// Makes an entry, with the length of the build ID and no process.
     #[must_use]
     pub fn new(mode: CpuMode, id: &BuildId, filename: &'a [u8]) -> Self {
-        let padded = (filename.len() + 1).next_multiple_of(Self::NAME_ALIGN);
         let mut raw = [0; 24];
         let len = u8::try_from(id.as_bytes().len()).unwrap_or(0);
         raw.iter_mut().zip(id.padded().iter().chain([&len])).for_each(|(to, from)| *to = *from);
-        Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, pid: u32::MAX, raw, filename, padded }
+        let filename = Text::padded(filename, Self::NAME_ALIGN);
+        let body = HeaderBuildId { pid: Pid::ANY, raw, filename };
+        Self { kind: RecordType(0), misc: mode.bits() | misc::BUILD_ID_SIZE, body }
     }
 
-    /// The build ID: as long as the entry says; where it does not say, 20 bytes.
+    /// Returns the build ID: as long as the entry says; where it does not say, 20 bytes.
     #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
-        let told = self.misc & misc::BUILD_ID_SIZE != 0;
-        let len = if told { self.raw.get(BuildId::MAX).map_or(0, |l| usize::from(*l)) } else { BuildId::MAX };
-        BuildId::new(self.raw.get(..len.min(BuildId::MAX))?)
+        self.body.build_id(self.misc)
     }
 
-    /// The file's name, without NUL and padding.
+    /// Returns the file's name, without NUL and padding.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
-        self.filename.split(|b| *b == 0).next().unwrap_or_default()
+        self.body.filename.as_bytes()
     }
 
-    /// Where the file is mapped: kernel, user, guest.
+    /// Returns the part of the system that maps the file: kernel, user, guest.
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         CpuMode::of(self.misc)
     }
+}
 
-    fn decode_one(c: &mut Cursor<'a>) -> Result<Self> {
-        const WHAT: &str = "BUILD_ID";
+impl<'a> Wire<'a> for BuildIdEvent<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let start = c.offset();
-        let header = RecordHeader::read(c.array(WHAT)?, c.endian());
-        let (pid, raw) = (u32::decode(c, WHAT)?, c.array(WHAT)?);
-        let len = usize::from(header.size)
-            .checked_sub(Self::FIXED)
-            .ok_or_else(|| Error::invalid(start, WHAT, format!("an entry of {} bytes", header.size)))?;
-        let filename = unpadded(c.take(len, WHAT)?);
-        Ok(Self { kind: header.kind, misc: header.misc, pid, raw, filename, padded: len })
+        let header = RecordHeader::read(c.array(what)?, c.endian());
+        let short = || Error::invalid(start, what, format!("an entry of {} bytes", header.size));
+        let len = usize::from(header.size).checked_sub(HEADER_SIZE).ok_or_else(short)?;
+        let at = c.offset();
+        let mut entry = Cursor::new(c.take(len, what)?, at, c.endian());
+        Ok(Self { kind: header.kind, misc: header.misc, body: HeaderBuildId::decode(&mut entry, what)? })
     }
 
-    fn encode_one(&self, e: &mut Encoder) -> Result<()> {
-        let len = Self::FIXED + self.padded;
+    fn encode(&self, e: &mut Encoder) -> Result<()> {
+        let start = e.len();
+        RecordHeader { kind: self.kind, misc: self.misc, size: 0 }.encode(e);
+        self.body.encode(e)?;
+        let len = e.len() - start;
         let size = u16::try_from(len).map_err(|_| {
             let detail = format!("an entry of {len} bytes, more than its header can say (65535)");
-            Error::invalid(e.len() as u64, "BUILD_ID", detail)
+            Error::invalid(start as u64, "BUILD_ID", detail)
         })?;
-        RecordHeader { kind: self.kind, misc: self.misc, size }.encode(e);
-        e.u32(self.pid);
-        e.bytes(&self.raw);
-        e.padded(self.filename, self.padded);
+        e.patch_u16(start + 6, size);
         Ok(())
     }
 }
@@ -90,23 +80,21 @@ impl<'a> BuildIdEvent<'a> {
 /// The build IDs of the files that were mapped (`BUILD_ID`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildIds<'a> {
-    /// The files.
+    /// Files with their build IDs.
     pub entries: Vec<BuildIdEvent<'a>>,
 }
 
-impl<'a> Feature<'a> for BuildIds<'a> {
-    const ID: FeatureId = FeatureId::BUILD_ID;
-
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+impl<'a> Wire<'a> for BuildIds<'a> {
+    fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
         let mut entries = Vec::new();
         while !c.is_empty() {
-            entries.push(BuildIdEvent::decode_one(c)?);
+            entries.push(BuildIdEvent::decode(c, what)?);
         }
         Ok(Self { entries })
     }
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
-        self.entries.iter().try_for_each(|entry| entry.encode_one(e))
+        self.entries.iter().try_for_each(|entry| entry.encode(e))
     }
 }
 
@@ -127,7 +115,7 @@ mod tests {
         let mut e = Encoder::new(Endian::Little);
         all.encode(&mut e).unwrap();
         assert_eq!(e.len(), 2 * (36 + 64));
-        let back = BuildIds::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        let back = BuildIds::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
         assert_eq!(back.entries[0].build_id(), Some(id));
         assert_eq!(back.entries[1].name(), b"[kernel.kallsyms]");
         assert_eq!(back.entries[1].cpu_mode(), CpuMode::Kernel);
@@ -141,7 +129,7 @@ mod tests {
         let mut bytes = vec![0u8; 36];
         bytes[6] = 40;
         bytes.extend_from_slice(b"/bin");
-        let found = BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little)).unwrap();
+        let found = BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "").unwrap();
         let mut e = Encoder::new(Endian::Little);
         found.encode(&mut e).unwrap();
         assert_eq!(e.as_bytes(), bytes);
@@ -162,6 +150,6 @@ mod tests {
     #[test]
     fn an_entry_too_small_is_an_error() {
         let bytes = [0u8; 36];
-        assert!(BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little)).is_err());
+        assert!(BuildIds::decode(&mut Cursor::new(&bytes, 0, Endian::Little), "").is_err());
     }
 }

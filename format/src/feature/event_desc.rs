@@ -1,8 +1,9 @@
 //! EVENT_DESC: the events once more, with their names and ids.
 
-use super::{Feature, FeatureId, HeaderString};
-use crate::attr::Attr;
+use super::HeaderString;
+use crate::attr::{Attr, AttrEntry};
 use crate::bytes::{Cursor, Encoder, U64s};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::wire::Wire;
 
@@ -61,10 +62,28 @@ impl<'a> Ids<'a> {
     }
 }
 
-impl<'a> Feature<'a> for EventDesc<'a> {
-    const ID: FeatureId = FeatureId::EVENT_DESC;
+impl<'a> EventDesc<'a> {
+    /// Describes these events, each with its ids and its name, if it has one.
+    ///
+    /// # Errors
+    /// Returns an error for an attr longer than its `size` can say.
+    pub fn of(entries: &'a [AttrEntry]) -> Result<Self> {
+        let sizes = |entry: &AttrEntry| [Endian::Little, Endian::Big].map(|endian| entry.attr.stored_size(endian));
+        let len = entries.iter().flat_map(sizes).max().unwrap_or(Attr::KNOWN_SIZE);
+        let too_long = |_| Error::invalid(0, "EVENT_DESC", format!("an attr of {len} bytes"));
+        let attr_size = u32::try_from(len).map_err(too_long)?;
+        let event = |entry: &'a AttrEntry| DescribedEvent {
+            // perf takes a size of 0 for the end of the list.
+            attr: Attr { size: attr_size, ..entry.attr.clone() },
+            name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),
+            ids: Ids::List(&entry.ids),
+        };
+        Ok(Self { attr_size, events: entries.iter().map(event).collect() })
+    }
+}
 
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+impl<'a> Wire<'a> for EventDesc<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         const WHAT: &str = "EVENT_DESC";
         let nr = c.u32(WHAT)?;
         let attr_size = c.u32(WHAT)?;
@@ -102,13 +121,17 @@ mod tests {
 
     #[test]
     fn events_come_back_with_names_and_ids() {
-        let attr = Attr { size: 136, config: 3, ..Attr::default() };
-        let event = DescribedEvent { attr, name: HeaderString::new("cpu-clock:u"), ids: Ids::List(&[5, 6]) };
-        let desc = EventDesc { attr_size: 136, events: vec![event] };
+        let of = |size| {
+            let attr = Attr { size, config: 3, ..Attr::default() };
+            AttrEntry { attr, ids: vec![5, 6], name: Some("cpu-clock:u".into()) }
+        };
+        let entries = [of(0), of(136)];
+        let desc = EventDesc::of(&entries).unwrap();
+        assert_eq!((desc.attr_size, desc.events[0].attr.size), (136, 136));
         for endian in [Endian::Little, Endian::Big] {
             let mut e = Encoder::new(endian);
             desc.encode(&mut e).unwrap();
-            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian)).unwrap();
+            let back = EventDesc::decode(&mut Cursor::new(e.as_bytes(), 0, endian), "").unwrap();
             assert_eq!(back.events[0].name.to_text(), "cpu-clock:u");
             assert_eq!(back.events[0].attr, desc.events[0].attr);
             assert_eq!(back.events[0].ids.iter().collect::<Vec<_>>(), [5, 6]);

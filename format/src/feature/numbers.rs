@@ -44,27 +44,20 @@ wire! {
     }
 }
 
-wire_features! {
-    NrCpus = NRCPUS;
-    TotalMem = TOTAL_MEM;
-    SampleTime = SAMPLE_TIME;
-    PmuMappings<'a> = PMU_MAPPINGS;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bytes::{Cursor, Encoder};
     use crate::endian::Endian;
-    use crate::feature::Feature;
+    use crate::wire::Wire;
 
     #[test]
     fn pmus_come_back() {
         let pmu = |kind, name| PmuMapping { kind, name: HeaderString::new(name) };
         let all = PmuMappings { pmus: List(vec![pmu(1, "software"), pmu(5, "breakpoint")]) };
         let mut e = Encoder::new(Endian::Little);
-        Feature::encode(&all, &mut e).unwrap();
-        let back = <PmuMappings<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        all.encode(&mut e).unwrap();
+        let back = PmuMappings::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
         let names: Vec<_> = back.pmus.0.iter().map(|p| (p.kind, p.name.to_text())).collect();
         assert_eq!(names, [(1, "software".into()), (5, "breakpoint".into())]);
     }

@@ -51,9 +51,3 @@ wire! {
         pub groups: List<GroupDescEntry<'a>>,
     }
 }
-
-wire_features! {
-    CpuPmuCaps<'a> = CPU_PMU_CAPS;
-    PmuCaps<'a> = PMU_CAPS;
-    GroupDesc<'a> = GROUP_DESC;
-}

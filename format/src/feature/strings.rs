@@ -1,6 +1,5 @@
 //! Features that are a string, or a list of strings.
 
-use super::{Feature, FeatureId};
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
 use crate::wire;
@@ -24,7 +23,7 @@ impl<'a> HeaderString<'a> {
         Self::of_bytes(text.as_bytes())
     }
 
-    /// A string to write that need not be UTF-8.
+    /// Makes a string that need not be UTF-8, such as a path in a command line.
     #[must_use]
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         let bytes = bytes.split(|b| *b == 0).next().unwrap_or_default();
@@ -64,7 +63,7 @@ impl<'a> Wire<'a> for HeaderString<'a> {
 }
 
 macro_rules! string_features {
-    ($($(#[$meta:meta])* $name:ident = $id:ident;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident;)*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name<'a>(pub HeaderString<'a>);
@@ -77,10 +76,9 @@ macro_rules! string_features {
             }
         }
 
-        impl<'a> Feature<'a> for $name<'a> {
-            const ID: FeatureId = FeatureId::$id;
-            fn decode(c: &mut Cursor<'a>) -> Result<Self> {
-                HeaderString::decode(c, stringify!($id)).map(Self)
+        impl<'a> Wire<'a> for $name<'a> {
+            fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
+                HeaderString::decode(c, what).map(Self)
             }
             fn encode(&self, e: &mut Encoder) -> Result<()> {
                 self.0.encode(e)
@@ -91,17 +89,17 @@ macro_rules! string_features {
 
 string_features! {
     /// The machine's name (`uname -n`).
-    Hostname = HOSTNAME;
+    Hostname;
     /// The kernel's release (`uname -r`).
-    OsRelease = OSRELEASE;
+    OsRelease;
     /// The recorder's version.
-    Version = VERSION;
+    Version;
     /// The machine's architecture (`uname -m`).
-    Arch = ARCH;
+    Arch;
     /// The CPU's description.
-    CpuDesc = CPUDESC;
+    CpuDesc;
     /// The CPU's exact type; on x86 vendor, family, model, stepping.
-    CpuId = CPUID;
+    CpuId;
 }
 
 wire! {
@@ -110,10 +108,6 @@ wire! {
         /// The words.
         pub args: List<HeaderString<'a>>,
     }
-}
-
-wire_features! {
-    Cmdline<'a> = CMDLINE;
 }
 
 #[cfg(test)]
@@ -126,7 +120,7 @@ mod tests {
         let mut e = Encoder::new(Endian::Big);
         Hostname::new("here").encode(&mut e).unwrap();
         assert_eq!(e.len(), 4 + 64);
-        let back = Hostname::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big)).unwrap();
+        let back = Hostname::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Big), "").unwrap();
         assert_eq!(back.0.to_text(), "here");
         let mut again = Encoder::new(Endian::Big);
         back.encode(&mut again).unwrap();
@@ -138,11 +132,11 @@ mod tests {
         let words = ["rec", "-g", "--", "./a b"];
         let cmdline = Cmdline { args: List(words.iter().map(|w| HeaderString::new(w)).collect()) };
         let mut e = Encoder::new(Endian::Little);
-        Feature::encode(&cmdline, &mut e).unwrap();
-        let back = <Cmdline<'_> as Feature>::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little)).unwrap();
+        cmdline.encode(&mut e).unwrap();
+        let back = Cmdline::decode(&mut Cursor::new(e.as_bytes(), 0, Endian::Little), "").unwrap();
         assert!(back.args.0.iter().map(HeaderString::to_text).eq(words));
         let mut lying = Encoder::new(Endian::Little);
         lying.u32(u32::MAX);
-        assert!(<Cmdline<'_> as Feature>::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little)).is_err());
+        assert!(Cmdline::decode(&mut Cursor::new(lying.as_bytes(), 0, Endian::Little), "").is_err());
     }
 }

@@ -202,11 +202,3 @@ wire! {
         pub levels: List<CacheLevel<'a>>,
     }
 }
-
-wire_features! {
-    CpuTopology<'a> = CPU_TOPOLOGY;
-    NumaTopology<'a> = NUMA_TOPOLOGY;
-    HybridTopology<'a> = HYBRID_TOPOLOGY;
-    MemTopology<'a> = MEM_TOPOLOGY;
-    Caches<'a> = CACHE;
-}

@@ -4,11 +4,9 @@ use super::blocks::Blocks;
 use super::decompress::Decompressor;
 use super::frames::frame;
 use crate::abi::RecordType;
-use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::{ErrorKind, Result};
-use crate::record::{Compressed, Compressed2, HEADER_SIZE, RawRecord, RecordHeader};
-use crate::wire::Wire;
+use crate::record::{RawRecord, RecordHeader};
 
 /// The zstd stream of a stream of records: the piece being decompressed, and its output.
 #[derive(Debug, Default)]
@@ -44,11 +42,8 @@ impl Containers {
     /// # Errors
     /// Returns an error if the record is too short, or zstd cannot allocate memory.
     pub(super) fn feed(&mut self, raw: &RawRecord<'_>, endian: Endian) -> Result<()> {
-        let mut c = Cursor::new(raw.body(), raw.offset + HEADER_SIZE as u64, endian);
-        let piece = match raw.header.kind {
-            RecordType::COMPRESSED2 => Compressed2::decode(&mut c, "COMPRESSED2")?.stream(),
-            _ => Compressed::decode(&mut c, "COMPRESSED")?.data,
-        };
+        let Some(piece) = raw.compressed_piece(endian) else { return Ok(()) };
+        let piece = piece?;
         if self.decompressor.is_none() {
             self.decompressor = Some(Decompressor::new()?);
         }

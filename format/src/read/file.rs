@@ -13,7 +13,7 @@ use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
 use super::parts::{self, Part};
 use super::pipe;
 use super::warning::Warning;
-use crate::attrs::AttrTable;
+use crate::attr::AttrTable;
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::Result;
@@ -156,6 +156,6 @@ impl<'a> File<'a> {
     /// A feature, decoded; `None` where the file does not have it.
     #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
-        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c))
+        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c, F::ID.name().unwrap_or("a feature")))
     }
 }

@@ -141,8 +141,7 @@ impl<R: Read> Ordered<R> {
     /// Has a record wait for its turn; returns `false` if it is to be returned at once.
     #[inline]
     fn waits(&mut self, stream: usize, found: Found) -> bool {
-        let time = self.recording.found(stream, found).ok().and_then(|record| record.time());
-        let Some(time) = time.filter(|time| !matches!(*time, 0 | u64::MAX)) else {
+        let Some(time) = self.recording.found(stream, found).ok().and_then(|record| record.time()) else {
             if found.header.kind == RecordType::FINISHED_ROUND {
                 self.next = Next::EndRound;
             }

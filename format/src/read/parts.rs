@@ -5,8 +5,7 @@
 
 use super::header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section};
 use super::warning::Warning;
-use crate::attr::Attr;
-use crate::attrs::AttrEntry;
+use crate::attr::{Attr, AttrEntry};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
 use crate::error::{Error, Result};

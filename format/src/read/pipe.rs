@@ -9,13 +9,10 @@
 
 use super::warning::Warning;
 use crate::abi::RecordType;
-use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::error::{Error, Result};
 use crate::feature::FeatureId;
-use crate::record::{Body, EventUpdate, HEADER_SIZE, RawRecord};
-
-/// Kind of an EVENT_UPDATE record that gives the name of an event.
-const UPDATE_NAME: u64 = 2;
+use crate::record::{Body, EventProperty, EventUpdate, HEADER_SIZE, RawRecord};
 
 /// A feature that a record holds.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +55,11 @@ pub(super) fn left_out(kind: RecordType, error: &Error) -> Warning {
 }
 
 fn set_name(update: &EventUpdate<'_>, attrs: &mut AttrTable) {
-    if update.kind != UPDATE_NAME {
-        return;
-    }
+    let EventProperty::Name(name) = &update.property else { return };
     // As perf does: the first event is meant by 0, and by any id where it is the only one.
     let is_first = update.id == 0 || attrs.entries().len() == 1;
     if let Some(index) = if is_first { Some(AttrIndex(0)) } else { attrs.by_id(update.id) } {
-        attrs.set_name(index, String::from_utf8_lossy(update.text()).into_owned());
+        attrs.set_name(index, name.to_text().into_owned());
     }
 }
 
@@ -86,8 +81,9 @@ mod tests {
     use crate::attr::Attr;
     use crate::bytes::{Encoder, U64s};
     use crate::endian::Endian;
-    use crate::feature::{Feature, Hostname};
+    use crate::feature::Hostname;
     use crate::record::{HeaderAttr, HeaderFeature, Record};
+    use crate::wire::{Text, Wire};
 
     #[test]
     fn a_stream_says_what_a_file_says() {
@@ -101,7 +97,7 @@ mod tests {
             let attr = Attr { size: 136, sample_type: SampleType::IP | SampleType::IDENTIFIER, ..Attr::default() };
             let bodies = [
                 Body::HeaderAttr(HeaderAttr { attr: attr.clone(), ids: U64s::new(ids.as_bytes(), endian) }),
-                Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id: 7, data: name.as_bytes() }),
+                Body::EventUpdate(EventUpdate { id: 7, property: EventProperty::Name(Text::found(name.as_bytes())) }),
                 Body::HeaderFeature(HeaderFeature { feat_id: 3, data: host.as_bytes() }),
             ];
             let mut e = Encoder::new(endian);

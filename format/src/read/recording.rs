@@ -16,7 +16,7 @@ use super::warning::Warning;
 use super::window::Window;
 use super::{FILE_HEADER_SIZE, Mode};
 use crate::abi::RecordType;
-use crate::attrs::{AttrEntry, AttrIndex, AttrTable};
+use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
 use crate::endian::Endian;
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ struct Head {
 pub struct RecordRef<'r> {
     /// The record.
     pub raw: RawRecord<'r>,
-    /// The attrs that are known when it is read.
+    /// The attrs that are known when it is returned.
     pub attrs: &'r AttrTable,
     /// Number of the stream it is from: 0 for the data, then the files of a directory in their order.
     pub stream: usize,
@@ -90,11 +90,12 @@ impl<'r> RecordRef<'r> {
         Some((index, self.attrs.get(index)?))
     }
 
-    /// Returns the time in nanoseconds of the perf clock, if the record has one.
+    /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized records have 0 or all ones in
+    /// its place, which is no time.
     #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
-        self.attrs.time_of(&self.raw)
+        self.attrs.time_of(&self.raw).filter(|time| !matches!(*time, 0 | u64::MAX))
     }
 
     /// Returns the record as a sample, read lazily; `None` for records of other types and of unknown events.
@@ -320,7 +321,7 @@ impl Head {
 
     fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
         let (_, bytes) = self.features.iter().find(|(id, _)| *id == F::ID)?;
-        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian)))
+        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian), F::ID.name().unwrap_or("a feature")))
     }
 
     fn name_events(&mut self) {

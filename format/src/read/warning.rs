@@ -10,3 +10,9 @@ pub struct Warning {
     /// Where, in bytes from the start of the file.
     pub offset: u64,
 }
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, at byte {}", self.message, self.offset)
+    }
+}

@@ -1,15 +1,17 @@
-//! perf's records around the AUX area: what it is, the data, errors of its decoding.
+//! perf's records around the AUX area: its kind, its data, errors of its decoding.
 
+use super::Guest;
+use crate::abi::{AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, Tid};
 use crate::bytes::{Cursor, Encoder, U64s};
 use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{Text, Wire};
 
 wire! {
-    /// What kind of AUX data there is (`PERF_RECORD_AUXTRACE_INFO`).
+    /// The kind of AUX data (`PERF_RECORD_AUXTRACE_INFO`).
     pub struct AuxtraceInfo<'a> {
-        /// 1 Intel PT, 2 Intel BTS, 3 CoreSight ETM, 4 Arm SPE, 5 S390 CPUMSF, 6 HiSilicon PTT, 7 PowerPC VPA DTL.
-        pub kind: u32,
+        /// The kind.
+        pub kind: AuxtraceKind,
         /// Kept as found.
         pub reserved: u32,
         /// Words that the kind defines.
@@ -18,64 +20,126 @@ wire! {
 
     /// AUX data, which follows the record (`PERF_RECORD_AUXTRACE`).
     pub struct Auxtrace {
-        /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of the header leaves them out.
+        /// Number of bytes that follow the record: the data and its padding to 8 bytes. `size` of the header leaves
+        /// them out.
         pub size: u64,
-        /// Where in the AUX area they begin.
+        /// Their offset in the AUX area, in bytes.
         pub offset: u64,
         /// A number that the kind defines.
         pub reference: u64,
-        /// The ring.
+        /// The ring: the place of its CPU or thread among those recorded.
         pub idx: u32,
-        /// The thread; all ones for any.
-        pub tid: u32,
-        /// The CPU; all ones for any.
-        pub cpu: u32,
+        /// The thread.
+        pub tid: Tid,
+        /// The CPU.
+        pub cpu: Cpu,
         /// Kept as found.
         pub reserved: u32,
     }
 }
 
 /// An error in hardware tracing (`PERF_RECORD_AUXTRACE_ERROR`).
+///
+/// ```text
+///   fmt 0   type code cpu pid tid fmt ip        message
+///   fmt 1   type code cpu pid tid fmt ip  time  message
+///   fmt 2   type code cpu pid tid fmt ip  time  message, 64 bytes  machine_pid vcpu
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuxtraceError<'a> {
-    /// 1: instruction tracing.
-    pub kind: u32,
+    /// The kind.
+    pub kind: AuxtraceErrorKind,
     /// A number that the kind defines.
     pub code: u32,
     /// The CPU.
-    pub cpu: u32,
+    pub cpu: Cpu,
     /// The process.
-    pub pid: u32,
+    pub pid: Pid,
     /// The thread.
-    pub tid: u32,
-    /// Which fields there are: from 1 on `time`.
+    pub tid: Tid,
+    /// The version of the layout.
     pub fmt: u32,
-    /// Where.
+    /// The address of the instruction.
     pub ip: u64,
-    /// When, in nanoseconds of the perf clock.
+    /// The time, in nanoseconds of the perf clock; `None` in layout 0.
     pub time: Option<u64>,
-    /// The message, and what newer formats put after it.
+    /// The message.
     pub message: Text<'a>,
+    /// The guest; `None` before layout 2, and if the record ends before it.
+    pub guest: Option<Guest>,
 }
+
+/// Size of the message in layout 2 (`MAX_AUXTRACE_ERROR_MSG`).
+const MESSAGE: usize = 64;
 
 impl<'a> Wire<'a> for AuxtraceError<'a> {
     fn decode(c: &mut Cursor<'a>, what: &'static str) -> Result<Self> {
-        let (kind, code, cpu) = (c.u32(what)?, c.u32(what)?, c.u32(what)?);
-        let (pid, tid, fmt, ip) = (c.u32(what)?, c.u32(what)?, c.u32(what)?, c.u64(what)?);
+        let (kind, code) = (Wire::decode(c, what)?, c.u32(what)?);
+        let (cpu, pid, tid) = (Wire::decode(c, what)?, Wire::decode(c, what)?, Wire::decode(c, what)?);
+        let (fmt, ip) = (c.u32(what)?, c.u64(what)?);
         let time = (fmt > 0).then(|| c.u64(what)).transpose()?;
-        Ok(Self { kind, code, cpu, pid, tid, fmt, ip, time, message: Wire::decode(c, what)? })
+        let (message, guest) = if fmt > 1 && c.left() >= MESSAGE + 8 {
+            let message = Text::found(c.take(MESSAGE, what)?);
+            (message, Some(Guest { machine_pid: Wire::decode(c, what)?, vcpu: Wire::decode(c, what)? }))
+        } else {
+            (Wire::decode(c, what)?, None)
+        };
+        Ok(Self { kind, code, cpu, pid, tid, fmt, ip, time, message, guest })
     }
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
-        if self.time.is_some() != (self.fmt > 0) {
-            let detail = format!("the format {} with the time {:?}", self.fmt, self.time);
+        let len = self.message.padded_len();
+        if self.time.is_some() != (self.fmt > 0) || self.guest.is_some() && (self.fmt < 2 || len > MESSAGE) {
+            let detail = format!("the layout {} with {:?}, {:?}, {len} bytes", self.fmt, self.time, self.guest);
             return Err(Error::invalid(e.len() as u64, "AUXTRACE_ERROR", detail));
         }
-        for word in [self.kind, self.code, self.cpu, self.pid, self.tid, self.fmt] {
-            e.u32(word);
-        }
+        self.kind.encode(e)?;
+        e.u32(self.code);
+        self.cpu.encode(e)?;
+        self.pid.encode(e)?;
+        self.tid.encode(e)?;
+        e.u32(self.fmt);
         e.u64(self.ip);
-        self.time.iter().for_each(|time| e.u64(*time));
-        self.message.encode(e)
+        self.time.encode(e)?;
+        self.message.encode(e)?;
+        if let Some(guest) = self.guest {
+            e.padded(&[], MESSAGE.saturating_sub(len));
+            guest.machine_pid.encode(e)?;
+            guest.vcpu.encode(e)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn a_guest_follows_a_message_of_64_bytes() {
+        let head = [0, 0, 0, 1, 0, 0, 0, 5, 255, 255, 255, 255, 0, 0, 0, 70, 0, 0, 0, 71, 0, 0, 0, 2];
+        let ip_and_time = [0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 9];
+        let guest = [0, 0, 0, 80, 255, 255, 255, 255];
+        let bytes = [&head[..], &ip_and_time, b"bad", &[0; 61], &guest].concat();
+        let mut c = Cursor::new(&bytes, 0, Endian::Big);
+        let error = AuxtraceError::decode(&mut c, "error").unwrap();
+        assert_eq!((error.kind, error.code, error.cpu, error.ip), (AuxtraceErrorKind::ITRACE, 5, Cpu::ANY, 0x4000));
+        assert_eq!(
+            (error.pid, error.tid, error.time, error.message.as_bytes()),
+            (Pid(70), Tid(71), Some(9), &b"bad"[..])
+        );
+        assert_eq!(error.guest, Some(Guest { machine_pid: Pid(80), vcpu: Cpu::ANY }));
+        let encoded = |error: AuxtraceError<'_>| {
+            let mut e = Encoder::new(Endian::Big);
+            error.encode(&mut e).map(|()| e.into_bytes())
+        };
+        assert_eq!(encoded(error).unwrap(), bytes);
+        assert_eq!(encoded(AuxtraceError { message: Text::new(b"bad"), ..error }).unwrap(), bytes);
+        assert!(encoded(AuxtraceError { fmt: 1, ..error }).is_err());
+        assert!(encoded(AuxtraceError { message: Text::new(&[b'x'; 64]), ..error }).is_err());
+        let short = &bytes[..bytes.len() - 8];
+        let cut = AuxtraceError::decode(&mut Cursor::new(short, 0, Endian::Big), "error").unwrap();
+        assert_eq!((cut.guest, encoded(cut).unwrap().as_slice()), (None, short));
     }
 }

@@ -125,27 +125,27 @@ bodies! {
     HeaderTracingData(HeaderTracingData) = TRACING_DATA;
     /// The build ID of a file.
     HeaderBuildId(HeaderBuildId<'a>) = BUILD_ID;
-    /// Which id belongs to which CPU and thread.
+    /// The CPU and thread of each id.
     IdIndex(IdIndex<'a>) = ID_INDEX;
-    /// What kind of AUX data there is.
+    /// The kind of AUX data.
     AuxtraceInfo(AuxtraceInfo<'a>) = AUXTRACE_INFO;
     /// AUX data follows.
     Auxtrace(Auxtrace) = AUXTRACE;
     /// An error in hardware tracing.
     AuxtraceError(AuxtraceError<'a>) = AUXTRACE_ERROR;
     /// The threads that were recorded.
-    ThreadMap(ThreadMap<'a>) = THREAD_MAP;
+    ThreadMap(ThreadMap) = THREAD_MAP;
     /// The CPUs that were recorded.
     CpuMap(CpuMap<'a>) = CPU_MAP;
-    /// How `perf stat record` was configured.
+    /// The settings of `perf stat record`.
     StatConfig(StatConfig<'a>) = STAT_CONFIG;
     /// A count.
     Stat(Stat) = STAT;
     /// The end of an interval.
     StatRound(StatRound) = STAT_ROUND;
-    /// More about an event.
+    /// A property of an event.
     EventUpdate(EventUpdate<'a>) = EVENT_UPDATE;
-    /// How clocks convert.
+    /// The conversion between clocks.
     TimeConv(TimeConv) = TIME_CONV;
     /// A header feature.
     HeaderFeature(HeaderFeature<'a>) = FEATURE;
@@ -153,6 +153,6 @@ bodies! {
     Compressed(Compressed<'a>) = COMPRESSED;
     /// Compressed records, padded.
     Compressed2(Compressed2<'a>) = COMPRESSED2;
-    /// What a BPF program says of itself.
+    /// Facts about a BPF program, by the program itself.
     BpfMetadata(BpfMetadata<'a>) = BPF_METADATA;
 }

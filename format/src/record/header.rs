@@ -6,9 +6,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::abi::{CpuMode, RecordType};
 use crate::bytes::Encoder;
 use crate::endian::Endian;
-use crate::layout::{SampleLayout, TrailerLayout};
+use crate::layout::{SampleIdLayout, SampleLayout};
 
-/// How long a record's header is.
+/// Size of a record's header in bytes.
 pub const HEADER_SIZE: usize = 8;
 
 /// `struct perf_event_header`.
@@ -69,7 +69,7 @@ impl RecordHeader {
         }
     }
 
-    /// What the CPU was doing.
+    /// Returns the CPU mode.
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
@@ -77,7 +77,7 @@ impl RecordHeader {
     }
 }
 
-/// What must be known of the stream to decode one record.
+/// Facts about the stream that decoding a record needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'l> {
     /// The byte order.
@@ -85,5 +85,5 @@ pub struct Context<'l> {
     /// The layout of samples, and of READ, of the record's event.
     pub sample: &'l SampleLayout,
     /// The layout of its trailer.
-    pub trailer: TrailerLayout,
+    pub trailer: SampleIdLayout,
 }

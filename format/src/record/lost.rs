@@ -1,4 +1,4 @@
-//! What was lost, and when the kernel held back: LOST, LOST_SAMPLES, THROTTLE, UNTHROTTLE.
+//! Losses and throttling: LOST, LOST_SAMPLES, THROTTLE, UNTHROTTLE.
 
 use crate::wire;
 
@@ -7,20 +7,20 @@ wire! {
     pub struct Lost {
         /// The id of the event whose ring it was.
         pub id: u64,
-        /// How many records did not fit.
+        /// Number of records that did not fit.
         pub lost: u64,
     }
 
     /// Samples that the hardware or the ring lost (`PERF_RECORD_LOST_SAMPLES`); the event is in the trailer.
     /// Recorders also write it at the end, with what `PERF_FORMAT_LOST` read.
     pub struct LostSamples {
-        /// How many.
+        /// Number of lost samples.
         pub lost: u64,
     }
 
     /// The kernel holds an event back, or lets it run again (`PERF_RECORD_THROTTLE`, `PERF_RECORD_UNTHROTTLE`).
     pub struct Throttle {
-        /// When, in nanoseconds of the perf clock.
+        /// The time, in nanoseconds of the perf clock.
         pub time: u64,
         /// The event.
         pub id: u64,

@@ -14,9 +14,9 @@ wire! {
         pub pid: u32,
         /// The thread.
         pub tid: u32,
-        /// Where the mapping begins (AVMA).
+        /// The first address (AVMA).
         pub addr: u64,
-        /// How long it is, in bytes.
+        /// Its length in bytes.
         pub len: u64,
         /// The offset in the file, in bytes; for the kernel image the address of its reference symbol.
         pub pgoff: u64,
@@ -40,7 +40,7 @@ wire! {
 
     /// A file by build ID, in the place of device and inode.
     pub struct MmapBuildId {
-        /// How many bytes of `bytes` count: 20, or fewer.
+        /// Number of bytes of the build ID: 20, or fewer.
         pub size: u8,
         /// Kept as found.
         pub reserved: [u8; 3],
@@ -49,7 +49,7 @@ wire! {
     }
 }
 
-/// Which file an MMAP2 maps; the bit [`misc::MMAP_BUILD_ID`] says which of the two stands there.
+/// The file of an MMAP2; the bit [`misc::MMAP_BUILD_ID`] tells the two apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MmapIdentity {
     /// By device and inode.
@@ -59,7 +59,7 @@ pub enum MmapIdentity {
 }
 
 impl MmapIdentity {
-    /// The build ID, where there is one.
+    /// Returns the build ID; `None` for a file by inode.
     #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
         match self {
@@ -76,17 +76,17 @@ pub struct Mmap2<'a> {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
-    /// Where the mapping begins (AVMA).
+    /// The first address (AVMA).
     pub addr: u64,
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub len: u64,
     /// The offset in the file, in bytes.
     pub pgoff: u64,
-    /// Which file it is.
+    /// The identity of the file.
     pub identity: MmapIdentity,
-    /// `PROT_READ` and so on.
+    /// The protection of its pages ([`prot`](crate::abi::prot)).
     pub prot: u32,
-    /// `MAP_PRIVATE` and so on.
+    /// Its flags ([`map_flags`](crate::abi::map_flags)).
     pub flags: u32,
     /// The file.
     pub filename: Text<'a>,

@@ -9,39 +9,64 @@
 //! makes it a typed [`Record`] that borrows from the bytes, and [`Record::encode`] writes the same bytes back:
 //! what a record has beyond the fields known here is kept in [`Record::rest`].
 //!
-//! One file for each family of records; samples, which are many and hot, are read lazily by [`Sample`].
+//! Samples, which are many and hot, are read lazily by [`Sample`]. One file for each family of records:
+//!
+//! | file | records |
+//! |---|---|
+//! | `sample`, `sample_fields` | SAMPLE |
+//! | `read`, `callchain`, `branch_stack`, `regs` | its fields of variable size; READ, CALLCHAIN_DEFERRED |
+//! | `mmap`, `task`, `kernel_code` | mappings; threads, namespaces, cgroups; KSYMBOL, BPF_EVENT, TEXT_POKE |
+//! | `lost`, `aux` | LOST and THROTTLE; AUX |
+//! | `user`, `auxtrace`, `id_index`, `thread_map`, `cpu_map`, `event_update`, `stat` | perf's own |
+//! | `sample_id` | the trailer of the kernel's records |
 
+mod aux;
 mod auxtrace;
 mod body;
+mod branch_stack;
+mod callchain;
+mod cpu_map;
+mod event_update;
 mod header;
+mod id_index;
+mod kernel_code;
 mod lost;
 mod mmap;
-mod other;
 mod raw;
+mod read;
+mod regs;
 mod sample;
 mod sample_fields;
+mod sample_id;
+mod stat;
 mod task;
-mod trailer;
+mod thread_map;
 mod user;
 
+pub use aux::{Aux, AuxOutputHwId, ItraceStart};
 pub use auxtrace::{Auxtrace, AuxtraceError, AuxtraceInfo};
 pub use body::Body;
+pub use branch_stack::BranchStack;
+pub use callchain::{CallchainDeferred, CallchainItem, CallchainItems};
+pub use cpu_map::{CpuMap, CpuMask, CpuRange, CpuSet};
+pub use event_update::{EventProperty, EventUpdate, Scale};
 pub use header::{Context, HEADER_SIZE, RecordHeader};
+pub use id_index::{Guest, IdIndex, IdIndexEntry};
+pub use kernel_code::{BpfEvent, KSymbol, TextPoke};
 pub use lost::{Lost, LostSamples, Throttle};
 pub use mmap::{Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
-pub use other::{
-    Aux, AuxOutputHwId, BpfEvent, CallchainDeferred, Cgroup, ItraceStart, KSymbol, Namespace, Namespaces, ReadRecord,
-    SwitchCpuWide, TextPoke,
-};
 pub use raw::{RawRecord, Record};
+pub use read::{Counter, ReadRecord, ReadValues};
+pub use regs::Regs;
 pub use sample::Sample;
-pub use sample_fields::{BranchStack, Counter, ReadValues, Regs, SampleFields, StackUser};
-pub use task::{Comm, Task};
-pub use trailer::Trailer;
+pub use sample_fields::{SampleFields, StackUser};
+pub use sample_id::SampleId;
+pub use stat::{Stat, StatConfig, StatConfigEntry, StatRound};
+pub use task::{Cgroup, Comm, Namespace, Namespaces, SwitchCpuWide, Task};
+pub use thread_map::{ThreadMap, ThreadMapEntry};
 pub use user::{
-    BpfMetadata, Compressed, Compressed2, CpuMap, EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType,
-    HeaderFeature, HeaderTracingData, IdIndex, IdIndexEntry, Stat, StatConfig, StatRound, ThreadMap, TimeConv,
-    TimeConvShort,
+    BpfMetadata, Compressed, Compressed2, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData,
+    TimeConv, TimeConvShort,
 };
 
 #[cfg(test)]

@@ -2,19 +2,22 @@
 
 use crate::abi::RecordType;
 use crate::bytes::{Cursor, Encoder};
+use crate::endian::Endian;
 use crate::error::{Error, Result};
-use crate::layout::TrailerLayout;
+use crate::layout::SampleIdLayout;
+use crate::wire::Wire;
 
 use super::body::Body;
 use super::header::{Context, HEADER_SIZE, RecordHeader};
-use super::trailer::Trailer;
+use super::sample_id::SampleId;
+use super::user::{Compressed, Compressed2};
 
 /// A record as framing finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawRecord<'a> {
     /// Its header.
     pub header: RecordHeader,
-    /// Where it begins in the file.
+    /// Its offset in the file, in bytes.
     pub offset: u64,
     /// All its bytes, header included.
     pub bytes: &'a [u8],
@@ -29,6 +32,20 @@ impl<'a> RawRecord<'a> {
         self.bytes.get(HEADER_SIZE..).unwrap_or_default()
     }
 
+    /// Returns the piece of a zstd stream that a COMPRESSED or COMPRESSED2 record holds; `None` for other types.
+    ///
+    /// # Errors
+    /// Returns an error if the record is too short.
+    #[must_use]
+    pub fn compressed_piece(&self, endian: Endian) -> Option<Result<&'a [u8]>> {
+        let mut c = Cursor::new(self.body(), self.offset + HEADER_SIZE as u64, endian);
+        match self.header.kind {
+            RecordType::COMPRESSED => Some(Compressed::decode(&mut c, "COMPRESSED").map(|piece| piece.data)),
+            RecordType::COMPRESSED2 => Some(Compressed2::decode(&mut c, "COMPRESSED2").map(|piece| piece.stream())),
+            _ => None,
+        }
+    }
+
     /// Decodes the record.
     ///
     /// # Errors
@@ -39,7 +56,7 @@ impl<'a> RawRecord<'a> {
         let trailer = if self.header.kind.is_kernel() && self.header.kind != RecordType::SAMPLE {
             cx.trailer
         } else {
-            TrailerLayout::NONE
+            SampleIdLayout::NONE
         };
         let short = || Error::truncated(at, "sample_id trailer", trailer.size as u64, body.len() as u64);
         let split = body.len().checked_sub(trailer.size).ok_or_else(short)?;
@@ -47,14 +64,14 @@ impl<'a> RawRecord<'a> {
         let mut c = Cursor::new(own, at, cx.endian);
         let decoded = Body::decode(&mut c, self.header, cx)?;
         let rest = c.rest();
-        let trailer = Trailer::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
+        let trailer = SampleId::decode(&mut Cursor::new(tail, at + split as u64, cx.endian), &trailer)?;
         Ok(Record { misc: self.header.misc, body: decoded, rest, trailer })
     }
 }
 
 /// A decoded record.
 /// ```
-/// use recrep_format::attrs::AttrTable;
+/// use recrep_format::attr::AttrTable;
 /// use recrep_format::bytes::Encoder;
 /// use recrep_format::endian::Endian;
 /// use recrep_format::read::Frames;
@@ -83,19 +100,19 @@ pub struct Record<'a> {
     /// Bytes after the fields known here and before the trailer, as found.
     pub rest: &'a [u8],
     /// Who, when, which event; empty where the stream has no `sample_id_all`.
-    pub trailer: Trailer,
+    pub trailer: SampleId,
 }
 
 impl<'a> Record<'a> {
     /// A record to write, with nothing beyond its fields and no trailer.
     #[must_use]
     pub fn new(misc: u16, body: Body<'a>) -> Self {
-        Self { misc, body, rest: &[], trailer: Trailer::default() }
+        Self { misc, body, rest: &[], trailer: SampleId::default() }
     }
 
     /// The same record with this trailer.
     #[must_use]
-    pub fn with_trailer(mut self, trailer: Trailer) -> Self {
+    pub fn with_trailer(mut self, trailer: SampleId) -> Self {
         self.trailer = trailer;
         self
     }

@@ -58,7 +58,7 @@ impl<'a, 'l> Sample<'a, 'l> {
         &self.raw
     }
 
-    /// What the CPU was doing.
+    /// Returns the CPU mode.
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
@@ -86,7 +86,7 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u32_at(self.raw.bytes, self.layout.tid.at() + 4)
     }
 
-    /// When, in nanoseconds of the perf clock.
+    /// Returns the time, in nanoseconds of the perf clock.
     #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
@@ -120,7 +120,7 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u32_at(self.raw.bytes, self.layout.cpu.at())
     }
 
-    /// How many events the sample stands for.
+    /// Returns the number of events that the sample stands for.
     #[inline]
     #[must_use]
     pub fn period(&self) -> Option<u64> {

@@ -1,9 +1,11 @@
-//! perf's own records (types 64 and up) that tell about the stream: attrs, names, build IDs, ids, threads, features, time.
+//! perf's own records (types 64 and up) about the stream: attrs, names, build IDs, features, time, compression.
 
+use crate::abi::Pid;
 use crate::attr::Attr;
 use crate::build_id::BuildId;
 use crate::bytes::{Cursor, Encoder, U64s};
-use crate::error::{Error, Result};
+use crate::endian::Endian;
+use crate::error::Result;
 use crate::wire;
 use crate::wire::{Text, Wire};
 
@@ -47,55 +49,21 @@ wire! {
 
     /// The formats of tracepoints follow the record (`PERF_RECORD_HEADER_TRACING_DATA`).
     pub struct HeaderTracingData {
-        /// How many bytes follow, before they are padded to 8.
+        /// Number of bytes that follow, before they are padded to 8.
         pub size: u32,
     }
 
     /// The build ID of a file (`PERF_RECORD_HEADER_BUILD_ID`); `misc` as in the feature.
     pub struct HeaderBuildId<'a> {
-        /// The process for guests; all ones or 0 else.
-        pub pid: u32,
+        /// The process of the hypervisor for a guest's file; -1 or 0 for the host's.
+        pub pid: Pid,
         /// The build ID's 20 bytes, its length where `misc` says so, 3 reserved bytes.
         pub raw: [u8; 24],
         /// The file.
         pub filename: Text<'a>,
     }
 
-    /// Which id belongs to which CPU and thread (`PERF_RECORD_ID_INDEX`).
-    pub struct IdIndex<'a> {
-        /// How many entries there are, by the record's word.
-        pub nr: u64,
-        /// Four words for each entry (id, index, CPU, thread); then, for guests, two more for each (process, VCPU).
-        pub words: U64s<'a>,
-    }
-
-    /// The threads that were recorded (`PERF_RECORD_THREAD_MAP`).
-    pub struct ThreadMap<'a> {
-        /// How many there are, by the record's word.
-        pub nr: u64,
-        /// For each a 64-bit id and a name of 16 bytes.
-        pub entries: &'a [u8],
-    }
-
-    /// The CPUs that were recorded (`PERF_RECORD_CPU_MAP`).
-    pub struct CpuMap<'a> {
-        /// How they are encoded: 0 a list, 1 a mask, 2 a range.
-        pub kind: u16,
-        /// The list, mask or range, and padding, in the file's byte order.
-        pub data: &'a [u8],
-    }
-
-    /// More about an event (`PERF_RECORD_EVENT_UPDATE`).
-    pub struct EventUpdate<'a> {
-        /// What: 0 unit, 1 scale, 2 name, 3 CPUs.
-        pub kind: u64,
-        /// The event.
-        pub id: u64,
-        /// A string (unit, name), a 64-bit float (scale), or a CPU map.
-        pub data: &'a [u8],
-    }
-
-    /// How time-stamp counter and perf clock convert (`PERF_RECORD_TIME_CONV`; `perf_event_mmap_page`).
+    /// The conversion between time-stamp counter and perf clock (`PERF_RECORD_TIME_CONV`; `perf_event_mmap_page`).
     pub struct TimeConv {
         /// See `time_shift` in perf_event_open(2).
         pub time_shift: u64,
@@ -125,7 +93,7 @@ wire! {
     pub struct HeaderFeature<'a> {
         /// Its number.
         pub feat_id: u64,
-        /// What its section would hold.
+        /// The content of its section.
         pub data: &'a [u8],
     }
 
@@ -137,52 +105,20 @@ wire! {
 
     /// Compressed records, padded (`PERF_RECORD_COMPRESSED2`).
     pub struct Compressed2<'a> {
-        /// How many bytes of `data` count.
+        /// Number of bytes of `data` without padding.
         pub data_size: u64,
         /// The piece and its padding.
         pub data: &'a [u8],
     }
 
-    /// What a BPF program says of itself (`PERF_RECORD_BPF_METADATA`).
+    /// Facts about a BPF program, by the program itself (`PERF_RECORD_BPF_METADATA`).
     pub struct BpfMetadata<'a> {
         /// The program's name.
         pub prog_name: [u8; 16],
-        /// How many entries there are, by the record's word.
+        /// Number of entries, as the record says.
         pub nr_entries: u64,
-        /// For each a key of 64 bytes and a value of 256.
+        /// For each a key of 64 bytes and a value of 256 ([`BpfMetadata::iter`]).
         pub entries: &'a [u8],
-    }
-
-    /// How `perf stat record` was configured (`PERF_RECORD_STAT_CONFIG`).
-    pub struct StatConfig<'a> {
-        /// How many pairs there are, by the record's word.
-        pub nr: u64,
-        /// Pairs of tag and value.
-        pub words: U64s<'a>,
-    }
-
-    /// A count (`PERF_RECORD_STAT`).
-    pub struct Stat {
-        /// The event.
-        pub id: u64,
-        /// The CPU.
-        pub cpu: u32,
-        /// The thread.
-        pub thread: u32,
-        /// What was counted.
-        pub value: u64,
-        /// How long the event was enabled, in nanoseconds.
-        pub enabled: u64,
-        /// How long it ran.
-        pub running: u64,
-    }
-
-    /// The end of an interval (`PERF_RECORD_STAT_ROUND`).
-    pub struct StatRound {
-        /// 0: an interval, 1: the end.
-        pub kind: u64,
-        /// When, in nanoseconds.
-        pub time: u64,
     }
 }
 
@@ -196,28 +132,14 @@ impl HeaderBuildId<'_> {
     }
 }
 
-/// One counter of an [`IdIndex`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdIndexEntry {
-    /// The event's id.
-    pub id: u64,
-    /// The ring.
-    pub idx: u64,
-    /// The CPU; all ones for any.
-    pub cpu: u64,
-    /// The thread; all ones for any.
-    pub tid: u64,
-}
-
-impl IdIndex<'_> {
-    /// The entries, as many as the record says and holds.
-    pub fn iter(&self) -> impl Iterator<Item = IdIndexEntry> {
-        let words = self.words;
-        let count = usize::try_from(self.nr).unwrap_or(usize::MAX).min(words.len() / 4);
-        (0..count).filter_map(move |i| {
-            let word = |n| words.get(4 * i + n);
-            Some(IdIndexEntry { id: word(0)?, idx: word(1)?, cpu: word(2)?, tid: word(3)? })
-        })
+impl<'a> HeaderFeature<'a> {
+    /// Returns a cursor over the section, for [`Feature::decode`](crate::feature::Feature::decode); the record begins
+    /// at byte
+    /// `offset` of the stream.
+    #[must_use]
+    pub fn cursor(&self, offset: u64, endian: Endian) -> Cursor<'a> {
+        const BEFORE: u64 = super::HEADER_SIZE as u64 + 8;
+        Cursor::new(self.data, offset.saturating_add(BEFORE), endian)
     }
 }
 
@@ -229,49 +151,18 @@ impl<'a> Compressed2<'a> {
     }
 }
 
-impl<'a> EventUpdate<'a> {
-    /// The string of a unit or name.
-    #[must_use]
-    pub fn text(&self) -> &'a [u8] {
-        self.data.split(|b| *b == 0).next().unwrap_or_default()
-    }
-}
+impl<'a> BpfMetadata<'a> {
+    const KEY: usize = 64;
+    const VALUE: usize = 256;
 
-impl CpuMap<'_> {
-    /// The CPUs, in the stream's byte order; `None` for an encoding that is not known or does not fit the record.
-    /// No more CPUs are given than `limit`, whatever the record says.
-    ///
-    /// # Errors
-    /// The record is too short for what it says.
-    pub fn cpus(&self, endian: crate::endian::Endian, limit: usize) -> Result<Vec<u32>> {
-        const WHAT: &str = "CPU_MAP";
-        let mut c = Cursor::new(self.data, 0, endian);
-        match self.kind {
-            0 => {
-                let nr = c.u16(WHAT)?;
-                (0..nr).take(limit).map(|_| c.u16(WHAT).map(u32::from)).collect()
-            }
-            1 => {
-                let (nr, size) = (c.u16(WHAT)?, c.u16(WHAT)?);
-                let mut cpus = Vec::new();
-                if size == 8 {
-                    c.take(4, WHAT)?;
-                }
-                for word in 0..u32::from(nr) {
-                    let bits = if size == 8 { c.u64(WHAT)? } else { u64::from(c.u32(WHAT)?) };
-                    let width = u32::from(size).saturating_mul(8).min(64);
-                    let set = (0..width).filter(|bit| bits >> bit & 1 == 1);
-                    let room = limit.saturating_sub(cpus.len());
-                    cpus.extend(set.map(|bit| word.saturating_mul(width).saturating_add(bit)).take(room));
-                }
-                Ok(cpus)
-            }
-            2 => {
-                c.take(2, WHAT)?;
-                let (start, end) = (c.u16(WHAT)?, c.u16(WHAT)?);
-                Ok((u32::from(start)..=u32::from(end)).take(limit).collect())
-            }
-            kind => Err(Error::invalid(0, WHAT, format!("the encoding {kind} is not known"))),
-        }
+    /// Returns key and value of each entry, without their padding: as many as the record says, or fewer if it is too
+    /// short.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let count = usize::try_from(self.nr_entries).unwrap_or(usize::MAX);
+        let text = |bytes: &'a [u8]| bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        let entries = self.entries.chunks_exact(Self::KEY + Self::VALUE).take(count);
+        entries
+            .filter_map(move |entry| entry.split_at_checked(Self::KEY))
+            .map(move |(key, value)| (text(key), text(value)))
     }
 }

@@ -1,37 +1,70 @@
-//! A file in the making: header, ids, attrs, then records as they come, then features.
+//! Writes file mode: header, ids, attrs, then records as they come, then features.
 //!
-//! Nothing is sought: [`FileWriter::new`] writes a header whose data size is 0 (what a reader finds when the recorder is
-//! killed, and reads to the end), and [`FileWriter::finish`] gives back the final header, which whoever owns the
-//! file puts at its beginning.
+//! The output is written front to back: [`FileWriter::new`] writes a header whose data size is 0, which tells readers of an
+//! unfinished file to read records up to its end. [`FileWriter::finish`] replaces that header, and is all that seeks.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 
-use crate::attr::Attr;
-use crate::attrs::AttrEntry;
+use crate::attr::{Attr, AttrEntry};
 use crate::bytes::Encoder;
 use crate::endian::Endian;
 use crate::error::Error;
 use crate::feature::{Feature, FeatureId};
 use crate::read::{FILE_HEADER_SIZE, FileHeader, Magic, Section};
 use crate::wire::Wire;
+use crate::write::counted::Counted;
 
-/// Writes a perf.data file, front to back.
+/// Bytes that a [`Section`] takes.
+const SECTION_SIZE: usize = 16;
+
+/// Writes a recording in file mode.
+///
+/// ```
+/// use std::io::Cursor;
+///
+/// use recrep_format::abi::SampleType;
+/// use recrep_format::attr::{Attr, AttrEntry};
+/// use recrep_format::bytes::Encoder;
+/// use recrep_format::endian::Endian;
+/// use recrep_format::feature::Hostname;
+/// use recrep_format::read::File;
+/// use recrep_format::record::{Body, Record, SampleFields};
+/// use recrep_format::write::{FeatureWriter, FileWriter};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
+/// let entry = AttrEntry { attr, ids: vec![7], name: None };
+/// // Any output that can be written and sought: a std::fs::File, say.
+/// let mut writer = FileWriter::new(Cursor::new(Vec::new()), Endian::NATIVE, &[entry])?;
+/// let sample = SampleFields { ip: Some(0x40_1000), ..SampleFields::default() };
+/// let mut records = Encoder::new(Endian::NATIVE);
+/// Record::new(2, Body::Sample(Box::new(sample))).encode(&mut records)?;
+/// writer.write(records.as_bytes())?;
+/// let mut features = FeatureWriter::new(Endian::NATIVE);
+/// features.add(&Hostname::new("here"));
+/// let bytes = writer.finish(&features)?.into_inner();
+///
+/// assert_eq!(File::parse(&bytes)?.records().count(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct FileWriter<W> {
-    out: W,
+    out: Counted<W>,
     endian: Endian,
     header: FileHeader,
     event_types: Vec<u8>,
 }
 
 impl<W: Write> FileWriter<W> {
-    /// Begins a file with these attrs and their ids.
+    /// Begins a file with these attrs and their ids; the output must be at its byte 0. The names of events are for a feature,
+    /// [`EventDesc::of`](crate::feature::EventDesc::of).
     ///
     /// # Errors
-    /// What writing gives; an attr longer than its `size` can say.
-    pub fn new(mut out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
+    /// Returns I/O errors from the output, and an error for an attr longer than its `size` can say.
+    pub fn new(out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
         let attr_len = entries.iter().map(|e| e.attr.stored_size(endian)).max().unwrap_or(Attr::KNOWN_SIZE);
-        let entry_len = attr_len + 16;
+        let entry_len = attr_len + SECTION_SIZE;
         let ids_len: usize = entries.iter().map(|e| e.ids.len() * 8).sum();
         let attrs = Section { offset: (FILE_HEADER_SIZE + ids_len) as u64, size: (entry_len * entries.len()) as u64 };
         let header = FileHeader {
@@ -57,71 +90,78 @@ impl<W: Write> FileWriter<W> {
             ids.encode(&mut e).map_err(io::Error::other)?;
             ids_at += ids.size;
         }
-        out.write_all(e.as_bytes())?;
+        let mut out = Counted::new(out);
+        out.write(e.as_bytes())?;
         Ok(Self { out, endian, header, event_types: Vec::new() })
     }
 
     /// Appends records, whole or in pieces, as they came from a ring or an encoder.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Returns I/O errors from the output.
     pub fn write(&mut self, records: &[u8]) -> io::Result<()> {
-        self.out.write_all(records)?;
-        self.header.data.size += records.len() as u64;
-        Ok(())
+        self.out.write(records)
     }
 
-    /// Tells that `len` bytes of records were appended to the output by other means (a vectored write, say).
+    /// Counts `len` bytes of records that were appended to the output by other means, such as a vectored write.
     pub fn wrote(&mut self, len: u64) {
-        self.header.data.size += len;
+        self.out.wrote(len);
     }
 
-    /// How many bytes of records there are.
-    #[must_use]
-    pub fn data_size(&self) -> u64 {
-        self.header.data.size
-    }
-
-    /// Where the next record goes, in bytes from the start of the file.
+    /// Returns the place of the next record, in bytes from the start of the file.
     #[must_use]
     pub fn position(&self) -> u64 {
-        self.header.data.offset + self.header.data.size
+        self.out.position()
     }
 
-    /// What the file is written to.
+    /// Returns the output, to write to it by other means.
     pub fn get_mut(&mut self) -> &mut W {
-        &mut self.out
+        self.out.get_mut()
     }
 
-    /// The magic of the final header: an old one, say.
+    /// Sets the magic of the final header, to copy a file with an old one.
     pub(super) fn magic(&mut self, magic: [u8; 8]) {
         self.header.magic = magic;
     }
 
-    /// The names of tracepoints, as recorders before 2013 had them in a section of their own: copied from such a file.
-    pub fn event_types(&mut self, section: &[u8]) {
+    /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to copy a file that has it.
+    pub(super) fn event_types(&mut self, section: &[u8]) {
         self.event_types = section.to_vec();
     }
 
-    /// The header of the file if it ends here, without features: for where these cannot be written any more.
+    /// Returns the header of the file if it ends here, without features: for an output that takes nothing more.
     #[must_use]
     pub fn bare_header(&self) -> Vec<u8> {
+        let data = Section { size: self.position() - self.header.data.offset, ..self.header.data };
         let mut e = Encoder::new(self.endian);
         // A header is numbers only, which are never too large for their places.
-        let _ = self.header.encode(&mut e);
+        let _ = FileHeader { data, ..self.header }.encode(&mut e);
         e.into_bytes()
     }
 
-    /// Appends the features and gives back the output and the final header, which belongs at byte 0.
+    /// Appends the features, puts the final header at byte 0, and returns the output, flushed and at its end.
     ///
     /// # Errors
-    /// What writing gives; a feature that could not be encoded.
-    pub fn finish(mut self, features: &FeatureWriter) -> io::Result<(W, Vec<u8>)> {
+    /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
+    pub fn finish(self, features: &FeatureWriter) -> io::Result<W>
+    where
+        W: Seek,
+    {
+        let (out, header) = self.finish_unseekable(features)?;
+        with_header(out, &header)
+    }
+
+    /// Appends the features and returns the output, flushed, and the final header, which the caller puts at byte 0: for outputs
+    /// that cannot seek. Without it the file is one of a recorder that was killed.
+    ///
+    /// # Errors
+    /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
+    pub fn finish_unseekable(mut self, features: &FeatureWriter) -> io::Result<(W, Vec<u8>)> {
         features.check()?;
         let mut parts: Vec<_> = features.parts.iter().collect();
         parts.sort_by_key(|(id, _)| *id);
         let mut e = Encoder::new(self.endian);
-        let mut at = self.position() + 16 * parts.len() as u64;
+        let mut at = self.position() + (SECTION_SIZE * parts.len()) as u64;
         for (id, bytes) in &parts {
             id.set_in(&mut self.header.features);
             Section { offset: at, size: bytes.len() as u64 }.encode(&mut e).map_err(io::Error::other)?;
@@ -134,14 +174,23 @@ impl<W: Write> FileWriter<W> {
             self.header.event_types = Section { offset: at, size: self.event_types.len() as u64 };
             e.bytes(&self.event_types);
         }
-        self.out.write_all(e.as_bytes())?;
-        self.out.flush()?;
+        // The data ends where the features begin.
         let header = self.bare_header();
-        Ok((self.out, header))
+        self.out.write(e.as_bytes())?;
+        Ok((self.out.finish()?, header))
     }
 }
 
-/// The features of a file in the making.
+/// Puts the final header at byte 0 of an output.
+pub(super) fn with_header<W: Write + Seek>(mut out: W, header: &[u8]) -> io::Result<W> {
+    out.rewind()?;
+    out.write_all(header)?;
+    out.seek(SeekFrom::End(0))?;
+    out.flush()?;
+    Ok(out)
+}
+
+/// The encoded features of a recording to write.
 #[derive(Clone, Debug)]
 pub struct FeatureWriter {
     endian: Endian,
@@ -150,14 +199,14 @@ pub struct FeatureWriter {
 }
 
 impl FeatureWriter {
-    /// None yet.
+    /// Creates an empty set, for a recording in this byte order.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self { endian, parts: Vec::new(), failed: None }
     }
 
-    /// Adds a feature; one that was there already is replaced. If the format cannot represent it, whoever writes the
-    /// features gets that error.
+    /// Adds a feature, in the place of one with the same number. If the format cannot represent it, the error is returned when
+    /// the features are written.
     pub fn add<'a, F: Feature<'a>>(&mut self, feature: &F) -> &mut Self {
         let mut e = Encoder::new(self.endian);
         if let Err(error) = feature.encode(&mut e) {
@@ -167,17 +216,17 @@ impl FeatureWriter {
         self.add_bytes(F::ID, e.into_bytes())
     }
 
-    /// The features, encoded, in the order in which they were added.
+    /// Returns the encoded features in the order in which they were added.
     pub fn parts(&self) -> impl Iterator<Item = (FeatureId, &[u8])> {
         self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
-    /// Fails if a feature that was added could not be encoded.
+    /// Returns the error of a feature that could not be encoded.
     pub(super) fn check(&self) -> io::Result<()> {
         self.failed.clone().map_or(Ok(()), |error| Err(io::Error::other(error)))
     }
 
-    /// Adds a feature that is encoded already: copied from another file, say.
+    /// Adds a feature that is encoded already, such as one of another file in the same byte order.
     pub fn add_bytes(&mut self, id: FeatureId, bytes: Vec<u8>) -> &mut Self {
         self.parts.retain(|(have, _)| *have != id);
         self.parts.push((id, bytes));
@@ -187,6 +236,8 @@ impl FeatureWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
     use crate::abi::{AttrFlags, CpuMode, RecordType, SampleType};
     use crate::build_id::BuildId;
@@ -204,7 +255,7 @@ mod tests {
             ..Attr::default()
         };
         let entries = [1u64, 3].map(|id| AttrEntry { attr: attr.clone(), ids: vec![id, id + 1], name: None });
-        let mut w = FileWriter::new(Vec::new(), endian, &entries).unwrap();
+        let mut w = FileWriter::new(Cursor::new(Vec::new()), endian, &entries).unwrap();
         let mut e = Encoder::new(endian);
         let comm = Comm { pid: 1, tid: 1, comm: Text::new(b"init") };
         Record::new(0, Body::Comm(comm)).encode(&mut e).unwrap();
@@ -214,9 +265,7 @@ mod tests {
         let desc = EventDesc { attr_size: 136, events: vec![event("cycles", &[1, 2]), event("faults", &[3, 4])] };
         let mut features = FeatureWriter::new(endian);
         features.add(&desc).add(&Hostname::new("here"));
-        let (mut bytes, header) = w.finish(&features).unwrap();
-        bytes[..header.len()].copy_from_slice(&header);
-        bytes
+        w.finish(&features).unwrap().into_inner()
     }
 
     #[test]
@@ -236,12 +285,34 @@ mod tests {
     }
 
     #[test]
+    fn an_output_that_cannot_seek_gets_its_header_from_the_caller() {
+        let features = FeatureWriter::new(Endian::Little);
+        let new = || FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &[]).unwrap();
+        let (mut seekable, mut other) = (new(), new());
+        for writer in [&mut seekable, &mut other] {
+            writer.write(&[68, 0, 0, 0]).unwrap();
+            // The second half of the record goes another way.
+            writer.get_mut().write_all(&[0, 0, 8, 0]).unwrap();
+            writer.wrote(4);
+            assert_eq!(writer.position(), 104 + 8);
+        }
+        let mut patched = seekable.finish(&features).unwrap();
+        assert_eq!(patched.stream_position().unwrap(), 112);
+        let (unpatched, header) = other.finish_unseekable(&features).unwrap();
+        let (patched, mut unpatched) = (patched.into_inner(), unpatched.into_inner());
+        assert_eq!(patched[48..56], [8, 0, 0, 0, 0, 0, 0, 0], "the size of the data");
+        assert_eq!(unpatched[48..56], [0; 8]);
+        unpatched[..header.len()].copy_from_slice(&header);
+        assert_eq!(unpatched, patched);
+    }
+
+    #[test]
     fn a_feature_that_cannot_be_encoded_is_an_error_of_the_file() {
         let id = BuildId::new(&[7; 20]).unwrap();
         let name = [b'a'; 70_000];
         let mut features = FeatureWriter::new(Endian::Little);
         features.add(&BuildIds { entries: vec![BuildIdEvent::new(CpuMode::User, &id, &name)] });
-        assert!(FileWriter::new(Vec::new(), Endian::Little, &[]).unwrap().finish(&features).is_err());
+        assert!(FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &[]).unwrap().finish(&features).is_err());
         assert!(PipeWriter::new(Vec::new(), Endian::Little, &[], &features).is_err());
     }
 
@@ -259,10 +330,8 @@ mod tests {
     #[test]
     fn attrs_that_all_claim_the_whole_file_as_ids_are_refused() {
         let entries = vec![AttrEntry { attr: Attr { size: 128, ..Attr::default() }, ids: vec![1], name: None }; 1000];
-        let (mut bytes, _) = FileWriter::new(Vec::new(), Endian::Little, &entries)
-            .unwrap()
-            .finish(&FeatureWriter::new(Endian::Little))
-            .unwrap();
+        let writer = FileWriter::new(Cursor::new(Vec::new()), Endian::Little, &entries).unwrap();
+        let mut bytes = writer.finish(&FeatureWriter::new(Endian::Little)).unwrap().into_inner();
         let (first, entry) = (104 + 8 * entries.len(), 128 + 16);
         let len = bytes.len() as u64;
         for at in (0..entries.len()).map(|i| first + i * entry + 128) {
@@ -287,11 +356,10 @@ mod tests {
     #[test]
     fn a_finished_file_without_data_was_not_killed() {
         for endian in [Endian::Little, Endian::Big] {
-            let w = FileWriter::new(Vec::new(), endian, &[]).unwrap();
+            let w = FileWriter::new(Cursor::new(Vec::new()), endian, &[]).unwrap();
             let mut features = FeatureWriter::new(endian);
             features.add(&Hostname::new("here"));
-            let (mut bytes, header) = w.finish(&features).unwrap();
-            bytes[..header.len()].copy_from_slice(&header);
+            let bytes = w.finish(&features).unwrap().into_inner();
             let file = File::parse(&bytes).unwrap();
             assert_eq!((file.warnings.len(), file.records().count()), (0, 0));
             assert_eq!(file.feature::<Hostname<'_>>().unwrap().unwrap().0.to_text(), "here");

@@ -1,9 +1,13 @@
-//! Writing: a perf.data file through any [`Write`](std::io::Write), records through an [`Encoder`](crate::bytes::Encoder).
+//! Writing recordings: anew, by [`FileWriter`] or [`PipeWriter`], or from another one, by [`copy`].
+//!
+//! Records are encoded by [`Record::encode`](crate::record::Record::encode) into an [`Encoder`](crate::bytes::Encoder). A writer
+//! takes bytes, so records that are encoded already, such as those of a kernel ring, go through as they are.
 
 mod copy;
+mod counted;
 mod file;
 mod pipe;
 
-pub use copy::copy;
+pub use copy::{copy, copy_unseekable};
 pub use file::{FeatureWriter, FileWriter};
 pub use pipe::PipeWriter;

@@ -1,4 +1,4 @@
-//! A stream in the making: a short header, then records only, so that it can go through a pipe.
+//! Writes pipe mode: a short header, then records only, so that it can go through a pipe.
 //!
 //! ```text
 //! | header 16 | HEADER_ATTR … | EVENT_UPDATE (names) … | HEADER_FEATURE … | TRACING_DATA + its data | records … | HEADER_FEATURE … |
@@ -11,21 +11,20 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::counted::Counted;
 use super::file::FeatureWriter;
-use crate::attrs::AttrEntry;
+use crate::attr::AttrEntry;
 use crate::bytes::{Encoder, U64s};
 use crate::endian::Endian;
-use crate::feature::{DescribedEvent, EventDesc, FeatureId, HeaderString, Ids};
+use crate::feature::{EventDesc, FeatureId};
 use crate::read::{Magic, PIPE_HEADER_SIZE};
-use crate::record::{Body, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
+use crate::record::{Body, EventProperty, EventUpdate, HeaderAttr, HeaderFeature, HeaderTracingData, Record};
+use crate::wire::Text;
 
-/// `PERF_EVENT_UPDATE__NAME`.
-const UPDATE_NAME: u64 = 2;
-
-/// Writes a stream in pipe mode, front to back.
+/// Writes a recording in pipe mode, front to back.
 ///
 /// ```
-/// use recrep_format::{attr::Attr, attrs::AttrEntry, endian::Endian, read::{File, Mode}};
+/// use recrep_format::{attr::Attr, attr::AttrEntry, endian::Endian, read::{File, Mode}};
 /// use recrep_format::write::{FeatureWriter, PipeWriter};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,22 +38,20 @@ const UPDATE_NAME: u64 = 2;
 /// ```
 #[derive(Debug)]
 pub struct PipeWriter<W> {
-    out: W,
-    written: u64,
+    out: Counted<W>,
     endian: Endian,
     features: Vec<FeatureId>,
 }
 
 impl<W: Write> PipeWriter<W> {
-    /// Begins a stream with these attrs, their ids and names, and what is known of the recording by now.
+    /// Begins a stream with these attrs, their ids and names, and the features that are known by now.
     ///
     /// # Errors
-    /// What writing gives; an attr with more ids than a record holds (about 8,000), a feature longer than that or one that
-    /// could not be encoded.
+    /// Returns I/O errors from the output, and an error for an attr with more ids than a record holds (about 8,000), a feature
+    /// that is longer than a record or one that could not be encoded.
     pub fn new(out: W, endian: Endian, entries: &[AttrEntry], features: &FeatureWriter) -> io::Result<Self> {
         let mut e = Encoder::new(endian);
-        e.bytes(&Magic::bytes(endian));
-        e.u64(PIPE_HEADER_SIZE as u64);
+        put_header(&mut e);
         for entry in entries {
             let mut ids = Encoder::new(endian);
             entry.ids.iter().for_each(|id| ids.u64(*id));
@@ -67,16 +64,16 @@ impl<W: Write> PipeWriter<W> {
             let Some(name) = &entry.name else { continue };
             // No id, or 0, means the first event.
             match entry.ids.first().copied().filter(|id| *id != 0) {
-                None if place > 0 => describe(features.to_mut(), entries, endian)?,
+                None if place > 0 => {
+                    features.to_mut().add(&EventDesc::of(entries).map_err(io::Error::other)?);
+                }
                 id => {
-                    let mut data = name.clone().into_bytes();
-                    data.resize((data.len() + 1).next_multiple_of(8), 0);
-                    let id = id.unwrap_or(0);
-                    put(&mut e, Body::EventUpdate(EventUpdate { kind: UPDATE_NAME, id, data: &data }))?;
+                    let property = EventProperty::Name(Text::new(name.as_bytes()));
+                    put(&mut e, Body::EventUpdate(EventUpdate { id: id.unwrap_or(0), property }))?;
                 }
             }
         }
-        let mut writer = Self { out, written: 0, endian, features: Vec::new() };
+        let mut writer = Self { out: Counted::new(out), endian, features: Vec::new() };
         writer.write(e.as_bytes())?;
         writer.features(&features)?;
         Ok(writer)
@@ -86,7 +83,7 @@ impl<W: Write> PipeWriter<W> {
     /// index of AUXTRACE records, which tells places in a file.
     ///
     /// # Errors
-    /// Returns I/O errors of the output, and an error for a feature that is longer than a record.
+    /// Returns I/O errors from the output, and an error for a feature that is longer than a record or could not be encoded.
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
         features.check()?;
         let mut e = Encoder::new(self.endian);
@@ -107,60 +104,44 @@ impl<W: Write> PipeWriter<W> {
     /// Appends records, whole or in pieces.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Returns I/O errors from the output.
     pub fn write(&mut self, records: &[u8]) -> io::Result<()> {
-        self.out.write_all(records)?;
-        self.wrote(records.len() as u64);
-        Ok(())
+        self.out.write(records)
     }
 
-    /// Tells that `len` bytes were appended to the output by other means (a vectored write, say).
+    /// Counts `len` bytes of records that were appended to the output by other means, such as a vectored write.
     pub fn wrote(&mut self, len: u64) {
-        self.written += len;
+        self.out.wrote(len);
     }
 
-    /// How many bytes there are, the header and all.
+    /// Returns the place of the next record, in bytes from the start of the stream.
     #[must_use]
-    pub fn len(&self) -> u64 {
-        self.written
+    pub fn position(&self) -> u64 {
+        self.out.position()
     }
 
-    /// Never: a stream has at least its header.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.written == 0
-    }
-
-    /// What the stream is written to.
+    /// Returns the output, to write to it by other means.
     pub fn get_mut(&mut self) -> &mut W {
-        &mut self.out
+        self.out.get_mut()
     }
 
-    /// Gives back the output.
+    /// Flushes and returns the output.
     ///
     /// # Errors
-    /// What flushing gives.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.out.flush()?;
-        Ok(self.out)
+    /// Returns I/O errors from the output.
+    pub fn finish(self) -> io::Result<W> {
+        self.out.finish()
     }
+}
+
+/// Appends the header of a stream.
+pub(super) fn put_header(e: &mut Encoder) {
+    e.bytes(&Magic::bytes(e.endian()));
+    e.u64(PIPE_HEADER_SIZE as u64);
 }
 
 fn put(e: &mut Encoder, body: Body<'_>) -> io::Result<()> {
     Record::new(0, body).encode(e).map_err(io::Error::other)
-}
-
-/// Adds the names by the places of the attrs.
-fn describe(features: &mut FeatureWriter, entries: &[AttrEntry], endian: Endian) -> io::Result<()> {
-    let attr_size = entries.iter().map(|entry| entry.attr.stored_size(endian)).max().unwrap_or(0);
-    let events = entries.iter().map(|entry| DescribedEvent {
-        attr: entry.attr.clone(),
-        name: HeaderString::new(entry.name.as_deref().unwrap_or_default()),
-        ids: Ids::List(&entry.ids),
-    });
-    let attr_size = u32::try_from(attr_size).map_err(io::Error::other)?;
-    features.add(&EventDesc { attr_size, events: events.collect() });
-    Ok(())
 }
 
 /// The record tells how long the data behind it is, padded to 8 bytes; it is itself padded to 16.
@@ -179,9 +160,9 @@ mod tests {
     use super::*;
     use crate::abi::{EventType, RecordType};
     use crate::attr::Attr;
+    use crate::feature::tracing::{Part, System, Tracing};
     use crate::feature::{Hostname, OsRelease};
     use crate::read::File;
-    use crate::tracing::{Part, System, Tracing};
 
     fn entries_of(entries: &[AttrEntry]) -> Vec<AttrEntry> {
         let features = FeatureWriter::new(Endian::Big);
@@ -261,9 +242,9 @@ mod tests {
             features.add(&Hostname::new("elsewhere")).add(&OsRelease::new("6.1"));
             features.add_bytes(FeatureId::BUILD_ID, vec![1]).add_bytes(FeatureId::AUXTRACE, vec![1]);
             writer.features(&features).unwrap();
-            let len = writer.len();
+            let end = writer.position();
             let bytes = writer.finish().unwrap();
-            assert_eq!(bytes.len() as u64, len);
+            assert_eq!(bytes.len() as u64, end);
             let file = File::parse(&bytes).unwrap();
             assert_eq!(file.warnings, []);
             assert_eq!(file.attrs.entries()[0].ids, [7, 8]);

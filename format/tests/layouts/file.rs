@@ -1,8 +1,7 @@
 //! The headers of files and streams, and a whole file.
 
 use recrep_format::abi::SampleType;
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::Cursor;
 use recrep_format::endian::Endian;
 use recrep_format::feature::NrCpus;
@@ -16,13 +15,12 @@ fn checked(endian: Endian, fields: &[&[u8]], magic: [u8; 8]) {
     let sample_type = SampleType::IP;
     let entry =
         AttrEntry { attr: Attr { size: 64, config: 1, sample_type, ..Attr::default() }, ids: vec![7], name: None };
-    let mut writer = FileWriter::new(Vec::new(), endian, std::slice::from_ref(&entry)).unwrap();
+    let mut writer = FileWriter::new(std::io::Cursor::new(Vec::new()), endian, std::slice::from_ref(&entry)).unwrap();
     let round: [u8; 8] = if endian == Endian::Big { [0, 0, 0, 68, 0, 0, 0, 8] } else { [68, 0, 0, 0, 0, 0, 8, 0] };
     writer.write(&round).unwrap();
     let mut features = FeatureWriter::new(endian);
     features.add(&NrCpus { available: 4, online: 2 });
-    let (mut written, header) = writer.finish(&features).unwrap();
-    written[..header.len()].copy_from_slice(&header);
+    let written = writer.finish(&features).unwrap().into_inner();
     assert_eq!(written, bytes, "{endian:?}");
 
     let header = FileHeader {

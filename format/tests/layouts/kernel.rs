@@ -1,13 +1,15 @@
 //! Records of the kernel.
 
-use recrep_format::abi::{AttrFlags, ReadFormat, RecordType, SampleType, misc};
+use recrep_format::abi::{
+    AttrFlags, AuxFlags, BpfEventType, KSymbolFlags, KSymbolType, ReadFormat, RecordType, SampleType, misc,
+};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::{
     Aux, AuxOutputHwId, Body, BpfEvent, CallchainDeferred, Cgroup, Comm, Inode, ItraceStart, KSymbol, Lost,
-    LostSamples, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, ReadRecord, ReadValues, Record, SwitchCpuWide,
-    Task, TextPoke, Throttle, Trailer,
+    LostSamples, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, ReadRecord, ReadValues, Record, SampleId,
+    SwitchCpuWide, Task, TextPoke, Throttle,
 };
 use recrep_format::wire::Text;
 
@@ -26,7 +28,7 @@ fn attr(read_format: ReadFormat) -> Attr {
 
 fn checked(endian: Endian, read_format: ReadFormat, fields: &[&[u8]], bits: u16, body: Body<'_>) -> RecordType {
     let trailer =
-        Trailer { tid: Some([3, 4]), time: Some(5), cpu: Some([6, 0]), identifier: Some(7), ..Trailer::default() };
+        SampleId { tid: Some([3, 4]), time: Some(5), cpu: Some([6, 0]), identifier: Some(7), ..SampleId::default() };
     let record = Record::new(bits, body).with_trailer(trailer);
     let end = if endian == Endian::Big { BIG_TRAILER } else { TRAILER };
     let fields = [fields, &[end]].concat();
@@ -223,7 +225,7 @@ fn traces_and_switches() -> Vec<RecordType> {
                 &[1, 0, 0, 0, 0, 0, 0, 0],    // flags: truncated
             ],
             0,
-            Body::Aux(Aux { aux_offset: 0x1000, aux_size: 0x200, flags: 1 }),
+            Body::Aux(Aux { aux_offset: 0x1000, aux_size: 0x200, flags: AuxFlags::TRUNCATED }),
         ),
         little(
             &[
@@ -293,8 +295,8 @@ fn kernel_text() -> Vec<RecordType> {
             Body::KSymbol(KSymbol {
                 addr: 0xffff_ffff_8100_1000,
                 len: 0x40,
-                ksym_type: 1,
-                flags: 2,
+                ksym_type: KSymbolType::BPF,
+                flags: KSymbolFlags::from_bits_retain(2),
                 name: Text::new(b"bpf_pro"),
             }),
         ),
@@ -306,7 +308,7 @@ fn kernel_text() -> Vec<RecordType> {
                 b"tagtagta",                 // tag
             ],
             0,
-            Body::BpfEvent(BpfEvent { event_type: 1, flags: 2, id: 9, tag: *b"tagtagta" }),
+            Body::BpfEvent(BpfEvent { event_type: BpfEventType::PROG_LOAD, flags: 2, id: 9, tag: *b"tagtagta" }),
         ),
         little(
             &[

@@ -11,8 +11,7 @@ mod sample;
 mod user;
 
 use recrep_format::abi::RecordType;
-use recrep_format::attr::Attr;
-use recrep_format::attrs::{AttrEntry, AttrTable};
+use recrep_format::attr::{Attr, AttrEntry, AttrTable};
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::read::Frames;

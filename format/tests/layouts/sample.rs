@@ -1,6 +1,9 @@
 //! Samples with every field, in both byte orders.
 
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, DataSrc, ReadFormat, SampleType};
+use recrep_format::abi::{
+    BranchEntry, BranchFlags, BranchKind, BranchNewKind, BranchPrivilege, BranchSampleType, BranchSpec, DataSrc,
+    ReadFormat, RegsAbi, SampleType, Weight, WeightParts,
+};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
@@ -42,12 +45,12 @@ fn fields(endian: Endian, words: [&[u8]; 6]) -> SampleFields<'_> {
         callchain: Some(chain),
         raw: Some(b"tracepoint!!"),
         branch_stack: Some(BranchStack { hw_idx: Some(19), words: branches, counters: Some(counters) }),
-        regs_user: Some(Regs { abi: 2, values: user }),
+        regs_user: Some(Regs { abi: RegsAbi::ABI_64, mask: 0b11, values: user }),
         stack_user: Some(StackUser { bytes: b"my stack", dyn_size: Some(6) }),
-        weight: Some(25),
+        weight: Some(Weight::Whole(25)),
         data_src: Some(LOAD),
         transaction: Some(26),
-        regs_intr: Some(Regs { abi: 2, values: intr }),
+        regs_intr: Some(Regs { abi: RegsAbi::ABI_64, mask: 0b1, values: intr }),
         phys_addr: Some(28),
         cgroup: Some(29),
         data_page_size: Some(4096),
@@ -62,7 +65,8 @@ fn checked(endian: Endian, parts: &[&[u8]], words: [&[u8]; 6]) {
     assert_eq!(branch, BranchEntry { from: 20, to: 21, flags: BranchFlags(0x1_5620_1021) });
     let flags = branch.flags;
     assert_eq!((flags.mispred(), flags.predicted(), flags.in_tx(), flags.abort()), (true, false, false, false));
-    assert_eq!((flags.cycles(), flags.kind(), flags.spec(), flags.new_kind(), flags.privilege()), (0x102, 2, 2, 5, 5));
+    assert_eq!((flags.cycles(), flags.kind(), flags.new_kind()), (0x102, BranchKind::UNCOND, BranchNewKind::ARCH_3));
+    assert_eq!((flags.spec(), flags.privilege()), (BranchSpec::NON_SPEC_CORRECT_PATH, BranchPrivilege(5)));
     let src = DataSrc(fields.data_src.unwrap());
     assert_eq!((src.op(), src.lvl(), src.snoop(), src.lock(), src.dtlb(), src.lvl_num()), (2, 0xa, 2, 1, 0x1a, 1));
     let record = Record::new(2, Body::Sample(Box::new(fields)));
@@ -192,7 +196,8 @@ fn all_fields_big_endian() {
 #[test]
 fn a_weight_of_three_parts() {
     let attr = attr(SampleType::WEIGHT_STRUCT);
-    let fields = SampleFields { weight: Some(7 | 5 << 32 | 3 << 48), ..SampleFields::default() };
+    let parts = WeightParts { var1: 7, var2: 5, var3: 3 };
+    let fields = SampleFields { weight: Some(Weight::Parts(parts)), ..SampleFields::default() };
     let record = Record::new(2, Body::Sample(Box::new(fields)));
     let little: &[&[u8]] = &[
         &[9, 0, 0, 0, 2, 0, 16, 0], // SAMPLE, user, 16 bytes

@@ -1,13 +1,13 @@
 //! perf's own records.
 
-use recrep_format::abi::{RecordType, misc};
+use recrep_format::abi::{AuxtraceErrorKind, AuxtraceKind, Cpu, Pid, RecordType, StatRoundKind, Tid, misc};
 use recrep_format::attr::Attr;
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 use recrep_format::record::{
-    Auxtrace, AuxtraceError, AuxtraceInfo, Body, BpfMetadata, Compressed, Compressed2, CpuMap, EventUpdate, HeaderAttr,
-    HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData, IdIndex, Record, Stat, StatConfig, StatRound,
-    ThreadMap, TimeConv, TimeConvShort,
+    Auxtrace, AuxtraceError, AuxtraceInfo, Body, BpfMetadata, Compressed, Compressed2, CpuMap, CpuSet, EventProperty,
+    EventUpdate, HeaderAttr, HeaderBuildId, HeaderEventType, HeaderFeature, HeaderTracingData, IdIndex, Record, Stat,
+    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, TimeConvShort,
 };
 use recrep_format::wire::Text;
 
@@ -24,7 +24,7 @@ fn little(fields: &[&[u8]], body: Body<'_>) -> RecordType {
 const RAW_ID: [u8; 24] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 20, 0, 0, 0];
 
 fn build_id() -> Body<'static> {
-    Body::HeaderBuildId(HeaderBuildId { pid: u32::MAX, raw: RAW_ID, filename: Text::new(b"/bin/ls") })
+    Body::HeaderBuildId(HeaderBuildId { pid: Pid::ANY, raw: RAW_ID, filename: Text::new(b"/bin/ls") })
 }
 
 fn headers() -> Vec<RecordType> {
@@ -94,18 +94,16 @@ fn headers() -> Vec<RecordType> {
                 &[7, 0, 0, 0, 0, 0, 0, 0],   // id
                 b"cycles\0\0",               // name
             ],
-            Body::EventUpdate(EventUpdate { kind: 2, id: 7, data: b"cycles\0\0" }),
+            Body::EventUpdate(EventUpdate { id: 7, property: EventProperty::Name(Text::new(b"cycles")) }),
         ),
     ]
 }
 
 fn tables() -> Vec<RecordType> {
     let words = [7, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0];
-    let thread = *b"\x09\0\0\0\0\0\0\0sleep\0\0\0\0\0\0\0\0\0\0\0";
     let time =
         TimeConvShort { time_cycles: 4, time_mask: 5, cap_user_time_zero: 1, cap_user_time_short: 0, reserved: [0; 6] };
-    let cpus = CpuMap { kind: 0, data: &[2, 0, 1, 0, 5, 0] };
-    assert_eq!(cpus.cpus(Endian::Little, 10).unwrap(), [1, 5]);
+    let cpus = CpuMap::new(CpuSet::Cpus(vec![1, 5]));
     vec![
         little(
             &[
@@ -125,7 +123,7 @@ fn tables() -> Vec<RecordType> {
                 &[9, 0, 0, 0, 0, 0, 0, 0],      // pid
                 b"sleep\0\0\0\0\0\0\0\0\0\0\0", // comm
             ],
-            Body::ThreadMap(ThreadMap { nr: 1, entries: &thread }),
+            Body::ThreadMap(ThreadMap::new(vec![ThreadMapEntry::new(9, b"sleep")])),
         ),
         little(
             &[
@@ -151,10 +149,10 @@ fn tables() -> Vec<RecordType> {
 }
 
 fn auxtrace() -> Vec<RecordType> {
-    let trace = Auxtrace { size: 8, offset: 0x1000, reference: 2, idx: 3, tid: u32::MAX, cpu: 4, reserved: 0 };
-    let (kind, code, cpu, pid, tid) = (1, 2, 3, 4, 5);
-    let message = Text::new(b"bad");
-    let error = AuxtraceError { kind, code, cpu, pid, tid, fmt: 1, ip: 6, time: Some(7), message };
+    let trace = Auxtrace { size: 8, offset: 0x1000, reference: 2, idx: 3, tid: Tid::ANY, cpu: Cpu(4), reserved: 0 };
+    let (kind, code, cpu, pid, tid) = (AuxtraceErrorKind::ITRACE, 2, Cpu(3), Pid(4), Tid(5));
+    let (message, guest) = (Text::new(b"bad"), None);
+    let error = AuxtraceError { kind, code, cpu, pid, tid, fmt: 1, ip: 6, time: Some(7), message, guest };
     vec![
         little(
             &[
@@ -163,7 +161,7 @@ fn auxtrace() -> Vec<RecordType> {
                 &[9, 0, 0, 0, 0, 0, 0, 0],   // priv
             ],
             Body::AuxtraceInfo(AuxtraceInfo {
-                kind: 4,
+                kind: AuxtraceKind::ARM_SPE,
                 reserved: 0,
                 private: U64s::new(&[9, 0, 0, 0, 0, 0, 0, 0], Endian::Little),
             }),
@@ -223,7 +221,7 @@ fn stats_and_containers() -> Vec<RecordType> {
                 &[5, 0, 0, 0, 0, 0, 0, 0],   // ena
                 &[6, 0, 0, 0, 0, 0, 0, 0],   // run
             ],
-            Body::Stat(Stat { id: 1, cpu: 2, thread: 3, value: 4, enabled: 5, running: 6 }),
+            Body::Stat(Stat { id: 1, cpu: Cpu(2), thread: 3, value: 4, enabled: 5, running: 6 }),
         ),
         little(
             &[
@@ -231,7 +229,7 @@ fn stats_and_containers() -> Vec<RecordType> {
                 &[1, 0, 0, 0, 0, 0, 0, 0],   // type: final
                 &[2, 0, 0, 0, 0, 0, 0, 0],   // time
             ],
-            Body::StatRound(StatRound { kind: 1, time: 2 }),
+            Body::StatRound(StatRound { kind: StatRoundKind::FINAL, time: 2 }),
         ),
         little(
             &[

@@ -3,11 +3,11 @@
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
 
-use recrep_format::abi::AttrFlags;
+use recrep_format::abi::{AttrFlags, Cpu, Tid};
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::feature::AuxtraceIndex;
-use recrep_format::record::{Auxtrace, AuxtraceInfo, Body, IdIndex, Record, TimeConv, TimeConvShort};
+use recrep_format::record::{Auxtrace, AuxtraceInfo, Body, IdIndex, IdIndexEntry, Record, TimeConv, TimeConvShort};
 use recrep_format::write::FeatureWriter;
 use rustix::io::Errno;
 
@@ -76,8 +76,8 @@ struct Area {
     /// The counters that write to it, as indices: to be enabled again.
     writers: Vec<usize>,
     idx: u32,
-    tid: u32,
-    cpu: u32,
+    tid: Tid,
+    cpu: Cpu,
     seen: Seen,
 }
 
@@ -183,7 +183,7 @@ impl Areas {
         let recorded = Recorded {
             clock: self.clock,
             snapshot: self.snapshots().is_some(),
-            per_cpu: self.all.iter().any(|area| area.cpu != u32::MAX),
+            per_cpu: self.all.iter().any(|area| !area.cpu.is_any()),
             switches: switches(counters),
             filter: event.filter.as_deref(),
         };
@@ -331,7 +331,7 @@ fn map_all<K: Kernel>(
     (pages, overwrite): (usize, bool),
 ) -> Result<Vec<Area>, Errno> {
     // Where areas go by CPU, perf names the first thread that is recorded.
-    let first = counters.all.iter().find_map(|counter| counter.place.thread).unwrap_or(u32::MAX);
+    let first = counters.all.iter().find_map(|counter| counter.place.thread).map_or(Tid::ANY, Tid);
     let mut all = Vec::new();
     for ((idx, owner), ring) in (0u32..).zip(&counters.owners).zip(rings) {
         let Some(owner) = counters.all.get(*owner).filter(|owner| has_aux(counters, owner)) else { continue };
@@ -341,9 +341,9 @@ fn map_all<K: Kernel>(
         let all_counters = counters.all.iter().enumerate();
         let writers = all_counters.filter(|(_, counter)| writes(counter)).map(|(index, _)| index).collect();
         let cpu = owner.place.cpu;
-        let tid = if cpu.is_some() { first } else { owner.place.thread.unwrap_or(u32::MAX) };
+        let tid = if cpu.is_some() { first } else { owner.place.thread.map_or(Tid::ANY, Tid) };
         let seen = Seen::nothing(&area);
-        all.push(Area { ring: area, writers, idx, tid, cpu: cpu.unwrap_or(u32::MAX), seen });
+        all.push(Area { ring: area, writers, idx, tid, cpu: cpu.map_or(Cpu::ANY, Cpu), seen });
     }
     Ok(all)
 }
@@ -381,17 +381,15 @@ fn switches(counters: &Counters) -> Switches {
 /// Which id belongs to which ring, CPU and thread.
 fn id_index(counters: &Counters, e: &mut Encoder) {
     for some in counters.all.chunks(IDS) {
-        let mut words = Encoder::new(Endian::NATIVE);
-        for counter in some {
+        let entry = |counter: &Counter| {
             let key = counters.ring_of(counter);
             let is_its = |owner: &usize| counters.all.get(*owner).is_some_and(|owner| counters.ring_of(owner) == key);
             let idx = counters.owners.iter().position(is_its).map_or(u64::MAX, |idx| idx as u64);
-            let place = counter.place;
-            let (cpu, tid) = (place.cpu.map_or(u64::MAX, u64::from), place.thread.map_or(u64::MAX, u64::from));
-            [counter.id, idx, cpu, tid].iter().for_each(|word| words.u64(*word));
-        }
-        let nr = some.len() as u64;
-        put(e, Body::IdIndex(IdIndex { nr, words: U64s::new(words.as_bytes(), Endian::NATIVE) }));
+            let (cpu, tid) = (counter.place.cpu.map_or(Cpu::ANY, Cpu), counter.place.thread.map_or(Tid::ANY, Tid));
+            IdIndexEntry { id: counter.id, idx, cpu, tid, guest: None }
+        };
+        let words = IdIndex::words_of(&some.iter().map(entry).collect::<Vec<_>>(), Endian::NATIVE);
+        put(e, Body::IdIndex(IdIndex { nr: some.len() as u64, words: U64s::new(&words, Endian::NATIVE) }));
     }
 }
 

@@ -1,5 +1,8 @@
 //! What AUXTRACE_INFO says of each kind: the private words that perf's decoders read by their places.
 
+use recrep_format::bytes::U64s;
+use recrep_format::endian::Endian;
+
 use super::facts::Facts;
 use super::kind::Kind;
 use crate::ring::Clock;
@@ -81,7 +84,7 @@ fn text_words(text: &[u8]) -> Vec<u64> {
     if !bytes.is_empty() {
         bytes.resize((text.len() + 1).next_multiple_of(8), 0);
     }
-    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+    U64s::new(&bytes, Endian::NATIVE).iter().collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! The kinds of AUX data, by the PMU that writes it. Numbers as in AUXTRACE_INFO (perf's `enum auxtrace_type`).
+//! The kinds of AUX data, by the PMU that writes it.
+
+use recrep_format::abi::AuxtraceKind;
 
 /// A kind of AUX data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +34,16 @@ impl Kind {
         }
     }
 
-    /// Its number.
+    /// Its number in AUXTRACE_INFO.
     #[must_use]
-    pub fn number(self) -> u32 {
+    pub fn number(self) -> AuxtraceKind {
         match self {
-            Self::IntelPt => 1,
-            Self::IntelBts => 2,
-            Self::CoreSight => 3,
-            Self::ArmSpe => 4,
-            Self::S390 => 5,
-            Self::HisiPtt => 6,
+            Self::IntelPt => AuxtraceKind::INTEL_PT,
+            Self::IntelBts => AuxtraceKind::INTEL_BTS,
+            Self::CoreSight => AuxtraceKind::CS_ETM,
+            Self::ArmSpe => AuxtraceKind::ARM_SPE,
+            Self::S390 => AuxtraceKind::S390_CPUMSF,
+            Self::HisiPtt => AuxtraceKind::HISI_PTT,
         }
     }
 

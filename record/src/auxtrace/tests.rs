@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use recrep_format::abi::{EventType, RecordType, SampleType};
+use recrep_format::abi::{AuxtraceKind, Cpu, EventType, RecordType, SampleType, Tid};
 use recrep_format::endian::Endian;
-use recrep_format::feature::{AuxtraceIndex, Feature as _, FeatureId};
+use recrep_format::feature::AuxtraceIndex;
 use recrep_format::read::File;
 use recrep_format::record::{Auxtrace, Body};
 use recrep_format::write::FeatureWriter;
@@ -62,7 +62,7 @@ impl<'k> Session<'k> {
         let rings = std::mem::take(&mut counters.rings);
         let areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
         let attrs: Vec<_> = (0..counters.events.len())
-            .map(|event| recrep_format::attrs::AttrEntry {
+            .map(|event| recrep_format::attr::AttrEntry {
                 attr: counters.events[event].attr.clone(),
                 ids: counters.ids(event),
                 name: Some(counters.events[event].full_name()),
@@ -136,7 +136,7 @@ impl Recorded {
     fn by_cpu(&self) -> BTreeMap<u32, Vec<u8>> {
         let mut all: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (_, aux, trace) in self.auxtraces() {
-            let before = all.entry(aux.cpu).or_default();
+            let before = all.entry(aux.cpu.0).or_default();
             assert_eq!(aux.offset, before.len() as u64, "of CPU {}", aux.cpu);
             before.extend(trace);
         }
@@ -177,8 +177,7 @@ fn every_byte_arrives_through_areas_that_wrap_many_times() {
     let (kinds, file) = (recorded.kinds(), recorded.file());
     assert_eq!(kinds.iter().filter(|kind| **kind == RecordType::ITRACE_START).count(), 2);
     assert_eq!(kinds[..2], [RecordType::ID_INDEX, RecordType::AUXTRACE_INFO]);
-    let mut index = file.feature_cursor(FeatureId::AUXTRACE).unwrap();
-    let index: Vec<_> = AuxtraceIndex::decode(&mut index).unwrap().iter().collect();
+    let index: Vec<_> = file.feature::<AuxtraceIndex<'_>>().unwrap().unwrap().iter().collect();
     assert_eq!(index, recorded.auxtraces().iter().map(|(at, ..)| (*at, 48)).collect::<Vec<_>>());
 }
 
@@ -225,7 +224,7 @@ fn pieces_are_filled_up_to_words_and_branches_of_bts_stay_whole() {
     let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 24 * 3 + 8])]);
     let recorded = record("-t 7 --per-thread -m 8,2", "intel_bts", &kernel, |_| ());
     let (_, aux, _) = &recorded.auxtraces()[0];
-    assert_eq!((aux.size, aux.cpu, aux.tid), (24 * 3, u32::MAX, 7));
+    assert_eq!((aux.size, aux.cpu, aux.tid), (24 * 3, Cpu::ANY, Tid(7)));
 }
 
 #[test]
@@ -242,12 +241,14 @@ fn what_decoders_must_know() {
     assert_eq!((time.time_shift, time.time_mult, time.time_zero), (31, 9, 5));
     let short = time.short.as_ref().unwrap();
     assert_eq!((short.time_cycles, short.time_mask, short.cap_user_time_short), (1, u64::MAX, 1));
-    assert_eq!((info.kind, info.private.iter().take(5).collect::<Vec<_>>()), (1, vec![8, 31, 9, 5, 1]));
+    assert_eq!(
+        (info.kind, info.private.iter().take(5).collect::<Vec<_>>()),
+        (AuxtraceKind::INTEL_PT, vec![8, 31, 9, 5, 1])
+    );
     assert_eq!(info.private.get(9), Some(1), "an area for each CPU");
     // Id, ring, CPU, thread of each counter: the AUX event and the tracker on two CPUs.
-    let words: Vec<_> = ids.words.iter().collect();
-    let places: Vec<_> = words.as_chunks::<4>().0.iter().map(|entry| (entry[1], entry[2], entry[3])).collect();
-    assert_eq!(places, [(0, 0, u64::MAX), (1, 3, u64::MAX), (0, 0, u64::MAX), (1, 3, u64::MAX)]);
+    let places: Vec<_> = ids.iter().map(|entry| (entry.idx, entry.cpu.0, entry.tid)).collect();
+    assert_eq!(places, [(0, 0, Tid::ANY), (1, 3, Tid::ANY), (0, 0, Tid::ANY), (1, 3, Tid::ANY)]);
 }
 
 /// The last `length` bytes.
@@ -289,7 +290,7 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
         let mut last: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (_, aux, bytes) in recorded.auxtraces() {
             assert!(bytes.len() <= most);
-            last.entry(aux.cpu).or_default().extend(bytes);
+            last.entry(aux.cpu.0).or_default().extend(bytes);
         }
         for (place, traced) in &recorded.traced {
             // Trace that was seen twice is in twice; the end is the end.

@@ -3,6 +3,9 @@
 use std::os::fd::AsFd as _;
 
 use recrep_format::abi::ReadFormat;
+use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::record::{Counter as ReadCounter, ReadValues};
 
 use super::counter::{Counter, Counters};
 use crate::error::{Error, Result};
@@ -65,21 +68,15 @@ impl Counters {
 
 /// The numbers of a read(2), as perf_event_open(2) lays them out.
 fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
-    let mut numbers = numbers.iter().copied();
-    let mut next = |wanted: bool| if wanted { numbers.next().unwrap_or(0) } else { 0 };
-    let has = |bit| format.contains(bit);
-    let group = has(ReadFormat::GROUP);
-    let (members, mut value) = if group { (next(true), 0) } else { (1, next(true)) };
-    let (enabled, running) = (next(has(ReadFormat::TOTAL_TIME_ENABLED)), next(has(ReadFormat::TOTAL_TIME_RUNNING)));
-    let mut all = Vec::new();
-    for _ in 0..members.min(1 << 16) {
-        if group {
-            value = next(true);
-        }
-        let id = if has(ReadFormat::ID) { next(true) } else { own_id };
-        all.push(Reading { id, value, lost: next(has(ReadFormat::LOST)), enabled, running });
-    }
-    all
+    let mut e = Encoder::new(Endian::NATIVE);
+    numbers.iter().for_each(|number| e.u64(*number));
+    let read = ReadValues { format, words: U64s::new(e.as_bytes(), Endian::NATIVE) };
+    let [enabled, running] = [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
+    let reading = |counter: ReadCounter| {
+        let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
+        Reading { id, value: counter.value, lost, enabled, running }
+    };
+    read.counters().map(reading).collect()
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use recrep_format::abi::{AttrFlags, RecordType, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
 use recrep_format::write::FeatureWriter;

@@ -1,42 +1,42 @@
 //! The names of events, perf's own spellings and aliases.
 
-use recrep_format::abi::{EventType, hw, sw};
+use recrep_format::abi::{EventType, HwEvent, SwEvent};
 
 /// Generalized hardware events: `enum perf_hw_id`.
 pub(super) const HARDWARE: &[(&str, u64)] = &[
-    ("cycles", hw::CPU_CYCLES),
-    ("cpu-cycles", hw::CPU_CYCLES),
-    ("instructions", hw::INSTRUCTIONS),
-    ("cache-references", hw::CACHE_REFERENCES),
-    ("cache-misses", hw::CACHE_MISSES),
-    ("branches", hw::BRANCH_INSTRUCTIONS),
-    ("branch-instructions", hw::BRANCH_INSTRUCTIONS),
-    ("branch-misses", hw::BRANCH_MISSES),
-    ("bus-cycles", hw::BUS_CYCLES),
-    ("stalled-cycles-frontend", hw::STALLED_CYCLES_FRONTEND),
-    ("idle-cycles-frontend", hw::STALLED_CYCLES_FRONTEND),
-    ("stalled-cycles-backend", hw::STALLED_CYCLES_BACKEND),
-    ("idle-cycles-backend", hw::STALLED_CYCLES_BACKEND),
-    ("ref-cycles", hw::REF_CPU_CYCLES),
+    ("cycles", HwEvent::CPU_CYCLES.0),
+    ("cpu-cycles", HwEvent::CPU_CYCLES.0),
+    ("instructions", HwEvent::INSTRUCTIONS.0),
+    ("cache-references", HwEvent::CACHE_REFERENCES.0),
+    ("cache-misses", HwEvent::CACHE_MISSES.0),
+    ("branches", HwEvent::BRANCH_INSTRUCTIONS.0),
+    ("branch-instructions", HwEvent::BRANCH_INSTRUCTIONS.0),
+    ("branch-misses", HwEvent::BRANCH_MISSES.0),
+    ("bus-cycles", HwEvent::BUS_CYCLES.0),
+    ("stalled-cycles-frontend", HwEvent::STALLED_CYCLES_FRONTEND.0),
+    ("idle-cycles-frontend", HwEvent::STALLED_CYCLES_FRONTEND.0),
+    ("stalled-cycles-backend", HwEvent::STALLED_CYCLES_BACKEND.0),
+    ("idle-cycles-backend", HwEvent::STALLED_CYCLES_BACKEND.0),
+    ("ref-cycles", HwEvent::REF_CPU_CYCLES.0),
 ];
 
 /// The kernel's own events: `enum perf_sw_ids`.
 pub(super) const SOFTWARE: &[(&str, u64)] = &[
-    ("cpu-clock", sw::CPU_CLOCK),
-    ("task-clock", sw::TASK_CLOCK),
-    ("page-faults", sw::PAGE_FAULTS),
-    ("faults", sw::PAGE_FAULTS),
-    ("context-switches", sw::CONTEXT_SWITCHES),
-    ("cs", sw::CONTEXT_SWITCHES),
-    ("cpu-migrations", sw::CPU_MIGRATIONS),
-    ("migrations", sw::CPU_MIGRATIONS),
-    ("minor-faults", sw::PAGE_FAULTS_MIN),
-    ("major-faults", sw::PAGE_FAULTS_MAJ),
-    ("alignment-faults", sw::ALIGNMENT_FAULTS),
-    ("emulation-faults", sw::EMULATION_FAULTS),
-    ("dummy", sw::DUMMY),
-    ("bpf-output", sw::BPF_OUTPUT),
-    ("cgroup-switches", sw::CGROUP_SWITCHES),
+    ("cpu-clock", SwEvent::CPU_CLOCK.0),
+    ("task-clock", SwEvent::TASK_CLOCK.0),
+    ("page-faults", SwEvent::PAGE_FAULTS.0),
+    ("faults", SwEvent::PAGE_FAULTS.0),
+    ("context-switches", SwEvent::CONTEXT_SWITCHES.0),
+    ("cs", SwEvent::CONTEXT_SWITCHES.0),
+    ("cpu-migrations", SwEvent::CPU_MIGRATIONS.0),
+    ("migrations", SwEvent::CPU_MIGRATIONS.0),
+    ("minor-faults", SwEvent::PAGE_FAULTS_MIN.0),
+    ("major-faults", SwEvent::PAGE_FAULTS_MAJ.0),
+    ("alignment-faults", SwEvent::ALIGNMENT_FAULTS.0),
+    ("emulation-faults", SwEvent::EMULATION_FAULTS.0),
+    ("dummy", SwEvent::DUMMY.0),
+    ("bpf-output", SwEvent::BPF_OUTPUT.0),
+    ("cgroup-switches", SwEvent::CGROUP_SWITCHES.0),
 ];
 
 /// The caches of cache events; the position of a row is the number (`enum perf_hw_cache_id`).
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn branch_events_are_hardware_not_cache() {
-        assert_eq!(find("branch-misses"), Some((EventType::HARDWARE, hw::BRANCH_MISSES)));
+        assert_eq!(find("branch-misses"), Some((EventType::HARDWARE, HwEvent::BRANCH_MISSES.0)));
         assert_eq!(find("branch-load-misses"), Some((EventType::HW_CACHE, 0x10005)));
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-use recrep_format::abi::{BranchSampleType, EventType, hw, sw};
+use recrep_format::abi::{BranchSampleType, EventType, HwEvent, SwEvent};
 
 use super::modifiers::Modifiers;
 use crate::sampling::{Callchain, Rate};
@@ -110,14 +110,14 @@ impl EventSpec {
         Self {
             modifiers: Modifiers { max_precise: true, ..Modifiers::default() },
             letters: "P".to_owned(),
-            ..Self::numbered("cycles", EventType::HARDWARE, hw::CPU_CYCLES)
+            ..Self::numbered("cycles", EventType::HARDWARE, HwEvent::CPU_CYCLES.0)
         }
     }
 
     /// An event by its numbers, with nothing else said of it.
     #[must_use]
     pub fn numbered(name: &str, kind: EventType, config: u64) -> Self {
-        let bpf_output = kind == EventType::SOFTWARE && config == sw::BPF_OUTPUT;
+        let bpf_output = kind == EventType::SOFTWARE && config == SwEvent::BPF_OUTPUT.0;
         let one_by_one = bpf_output || kind == EventType::TRACEPOINT || kind == EventType::BREAKPOINT;
         Self {
             name: name.to_owned(),
@@ -166,6 +166,6 @@ impl EventSpec {
     /// Whether samples of it carry raw bytes and each counts (what BPF programs write).
     #[must_use]
     pub fn is_bpf_output(&self) -> bool {
-        self.is_software(sw::BPF_OUTPUT)
+        self.is_software(SwEvent::BPF_OUTPUT.0)
     }
 }

@@ -2,20 +2,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use recrep_format::abi::AuxFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
-use recrep_format::record::{Aux, Body, Lost, Record, Trailer};
+use recrep_format::record::{Aux, Body, Lost, Record, SampleId};
 use rustix::io::Errno;
 
 use super::step::Traced;
 use crate::ring::kernel_side::{Area, KernelSide};
 use crate::ring::protocol::Writer;
 use crate::ring::{AuxRing, Clock, Ring};
-
-/// `PERF_AUX_FLAG_TRUNCATED`.
-pub(super) const TRUNCATED: u64 = 1;
-/// `PERF_AUX_FLAG_OVERWRITE`.
-const OVERWRITE: u64 = 2;
 
 /// The kernel's side of a ring.
 pub(super) struct Buffer {
@@ -90,7 +86,7 @@ impl Buffer {
     }
 
     /// Writes trace for which there is room, the record that tells of it, and then moves `aux_head`.
-    pub(super) fn trace(&mut self, bytes: &[u8], flags: u64, places: bool, trailer: Trailer) {
+    pub(super) fn trace(&mut self, bytes: &[u8], mut flags: AuxFlags, places: bool, trailer: SampleId) {
         let Some(aux) = &mut self.aux else { return };
         let (from, length) = (aux.writer.head(), bytes.len() as u64);
         // Of what is overwritten at once, only the end is there.
@@ -99,7 +95,7 @@ impl Buffer {
         ahead.skip(skipped as u64);
         self.side.write(Area::Aux, &ahead, bytes.get(skipped..).unwrap_or_default());
         let (overwrite, size) = (aux.overwrite, aux.size);
-        let flags = if overwrite { flags | OVERWRITE } else { flags };
+        flags.set(AuxFlags::OVERWRITE, flags.contains(AuxFlags::OVERWRITE) || overwrite);
         self.record(
             Body::Aux(Aux { aux_offset: if places { from % size } else { from }, aux_size: length, flags }),
             trailer,
@@ -114,7 +110,7 @@ impl Buffer {
     }
 
     /// Writes a record; loses it where there is no room, and says so before the next.
-    pub(super) fn record(&mut self, body: Body<'_>, trailer: Trailer) {
+    pub(super) fn record(&mut self, body: Body<'_>, trailer: SampleId) {
         let mut e = Encoder::new(Endian::NATIVE);
         if self.lost > 0 {
             let lost = Body::Lost(Lost { id: trailer.identifier.unwrap_or(0), lost: self.lost });

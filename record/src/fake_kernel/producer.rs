@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use recrep_format::abi::AuxFlags;
 use recrep_format::attr::Attr;
-use recrep_format::layout::TrailerLayout;
-use recrep_format::record::{Body, ItraceStart, Trailer};
+use recrep_format::layout::SampleIdLayout;
+use recrep_format::record::{Body, ItraceStart, SampleId};
 
-use super::buffer::{Buffer, TRUNCATED};
+use super::buffer::Buffer;
 use super::step::{Step, lock};
 use crate::kernel::Place;
 
@@ -26,14 +27,14 @@ static WRITING: Mutex<()> = Mutex::new(());
 /// Whose records these are.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
-    layout: TrailerLayout,
+    layout: SampleIdLayout,
     place: Place,
     id: u64,
 }
 
 impl Who {
     pub(super) fn new(attr: &Attr, place: Place, id: u64) -> Self {
-        Self { layout: TrailerLayout::of(attr), place, id }
+        Self { layout: SampleIdLayout::of(attr), place, id }
     }
 
     fn ids(&self) -> (u32, u32) {
@@ -42,10 +43,10 @@ impl Who {
     }
 
     /// The trailer of a record that is written now.
-    fn trailer(&self) -> Trailer {
+    fn trailer(&self) -> SampleId {
         static NOW: AtomicU64 = AtomicU64::new(1_000_000);
         let (pid, tid) = self.ids();
-        let all = Trailer {
+        let all = SampleId {
             tid: Some([pid, tid]),
             time: Some(NOW.fetch_add(1000, Ordering::Relaxed)),
             id: Some(self.id),
@@ -123,14 +124,14 @@ impl Hardware {
 
     fn step(&self, step: &Step) {
         match step {
-            Step::Trace(bytes) => self.patient(bytes, 0),
-            Step::Flagged(flags, bytes) => self.patient(bytes, *flags),
+            Step::Trace(bytes) => self.patient(bytes, AuxFlags::empty()),
+            Step::Flagged(flags, bytes) => self.patient(bytes, AuxFlags::from_bits_retain(*flags)),
             Step::TraceOrStop(bytes) => self.when(
                 |_| true,
                 |buffer| {
                     let fits = buffer.aux_room().min(bytes.len());
                     let lost = (bytes.len() - fits) as u64;
-                    let flags = if lost > 0 { TRUNCATED } else { 0 };
+                    let flags = if lost > 0 { AuxFlags::TRUNCATED } else { AuxFlags::empty() };
                     buffer.trace(bytes.get(..fits).unwrap_or_default(), flags, self.places, self.who.trailer());
                     buffer.traced.lost += lost;
                     if lost > 0 {
@@ -144,7 +145,7 @@ impl Hardware {
     }
 
     /// Writes all of it, in pieces as there is room.
-    fn patient(&self, mut bytes: &[u8], flags: u64) {
+    fn patient(&self, mut bytes: &[u8], flags: AuxFlags) {
         loop {
             let mut rest = bytes;
             self.when(

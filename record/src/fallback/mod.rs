@@ -22,7 +22,7 @@ mod advice;
 mod features;
 mod step;
 
-use recrep_format::abi::{AttrFlags, EventType, hw, sw};
+use recrep_format::abi::{AttrFlags, EventType, HwEvent, SwEvent};
 use rustix::io::Errno;
 
 use crate::plan::PlannedEvent;
@@ -58,11 +58,11 @@ fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
 /// A machine without a cycle counter (as most virtual ones) still has a clock.
 fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     let attr = &event.attr;
-    let cycles = attr.kind == EventType::HARDWARE && attr.config == hw::CPU_CYCLES;
+    let cycles = attr.kind == EventType::HARDWARE && attr.config == HwEvent::CPU_CYCLES.0;
     (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO)).then_some(())?;
     let mut event = event.clone();
     event.attr.kind = EventType::SOFTWARE;
-    event.attr.config = sw::CPU_CLOCK;
+    event.attr.config = SwEvent::CPU_CLOCK.0;
     event.attr.flags = event.attr.flags.with_precise_ip(0);
     event.name = "cpu-clock".to_owned();
     let guests_named = event.guests_named;

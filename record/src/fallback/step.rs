@@ -1,6 +1,6 @@
 //! The words of the answers: what they depend on, what to try next, what was given up.
 
-use recrep_format::abi::{EventType, sw};
+use recrep_format::abi::{EventType, SwEvent};
 
 use crate::plan::PlannedEvent;
 use crate::target::Target;
@@ -72,5 +72,8 @@ impl GivenUp {
 
 fn is_of_kernel_only(event: &PlannedEvent) -> bool {
     event.attr.kind == EventType::SOFTWARE
-        && matches!(event.attr.config, sw::CONTEXT_SWITCHES | sw::CPU_MIGRATIONS | sw::CGROUP_SWITCHES)
+        && matches!(
+            SwEvent(event.attr.config),
+            SwEvent::CONTEXT_SWITCHES | SwEvent::CPU_MIGRATIONS | SwEvent::CGROUP_SWITCHES
+        )
 }

@@ -1,12 +1,12 @@
 //! A recording in the making: appended to by vectored writes straight out of the rings, completed at the end.
 
 use std::fs::{self, File};
-use std::io::{self, IoSlice, IsTerminal, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, IsTerminal, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
 use recrep_format::feature::FeatureId;
 use recrep_format::read::Frames;
@@ -157,7 +157,7 @@ impl Output {
     pub fn length(&self) -> u64 {
         match &self.sink {
             Sink::File(writer) => writer.position(),
-            Sink::Pipe(writer) => writer.len(),
+            Sink::Pipe(writer) => writer.position(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Output {
         let length = match self.sink {
             Sink::File(writer) => complete_or_cut(writer, &features),
             Sink::Pipe(mut writer) => writer.features(&features).and_then(|()| {
-                let length = writer.len();
+                let length = writer.position();
                 writer.finish().map(|_| length)
             }),
         };
@@ -250,10 +250,7 @@ impl Sink {
 
 /// Writes features and header. Gives the file's length.
 fn complete(writer: FileWriter<File>, features: &FeatureWriter) -> io::Result<u64> {
-    let (mut file, header) = writer.finish(features)?;
-    file.write_all_at(&header, 0)?;
-    file.flush()?;
-    Ok(file.metadata()?.len())
+    Ok(writer.finish(features)?.metadata()?.len())
 }
 
 /// The same; where there is no room for all features, the file has those that matter most.

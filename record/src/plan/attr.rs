@@ -212,7 +212,7 @@ fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
 
 fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
     let (asked, arch) = (&context.config.sample, context.machine.arch);
-    let dummy = attr.kind == EventType::SOFTWARE && attr.config == recrep_format::abi::sw::DUMMY;
+    let dummy = attr.kind == EventType::SOFTWARE && attr.config == recrep_format::abi::SwEvent::DUMMY.0;
     if dummy {
         return;
     }
@@ -241,7 +241,7 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     if let Some(filters) = context.config.sample.branches {
         // Nothing that counts nothing has branches.
-        attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::sw::DUMMY));
+        attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::SwEvent::DUMMY.0));
         attr.branch_sample_type = filters;
     }
 }

@@ -66,7 +66,7 @@ impl PlannedEvent {
     /// Whether it counts nothing, so that others can be told of on its behalf.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
-        use recrep_format::abi::{EventType, sw};
-        self.attr.kind == EventType::SOFTWARE && self.attr.config == sw::DUMMY
+        use recrep_format::abi::{EventType, SwEvent};
+        self.attr.kind == EventType::SOFTWARE && self.attr.config == SwEvent::DUMMY.0
     }
 }

@@ -1,6 +1,6 @@
 //! Plans from command lines, without a kernel.
 
-use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, sw};
+use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, SwEvent};
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn what_runs_already_is_tracked_by_a_dummy_from_the_start() {
         let [event, dummy] = plan.events.as_slice() else { panic!("{line}") };
         assert!(event.attr.flags.contains(AttrFlags::DISABLED));
         assert!(!event.attr.flags.intersects(AttrFlags::ENABLE_ON_EXEC | AttrFlags::MMAP2));
-        assert_eq!((dummy.attr.kind, dummy.attr.config), (EventType::SOFTWARE, sw::DUMMY));
+        assert_eq!((dummy.attr.kind, dummy.attr.config), (EventType::SOFTWARE, SwEvent::DUMMY.0));
         assert!(dummy.attr.flags.contains(AttrFlags::MMAP2) && !dummy.attr.flags.contains(AttrFlags::DISABLED));
         assert_eq!(dummy.full_name(), "dummy:u");
     }

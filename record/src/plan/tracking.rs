@@ -1,6 +1,6 @@
 //! Who carries the side-band (MMAP2, COMM, FORK, EXIT, …), and which of it.
 
-use recrep_format::abi::{AttrFlags, EventType, sw};
+use recrep_format::abi::{AttrFlags, EventType, SwEvent};
 
 use super::attr;
 use super::aux::Area;
@@ -47,7 +47,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context
 
 /// An event that counts nothing and carries records beside samples.
 fn dummy(context: &Context<'_>) -> PlannedEvent {
-    let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, sw::DUMMY);
+    let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, SwEvent::DUMMY.0);
     let mut attr = attr::of_dummy(&spec, context);
     attr.flags -= AttrFlags::WRITE_BACKWARD;
     PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }

@@ -10,6 +10,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use recrep_format::endian::Endian;
+use recrep_format::record::{HEADER_SIZE, RecordHeader};
 use rustix::io::Errno;
 
 use super::area::AuxRing;
@@ -141,9 +143,14 @@ fn whole_records(first: &[u8], second: &[u8]) -> usize {
     let all = first.len() + second.len();
     let mut at = 0;
     // Records are multiples of 8 bytes, so a header lies in one half.
-    while let Some(header) = first.get(at..at + 8).or_else(|| second.get(at.checked_sub(first.len())?..)?.get(..8)) {
-        let size = header.last_chunk::<2>().map_or(0, |size| usize::from(u16::from_ne_bytes(*size)));
-        if size < 8 || at + size > all {
+    let header = |at: usize| {
+        let half =
+            first.get(at..).filter(|half| !half.is_empty()).or_else(|| second.get(at.checked_sub(first.len())?..))?;
+        half.first_chunk::<HEADER_SIZE>()
+    };
+    while let Some(header) = header(at) {
+        let size = usize::from(RecordHeader::read(*header, Endian::NATIVE).size);
+        if size < HEADER_SIZE || at + size > all {
             break;
         }
         at += size;

@@ -1,6 +1,6 @@
 //! What a recording has: what stays as it is, and what changes.
 
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::write::FeatureWriter;
 
 use super::delays::Delays;

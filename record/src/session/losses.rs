@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
-use recrep_format::layout::TrailerLayout;
-use recrep_format::record::{Body, LostSamples, Record, Trailer};
+use recrep_format::layout::SampleIdLayout;
+use recrep_format::record::{Body, LostSamples, Record, SampleId};
 
 use crate::counters::{Counters, Reading};
 use crate::kernel::Place;
@@ -24,9 +24,9 @@ impl Losses {
             let lost = reading.lost.saturating_sub(before);
             let Some(counter) = counters.by_id(reading.id).filter(|_| lost > 0) else { continue };
             let event = counters.events.get(counter.event);
-            let layout = event.map_or(TrailerLayout::NONE, |e| TrailerLayout::of(&e.attr));
+            let layout = event.map_or(SampleIdLayout::NONE, |e| SampleIdLayout::of(&e.attr));
             let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
-            let trailer = Trailer { identifier: Some(counter.id), cpu, ..Trailer::default() }.shaped(&layout);
+            let trailer = SampleId { identifier: Some(counter.id), cpu, ..SampleId::default() }.shaped(&layout);
             // A few numbers are never too long for a record.
             let _ = Record::new(0, Body::LostSamples(LostSamples { lost })).with_trailer(trailer).encode(&mut e);
             all += lost;

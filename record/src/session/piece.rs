@@ -6,8 +6,7 @@ use recrep_format::abi::AttrFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::BuildIdEvent;
-use recrep_format::record::{Body, HeaderBuildId, Record};
-use recrep_format::wire::Text;
+use recrep_format::record::{Body, Record};
 use recrep_format::write::FeatureWriter;
 
 use super::live::{Live, Recording};
@@ -192,9 +191,8 @@ impl<K: Kernel> Recording<'_, K> {
             let written: HashSet<&Identified> = piece.written.iter().collect();
             for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
-                let record = HeaderBuildId { pid: entry.pid, raw: entry.raw, filename: Text::new(&id.name) };
                 // A path is never too long for a record.
-                let _ = Record::new(entry.misc, Body::HeaderBuildId(record)).encode(&mut e);
+                let _ = Record::new(entry.misc, Body::HeaderBuildId(entry.body)).encode(&mut e);
             }
             piece.output.write(e.as_bytes())?;
             piece.written.clone_from(&ids);

@@ -7,31 +7,26 @@
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
-use recrep_format::record::{Body, EventUpdate, Record};
+use recrep_format::record::{Body, EventProperty, EventUpdate, Record, Scale};
+use recrep_format::wire::Text;
 
 use crate::counters::Counters;
-
-/// `PERF_EVENT_UPDATE__UNIT`, `PERF_EVENT_UPDATE__SCALE`.
-const UNIT: u64 = 0;
-const SCALE: u64 = 1;
 
 /// The records for all events that have a unit or a scale.
 pub(super) fn units(counters: &Counters) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);
     for (index, event) in counters.events.iter().enumerate() {
         let Some(id) = counters.ids(index).first().copied() else { continue };
-        let mut put = |kind, data: &[u8]| {
+        let mut put = |property| {
             // A unit is never too long for a record.
-            let _ = Record::new(0, Body::EventUpdate(EventUpdate { kind, id, data })).encode(&mut e);
+            let _ = Record::new(0, Body::EventUpdate(EventUpdate { id, property })).encode(&mut e);
         };
         if let Some(unit) = event.unit.as_ref().filter(|unit| !unit.is_empty()) {
-            let mut text = unit.clone().into_bytes();
-            text.resize((text.len() + 1).next_multiple_of(8), 0);
-            put(UNIT, &text);
+            put(EventProperty::Unit(Text::new(unit.as_bytes())));
         }
         let scale = event.scale.as_ref().and_then(|scale| scale.trim().parse::<f64>().ok());
         if let Some(scale) = scale.filter(|scale| scale.to_bits() != 1f64.to_bits()) {
-            put(SCALE, &scale.to_ne_bytes());
+            put(EventProperty::Scale(Scale::new(scale)));
         }
     }
     e.into_bytes()
@@ -63,6 +58,6 @@ mod tests {
         let words = |body: &[u8]| body.as_chunks::<8>().0.iter().map(|w| u64::from_ne_bytes(*w)).collect::<Vec<_>>();
         let unit = u64::from_ne_bytes(*b"Joules\0\0");
         let found: Vec<_> = bodies.iter().map(|raw| words(raw.body())).collect();
-        assert_eq!(found, [vec![UNIT, 8, unit], vec![SCALE, 8, 2.3e-10f64.to_bits()]]);
+        assert_eq!(found, [vec![0, 8, unit], vec![1, 8, 2.3e-10f64.to_bits()]]);
     }
 }

@@ -5,15 +5,9 @@
 //! start        end          prot pgoff    maj:min inode    name, to the end of the line
 //! ```
 
-use crate::tally::FileId;
+use recrep_format::abi::{map_flags, prot};
 
-/// `PROT_READ`, `PROT_WRITE`, `PROT_EXEC`.
-const READ: u32 = 1;
-const WRITE: u32 = 2;
-const EXEC: u32 = 4;
-/// `MAP_SHARED`, `MAP_PRIVATE`.
-const SHARED: u32 = 1;
-const PRIVATE: u32 = 2;
+use crate::tally::FileId;
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +38,8 @@ impl<'a> Mapping<'a> {
         Some(Self {
             start,
             end: (end >= start).then_some(end)?,
-            prot: bit(*r, b'r', READ) | bit(*w, b'w', WRITE) | bit(*x, b'x', EXEC),
-            flags: if *s == b's' { SHARED } else { PRIVATE },
+            prot: bit(*r, b'r', prot::READ) | bit(*w, b'w', prot::WRITE) | bit(*x, b'x', prot::EXEC),
+            flags: if *s == b's' { map_flags::SHARED } else { map_flags::PRIVATE },
             pgoff,
             file: FileId { maj: u32::try_from(maj).ok()?, min: u32::try_from(min).ok()?, ino },
             path: rest.get(spaces..)?,
@@ -58,11 +52,11 @@ impl<'a> Mapping<'a> {
     }
 
     pub(super) fn is_code(&self) -> bool {
-        self.prot & EXEC != 0
+        self.prot & prot::EXEC != 0
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.prot & READ != 0
+        self.prot & prot::READ != 0
     }
 }
 
@@ -91,7 +85,7 @@ mod tests {
     fn a_library() {
         let m = parsed("7f5c0a228000-7f5c0a39b000 r-xp 00028000 fd:01 41038                      /usr/lib/libc.so.6");
         assert_eq!((m.start, m.end, m.pgoff), (0x7f5c_0a22_8000, 0x7f5c_0a39_b000, 0x28000));
-        assert_eq!((m.prot, m.flags), (READ | EXEC, PRIVATE));
+        assert_eq!((m.prot, m.flags), (prot::READ | prot::EXEC, map_flags::PRIVATE));
         assert_eq!(m.file, FileId { maj: 0xfd, min: 1, ino: 41038 });
         assert_eq!(m.name(), b"/usr/lib/libc.so.6");
         assert!(m.is_code());
@@ -111,7 +105,10 @@ mod tests {
     #[test]
     fn memory_without_a_file_is_anon() {
         let m = parsed("7ffd1000-7ffd2000 rwxs 00000000 00:00 0 ");
-        assert_eq!((m.name(), m.flags, m.prot), (&b"//anon"[..], SHARED, READ | WRITE | EXEC));
+        assert_eq!(
+            (m.name(), m.flags, m.prot),
+            (&b"//anon"[..], map_flags::SHARED, prot::READ | prot::WRITE | prot::EXEC)
+        );
         assert_eq!(parsed("1-2 ---p 0 00:00 0").name(), b"//anon");
     }
 

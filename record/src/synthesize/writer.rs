@@ -8,9 +8,9 @@ use recrep_format::attr::Attr;
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
-use recrep_format::layout::TrailerLayout;
+use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{
-    Body, Cgroup, Comm, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, Task as TaskFields, Trailer,
+    Body, Cgroup, Comm, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, SampleId, Task as TaskFields,
 };
 use recrep_format::wire::Text;
 
@@ -35,7 +35,7 @@ pub struct Synthesizer<'a> {
     output: &'a mut Output,
     modules: &'a mut Modules,
     encoder: Encoder,
-    layout: TrailerLayout,
+    layout: SampleIdLayout,
     id: u64,
     flags: AttrFlags,
     synth: Synth,
@@ -51,7 +51,7 @@ impl<'a> Synthesizer<'a> {
     /// they are asked for, and notes the files in `modules`.
     pub fn new(output: &'a mut Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
-        let (layout, flags) = (TrailerLayout::of(attr), attr.flags);
+        let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
         let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));
         Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0, build_ids: HashMap::new() }
     }
@@ -180,7 +180,7 @@ impl<'a> Synthesizer<'a> {
     }
 
     fn put(&mut self, misc: u16, body: Body<'_>, tid: [u32; 2]) -> Result<()> {
-        let trailer = Trailer { tid: Some(tid), identifier: Some(self.id), ..Trailer::default() };
+        let trailer = SampleId { tid: Some(tid), identifier: Some(self.id), ..SampleId::default() };
         let record = Record::new(misc, body).with_trailer(trailer.shaped(&self.layout));
         // A name too long for a record (65,535 bytes; paths have 4,096) is left out, as nothing can name it.
         let _ = record.encode(&mut self.encoder);

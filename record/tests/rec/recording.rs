@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::common::{Recording, can_record, can_record_system, last_line, place, rec, run, said, skipped};
 use recrep_format::abi::{AttrFlags, RecordType, SampleType, misc};
 use recrep_format::feature::{BuildIds, Cmdline, EventDesc, Hostname, SampleTime};
-use recrep_format::record::{Body, Trailer};
+use recrep_format::record::{Body, SampleId};
 
 /// A shell that is busy for a while, in itself and in a child.
 const BUSY: &str =
@@ -144,9 +144,9 @@ fn losses_are_in_the_file_and_on_the_last_line() {
     assert_eq!((events, samples), (told_events, told_samples));
     let records = recording.records();
     let last = records.iter().rev().find(|r| matches!(r.body, Body::LostSamples(_))).unwrap();
-    let counter = |t: &Trailer| (t.event_id(), t.cpu.unwrap()[0]);
+    let counter = |t: &SampleId| (t.event_id(), t.cpu.unwrap()[0]);
     let mut samples = records.iter().filter_map(|r| match &r.body {
-        Body::Sample(fields) => Some(counter(&fields.as_trailer())),
+        Body::Sample(fields) => Some(counter(&fields.as_sample_id())),
         _ => None,
     });
     assert!(samples.any(|c| c == counter(&last.trailer)), "LOST_SAMPLES says of which counter: {:?}", last.trailer);

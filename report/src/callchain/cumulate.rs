@@ -8,6 +8,8 @@
 //!   columns comm,symbol:                                                  ─► classes  0 · 1 · 2       ─► 3 rows
 //! ```
 //!
+//! Columns with one text for several frames (`reach`, files of one name) join classes ([`Classified::join`]).
+//!
 //! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
 //!
 //! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node then
@@ -119,6 +121,13 @@ impl Classified {
             samples.extend(own.into_iter().map(|sample| Sample { base: base(&sample), ..sample }));
         }
         Self { samples, classes, layout: layout.clone(), bases, shown }
+    }
+
+    /// Joins classes: each becomes the class in `same` at its number.
+    pub fn join(&mut self, same: &[u32]) {
+        let joined = |class: u32| same.get(class as usize).copied().unwrap_or(class);
+        self.classes.iter_mut().for_each(|class| *class = joined(*class));
+        self.samples.iter_mut().for_each(|sample| sample.class = joined(sample.class));
     }
 
     /// Returns the number of classes.
@@ -395,6 +404,18 @@ mod tests {
         let shown = FrameColumns { module: true, address: true, ..FrameColumns::default() };
         assert_eq!(metrics(shown, false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
         assert_eq!(metrics(shown, true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
+    }
+
+    #[test]
+    fn joined_classes_count_once() {
+        let (stacks, rows) = recursive();
+        let shown = FrameColumns { module: true, address: true, ..FrameColumns::default() };
+        let mut classified = Classified::new(&rows, &stacks, shown);
+        classified.join(&[0, 0]);
+        let sum = classified.rows(&stacks, false).into_iter().fold((0, 0, 0), |(rows, own, all), (_, metrics)| {
+            (rows + 1, own + metrics.count.period, all + metrics.all.period)
+        });
+        assert_eq!(sum, (1, 35, 35));
     }
 
     #[test]

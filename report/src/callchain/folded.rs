@@ -147,6 +147,12 @@ impl Folded {
         self.lines.is_empty()
     }
 
+    /// Returns the event and the count of the line at `index`.
+    #[must_use]
+    pub fn count(&self, index: usize) -> Option<(usize, u64)> {
+        self.lines.get(index).map(|line| (line.event, line.count))
+    }
+
     /// Returns the labels, indexed by their numbers.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(String::as_str)

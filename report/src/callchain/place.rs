@@ -25,7 +25,7 @@ use super::history::parts;
 use super::stacks::{Frame, Stacks};
 use crate::count::End;
 use crate::symbols::Functions;
-use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline};
+use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
 
 /// Fields that distinguish frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +74,18 @@ pub struct FrameFinder<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
     /// CPU mode; `None` for branches: it is not recorded.
-    mode: Option<u16>,
+    mode: Option<CpuMode>,
     is_return: bool,
     is_named: bool,
     branch: u64,
+}
+
+impl Kind {
+    /// Returns the number of the context that an address of this kind has in an epoch.
+    #[inline]
+    fn context(self, contexts: &mut Contexts<Self>, epoch: SpaceEpoch) -> u32 {
+        contexts.number(self, self.mode.map_or(epoch, |mode| epoch.in_mode(mode)))
+    }
 }
 
 /// An address of a chain, and the chain that begins there.
@@ -96,7 +104,8 @@ struct Piece {
     end: u64,
     /// What is added to an address to get the address in the module.
     shift: u64,
-    /// 0 if all its addresses have the same frame, else all ones.
+    /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what the image says, since
+    /// each address needs it.
     mask: u64,
     context: u32,
     image: u32,
@@ -205,9 +214,8 @@ impl<'t> FrameFinder<'t> {
         at: Moment,
     ) -> ChainWord {
         let epoch = self.epoch(space, at);
-        let kind = Kind { mode: mode.map(CpuMode::bits), is_return: false, is_named, branch: 0 };
-        let context = self.contexts.number(kind, mode.map_or(epoch, |mode| epoch.in_mode(mode)));
-        ChainWord { ip, kind, context, chain: 0 }
+        let kind = Kind { mode, is_return: false, is_named, branch: 0 };
+        ChainWord { ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 }
     }
 
     /// Returns the number of the chain of these words at this moment.
@@ -222,15 +230,15 @@ impl<'t> FrameFinder<'t> {
         let (branches, callers) = parts(words);
         for [ip, branch] in branches.as_chunks().0 {
             let kind = Kind { mode: None, is_return: false, is_named: *names_callers, branch: *branch };
-            found.push(ChainWord { ip: *ip, kind, context: contexts.number(kind, epoch), chain: 0 });
+            found.push(ChainWord { ip: *ip, kind, context: kind.context(contexts, epoch), chain: 0 });
         }
         let mut last: Option<(Kind, u32)> = None;
         for_each_address(callers, |mode, ip, is_return| {
             let is_return = is_return && fields.returns;
-            let kind = Kind { mode: Some(mode.bits()), is_return, is_named: *names_callers, branch: 0 };
+            let kind = Kind { mode: Some(mode), is_return, is_named: *names_callers, branch: 0 };
             let context = match last {
                 Some((before, context)) if before == kind => context,
-                _ => contexts.number(kind, epoch.in_mode(mode)),
+                _ => kind.context(contexts, epoch),
             };
             last = Some((kind, context));
             found.push(ChainWord { ip, kind, context, chain: 0 });
@@ -273,7 +281,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the number of the frame at an address of an image.
     #[inline]
     fn frame_at(&mut self, ip: u64, address: u64, image: u32) -> u32 {
-        let place = place(address >> NEIGHBORS, image, RECENT);
+        let place = cache_place(address >> NEIGHBORS, image, RECENT);
         match self.recent.get(place) {
             Some(recent) if recent.image == image && recent.start <= address && address < recent.end => recent.frame,
             _ => self.new_frame(ip, (address, image), place),
@@ -284,7 +292,7 @@ impl<'t> FrameFinder<'t> {
     fn new_frame(&mut self, ip: u64, (address, image): (u64, u32), place: usize) -> u32 {
         let (frame, Range { start, end }) = self.look_up(ip, address, image);
         let symbol = usize::try_from(frame.address).ok().filter(|_| {
-            // With its branch, a frame is of one place more than of one function.
+            // Each branch has an image of its own, so each would have a table of its own.
             frame.end.is_symbol && !self.fields.ip && frame.branch == 0
         });
         let known = symbol.and_then(|symbol| {
@@ -341,7 +349,8 @@ impl<'t> FrameFinder<'t> {
     #[inline]
     fn cached_piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
         // User code is below 2^47; what chains have above it that is no code is in one large piece.
-        let places = [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| place(block, word.context, PIECES));
+        let places =
+            [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| cache_place(block, word.context, PIECES));
         for (pieces, place) in self.pieces.iter().zip(places) {
             if let Some(piece) = pieces.get(place).filter(|piece| piece.has(word)) {
                 return *piece;
@@ -353,7 +362,7 @@ impl<'t> FrameFinder<'t> {
     #[cold]
     fn new_piece(&mut self, word: &ChainWord, (space, at): (Option<SpaceId>, Moment), places: [usize; 2]) -> Piece {
         let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, word.kind);
-        let (mode, place, Range { start, end }) = match mode.map(CpuMode::of) {
+        let (mode, place, Range { start, end }) = match mode {
             Some(mode) => {
                 let (place, range) = self.timeline.place_in(mode, space, word.ip, at);
                 (mode, place, range)
@@ -392,13 +401,6 @@ impl<'t> FrameFinder<'t> {
         }
         piece
     }
-}
-
-/// Returns the place of a block of addresses in a cache with 2^`bits` places.
-#[inline]
-fn place(block: u64, of: u32, bits: u32) -> usize {
-    let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
 }
 
 /// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before

@@ -8,6 +8,7 @@ use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 
 use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
+use crate::cli::help::commands_and_keys;
 use crate::cli::style_args::StyleArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::fields::{Number, TableColumn};
@@ -19,10 +20,8 @@ use crate::terminal::style::{Colour, Style};
 /// Read perf.data files and print histograms
 #[derive(Debug, Parser)]
 #[command(name = "rep", version, long_about = None, disable_help_subcommand = true)]
-#[command(
-    override_usage = "rep [OPTIONS] [FILE…]\n       rep [report|script|mem|c2c|branches|timeline|modules|info|evlist|dump] [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -"
-)]
-#[command(args_override_self = true, after_help = keys_help())]
+#[command(override_usage = "rep [OPTIONS] [FILE…]\n       rep COMMAND [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
+#[command(args_override_self = true, after_help = commands_and_keys())]
 struct Args {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]
@@ -32,8 +31,8 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; others with
-    /// --mem-mode and -b]
+    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; other keys
+    /// with --mem-mode, -b, --branch-history and --format folded]
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
@@ -53,19 +52,21 @@ struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print a table on standard output (default)
+    /// Print a table on standard output (default); no effect with --format
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
-    /// Print at most N rows per event
+    /// Print at most N rows per event, the first ones (-H: N rows of the top level; --format folded: the largest)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print only rows with at least this percentage of their event; also the minimum for call trees
+    /// Print only rows with at least PERCENT of their event's total; replaces the minimum of -g
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys, overhead, overhead_sys, overhead_us, sample, period, weight1, …
+    /// Show these columns, in this order: sort keys (at least one, if -s gives none), overhead (if first and with
+    /// --children, two columns: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
+    /// overhead_guest_us, sample, period, weight1, weight2, weight3
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 
@@ -93,7 +94,7 @@ struct Args {
     #[arg(long)]
     raw_trace: bool,
 
-    /// Resolution of the sort key `time`
+    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 
@@ -125,7 +126,7 @@ struct Args {
     #[arg(short = 'D', long, conflicts_with_all = ["json", "stats", "sort", "limit", "percent_limit"])]
     dump_raw_trace: bool,
 
-    /// Print only the number of records of each type
+    /// Print only the number of records of each type, and of samples of each event
     #[arg(long)]
     stats: bool,
 
@@ -136,10 +137,6 @@ struct Args {
     /// Print the tree of tasks, each with its final memory mappings
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     mmaps: bool,
-}
-
-fn keys_help() -> String {
-    format!("Sort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], trace_fields", SortKey::list())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

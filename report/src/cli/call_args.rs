@@ -10,7 +10,8 @@ use crate::query::{ChainOptions, Format};
 /// Options for callchains.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CallArgs {
-    /// Count samples in their callers too (default for text if callchains were recorded)
+    /// Count samples in their callers too (default for text if callchains were recorded, but not with -b, --mem-mode or
+    /// -H)
     #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
     children: bool,
 
@@ -18,30 +19,32 @@ pub struct CallArgs {
     #[arg(long, overrides_with = "children")]
     no_children: bool,
 
-    /// Show call trees below rows. Comma-separated: shape (graph, fractal, flat, folded, none); caller or callee first;
-    /// minimum percent, then maximum entries; value (percent, period, count); frame key (function, address, srcline);
-    /// branch: add branches as frames [default: graph,0.5,percent,function]
+    /// Show call trees below rows. WORDs, in any order: shape (graph, fractal, flat, folded, none); order (caller:
+    /// outermost function first, callee: sampled function first) [default: caller with --children, else callee];
+    /// minimum percent, then maximum number of entries; value (percent, period, count); frame key (function, address,
+    /// srcline); branch (add branches as frames) [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
 
-    /// Begin call trees at the outermost caller
+    /// Begin call trees at the outermost caller, as -g caller does; overrides -g callee
     #[arg(short = 'G', long)]
     inverted: bool,
 
-    /// Add each sample's branch stack to its callchain, as frames by address for the target and the source of each
-    /// branch; call trees show predictions, cycles and loop iterations
+    /// Add the branches of each sample's branch stack to its callchain: the target and the source address of each
+    /// branch become frames. Call trees also show predictions, cycles and loop iterations
     #[arg(long, conflicts_with = "hierarchy")]
     branch_history: bool,
 
-    /// The sort key `parent` shows the caller that matches REGEX [default: ^sys_|^do_page_fault]
+    /// Add the sort key `parent`, which shows the caller that matches REGEX [default for -s parent:
+    /// ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX")]
     parent: Option<Pattern>,
 
-    /// Only samples with a caller that matches --parent
+    /// Only samples with a caller that matches --parent (needs -p or -s parent)
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Add what matching functions call to those functions
+    /// Count samples in the callees of functions that match REGEX as samples of those functions
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

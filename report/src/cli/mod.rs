@@ -4,6 +4,7 @@
 pub mod args;
 pub mod call_args;
 pub mod filter_args;
+pub mod help;
 pub mod outcome;
 pub mod source_args;
 pub mod style_args;

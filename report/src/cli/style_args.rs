@@ -12,6 +12,26 @@ enum PercentageArg {
     Relative,
 }
 
+/// Options for the header information above the output.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct HeaderArgs {
+    /// Print the header information of the files, as `rep info` does, above the output, as comments
+    #[arg(long)]
+    header: bool,
+
+    /// Same as --header (perf prints more with -I; rep always prints all)
+    #[arg(short = 'I', long)]
+    show_info: bool,
+}
+
+impl HeaderArgs {
+    /// Returns whether the header information is printed above the output.
+    #[must_use]
+    pub fn is_asked(self) -> bool {
+        self.header || self.show_info
+    }
+}
+
 /// Options for the appearance of the output.
 #[derive(Clone, Debug, Default, Args)]
 pub struct StyleArgs {
@@ -23,17 +43,12 @@ pub struct StyleArgs {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Print the header information of the files above the table
-    #[arg(long)]
-    header: bool,
+    #[command(flatten)]
+    header: HeaderArgs,
 
-    /// Print only the header information of the files, as `rep info` does
+    /// Print only the header information of the files, as `rep info` does; always as text (JSON: `rep info --json`)
     #[arg(long)]
     header_only: bool,
-
-    /// Same as --header
-    #[arg(short = 'I', long)]
-    show_info: bool,
 
     /// Column widths, left to right; longer text is cut; 0 fits the contents
     #[arg(short = 'w', long, value_name = "WIDTH[,WIDTH…]")]
@@ -65,7 +80,7 @@ impl StyleArgs {
         Style {
             colour: self.stdio_color,
             quiet: self.quiet,
-            header: self.header || self.show_info,
+            header: self.header.is_asked(),
             widths: self.column_widths.unwrap_or_default().0,
             group_sort: self.group_sort_idx,
             relative: matches!(self.percentage, PercentageArg::Relative),

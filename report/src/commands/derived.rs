@@ -34,7 +34,7 @@ pub struct ViewArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Print at most N entries
+    /// Print at most N entries of each table
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 

@@ -42,7 +42,7 @@ pub struct MemQuery {
 /// Show the cost of memory accesses: samples per memory level, with exact percentiles of their weights
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
-#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list()))]
+#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(false)))]
 struct MemArgs {
     #[command(flatten)]
     view: ViewArgs,
@@ -82,7 +82,7 @@ struct MemArgs {
     #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
     field_separator: Option<String>,
 
-    /// Resolution of the sort key `time`
+    /// Resolution of the sort key `time`: a whole number with s, ms, us or ns
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 

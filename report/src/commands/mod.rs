@@ -1,4 +1,5 @@
-//! The commands of `rep`, one module each: command line → query → output → exit status.
+//! The commands of `rep`: command line → query → output → exit status. [`info`] has `evlist` too; [`tasks`] is
+//! `rep report --tasks`; [`derived`] has what several commands share.
 //!
 //! [`report`] runs if no command is named. Commands that print as they go implement `parse` (command line → query) and
 //! `run` (query → output and warnings).
@@ -18,11 +19,20 @@ pub mod timeline;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::cli::outcome::stream;
+use clap::error::{Error, ErrorKind};
+
+use crate::cli::help::help;
+use crate::cli::outcome::{refused, stream};
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
 #[must_use]
-pub fn main(words: Vec<OsString>) -> ExitCode {
+pub fn main(mut words: Vec<OsString>) -> ExitCode {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words = match help(&words) {
+            Ok(words) => words,
+            Err(message) => return refused(&Error::raw(ErrorKind::InvalidSubcommand, message + "\n")),
+        };
+    }
     let command = words.get(1).and_then(|word| word.to_str()).unwrap_or_default().to_owned();
     // clap takes the first word as the program's name in usage lines.
     let command_line = || {

@@ -1,7 +1,7 @@
 //! `rep report`, the default command: histograms of samples.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use super::{dump, info, tasks};
@@ -14,8 +14,8 @@ use crate::query::{Inspection, Query, Source};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
-use crate::terminal::style::Colour;
-use crate::view::{self, Screen};
+use crate::terminal::screen::Screen;
+use crate::view;
 
 /// Runs the command, and returns the exit status.
 #[must_use]
@@ -43,7 +43,7 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
         profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
     }
     let stdout = io::stdout();
-    let screen = screen(&stdout, query);
+    let screen = Screen::of(&stdout, query.style.colour);
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
     if query.style.header
         && let Err(error) = each(info::whole, info::comment)(query, &mut out)
@@ -51,20 +51,6 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
         return failed(&error);
     }
     written(view::print(profile, query, screen, &mut out).and_then(|()| out.flush()))
-}
-
-/// Returns the properties of standard output.
-fn screen(stdout: &io::Stdout, query: &Query) -> Screen {
-    let is_terminal = stdout.is_terminal();
-    let width = if is_terminal { terminal_size::terminal_size() } else { None };
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
-    let colour = match query.style.colour {
-        Colour::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
-        Colour::Always => true,
-        Colour::Never => false,
-    };
-    Screen { width: width.map(|(columns, _)| usize::from(columns.0)), colour }
 }
 
 /// Returns a function that runs a single-input command for each input of a query in turn.

@@ -36,7 +36,7 @@ struct TimelineArgs {
     #[command(flatten)]
     form: FormatArgs,
 
-    /// Length of a slice
+    /// Length of a slice: a whole number with s, ms, us or ns
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 }

@@ -53,7 +53,7 @@ impl<'f> Streams<'f> {
 
     fn add(&mut self, parts: &File<'_>, file: Option<&'f str>, packed: &'f [u8], begin: u64, offset: u64) {
         let frames = || Frames::new(packed, offset, parts.endian);
-        let unpacked = unpack::is_compressed(frames()).then(|| unpack::unpack(frames(), &parts.attrs));
+        let unpacked = unpack::is_compressed(frames(), parts.endian).then(|| unpack::unpack(frames(), parts.endian));
         // For unpacked records messages give the offset in the unpacked stream.
         let (begin, offset) = match (&unpacked, file) {
             (Some(_), None) => (0, 0),

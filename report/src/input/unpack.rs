@@ -5,11 +5,9 @@
 //! unpacked records give offsets in the unpacked section.
 
 use recrep_format::abi::RecordType;
-use recrep_format::attrs::AttrTable;
 use recrep_format::endian::Endian;
 use recrep_format::error::{Error, Result};
 use recrep_format::read::{Decompressor, Frames};
-use recrep_format::record::{Body, RawRecord};
 
 /// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the same stack to a
 /// seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
@@ -33,24 +31,25 @@ pub struct Unpacked {
 /// Returns whether the data has compressed records. perf compresses from the first sample on, so only the headers up to
 /// the first sample are read.
 #[must_use]
-pub fn is_compressed(frames: Frames<'_>) -> bool {
-    frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE).any(|raw| is_container(&raw))
+pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
+    let mut first = frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE);
+    first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
 /// Unpacks a data section.
 #[must_use]
-pub fn unpack(frames: Frames<'_>, attrs: &AttrTable) -> Unpacked {
+pub fn unpack(frames: Frames<'_>, endian: Endian) -> Unpacked {
     let mut unpacked = Unpacked::default();
-    unpacked.damage = unpack_into(frames, attrs, &mut unpacked).err();
+    unpacked.damage = unpack_into(frames, endian, &mut unpacked).err();
     unpacked
 }
 
-fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, unpacked: &mut Unpacked) -> Result<()> {
+fn unpack_into(frames: Frames<'_>, endian: Endian, unpacked: &mut Unpacked) -> Result<()> {
     let out = &mut unpacked.bytes;
-    let mut unpacking = Unpacking::new(frames.left().len(), attrs.endian())?;
+    let mut unpacking = Unpacking::new(frames.left().len(), endian)?;
     for raw in frames {
         let raw = raw?;
-        let Some(piece) = piece(&raw, attrs) else {
+        let Some(piece) = raw.compressed_piece(endian) else {
             out.extend_from_slice(raw.bytes);
             out.extend_from_slice(raw.payload);
             continue;
@@ -68,23 +67,6 @@ fn unpack_into(frames: Frames<'_>, attrs: &AttrTable, unpacked: &mut Unpacked) -
     let rest = unpacking.pending.len();
     out.extend(unpacking.take(rest));
     Ok(())
-}
-
-fn is_container(raw: &RawRecord<'_>) -> bool {
-    matches!(raw.header.kind, RecordType::COMPRESSED | RecordType::COMPRESSED2)
-}
-
-/// Returns the piece of the zstd stream in a container, or `None` for any other record.
-pub(crate) fn piece<'a>(raw: &RawRecord<'a>, attrs: &AttrTable) -> Option<Result<&'a [u8]>> {
-    if !is_container(raw) {
-        return None;
-    }
-    match attrs.decode(raw).map(|record| record.body) {
-        Ok(Body::Compressed(piece)) => Some(Ok(piece.data)),
-        Ok(Body::Compressed2(piece)) => Some(Ok(piece.stream())),
-        Ok(_) => None,
-        Err(error) => Some(Err(error)),
-    }
 }
 
 /// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use recrep_format::abi::{BranchSampleType, EventType, SampleType};
-use recrep_format::attrs::{AttrEntry, AttrIndex};
+use recrep_format::attr::{AttrEntry, AttrIndex};
 use rustc_hash::FxHashMap;
 
 use crate::callchain::{ChainLimit, Deferred, FrameFields, Recorded};
@@ -171,11 +171,7 @@ fn count(
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
     let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = rows.counts().par_iter().enumerate().map(of_row).collect();
-    if rows.layout().is_told_by(query.columns.iter().map(|column| column.key)) {
-        profile.set_distinct_rows(labelled, metrics);
-    } else {
-        profile.set_rows(labelled, metrics);
-    }
+    profile.set_rows(labelled, metrics, rows.layout().is_told_by(query.columns.iter().map(|column| column.key)));
     Ok(scanned.dropped)
 }
 

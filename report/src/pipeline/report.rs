@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 
 use crate::input::several::{each_merged, settled};
 use crate::input::{Input, OpenError};
@@ -16,6 +16,7 @@ use crate::pipeline::counted::{has_chains, histogram, samples_have};
 use crate::pipeline::fetching;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
+
 use crate::query::sort_key::{Mode, SortKey};
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
@@ -83,6 +84,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let (profile, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
     let mut profile = profile.unwrap_or_default();
     profile.warnings.extend(unreadable);
+    profile.warnings.extend(unknown_events(query, &profile));
     profile.folded.settle();
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
@@ -90,6 +92,17 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
     Ok((profile, query))
+}
+
+/// Returns a warning for each name of `--event` that no event of any input has.
+fn unknown_events(query: &Query, profile: &Profile) -> Vec<Warning> {
+    let events: Vec<&str> = profile.event_names().collect();
+    let warning = |wanted: &String| {
+        let is_known = events.iter().any(|event| session::is_named(event, wanted));
+        let message = || format!("--event: no event is named `{wanted}`; events of the input: {}", events.join(", "));
+        (!is_known && !events.is_empty()).then(|| Warning::new("unknown-event", message()))
+    };
+    query.filters.events.iter().flatten().filter_map(warning).collect()
 }
 
 /// Turns an unreadable input into [`KeyError::NoFile`] if a column was typed as a bare word that is no known key: only
@@ -152,10 +165,10 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
     let access = SampleType::DATA_SRC | SampleType::WEIGHT | SampleType::WEIGHT_STRUCT | SampleType::ADDR;
     match mode {
         Mode::Branches | Mode::FallThroughs if !samples_have(session, SampleType::BRANCH_STACK) => {
-            anyhow::bail!("{name}: no branch stacks were recorded; record with -b, or leave -b out")
+            anyhow::bail!("{name}: no branch stacks were recorded; record with -b")
         }
         Mode::Memory if !samples_have(session, access) => {
-            anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W, or leave --mem-mode out")
+            anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W")
         }
         _ => Ok(()),
     }

@@ -6,7 +6,6 @@
 
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
-use recrep_format::attrs::AttrEntry;
 use recrep_format::feature::SampleTime;
 use recrep_format::read::{File, Frames, Mode};
 
@@ -15,7 +14,6 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
 use crate::query::Filters;
-use crate::query::event_name::event_name;
 use crate::query::times::Times;
 use crate::query::warning::Warning;
 use crate::scan::FileFilters;
@@ -54,14 +52,9 @@ pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>)
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
         let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
         let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
-        let events = file.attrs.entries().iter().map(name_of).collect();
+        let events = file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
         act(&Session { file, split, clock, side_band, timeline, events, streams: &streams })
     })
-}
-
-/// Returns the name of an event: the one in the file, else one derived from its attr.
-fn name_of(entry: &AttrEntry) -> String {
-    entry.name.clone().unwrap_or_else(|| event_name(&entry.attr))
 }
 
 impl Session<'_> {
@@ -73,9 +66,8 @@ impl Session<'_> {
             let is_wanted = |m: &Module| has(&m.name()) || has(&String::from_utf8_lossy(&m.path));
             self.side_band.modules.iter().map(is_wanted).collect()
         });
-        let bare = |name: &str| name.split_once(':').map_or(name, |(bare, _)| bare).to_owned();
         let events = filters.events.as_ref().map(|wanted| {
-            let is_wanted = |name: &String| wanted.iter().any(|want| want == name || *want == bare(name));
+            let is_wanted = |name: &String| wanted.iter().any(|wanted| is_named(name, wanted));
             self.events.iter().map(is_wanted).collect()
         });
         let socket = filters.socket.map(|socket| groups.cpus_of(socket));
@@ -148,4 +140,9 @@ impl Session<'_> {
         }
         all
     }
+}
+
+/// Returns whether an event is the one that a user named, with or without its modifiers.
+pub(super) fn is_named(event: &str, wanted: &str) -> bool {
+    event == wanted || event.split_once(':').is_some_and(|(bare, _)| bare == wanted)
 }

@@ -1,7 +1,6 @@
 //! The query as plain data: sort keys, fields, filters, times, options. Independent of the command line and of files.
 
 mod column;
-pub mod event_name;
 pub mod fields;
 pub mod graph;
 pub mod lists;

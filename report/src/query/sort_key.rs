@@ -248,8 +248,14 @@ impl SortKey {
     /// Returns all names, for messages.
     #[must_use]
     pub fn list() -> String {
-        let names: Vec<&str> = ALL.iter().flat_map(|known| known.names).copied().collect();
-        names.join(", ")
+        [false, true].map(Self::list_of).join(", ")
+    }
+
+    /// Returns the names of the keys that are of branches, or of the others.
+    #[must_use]
+    pub fn list_of(of_branches: bool) -> String {
+        let keys = ALL.iter().filter(|known| known.is_of_branch == of_branches);
+        keys.flat_map(|known| known.names).copied().collect::<Vec<&str>>().join(", ")
     }
 
     /// Returns the heading of the column.

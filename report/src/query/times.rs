@@ -116,7 +116,8 @@ pub fn quantum(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let length = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let wrong = || format!("--time-quantum takes a duration above 0 in s, ms, us or ns, such as 100ms, not `{text}`");
+    let wrong =
+        || format!("--time-quantum takes a whole number above 0 with s, ms, us or ns, such as 100ms, not `{text}`");
     length.filter(|length| *length > 0).ok_or_else(wrong)
 }
 

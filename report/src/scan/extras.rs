@@ -1,6 +1,6 @@
 //! Words of a key from fields that only some samples have: cost and target of a memory access, data of a tracepoint.
 
-use recrep_format::abi::DataSrc;
+use recrep_format::abi::{DataSrc, Weight, WeightParts};
 use recrep_format::record::{Sample, SampleFields};
 
 use super::worker::{Event, SampleContext, Worker};
@@ -16,8 +16,13 @@ impl Worker<'_> {
         fields: &SampleFields<'_>,
     ) -> u64 {
         let layout = self.scan.layout;
-        let whole = fields.weight.unwrap_or(0);
-        let (weight, latency) = if event.split_weight { (whole & 0xffff_ffff, whole >> 32) } else { (whole, 0) };
+        let (weight, latency) = match fields.weight {
+            None => (0, 0),
+            Some(Weight::Whole(weight)) => (weight, 0),
+            Some(Weight::Parts(WeightParts { var1, var2, var3 })) => {
+                (u64::from(var1), u64::from(var2) | u64::from(var3) << 16)
+            }
+        };
         let Some((task, at)) = found else { return weight };
         if layout.has(Field::DataModule) {
             let addr = sample.addr().unwrap_or(0);

@@ -21,6 +21,25 @@ pub struct FileFilters {
     pub times: Option<Vec<Interval>>,
 }
 
+impl FileFilters {
+    /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
+    #[inline]
+    #[must_use]
+    pub fn takes_time(&self, time: Option<u64>) -> bool {
+        let is_in =
+            |times: &Vec<Interval>| time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to));
+        self.times.as_ref().is_none_or(is_in)
+    }
+
+    /// Returns whether a sample in this module passes the filter by module.
+    #[inline]
+    #[must_use]
+    pub fn takes_module(&self, module: Option<ModuleId>) -> bool {
+        let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
+        self.modules.as_ref().is_none_or(passes)
+    }
+}
+
 /// Filters in the terms of one file.
 #[derive(Debug)]
 pub struct SampleFilter<'f> {
@@ -41,12 +60,9 @@ impl<'f> SampleFilter<'f> {
     /// Returns whether a sample counts at all, in rows or in totals: by event, by CPU and by time, as in perf.
     #[inline]
     pub(super) fn counts(&self, event: usize, sample: &Sample<'_, '_>) -> bool {
-        let FileFilters { events, times, .. } = &self.compiled;
-        events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
+        self.compiled.events.as_ref().is_none_or(|events| events.get(event) == Some(&true))
             && self.filters.cpus.as_ref().is_none_or(|cpus| sample.cpu().is_some_and(|cpu| cpus.contains(&cpu)))
-            && times.as_ref().is_none_or(|times| {
-                sample.time().is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to))
-            })
+            && (self.compiled.times.is_none() || self.compiled.takes_time(sample.time()))
     }
 
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
@@ -74,7 +90,6 @@ impl<'f> SampleFilter<'f> {
     /// Returns whether the samples in a module get rows.
     #[inline]
     pub(super) fn takes_module(&self, module: Option<ModuleId>) -> bool {
-        let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
-        self.compiled.modules.as_ref().is_none_or(passes)
+        self.compiled.takes_module(module)
     }
 }

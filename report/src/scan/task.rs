@@ -1,6 +1,6 @@
 //! Input of the scan, and the samples that it could not count.
 
-use recrep_format::attrs::AttrTable;
+use recrep_format::attr::AttrTable;
 
 use super::chains::ChainSettings;
 use super::filter::SampleFilter;

@@ -1,7 +1,7 @@
 //! One worker: turns samples into keys and counts them.
 
 use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
 use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
@@ -63,8 +63,6 @@ pub(super) struct Event {
     reads: bool,
     has_time: bool,
     group: bool,
-    /// Whether the weight has three parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
-    pub(super) split_weight: bool,
     origin: Origin,
 }
 
@@ -80,7 +78,6 @@ impl<'s> Worker<'s> {
             reads: entry.attr.sample_type.contains(SampleType::READ),
             has_time: entry.attr.sample_type.contains(SampleType::TIME),
             group: entry.attr.read_format.contains(ReadFormat::GROUP),
-            split_weight: entry.attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
             origin: Origin::of(&entry.attr),
         });
         let events: Vec<_> = events.collect();

@@ -19,9 +19,9 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endian, Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
+use super::decompress;
 use super::file::Contents;
 use super::outcome::Refusal;
-use super::unpack;
 
 /// Layout of an ELF file.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Image {
     /// Unpacks the small ELF file with function symbols that is embedded in a stripped file (`.gnu_debugdata`).
     pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
         let section = self.section(b".gnu_debugdata")?;
-        let unpack = || Self::parse(Contents::Memory(unpack::xz(&self.read(section)?)?));
+        let unpack = || Self::parse(Contents::Memory(decompress::xz(&self.read(section)?)?));
         Some(unpack())
     }
 

@@ -13,9 +13,9 @@
 //!
 //! # Address spaces
 //! [`Module::addressing`] says in which space a module's symbols are looked up:
-//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. That is an offset in the mapped file. Both the
-//!   kernel's `MMAP` records and an ELF file's program headers contain it, so position-independent and fixed
-//!   executables need no distinction.
+//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. This is an offset in the mapped file. `MMAP`
+//!   records and ELF program headers both use such offsets, so position-independent and fixed executables need no
+//!   distinction.
 //! * [`Addressing::ImageOffset`]: look up `ip - map.start` (`[vdso]`, whose records have a meaningless page offset).
 //! * [`Addressing::Absolute`]: look up the sampled address itself (kernel, kernel modules, JIT maps).
 //!
@@ -25,7 +25,8 @@
 //! names are demangled ([`demangle`]).
 //!
 //! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
-//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged one only ends that attempt.
+//! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
+//! it.
 //!
 //! Only [`Resolver::fetch`] contacts servers. Callers use it after counting, for the modules that have enough samples.
 
@@ -33,6 +34,7 @@
 mod against_perf;
 mod call_frames;
 mod coarse;
+mod decompress;
 pub mod demangle;
 mod elf;
 mod elf_plt;
@@ -60,7 +62,6 @@ mod search;
 mod table;
 #[cfg(test)]
 mod test_elf;
-mod unpack;
 mod vdso;
 mod vmlinux;
 

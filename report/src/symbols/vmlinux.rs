@@ -18,7 +18,7 @@ use super::origin::{Host, Reference};
 use super::outcome::{Outcome, Refusal, Source};
 use super::search::{Proof, checked_image, contradiction, open_image};
 use super::table::{SymbolTable, TableBuilder};
-use super::{locate, unpack};
+use super::{decompress, locate};
 use crate::query::SymbolOptions;
 
 /// Reads the kernel's symbols from the file given with `--vmlinux`; it is trusted, whatever its build ID.
@@ -116,7 +116,7 @@ fn from_file(
     start: u64,
     outcome: &mut Outcome,
 ) -> Result<SymbolTable, Refusal> {
-    let image = checked_image(Contents::Memory(unpack::unpacked(bytes)?), proof, &module.origin)?;
+    let image = checked_image(Contents::Memory(decompress::decompressed(bytes)?), proof, &module.origin)?;
     outcome.contradiction = contradiction(path, module, &image);
     let sections = layout(&image, start);
     collect(&image, Placing::Sections(&sections))

@@ -1,29 +1,32 @@
 //! Page sizes and transactions, formatted as in perf's columns.
 
+use recrep_format::abi::Transaction;
+
 /// Transaction flags (`PERF_TXN_*`) and their texts, in the order in which perf prints them.
-const TRANSACTION: [(u64, &str); 8] = [
-    (1, "EL "),
-    (1 << 1, "TX "),
-    (1 << 2, "SYNC "),
-    (1 << 3, "ASYNC "),
-    (1 << 4, "RETRY "),
-    (1 << 5, "CON "),
-    (1 << 6, "CAP-WRITE "),
-    (1 << 7, "CAP-READ "),
+const TRANSACTION: [(Transaction, &str); 8] = [
+    (Transaction::ELISION, "EL "),
+    (Transaction::TRANSACTION, "TX "),
+    (Transaction::SYNC, "SYNC "),
+    (Transaction::ASYNC, "ASYNC "),
+    (Transaction::RETRY, "RETRY "),
+    (Transaction::CONFLICT, "CON "),
+    (Transaction::CAPACITY_WRITE, "CAP-WRITE "),
+    (Transaction::CAPACITY_READ, "CAP-READ "),
 ];
 
 /// Flags that say whether the sampled instruction (`SYNC`) or another one (`ASYNC`) ended the transaction.
-const SYNC_OR_ASYNC: u64 = 1 << 2 | 1 << 3;
+const SYNC_OR_ASYNC: Transaction = Transaction::SYNC.union(Transaction::ASYNC);
 
 /// Formats a transaction word. The abort code, in the upper half, comes last.
 pub(super) fn transaction(word: u64) -> String {
-    let parts = TRANSACTION.iter().filter(|(bit, _)| word & bit != 0);
+    let flags = Transaction::from_bits_retain(word);
+    let parts = TRANSACTION.iter().filter(|(bit, _)| flags.contains(*bit));
     let mut text: String = parts.map(|(_, name)| *name).collect();
-    if word != 0 && word & SYNC_OR_ASYNC == 0 {
+    if word != 0 && !flags.intersects(SYNC_OR_ASYNC) {
         text += "NEITHER ";
     }
-    if word >> 32 != 0 {
-        text += &format!(":{:x}", word >> 32);
+    if flags.abort_code() != 0 {
+        text += &format!(":{:x}", flags.abort_code());
     }
     text.trim_end().to_owned()
 }

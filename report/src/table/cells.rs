@@ -46,17 +46,16 @@ impl Labels {
         self.texts.iter().map(String::as_str)
     }
 
-    /// Returns the place of each text among all texts in sorted order.
+    /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
+    /// the others.
     #[must_use]
-    pub fn ranks(&self) -> Vec<u32> {
-        let first = |text: &String| {
-            let mut bytes = [0; 16];
-            bytes.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
-            u128::from_be_bytes(bytes)
-        };
-        let mut order: Vec<(u128, u32)> = self.texts.iter().map(first).zip(0..).collect();
+    pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
+        let is_used = |(_, number): &(&String, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
+        let first = |text: &String| u128::from_be_bytes(first_bytes(text));
+        let numbered = self.texts.iter().zip(0..).filter(is_used);
+        let mut order: Vec<(u128, u32)> = numbered.map(|(text, number)| (first(text), number)).collect();
         order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.text(a.1.into()).cmp(self.text(b.1.into()))));
-        let mut ranks = vec![0; order.len()];
+        let mut ranks = vec![0; self.texts.len()];
         for (rank, (_, number)) in (0..).zip(order) {
             ranks.get_mut(number as usize).into_iter().for_each(|slot| *slot = rank);
         }
@@ -153,10 +152,15 @@ impl<'l> Cells<'l> {
         Self { kinds: Kind::of_columns(query), labels, ranks: Arc::default() }
     }
 
-    /// Like [`Cells::new`], with the labels' [`ranks`](Labels::ranks), for cells that are compared.
+    /// Returns the same with the labels' [`ranks`](Labels::ranks), for cells that are compared.
     #[must_use]
-    pub fn ranked(query: &Query, labels: &'l Labels, ranks: Arc<[u32]>) -> Self {
-        Self { ranks, ..Self::new(query, labels) }
+    pub fn ranked(self, ranks: Arc<[u32]>) -> Self {
+        Self { ranks, ..self }
+    }
+
+    /// Iterates over the numbers of the labels in a row.
+    pub fn labels_of(&self, cells: &[u64]) -> impl Iterator<Item = usize> {
+        cells.iter().enumerate().filter_map(|(column, cell)| self.label(column, *cell))
     }
 
     /// Returns the number of the label in this column; `None` if its cells are no labels.
@@ -232,8 +236,8 @@ impl<'l> Cells<'l> {
             let (value, bits, is_whole) = match kind {
                 Kind::Label => (self.rank(*cell).into(), rank_bits, true),
                 Kind::Address => (address_order(*cell), 68, true),
-                Kind::Number => first_bytes(itoa::Buffer::new().format(*cell)),
-                _ => first_bytes(&self.text(column, *cell, count)),
+                Kind::Number => text_order(itoa::Buffer::new().format(*cell)),
+                _ => text_order(&self.text(column, *cell, count)),
             };
             let taken = bits.min(free);
             prefix = prefix.checked_shl(taken).unwrap_or(0) | value >> (bits - taken);
@@ -252,10 +256,16 @@ impl<'l> Cells<'l> {
     }
 }
 
-/// Returns the first eight bytes of a text, their number of bits, and whether no other text begins with these.
-fn first_bytes(text: &str) -> (u128, u32, bool) {
-    let mut first = [0; 8];
+/// Returns the first bytes of a text; after its end, zeros.
+fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
+    let mut first = [0; N];
     first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
+    first
+}
+
+/// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no other text begins so.
+fn text_order(text: &str) -> (u128, u32, bool) {
+    let first = first_bytes::<8>(text);
     (u64::from_be_bytes(first).into(), u64::BITS, text.len() < first.len())
 }
 
@@ -307,7 +317,7 @@ mod tests {
     fn a_number_of_which_another_is_the_beginning_sorts_first() {
         let mut labels = Labels::default();
         let [a, b] = ["a", "b"].map(|text| labels.intern(text.into()));
-        let ranks = labels.ranks().into();
+        let ranks = labels.ranks(None).into();
         let cells = Cells { kinds: vec![Kind::Number, Kind::Label], labels: &labels, ranks };
         let count = Count::default();
         for (short, long) in [([12_345_678, b], [123_456_780, a]), ([1, b], [10, a])] {
@@ -326,7 +336,7 @@ mod tests {
             for text in ["b", "a", "ab", "", "long text that differs at its end, 1", "long text that differs at its end, 2"] {
                 labels.intern(text.into());
             }
-            let ranks = labels.ranks().into();
+            let ranks = labels.ranks(None).into();
             let of = |kind: usize| [Kind::Label, Kind::Address, Kind::Number, Kind::PerSample][kind];
             let cells = Cells { kinds: kinds.iter().map(|kind| of(*kind)).collect(), labels: &labels, ranks };
             let count = Count { samples: 3, period: 1 };

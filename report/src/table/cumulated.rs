@@ -1,19 +1,25 @@
 //! Rows of samples with callchains, counted in their callers too if `--children` applies, and the data for call trees.
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, module_of, named};
-use rustc_hash::FxHashMap;
-
 use crate::callchain::trees::FileTrees;
 use crate::callchain::{Classified, Frame, FrameColumns, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Field, Layout, NO_KEY, Rows, Sum as _};
 use crate::query::graph::FrameKey;
+use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
+use crate::table::cells::Labels;
 use crate::table::profile::Profile;
+
+/// Keys of which perf counts frames apart even if their texts are equal: functions of the same name, and, by source
+/// file, lines. A sample counts for each of them, so that rows can have more than 100 %.
+const TOLD_BY_MORE_THAN_TEXT: [SortKey; 4] =
+    [SortKey::Symbol, SortKey::SymbolOffset, SortKey::SymbolSize, SortKey::Srcfile];
 
 /// Adds the parts of the rows' self counts.
 fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
@@ -39,7 +45,10 @@ impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
         let FileRows { symbols, stacks } = found;
-        let classified = Classified::new(rows, &stacks, self.shown());
+        let mut classified = Classified::new(rows, &stacks, self.shown());
+        if self.query.chains.children && !TOLD_BY_MORE_THAN_TEXT.iter().any(|key| self.query.has(*key)) {
+            classified.join(&self.same(&classified, symbols));
+        }
         let mut metrics = classified.rows(&stacks, !self.query.chains.children);
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);
@@ -47,7 +56,7 @@ impl Labeller<'_> {
         let key = |row: usize| metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
         let labelled = self.label(metrics.len(), &key, symbols, &mut profile.labels);
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
-        let places = profile.set_rows(labelled, metrics);
+        let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
             let names = self.names(symbols, &stacks, profile);
             let class_count = classified.class_count();
@@ -55,6 +64,15 @@ impl Labeller<'_> {
             let rows = ids.into_iter().zip(places).collect();
             profile.calls.add(FileTrees { stacks, samples, classes, class_count, names, rows });
         }
+    }
+
+    /// Returns, for each class of frames, the first one that looks like it.
+    fn same(&self, classified: &Classified, symbols: &LoadedSymbols) -> Vec<u32> {
+        let key = |class: usize| u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)));
+        let labelled = self.label(classified.class_count(), &key, symbols, &mut Labels::default());
+        let mut first = FxHashMap::default();
+        let classes = (0..).zip(0..classified.class_count());
+        classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()
     }
 
     /// Returns the parts of a frame that the columns show.

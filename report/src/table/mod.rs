@@ -4,6 +4,7 @@ mod amounts;
 mod ancestors;
 pub mod cells;
 mod cumulated;
+mod event_table;
 mod labeller;
 mod lines;
 pub mod module_use;

@@ -2,21 +2,20 @@
 //!
 //! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is printed.
 
-use std::borrow::Cow;
-use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
-
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::callchain::unwind::UnwindStats;
-use crate::count::metrics::{Metrics, share};
+use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, distinct};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
 use crate::table::cells::{Cells, Kind, Labelled, Labels};
+use crate::table::event_table::at;
+pub use crate::table::event_table::{EventTable, Row};
 use crate::table::module_use::ModuleUses;
 use crate::table::recording::Recording;
 
@@ -40,200 +39,6 @@ pub struct InputSummary {
     /// Command, machine and duration of the recording.
     #[serde(skip)]
     pub recording: Recording,
-}
-
-/// A row of an [`EventTable`].
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'l> {
-    table: &'l EventTable<'l>,
-    cells: &'l [u64],
-    /// Counts and metrics of the row.
-    pub metrics: &'l Metrics,
-    /// Number of the row in the profile, by which [`Profile::calls`] finds its call tree.
-    pub place: RowIndex,
-}
-
-impl<'l> Row<'l> {
-    /// Returns the row's own (self) count.
-    #[must_use]
-    pub fn count(self) -> Count {
-        self.metrics.count
-    }
-
-    /// Returns the self share of the event's period, in percent.
-    #[must_use]
-    pub fn percent(self) -> f64 {
-        self.table.percent(self.count())
-    }
-
-    /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
-    #[must_use]
-    pub fn children(self) -> Option<(Count, f64)> {
-        self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
-    }
-
-    /// Returns the period by which rows are sorted: children's if counted, else the row's own.
-    #[must_use]
-    pub fn weight(self) -> u64 {
-        self.table.weight(self.metrics)
-    }
-
-    /// Returns the cell in a column: its number, or the number of its text ([`Labels`]).
-    #[must_use]
-    pub fn cell(self, column: usize) -> u64 {
-        self.cells.get(column).copied().unwrap_or(0)
-    }
-
-    /// Returns the text in a column.
-    #[must_use]
-    pub fn text(self, column: usize) -> Cow<'l, str> {
-        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
-    }
-
-    /// Like [`Row::text`]; `buffer` holds texts that must be made.
-    #[must_use]
-    pub fn text_in<'b>(self, column: usize, buffer: &'b mut String) -> &'b str
-    where
-        'l: 'b,
-    {
-        let cell = self.cell(column);
-        self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
-    }
-
-    /// Returns the number of the label in a column ([`Labels`]); `None` if its cells are no labels.
-    #[must_use]
-    pub fn label(self, column: usize) -> Option<usize> {
-        self.table.cells.label(column, self.cell(column))
-    }
-
-    /// Iterates over the texts of all columns.
-    pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
-        (0..self.cells.len()).map(move |column| self.text(column))
-    }
-}
-
-/// An event and its rows.
-#[derive(Clone, Debug)]
-pub struct EventTable<'l> {
-    /// Name of the event.
-    pub name: &'l str,
-    /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
-    pub total: Count,
-    /// Number of lost samples.
-    pub lost_samples: u64,
-    /// Number of samples dropped by a BPF filter.
-    pub filtered_samples: u64,
-    /// Numbers of the displayed rows, sorted.
-    order: Vec<usize>,
-    rows: &'l Partition<Metrics>,
-    cells: Cells<'l>,
-    children: bool,
-}
-
-impl<'l> EventTable<'l> {
-    /// Returns the number of displayed rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    /// Returns whether no rows are displayed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
-    /// Returns one of the rows for each index, in whichever order is in memory.
-    #[must_use]
-    pub fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
-        if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
-    }
-
-    /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
-    /// children's period, then callers before callees.
-    #[must_use]
-    pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
-        self.row_at(*self.order.get(index)?)
-    }
-
-    fn row_at(&'l self, place: usize) -> Option<Row<'l>> {
-        let (cells, metrics) = at(self.rows, place)?;
-        Some(Row { table: self, cells, metrics, place })
-    }
-
-    /// Iterates over the displayed rows.
-    pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
-        (0..self.len()).filter_map(|index| self.row(index))
-    }
-
-    fn percent(&self, count: Count) -> f64 {
-        share(count.period, self.total.period)
-    }
-
-    fn weight(&self, metrics: &Metrics) -> u64 {
-        if self.children { metrics.all.period } else { metrics.count.period }
-    }
-
-    /// Sorts the rows with these numbers and drops those below `least` percent or beyond the first `most`.
-    fn sort(&mut self, places: &[usize], least: Option<f64>, most: usize) {
-        let key = |place: usize| {
-            let (cells, metrics) = at(self.rows, place)?;
-            let weight = self.weight(metrics);
-            let share = self.percent(Count { samples: 0, period: weight });
-            let is_shown = least.is_none_or(|least| share >= least);
-            is_shown.then(|| {
-                let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
-                let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
-                SortItem { weight: Reverse(weight), prefix, place }
-            })
-        };
-        let compare = |a: &SortItem, b: &SortItem| {
-            let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));
-            by_prefix.then_with(|| self.compare(a.place, b.place))
-        };
-        let first = |mut items: Vec<SortItem>| {
-            if most < items.len() {
-                if most > 0 {
-                    items.select_nth_unstable_by(most - 1, compare);
-                }
-                items.truncate(most);
-            }
-            items
-        };
-        // The first of all are among the first of each part.
-        let part = PART.max(most.saturating_mul(4)).min(places.len().max(1));
-        let of_part = |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
-        let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
-        items.par_sort_unstable_by(compare);
-        self.order = items.into_iter().map(|item| item.place).collect();
-    }
-
-    /// Compares the cells of two rows with equal [`SortItem::prefix`].
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
-            return Ordering::Equal;
-        };
-        // Weights that are multiplied by different numbers of samples may have the same text.
-        let by_text = self.cells.compare((a_cells, &a.count), (b_cells, &b.count));
-        by_text.then_with(|| a.count.samples.cmp(&b.count.samples))
-    }
-}
-
-/// A row to be sorted.
-#[derive(Clone, Copy, Debug)]
-struct SortItem {
-    weight: Reverse<u64>,
-    /// What decides next: of children, the longest chain and the largest self period; else the first cells.
-    prefix: [u64; 2],
-    place: usize,
-}
-
-/// Number of rows of which a core takes the first ones at a time.
-const PART: usize = 1 << 14;
-
-/// Returns the cells and metrics of the row with this number.
-fn at(rows: &Partition<Metrics>, place: usize) -> Option<(&[u64], &Metrics)> {
-    Some((rows.key(place).get(1..)?, rows.value(place)?))
 }
 
 #[derive(Debug, Default)]
@@ -277,6 +82,11 @@ impl Profile {
     pub fn of_events(names: &[String]) -> Self {
         let event = |name: &String| Event { name: name.clone(), ..Event::default() };
         Self { events: names.iter().map(event).collect(), ..Self::default() }
+    }
+
+    /// Iterates over the names of the events.
+    pub fn event_names(&self) -> impl Iterator<Item = &str> {
+        self.events.iter().map(|event| event.name.as_str())
     }
 
     /// Adds the profile of another file, with the answer to the same query, whose columns have these kinds.
@@ -341,18 +151,16 @@ impl Profile {
         }
     }
 
-    /// Sets the rows, and returns the number of each in the profile: equal rows become one.
-    pub fn set_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>) -> Vec<RowIndex> {
+    /// Sets the rows, and returns the number of each in the profile: equal rows become one. With `are_distinct` no rows
+    /// are equal, and the numbers are not listed: they are those of the rows.
+    pub fn set_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>, are_distinct: bool) -> Vec<RowIndex> {
         let Labelled { width, words } = labelled;
-        let (rows, places) = distinct(width, words, metrics);
+        let (rows, places) = match are_distinct {
+            true => (Partition::of_distinct(width, words, metrics), Vec::new()),
+            false => distinct(width, words, metrics),
+        };
         self.rows = rows;
         places
-    }
-
-    /// Sets the rows, which are all different.
-    pub fn set_distinct_rows(&mut self, labelled: Labelled, metrics: Vec<Metrics>) {
-        let Labelled { width, words } = labelled;
-        self.rows = Partition::of_distinct(width, words, metrics);
     }
 
     /// Returns the columns of tables. If children were counted, inserts their column before a leading overhead column.
@@ -369,7 +177,6 @@ impl Profile {
     /// Returns one table per event, sorted, with the query's limits applied.
     #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
-        let cells = Cells::ranked(query, &self.labels, self.labels.ranks().into());
         let mut of_events = vec![Vec::new(); self.events.len()];
         if let [places] = of_events.as_mut_slice() {
             places.extend(0..self.rows.len());
@@ -379,13 +186,35 @@ impl Profile {
                 event.and_then(|event| of_events.get_mut(event)).into_iter().for_each(|places| places.push(place));
             }
         }
-        let table = |(event, places): (_, &Vec<usize>)| self.table(event, places, query, cells.clone());
-        self.events.iter().zip(&of_events).map(table).collect()
+        let table = |(event, places): (_, &Vec<usize>)| self.table(event, places, query);
+        let mut tables: Vec<EventTable<'_>> = self.events.iter().zip(&of_events).map(table).collect();
+        let (least, most) = match query.hierarchy || query.group {
+            // They apply the limits themselves, to their merged rows.
+            true => (None, usize::MAX),
+            false => (query.percent_limit, query.limit.unwrap_or(usize::MAX)),
+        };
+        let mut used = None;
+        if least.is_some() || most < usize::MAX {
+            // Texts of rows that are not shown need no ranks.
+            let used = used.insert(vec![false; self.labels.len()]);
+            for (table, places) in tables.iter().zip(&mut of_events) {
+                *places = table.candidates(places, least, most);
+                let cells = places.iter().filter_map(|place| at(&self.rows, *place));
+                for label in cells.flat_map(|(cells, _)| table.cells.labels_of(cells)) {
+                    used.get_mut(label).into_iter().for_each(|used| *used = true);
+                }
+            }
+        }
+        let ranks: Arc<[u32]> = self.labels.ranks(used.as_deref()).into();
+        for (table, places) in tables.iter_mut().zip(&of_events) {
+            table.cells = table.cells.clone().ranked(Arc::clone(&ranks));
+            table.sort(places, most);
+        }
+        tables
     }
 
-    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query, cells: Cells<'l>) -> EventTable<'l> {
-        // `--hierarchy` and `--group` apply the limits themselves, to their merged rows.
-        let is_nested = query.hierarchy || query.group;
+    /// Returns the table of an event, without rows.
+    fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
         let in_rows = || {
             let counts = places.iter().filter_map(|place| Some(self.rows.value(*place)?.count));
             counts.fold(Count::default(), |mut all, count| {
@@ -393,7 +222,7 @@ impl Profile {
                 all
             })
         };
-        let mut table = EventTable {
+        EventTable {
             name: &event.name,
             // `--percentage relative`: shares are of the samples that passed the filters.
             total: if query.style.relative { in_rows() } else { event.total },
@@ -401,12 +230,9 @@ impl Profile {
             filtered_samples: event.filtered_samples,
             order: Vec::new(),
             rows: &self.rows,
-            cells,
+            cells: Cells::new(query, &self.labels),
             children: self.children,
-        };
-        let least = query.percent_limit.filter(|_| !is_nested);
-        table.sort(places, least, query.limit.filter(|_| !is_nested).unwrap_or(usize::MAX));
-        table
+        }
     }
 }
 
@@ -429,7 +255,7 @@ mod tests {
             let words = words.collect();
             let count = Count { samples: 1, period: 1 };
             let metrics = vec![Metrics { count, ..Metrics::default() }; rows.len()];
-            profile.set_rows(Labelled { width: 3, words }, metrics);
+            profile.set_rows(Labelled { width: 3, words }, metrics, false);
             profile
         };
         let mut all = of_file(&[("a", 7), ("b", 8)]);
@@ -448,7 +274,7 @@ mod tests {
             let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
             let count = |samples| Count { samples, period: 6 };
             let metrics = rows.map(|(_, samples)| Metrics { count: count(samples), ..Metrics::default() }).to_vec();
-            profile.set_rows(Labelled { width: 2, words }, metrics);
+            profile.set_rows(Labelled { width: 2, words }, metrics, false);
             let tables = profile.tables(&query);
             tables[0].rows().map(|row| row.count().samples).collect::<Vec<_>>()
         };
@@ -462,7 +288,7 @@ mod tests {
         let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into())]).collect();
         let count = |period| Count { samples: 1, period };
         let metrics = rows.iter().map(|(_, period)| Metrics { count: count(*period), ..Metrics::default() }).collect();
-        assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics), [0, 1, 2, 0]);
+        assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics, false), [0, 1, 2, 0]);
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();
         let shown = |line: &str| {
@@ -472,6 +298,8 @@ mod tests {
         let rows = |list: &[(&str, f64)]| list.iter().map(|(t, p)| ((*t).to_owned(), *p)).collect::<Vec<_>>();
         assert_eq!(shown("rep -s comm x"), rows(&[("c", 90.0), ("a", 5.0), ("b", 5.0)]));
         assert_eq!(shown("rep -s comm --limit 2 x"), rows(&[("c", 90.0), ("a", 5.0)]));
+        assert_eq!(shown("rep -s comm --limit 1 x"), rows(&[("c", 90.0)]));
+        assert_eq!(shown("rep -s comm --limit 0 x"), []);
         assert_eq!(shown("rep -s comm --percent-limit 5.1 x"), rows(&[("c", 90.0)]));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use recrep_format::abi::RecordType;
-use recrep_format::attrs::AttrTable;
+use recrep_format::attr::AttrTable;
 use recrep_format::read::{Frames, Mode};
 
 use crate::input::split::Piece;

@@ -63,6 +63,14 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
     }
 }
 
+/// Returns the place of a block of addresses, of the context or image `of`, in a cache with 2^`bits` places.
+#[inline]
+#[must_use]
+pub fn cache_place(block: u64, of: u32, bits: u32) -> usize {
+    let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
+}
+
 /// A time in which neither a space nor the kernel's changes. Within one, and between two that have seen as many changes
 /// of the same space, an address means the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ mod space;
 mod threads;
 
 pub use build::Change;
-pub use epoch::{Contexts, Epoch, SpaceEpoch};
+pub use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
 pub use frozen::{Place, Timeline};
 pub use listing::LastLife;
 pub use moment::{FlushLimits, Moment, is_time};

@@ -4,29 +4,19 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use indexmap::IndexSet;
-use recrep_format::abi::{CpuMode, RecordType, misc};
-use recrep_format::attrs::AttrIndex;
+use recrep_format::abi::{CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
+use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, RawRecord, Record};
+use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Reference, kernel_module_name};
 use crate::timeline::clock::Clock;
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
-/// `PROT_EXEC` in `prot` of an `MMAP2` record.
-const PROT_EXEC: u32 = 4;
-/// `MAP_SHARED` in `flags` of an `MMAP2` record.
-const MAP_SHARED: u32 = 1;
-/// `MAP_HUGETLB` in `flags` of an `MMAP2` record.
-const MAP_HUGETLB: u32 = 0x40000;
-/// Index of the mount namespace in a `NAMESPACES` record.
-const MNT_NS_INDEX: usize = 5;
-/// Flag of a `KSYMBOL` record: the symbol was removed. Ignored, since code that replaces it has its own record.
-const KSYMBOL_UNREGISTER: u16 = 1;
 /// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
@@ -85,7 +75,7 @@ impl<'a> Known<'a> {
                     known.add(entry.filename.as_bytes(), entry.build_id(raw.header.misc), mode);
                 }
                 Ok(Body::Namespaces(namespaces)) => {
-                    if let Some(mounts) = namespaces.iter().nth(MNT_NS_INDEX) {
+                    if let Some(mounts) = namespaces.iter().nth(Namespaces::MNT_NS_INDEX) {
                         known.mounts.insert(signed(namespaces.pid), mounts.inode);
                     }
                 }
@@ -187,10 +177,13 @@ impl SideBand {
                 Some(change) => change,
                 None => return,
             },
-            Body::KSymbol(symbol) if symbol.flags & KSYMBOL_UNREGISTER == 0 => match self.kernel_symbol(symbol) {
-                Some(change) => change,
-                None => return,
-            },
+            // Removed symbols are ignored, since code that replaces them has its own record.
+            Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
+                match self.kernel_symbol(symbol) {
+                    Some(change) => change,
+                    None => return,
+                }
+            }
             Body::Lost(lost) => {
                 self.lost_events = self.lost_events.saturating_add(lost.lost);
                 return;
@@ -273,7 +266,7 @@ impl SideBand {
                 if is_jit_dump(path) {
                     self.jit_dumps.insert(pid, JitDump { path: path.into(), file });
                 }
-                let (executable, huge) = (map.prot & PROT_EXEC != 0, map.flags & MAP_HUGETLB != 0);
+                let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let build_id = build_id.or_else(|| known.files.get(path).copied());
                 let module = Module::of_user_mapping(path, pid, executable, huge, build_id).on(origin);
                 let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
@@ -312,7 +305,7 @@ impl SideBand {
             pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
             module: Some(ModuleId(u32::try_from(index).ok()?)),
             identity: addressing == Addressing::Absolute,
-            is_shared: map.flags & MAP_SHARED != 0 && map.prot & PROT_EXEC == 0 && is_file(map),
+            is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
         })
     }
 }
@@ -350,7 +343,7 @@ fn of_mmap<'a>(map: &Mmap<'a>, bits: u16) -> Mmap2<'a> {
         len: map.len,
         pgoff: map.pgoff,
         identity: MmapIdentity::Inode(Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 }),
-        prot: if bits & misc::MMAP_DATA == 0 { PROT_EXEC } else { 0 },
+        prot: if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 },
         flags: 0,
         filename: map.filename,
     }

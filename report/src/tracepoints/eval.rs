@@ -3,8 +3,7 @@
 //! Numbers are unsigned 64-bit, as in libtraceevent: a 32-bit field that holds -1 is 4294967295 until it is printed as
 //! an `int`. Outside the raw bytes numbers are 0, and strings and arrays are cut short.
 
-use recrep_format::endian::Endian;
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::{EventField, RawFields};
 
 use super::bitmap::{list, words};
 use super::expr::{CType, Expr};
@@ -13,48 +12,6 @@ use super::printf::Spec;
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
 pub(super) const LONGEST: usize = 1 << 16;
-
-/// The raw bytes of a sample, and their byte order.
-#[derive(Clone, Copy)]
-pub(super) struct Raw<'p> {
-    pub(super) bytes: &'p [u8],
-    pub(super) endian: Endian,
-}
-
-impl<'p> Raw<'p> {
-    /// Returns the number of `size` bytes at `offset`; 0 outside the raw bytes.
-    pub(super) fn number(&self, offset: usize, size: usize) -> u64 {
-        let bytes = self.slice(offset, size);
-        match (bytes.len(), self.endian) {
-            (len, _) if len != size || !matches!(size, 1 | 2 | 4 | 8) => 0,
-            (_, Endian::Little) => bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),
-            (_, Endian::Big) => bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)),
-        }
-    }
-
-    /// Returns `len` bytes at `offset`, fewer at the end of the raw bytes.
-    pub(super) fn slice(&self, offset: usize, len: usize) -> &'p [u8] {
-        let from = self.bytes.get(offset..).unwrap_or_default();
-        from.get(..len).unwrap_or(from)
-    }
-
-    /// Returns the bytes of a field, also of a dynamic one.
-    pub(super) fn of(&self, field: &EventField) -> &'p [u8] {
-        let (offset, len) = self.location(field);
-        self.slice(offset, len)
-    }
-
-    /// Returns the offset and the length of a field's bytes.
-    fn location(&self, field: &EventField) -> (usize, usize) {
-        if !field.is_dynamic() {
-            return (field.offset, field.size);
-        }
-        let word = self.number(field.offset, field.size);
-        let part = |word: u64| usize::try_from(word & 0xffff).unwrap_or(0);
-        let base = if field.is_relative() { field.offset.saturating_add(field.size) } else { 0 };
-        (base.saturating_add(part(word)), part(word >> 16))
-    }
-}
 
 /// Functions and strings of the recorded kernel.
 pub trait Kernel {
@@ -67,7 +24,7 @@ pub trait Kernel {
 /// Evaluates an event's expressions for one sample.
 pub(super) struct Values<'e> {
     pub(super) fields: &'e [&'e EventField],
-    pub(super) raw: Raw<'e>,
+    pub(super) raw: RawFields<'e>,
     pub(super) kernel: &'e dyn Kernel,
     pub(super) long_size: usize,
 }
@@ -78,7 +35,7 @@ impl Values<'_> {
         match expr {
             Expr::Number(number) => *number,
             Expr::Field(place) => match self.fields.get(*place) {
-                Some(field) if !field.is_array => self.raw.number(field.offset, field.size),
+                Some(field) if !field.is_array => self.raw.number(field.offset, field.size).unwrap_or(0),
                 _ => 0,
             },
             Expr::Cast(ctype, inner) => {
@@ -109,7 +66,7 @@ impl Values<'_> {
     fn element(&self, array: &Expr, index: u64) -> u64 {
         let (bytes, size) = self.array(array);
         let at = usize::try_from(index).ok().and_then(|index| index.checked_mul(size));
-        at.map_or(0, |at| Raw { bytes, ..self.raw }.number(at, size))
+        at.and_then(|at| RawFields { bytes, ..self.raw }.number(at, size)).unwrap_or(0)
     }
 
     /// Returns the bytes of an array, and the size of an element.
@@ -122,8 +79,8 @@ impl Values<'_> {
             | Expr::Str(place)
             | Expr::Bitmask(place)
             | Expr::Cpumask(place) => match self.fields.get(*place) {
-                Some(field) if field.is_dynamic() => (self.raw.of(field), dynamic_element(field, self.long_size)),
-                Some(field) => (self.raw.of(field), field.element_size()),
+                Some(field) if field.is_dynamic() => (self.raw.bytes_of(field), dynamic_element(field, self.long_size)),
+                Some(field) => (self.raw.bytes_of(field), field.element_size()),
                 None => (&[], 1),
             },
             _ => (&[], 1),
@@ -169,20 +126,20 @@ impl Values<'_> {
     /// Returns the longs of a bitmap, lowest first.
     pub(super) fn longs(&self, bytes: &[u8]) -> Vec<u64> {
         let longs = bytes.chunks_exact(self.long_size.max(1));
-        longs.map(|long| Raw { bytes: long, ..self.raw }.number(0, self.long_size)).collect()
+        longs.map(|long| RawFields { bytes: long, ..self.raw }.number(0, self.long_size).unwrap_or(0)).collect()
     }
 
     fn field(&self, place: usize, spec: &Spec, out: &mut Vec<u8>) {
         let Some(field) = self.fields.get(place) else { return };
         if !field.is_array && field.size == self.long_size {
             // The address of a string in the kernel.
-            let address = self.raw.number(field.offset, field.size);
+            let address = self.raw.number(field.offset, field.size).unwrap_or(0);
             match self.kernel.string(address) {
                 Some(text) => out.extend_from_slice(text),
                 None => out.extend_from_slice(format!("{address:x}").as_bytes()),
             }
         } else {
-            spec.text(self.raw.of(field), out);
+            spec.text(self.raw.bytes_of(field), out);
         }
     }
 
@@ -220,7 +177,7 @@ impl Values<'_> {
             if place > 0 {
                 out.push(b',');
             }
-            let value = Raw { bytes: element, ..self.raw }.number(0, size);
+            let value = RawFields { bytes: element, ..self.raw }.number(0, size).unwrap_or(0);
             out.extend_from_slice(format!("{value:#x}").as_bytes());
         }
         out.push(b'}');

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use recrep_format::endian::Endian;
-use recrep_format::tracing::{EventField, EventFormat};
+use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
-use super::eval::{Kernel, LONGEST, Raw, Values};
+use super::eval::{Kernel, LONGEST, Values};
 use super::print_fmt::PrintFmt;
 
 /// A tracepoint.
@@ -52,7 +52,7 @@ impl Event {
     /// Calls `ask` with the sample that has these raw bytes.
     pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(RawSample<'_, '_>) -> R) -> R {
         let fields = self.fields();
-        let raw = Raw { bytes, endian: self.endian };
+        let raw = RawFields { bytes, endian: self.endian };
         ask(RawSample { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
     }
 

@@ -8,7 +8,7 @@
 //! Anything unsupported (a kernel function, an assignment) makes the whole print fmt unsupported; so does nesting
 //! deeper than [`MAX_DEPTH`].
 
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::EventField;
 
 use super::lex::Token;
 use super::operators::signed;

@@ -1,8 +1,8 @@
 //! The tracepoints of a file: the format of each event, and the kernel's strings.
 
 use recrep_format::abi::EventType;
+use recrep_format::feature::tracing::Tracing;
 use recrep_format::read::File;
-use recrep_format::tracing::Tracing;
 use rustc_hash::FxHashMap;
 
 use super::event::Event;
@@ -22,7 +22,7 @@ impl Formats {
     /// Reads the formats and strings in the file. Only the formats of the file's own events are parsed.
     #[must_use]
     pub fn read(file: &File<'_>) -> Self {
-        let wanted = |entry: &recrep_format::attrs::AttrEntry| {
+        let wanted = |entry: &recrep_format::attr::AttrEntry| {
             (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
         };
         let ids: Vec<Option<u64>> = file.attrs.entries().iter().map(wanted).collect();

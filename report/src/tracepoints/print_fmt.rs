@@ -5,7 +5,7 @@
 //!  Literal "comm="  String Field(comm)  Literal " pid="  Number Field(pid)
 //! ```
 
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::EventField;
 
 use super::eval::{LONGEST, Values};
 use super::expr::{Expr, Reader};

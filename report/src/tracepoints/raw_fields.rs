@@ -1,8 +1,8 @@
 //! Fields formatted by their types, as `name=value`, without the print fmt.
 
-use recrep_format::tracing::EventField;
+use recrep_format::feature::tracing::{EventField, RawFields};
 
-use super::eval::{Raw, Values};
+use super::eval::Values;
 use super::expr::Expr;
 use super::print_fmt::{Piece, PrintFmt};
 
@@ -53,9 +53,9 @@ fn is_alone(expr: &Expr, place: usize) -> bool {
 }
 
 /// Writes a field by its type.
-pub(super) fn raw_field(field: &EventField, raw: &Raw<'_>, out: &mut Vec<u8>) {
+pub(super) fn raw_field(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
     let text = if field.is_array {
-        let bytes = raw.of(field);
+        let bytes = raw.bytes_of(field);
         let len = bytes.iter().take_while(|byte| **byte != 0).count();
         let text = bytes.get(..len).unwrap_or_default();
         let is_printed = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace() || *byte == 0x0b;
@@ -65,7 +65,7 @@ pub(super) fn raw_field(field: &EventField, raw: &Raw<'_>, out: &mut Vec<u8>) {
         let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("ARRAY[{}]", bytes.join(", "))
     } else {
-        number(field, raw.number(field.offset, field.size))
+        number(field, raw.number(field.offset, field.size).unwrap_or(0))
     };
     out.extend_from_slice(text.as_bytes());
 }

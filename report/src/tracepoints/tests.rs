@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use recrep_format::endian::Endian;
-use recrep_format::tracing::EventFormat;
+use recrep_format::feature::tracing::EventFormat;
 
 use super::{Event, Kernel};
 

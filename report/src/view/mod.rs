@@ -10,7 +10,6 @@ mod hierarchy;
 mod json;
 mod mmaps;
 mod parts;
-mod screen;
 mod stats;
 mod tasks;
 mod text;
@@ -21,11 +20,11 @@ use std::io::{self, Write};
 
 use crate::query::{Format, Inspection, Query};
 use crate::table::profile::Profile;
+use crate::terminal::screen::Screen;
 
 pub use json::write as write_json;
 pub use mmaps::{MappedFile, MappedRow};
 pub use parts::{Workers, in_order};
-pub use screen::Screen;
 pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
 
 /// Error context for a failed write of the output.

@@ -24,10 +24,10 @@ use crate::query::sort_key::SortKey;
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
-use super::screen::Screen;
 use super::trees::Trees;
 use super::{advice, group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
+use crate::terminal::screen::Screen;
 
 /// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {

@@ -1,4 +1,5 @@
-//! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how large a file may grow.
+//! The shape of the workspace, kept by a test: who may import whom, who may touch the machine, how large a file may
+//! grow.
 
 use recrep_tests::programs::workspace;
 use recrep_tests::sources::{Source, cycle, imports, sources};
@@ -146,6 +147,39 @@ fn unsafe_code_is_where_the_kernel_is() {
         }
     }
     assert!(blocks > 0, "nothing is unsafe: the list is out of date");
+}
+
+/// Where `report` and `record` take numbers out of bytes themselves: file, number of lines, and the reason. All bytes
+/// of the
+/// perf.data format are read in `format`.
+const BYTES: [(&str, usize, &str); 12] = [
+    ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
+    ("report/src/symbols/jitdump.rs", 2, "jitdump, a format of its own"),
+    ("report/src/tracepoints/special.rs", 2, "a socket address, with parts in host and in network byte order"),
+    ("report/src/table/cells.rs", 2, "text packed into numbers, to sort by"),
+    ("report/src/commands/info/gather.rs", 1, "each entry of the feature table, also those that repeat a number"),
+    ("record/src/workload.rs", 1, "a process id in the pipe to the command's own process"),
+    ("record/src/ring/kernel_side.rs", 2, "the page that the kernel maps before a ring, as a fake writes it"),
+    ("record/src/ring/clock.rs", 3, "the page that the kernel maps before a ring"),
+    ("record/src/ring/fake.rs", 1, "words of fake records"),
+    ("record/src/topology.rs", 1, "the tail of CPU_TOPOLOGY, whose shape depends on another feature"),
+    ("record/src/buildid.rs", 1, "the header of an ELF note"),
+    ("record/src/sys.rs", 1, "what read(2) of a counter returns"),
+];
+
+#[test]
+fn bytes_are_read_in_the_format() {
+    let ways = ["from_le_bytes", "from_be_bytes", "from_ne_bytes", "u64_at", "u32_at", "Cursor::new"];
+    let reads = |line: &&str| ways.iter().any(|way| line.contains(way));
+    let mut found = Vec::new();
+    for source in ["report/src", "record/src"].iter().flat_map(|folder| sources(folder)) {
+        let lines = source.code().lines().filter(reads).count();
+        found.extend((lines > 0).then_some((source.path, lines)));
+    }
+    let mut allowed: Vec<_> = BYTES.iter().map(|(path, lines, _)| ((*path).to_owned(), *lines)).collect();
+    found.sort();
+    allowed.sort();
+    assert_eq!(found, allowed, "read bytes of the format in `format`, and name other places in BYTES");
 }
 
 #[test]

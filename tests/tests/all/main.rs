@@ -26,6 +26,7 @@ mod evlist;
 mod firefox;
 mod fixtures;
 mod folded_agrees;
+mod format_examples;
 mod hot_shares;
 mod info;
 mod keys_agree;

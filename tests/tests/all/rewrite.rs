@@ -3,12 +3,14 @@
 //! What perf tells of the container itself is left out: where data and features lie, and when the file was written. Its words on
 //! standard error are compared where nothing is wrong with the original; in a copy nothing is.
 
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use recrep_fixtures::manifest::{Case, Container, Fate, cases};
 use recrep_fixtures::recorded;
+use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::read::File;
 use recrep_format::write::copy;
@@ -40,12 +42,25 @@ fn answer(dir: &Path, question: &[&str]) -> (i32, String, String) {
     (outcome.code(), lines.collect::<Vec<_>>().join("\n"), outcome.stderr)
 }
 
+/// The file written again, each record that decodes through its typed form.
+fn rewritten(file: &File<'_>) -> Vec<u8> {
+    let mut e = Encoder::new(file.endian);
+    let copied = copy(file, Cursor::new(Vec::new()), |raw| {
+        e.clear();
+        if let Ok(record) = file.attrs.decode(raw) {
+            record.encode(&mut e).unwrap();
+            assert_eq!(e.as_bytes(), raw.bytes, "{} at byte {}", raw.header.kind, raw.offset);
+        }
+        true
+    });
+    copied.unwrap().into_inner()
+}
+
 /// How perf's answers on the file and on its copy differ; how many lines it printed.
 fn differences(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let [old, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let file = File::parse(bytes).map_err(|error| format!("{name}: {error}"))?;
-    let (mut again, header) = copy(&file, Vec::new()).unwrap();
-    again[..header.len()].copy_from_slice(&header);
+    let again = rewritten(&file);
     std::fs::write(old.path().join("x.data"), bytes).unwrap();
     std::fs::write(new.path().join("x.data"), &again).unwrap();
     let mut lines = 0;

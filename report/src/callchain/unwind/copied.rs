@@ -78,7 +78,7 @@ impl ChainSource for Copied<'_> {
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (&mut self.scratch, &mut self.chain);
-        if self.unwinding.sample((&fields, attr), (task, at), self.recorded.most.frames, into) {
+        if self.unwinding.sample(&fields, (task, at), self.recorded.most.frames, into) {
             self.ends.add(UnwindStats { all: 1, truncated: u64::from(self.chain.end == ChainEnd::Truncated) });
             words.push(context::USER);
             words.extend(&self.chain.ips);

@@ -8,8 +8,7 @@ use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module as Unwindable, Unwinder};
 use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, SampleType};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
 use recrep_format::feature::Arch;
 use recrep_format::read::File;
@@ -23,7 +22,7 @@ use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
 pub struct StackUnwinder<'s> {
     timeline: &'s Timeline,
     modules: &'s IndexSet<Module>,
-    big_endian: bool,
+    endian: Endian,
     resolver: &'s Resolver,
     cpu: Cpu,
     files: Vec<OnceLock<Option<Prepared>>>,
@@ -108,21 +107,21 @@ impl<'s> StackUnwinder<'s> {
             Some(_) => return None,
         };
         let files = (0..modules.len()).map(|_| OnceLock::new()).collect();
-        Some(Self { timeline, modules, big_endian: file.endian == Endian::Big, resolver, cpu, files })
+        Some(Self { timeline, modules, endian: file.endian, resolver, cpu, files })
     }
 
     /// Writes at most `most` frames of a sample into `chain`. Returns `false` if the sample lacks a copied stack or
     /// registers to unwind it with.
     pub fn sample(
         &self,
-        (fields, attr): (&SampleFields<'_>, &Attr),
+        fields: &SampleFields<'_>,
         (task, at): (&Task, Moment),
         most: usize,
         (scratch, chain): (&mut Scratch, &mut Chain),
     ) -> bool {
         let (Some(regs), Some(stack)) = (&fields.regs_user, &fields.stack_user) else { return false };
-        let Some(registers) = Registers::of(self.cpu, regs, attr.sample_regs_user) else { return false };
-        let stack = UserStack::of(stack, registers.sp(), self.big_endian);
+        let Some(registers) = Registers::of(self.cpu, regs) else { return false };
+        let stack = UserStack::of(stack, registers.sp(), self.endian);
         self.unwind((task, at), registers, &stack, most, (scratch, chain));
         true
     }

@@ -2,12 +2,13 @@
 
 use framehop::aarch64::UnwindRegsAarch64;
 use framehop::x86_64::{Reg, UnwindRegsX86_64};
-use recrep_format::abi::regs_abi;
+use recrep_format::abi::{RegsAbi, RegsArch};
+use recrep_format::endian::Endian;
 use recrep_format::record::{Regs, StackUser};
 
 use crate::symbols::Cpu;
 
-/// x86 numbers of the registers that unwinding needs (`enum perf_event_x86_regs`), in the order of [`X86_REGS`].
+/// Numbers of [`X86_REGS`] in [`RegsArch::X86`].
 const X86_NUMBERS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
 const X86_REGS: [Reg; 16] = [
     Reg::RAX,
@@ -27,13 +28,9 @@ const X86_REGS: [Reg; 16] = [
     Reg::R14,
     Reg::R15,
 ];
-const X86_SP: u32 = 7;
-const X86_IP: u32 = 8;
-/// arm64 register numbers (`enum perf_event_arm_regs`).
+/// Numbers of `x29` and `lr` in [`RegsArch::Arm64`].
 const ARM_FP: u32 = 29;
 const ARM_LR: u32 = 30;
-const ARM_SP: u32 = 31;
-const ARM_PC: u32 = 32;
 
 /// A task's registers.
 #[derive(Clone, Copy, Debug)]
@@ -45,28 +42,25 @@ pub enum Registers {
 }
 
 impl Registers {
-    /// Returns a sample's user registers; `mask` is the event's `sample_regs_user`. `None` if the sample has none, is
-    /// of a 32-bit task, or lacks a required register.
+    /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required register.
     #[must_use]
-    pub fn of(cpu: Cpu, regs: &Regs<'_>, mask: u64) -> Option<Self> {
-        if regs.abi != regs_abi::ABI_64 {
+    pub fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
+        if regs.abi != RegsAbi::ABI_64 {
             return None;
         }
-        let value = |number: u32| {
-            let bit = 1u64.checked_shl(number).filter(|bit| mask & bit != 0)?;
-            regs.values.get((mask & (bit - 1)).count_ones() as usize)
-        };
+        let pointers = |arch: RegsArch| Some((regs.get(arch.instruction_pointer())?, regs.get(arch.stack_pointer())?));
         match cpu {
             Cpu::X86_64 => {
-                let mut all = UnwindRegsX86_64::new(value(X86_IP)?, value(X86_SP)?, 0);
+                let (ip, sp) = pointers(RegsArch::X86)?;
+                let mut all = UnwindRegsX86_64::new(ip, sp, 0);
                 for (reg, number) in X86_REGS.into_iter().zip(X86_NUMBERS) {
-                    all.set(reg, value(number).unwrap_or(0));
+                    all.set(reg, regs.get(number).unwrap_or(0));
                 }
                 Some(Self::X86(all))
             }
             Cpu::Aarch64 => {
-                let all = UnwindRegsAarch64::new(value(ARM_LR)?, value(ARM_SP)?, value(ARM_FP)?);
-                Some(Self::Arm(all, value(ARM_PC)?))
+                let (pc, sp) = pointers(RegsArch::Arm64)?;
+                Some(Self::Arm(UnwindRegsAarch64::new(regs.get(ARM_LR)?, sp, regs.get(ARM_FP)?), pc))
             }
         }
     }
@@ -95,16 +89,16 @@ impl Registers {
 pub struct UserStack<'a> {
     start: u64,
     bytes: &'a [u8],
-    big_endian: bool,
+    endian: Endian,
 }
 
 impl<'a> UserStack<'a> {
     /// Returns a sample's copy of a stack; `sp` is the stack pointer.
     #[must_use]
-    pub fn of(stack: &StackUser<'a>, sp: u64, big_endian: bool) -> Self {
+    pub fn of(stack: &StackUser<'a>, sp: u64, endian: Endian) -> Self {
         let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
         let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
-        Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), big_endian }
+        Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), endian }
     }
 
     /// Returns the word at an address.
@@ -112,8 +106,7 @@ impl<'a> UserStack<'a> {
         let at = address.checked_sub(self.start).ok_or(ReadError::Elsewhere)?;
         let word = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)?.first_chunk::<8>());
         match word {
-            Some(word) if self.big_endian => Ok(u64::from_be_bytes(*word)),
-            Some(word) => Ok(u64::from_le_bytes(*word)),
+            Some(word) => Ok(self.endian.u64(*word)),
             None if at < MAX_STACK_SIZE => Err(ReadError::Copy),
             None => Err(ReadError::Elsewhere),
         }
@@ -135,7 +128,6 @@ pub(super) enum ReadError {
 #[cfg(test)]
 mod tests {
     use recrep_format::bytes::U64s;
-    use recrep_format::endian::Endian;
 
     use super::*;
 
@@ -144,20 +136,29 @@ mod tests {
         // BX, SP, IP, R8.
         let mask = 1 << 1 | 1 << 7 | 1 << 8 | 1 << 16;
         let words: Vec<u8> = [11u64, 0x7000, 0x400, 88].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let regs = Regs { abi: regs_abi::ABI_64, values: U64s::new(&words, Endian::Little) };
-        let found = Registers::of(Cpu::X86_64, &regs, mask).unwrap();
+        let regs = Regs { abi: RegsAbi::ABI_64, mask, values: U64s::new(&words, Endian::Little) };
+        let found = Registers::of(Cpu::X86_64, &regs).unwrap();
         assert_eq!((found.ip(), found.sp()), (0x400, 0x7000));
         let Registers::X86(all) = found else { panic!("{found:?}") };
         assert_eq!((all.get(Reg::RBX), all.get(Reg::R8), all.get(Reg::RAX)), (11, 88, 0));
-        assert!(Registers::of(Cpu::X86_64, &regs, mask & !(1 << 7)).is_none());
-        assert!(Registers::of(Cpu::Aarch64, &regs, mask).is_none());
-        assert!(Registers::of(Cpu::X86_64, &Regs { abi: regs_abi::ABI_32, ..regs }, mask).is_none());
+        assert!(Registers::of(Cpu::X86_64, &Regs { mask: mask & !(1 << 7), ..regs }).is_none());
+        assert!(Registers::of(Cpu::Aarch64, &regs).is_none());
+        assert!(Registers::of(Cpu::X86_64, &Regs { abi: RegsAbi::ABI_32, ..regs }).is_none());
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_names() {
+        let name = |arch: RegsArch, number| arch.register(number).unwrap().name;
+        for (reg, number) in X86_REGS.into_iter().zip(X86_NUMBERS) {
+            assert_eq!(format!("{reg:?}").trim_start_matches('R'), name(RegsArch::X86, number).trim_start_matches('R'));
+        }
+        assert_eq!((name(RegsArch::Arm64, ARM_FP), name(RegsArch::Arm64, ARM_LR)), ("x29", "lr"));
     }
 
     #[test]
     fn words_beyond_the_copy_are_distinguished_from_other_addresses() {
         let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
-        let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, false);
+        let stack = UserStack::of(&StackUser { bytes: &bytes, dyn_size: Some(16) }, 0x1000, Endian::Little);
         assert_eq!((stack.word(0x1000), stack.word(0x1008)), (Ok(1), Ok(2)));
         assert_eq!(stack.word(0x1010), Err(ReadError::Copy));
         assert_eq!(stack.word(0xff8), Err(ReadError::Elsewhere));

@@ -36,7 +36,7 @@ struct C2cArgs {
     #[arg(short, long, value_enum, default_value = "tot")]
     display: Display,
 
-    /// Show cache lines without the loads of -d too
+    /// Also show cache lines that have no loads of the kind chosen with -d
     #[arg(long)]
     show_all: bool,
 

@@ -2,32 +2,8 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::DataSrc;
+use recrep_format::abi::{DataSrc, mem};
 use serde::Serialize;
-
-/// Bits in the fields of `union perf_mem_data_src`.
-mod bits {
-    pub(super) const OP_LOAD: u32 = 2;
-    pub(super) const OP_STORE: u32 = 4;
-    pub(super) const LVL_NA: u32 = 0x1;
-    pub(super) const LVL_HIT: u32 = 0x2;
-    pub(super) const LVL_MISS: u32 = 0x4;
-    pub(super) const LVL_L1: u32 = 0x8;
-    pub(super) const LVL_LFB: u32 = 0x10;
-    pub(super) const LVL_L2: u32 = 0x20;
-    pub(super) const LVL_L3: u32 = 0x40;
-    pub(super) const LVL_LOCAL_RAM: u32 = 0x80;
-    pub(super) const LVL_REMOTE_RAM: u32 = 0x300;
-    pub(super) const LVL_REMOTE_CACHE: u32 = 0xc00;
-    pub(super) const LVL_IO: u32 = 0x1000;
-    pub(super) const LVL_UNCACHED: u32 = 0x2000;
-    pub(super) const SNOOP_HIT: u32 = 0x4;
-    pub(super) const SNOOP_HITM: u32 = 0x10;
-    pub(super) const SNOOPX_PEER: u32 = 2;
-    pub(super) const LOCKED: u32 = 2;
-    pub(super) const BLK_DATA: u32 = 2;
-    pub(super) const BLK_ADDR: u32 = 4;
-}
 
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)*) => {
@@ -134,7 +110,7 @@ impl Reach {
 impl Stats {
     /// Classifies `count` equal accesses.
     pub(super) fn of(src: DataSrc, reach: Reach, count: u64) -> Self {
-        use bits::{BLK_ADDR, BLK_DATA, LOCKED, OP_LOAD, OP_STORE};
+        use mem::{BLK_ADDR, BLK_DATA, LOCKED, OP_LOAD, OP_STORE};
         let has = |field: u32, bit: u32| u64::from(field & bit != 0);
         let mut one = Self {
             records: 1,
@@ -157,7 +133,7 @@ impl Stats {
 
     /// Classifies a load. Returns whether it has a data address.
     fn load(&mut self, src: DataSrc, has_address: bool) -> bool {
-        use bits::*;
+        use mem::*;
         let has = |bit: u32| u64::from(src.lvl() & bit != 0);
         let (hit, hitm) = (src.snoop() & SNOOP_HIT != 0, src.snoop() & SNOOP_HITM != 0);
         let is_peer = src.snoopx() & SNOOPX_PEER != 0;
@@ -193,7 +169,7 @@ impl Stats {
 
     /// Classifies a store. Returns whether it has a data address.
     fn store(&mut self, src: DataSrc, has_address: bool) -> bool {
-        use bits::*;
+        use mem::*;
         let has = |bit: u32| u64::from(src.lvl() & bit != 0);
         self.store = 1;
         if !has_address {

@@ -2,15 +2,13 @@
 
 use std::io::{self, Write};
 
+use recrep_format::abi::{AuxFlags, KSymbolFlags, map_flags, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, KSymbol, Mmap2, MmapIdentity, Namespaces, TextPoke};
 
 use super::hex::Bytes;
 use super::line::{Escaped, Hex, Lines};
 use super::sample;
-
-/// Names of the namespaces of a NAMESPACES record, in the kernel's order.
-const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
 /// Prints the fields of a record.
 pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
@@ -45,7 +43,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
         }
         Body::Aux(aux) => {
             lines.field("aux_offset", Hex(aux.aux_offset))?.field("aux_size", Hex(aux.aux_size))?;
-            lines.field("flags", format_args!("{:#x}{}", aux.flags, aux_flags(aux.flags)))?;
+            lines.field("flags", format_args!("{:#x}{}", aux.flags.bits(), aux_flags(aux.flags)))?;
         }
         Body::ItraceStart(start) => {
             pid_tid(start.pid, start.tid, lines)?;
@@ -57,7 +55,7 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
         Body::Namespaces(namespaces) => self::namespaces(namespaces, lines)?,
         Body::KSymbol(symbol) => ksymbol(symbol, lines)?,
         Body::BpfEvent(bpf) => {
-            let kind = named(bpf.event_type, &["UNKNOWN", "PROG_LOAD", "PROG_UNLOAD"]);
+            let kind = named(bpf.event_type.0, bpf.event_type.name());
             lines.field("type", kind)?.field("flags", Hex(bpf.flags))?.field("id", bpf.id)?;
             lines.field("tag", Bytes(&bpf.tag))?;
         }
@@ -99,23 +97,25 @@ fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> 
         }
     }
     let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
-    let shared = if map.flags & 1 != 0 { 's' } else { 'p' };
-    let prot: String = [letter(1, 'r'), letter(2, 'w'), letter(4, 'x'), shared].iter().collect();
+    let shared = if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' };
+    let prot: String =
+        [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect();
     lines.field("prot", format_args!("{:#x} {prot}", map.prot))?.field("flags", Hex(map.flags))?;
     lines.field("filename", Escaped(map.filename.as_bytes()))?;
     Ok(())
 }
 
-/// Returns the letters of the `PERF_AUX_FLAG_*` bits: truncated, overwrite, partial, collision.
-fn aux_flags(flags: u64) -> String {
-    let letters = [(1, 'T'), (2, 'O'), (4, 'P'), (8, 'C')];
-    let set: String = letters.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, letter)| letter).collect();
+/// Returns the letters of the flags: truncated, overwrite, partial, collision.
+fn aux_flags(flags: AuxFlags) -> String {
+    let letters =
+        [(AuxFlags::TRUNCATED, 'T'), (AuxFlags::OVERWRITE, 'O'), (AuxFlags::PARTIAL, 'P'), (AuxFlags::COLLISION, 'C')];
+    let set: String = letters.iter().filter(|(bit, _)| flags.contains(*bit)).map(|(_, letter)| letter).collect();
     if set.is_empty() { set } else { format!(" {set}") }
 }
 
 /// Formats a number with its name, if it has one.
-fn named(number: u16, names: &[&str]) -> String {
-    match names.get(usize::from(number)) {
+fn named(number: u16, name: Option<&str>) -> String {
+    match name {
         Some(name) => format!("{number} {name}"),
         None => number.to_string(),
     }
@@ -124,7 +124,7 @@ fn named(number: u16, names: &[&str]) -> String {
 fn namespaces<W: Write>(all: &Namespaces<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     pid_tid(all.pid, all.tid, lines)?.field("nr_namespaces", all.nr_namespaces)?;
     for (place, namespace) in all.iter().enumerate() {
-        let name = NAMESPACES.get(place).copied().unwrap_or("unknown");
+        let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
         lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode))?;
     }
     lines.end()
@@ -132,17 +132,15 @@ fn namespaces<W: Write>(all: &Namespaces<'_>, lines: &mut Lines<'_, W>) -> io::R
 
 fn ksymbol<W: Write>(symbol: &KSymbol<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.field("addr", Hex(symbol.addr))?.field("len", symbol.len)?;
-    let gone = if symbol.flags & 1 != 0 { " UNREGISTER" } else { "" };
-    lines.field("ksym_type", named(symbol.ksym_type, &["UNKNOWN", "BPF", "OOL"]))?;
-    lines.field("flags", format_args!("{:#x}{gone}", symbol.flags))?;
+    let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
+    lines.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()))?;
+    lines.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()))?;
     lines.field("name", Escaped(symbol.name.as_bytes()))?;
     Ok(())
 }
 
 fn text_poke<W: Write>(poke: &TextPoke<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.field("addr", Hex(poke.addr))?.field("old_len", poke.old_len)?.field("new_len", poke.new_len)?;
-    let (old, rest) = poke.bytes.split_at_checked(poke.old_len.into()).unwrap_or((poke.bytes, &[]));
-    let new = rest.get(..poke.new_len.into()).unwrap_or(rest);
-    lines.item(format_args!("old: {}", Bytes(old)))?;
-    lines.item(format_args!("new: {}", Bytes(new)))
+    lines.item(format_args!("old: {}", Bytes(poke.old_bytes())))?;
+    lines.item(format_args!("new: {}", Bytes(poke.new_bytes())))
 }

@@ -1,11 +1,10 @@
 //! Facts about the file that are needed to print the fields of its records.
 
-use recrep_format::attrs::AttrEntry;
+use recrep_format::abi::RegsArch;
+use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{Arch, NrCpus};
 use recrep_format::read::File;
 
-use super::regs::RegisterNames;
-use crate::query::event_name::event_name;
 use crate::terminal::escape::escape;
 
 /// Facts about the file.
@@ -14,8 +13,8 @@ pub(super) struct FileFacts<'f> {
     pub(super) file: &'f File<'f>,
     /// Names of the events, escaped.
     pub(super) events: Vec<String>,
-    /// Register names of the recorded machine.
-    pub(super) registers: RegisterNames,
+    /// Architecture of the recorded machine, if its registers are known.
+    pub(super) registers: Option<RegsArch>,
     /// Number of CPUs of the recorded machine; 0 if unknown.
     pub(super) cpus: u32,
 }
@@ -24,12 +23,12 @@ impl<'f> FileFacts<'f> {
     pub(super) fn of(file: &'f File<'f>) -> Self {
         let entries = file.attrs.entries().iter();
         let name = |entry: &AttrEntry| {
-            let name = entry.name.clone().unwrap_or_else(|| event_name(&entry.attr));
+            let name = entry.event_name().into_owned();
             escape(&name).into_owned()
         };
         let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text().into_owned());
         let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-        let registers = RegisterNames::of(arch.as_deref().unwrap_or_default());
+        let registers = RegsArch::of(arch.as_deref().unwrap_or_default());
         Self { file, events: entries.map(name).collect(), registers, cpus }
     }
 }

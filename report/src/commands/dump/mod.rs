@@ -25,14 +25,12 @@ mod known;
 mod line;
 mod query;
 mod record;
-mod regs;
 mod sample;
 mod stream;
 mod tool;
 
 pub use args::parse;
 pub use query::DumpQuery;
-pub use regs::RegisterNames;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

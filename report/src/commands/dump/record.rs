@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, RecordType, misc};
-use recrep_format::record::{Body, RawRecord, Record, Trailer};
+use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
 use super::known::FileFacts;
 use super::line::Lines;
@@ -38,7 +38,7 @@ pub(super) fn body(
 ) -> io::Result<()> {
     let mut lines = Lines::new(out);
     match &record.body {
-        Body::Sample(fields) => sample::print(known, raw, fields, &mut lines)?,
+        Body::Sample(fields) => sample::print(known, fields, &mut lines)?,
         Body::Other(_, bytes) => {
             lines.field("not_decoded", format_args!("{} bytes", bytes.len()))?;
         }
@@ -47,7 +47,7 @@ pub(super) fn body(
     }
     lines.end()?;
     let trailer = &record.trailer;
-    if *trailer != Trailer::default() {
+    if *trailer != SampleId::default() {
         let line = lines.begin("sample_id:")?;
         sample::shared_fields(trailer, line)?;
         line.end()?;

@@ -3,24 +3,19 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use recrep_format::abi::{DataSrc, ReadFormat, SampleType, context, regs_abi};
-use recrep_format::attr::Attr;
+use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, RegsArch, Weight};
 use recrep_format::bytes::U64s;
-use recrep_format::record::{BranchStack, RawRecord, ReadValues, Regs, SampleFields, Trailer};
+use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
 use super::known::FileFacts;
 use super::line::{Hex, Lines};
-use super::regs::RegisterNames;
 
 /// Prints the fields that the sample has: single values first, then those with lines of their own.
 pub(super) fn print<W: Write>(
     known: &FileFacts<'_>,
-    raw: &RawRecord<'_>,
     fields: &SampleFields<'_>,
     lines: &mut Lines<'_, W>,
 ) -> io::Result<()> {
-    let attrs = &known.file.attrs;
-    let attr = attrs.event_of(raw).and_then(|index| attrs.get(index)).map(|entry| &entry.attr);
     // All fields are named, so that a new one does not compile until it is printed here.
     let SampleFields {
         identifier,
@@ -49,13 +44,13 @@ pub(super) fn print<W: Write>(
         aux,
     } = fields;
     lines.maybe("identifier", *identifier)?.maybe("ip", ip.map(Hex))?;
-    shared_fields(&Trailer { identifier: None, ..fields.as_trailer() }, lines)?;
+    shared_fields(&SampleId { identifier: None, ..fields.as_sample_id() }, lines)?;
     lines.maybe("addr", addr.map(Hex))?.maybe("period", *period)?;
     lines.maybe("raw_size", data.map(<[u8]>::len))?;
     if let Some(stack) = stack_user {
         lines.field("stack_user_size", stack.bytes.len())?.maybe("dyn_size", stack.dyn_size)?;
     }
-    self::weight(*weight, attr, lines)?;
+    self::weight(*weight, lines)?;
     lines.maybe("data_src", data_src.map(|src| Source(DataSrc(src))))?;
     lines
         .maybe("transaction", transaction.map(Hex))?
@@ -73,35 +68,38 @@ pub(super) fn print<W: Write>(
     if let Some(stack) = branch_stack {
         branches(stack, lines)?;
     }
-    let masks = attr.map_or((0, 0), |attr| (attr.sample_regs_user, attr.sample_regs_intr));
-    for (name, regs, mask) in [("regs_user:", regs_user, masks.0), ("regs_intr:", regs_intr, masks.1)] {
+    for (name, regs) in [("regs_user:", regs_user), ("regs_intr:", regs_intr)] {
         if let Some(regs) = regs {
-            registers(name, regs, mask, known.registers, lines)?;
+            registers(name, regs, known.registers, lines)?;
         }
     }
     Ok(())
 }
 
 /// Prints the fields that samples and trailers have in common.
-pub(super) fn shared_fields<W: Write>(trailer: &Trailer, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    let Trailer { tid, time, id, stream_id, cpu, identifier } = *trailer;
-    let [pid, tid] = [0, 1].map(|part: usize| tid.and_then(|both| both.get(part).map(|word| word.cast_signed())));
-    lines.maybe("pid", pid)?.maybe("tid", tid)?.maybe("time", time)?.maybe("id", id)?.maybe("stream_id", stream_id)?;
+pub(super) fn shared_fields<W: Write>(trailer: &SampleId, lines: &mut Lines<'_, W>) -> io::Result<()> {
+    let SampleId { tid: _, time, id, stream_id, cpu, identifier } = *trailer;
+    lines
+        .maybe("pid", trailer.pid())?
+        .maybe("tid", trailer.tid())?
+        .maybe("time", time)?
+        .maybe("id", id)?
+        .maybe("stream_id", stream_id)?;
     // The reserved word should be 0; it is printed only if it is not.
     let reserved = cpu.map(|[_, reserved]| reserved).filter(|reserved| *reserved != 0);
-    lines.maybe("cpu", cpu.map(|[cpu, _]| cpu.cast_signed()))?.maybe("res", reserved)?;
+    lines.maybe("cpu", trailer.cpu())?.maybe("res", reserved)?;
     lines.maybe("identifier", identifier)?;
     Ok(())
 }
 
-fn weight<W: Write>(weight: Option<u64>, attr: Option<&Attr>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    let Some(weight) = weight else { return Ok(()) };
-    if attr.is_some_and(|attr| attr.sample_type.contains(SampleType::WEIGHT_STRUCT)) {
-        lines.field("var1_dw", weight & 0xffff_ffff)?.field("var2_w", weight >> 32 & 0xffff)?;
-        lines.field("var3_w", weight >> 48)?;
-    } else {
-        lines.field("weight", weight)?;
-    }
+fn weight<W: Write>(weight: Option<Weight>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+    match weight {
+        Some(Weight::Whole(weight)) => lines.field("weight", weight)?,
+        Some(Weight::Parts(parts)) => {
+            lines.field("var1_dw", parts.var1)?.field("var2_w", parts.var2)?.field("var3_w", parts.var3)?
+        }
+        None => lines,
+    };
     Ok(())
 }
 
@@ -117,19 +115,8 @@ impl fmt::Display for Source {
 /// Prints the values that were read from a counter or a group of counters.
 pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.begin("read:")?;
-    if read.format.contains(ReadFormat::GROUP) {
-        lines.maybe("nr", read.words.get(0))?;
-    }
-    // The times follow the first word, which is the number of counters or the counter's value.
-    let mut place = 1;
-    for (bit, name) in
-        [(ReadFormat::TOTAL_TIME_ENABLED, "time_enabled"), (ReadFormat::TOTAL_TIME_RUNNING, "time_running")]
-    {
-        if read.format.contains(bit) {
-            lines.maybe(name, read.words.get(place))?;
-            place += 1;
-        }
-    }
+    lines.maybe("nr", read.is_group().then(|| read.nr()))?;
+    lines.maybe("time_enabled", read.time_enabled())?.maybe("time_running", read.time_running())?;
     for counter in read.counters() {
         let id = counter.id.map(|id| format!(", id: {id}")).unwrap_or_default();
         let lost = counter.lost.map(|lost| format!(", lost: {lost}")).unwrap_or_default();
@@ -141,16 +128,8 @@ pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) 
 /// Prints the addresses of a callchain, with the names of the context markers among them.
 pub(super) fn chain<W: Write>(chain: U64s<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     for (place, ip) in chain.iter().enumerate() {
-        let marker = match ip {
-            context::HV => " PERF_CONTEXT_HV",
-            context::KERNEL => " PERF_CONTEXT_KERNEL",
-            context::USER => " PERF_CONTEXT_USER",
-            context::USER_DEFERRED => " PERF_CONTEXT_USER_DEFERRED",
-            context::GUEST => " PERF_CONTEXT_GUEST",
-            context::GUEST_KERNEL => " PERF_CONTEXT_GUEST_KERNEL",
-            context::GUEST_USER => " PERF_CONTEXT_GUEST_USER",
-            _ => "",
-        };
+        let name = CallchainContext::of(ip).and_then(CallchainContext::name);
+        let marker = name.map(|name| format!(" PERF_CONTEXT_{name}")).unwrap_or_default();
         lines.item(format_args!("{place:>3}: {ip:016x}{marker}"))?;
     }
     lines.end()
@@ -171,7 +150,13 @@ fn branches<W: Write>(stack: &BranchStack<'_>, lines: &mut Lines<'_, W>) -> io::
         ]
         .iter()
         .collect();
-        let privilege = ["", " user", " kernel", " hv"].get(usize::from(flags.privilege())).copied().unwrap_or(" ?");
+        let privilege = match flags.privilege() {
+            BranchPrivilege::UNKNOWN => "",
+            BranchPrivilege::USER => " user",
+            BranchPrivilege::KERNEL => " kernel",
+            BranchPrivilege::HV => " hv",
+            _ => " ?",
+        };
         let counter = counters.as_mut().and_then(Iterator::next).map(|word| format!(" counters {word:#x}"));
         let (from, to, cycles) = (branch.from, branch.to, flags.cycles());
         let (kind, spec, counter) = (flags.kind_name(), flags.spec_name(), counter.unwrap_or_default());
@@ -184,20 +169,18 @@ fn branches<W: Write>(stack: &BranchStack<'_>, lines: &mut Lines<'_, W>) -> io::
 fn registers<W: Write>(
     name: &str,
     regs: &Regs<'_>,
-    mask: u64,
-    names: RegisterNames,
+    names: Option<RegsArch>,
     lines: &mut Lines<'_, W>,
 ) -> io::Result<()> {
     let abi = match regs.abi {
-        regs_abi::NONE => "none".to_owned(),
-        regs_abi::ABI_32 => "32-bit".to_owned(),
-        regs_abi::ABI_64 => "64-bit".to_owned(),
-        other => other.to_string(),
+        RegsAbi::NONE => "none".to_owned(),
+        RegsAbi::ABI_32 => "32-bit".to_owned(),
+        RegsAbi::ABI_64 => "64-bit".to_owned(),
+        RegsAbi(other) => other.to_string(),
     };
-    lines.begin(name)?.field("abi", abi)?.field("mask", Hex(mask))?;
-    let numbers = (0..u64::BITS).filter(|bit| mask >> bit & 1 == 1);
-    for (number, value) in numbers.zip(regs.values.iter()) {
-        lines.item(format_args!("{:<9} {value:#018x}", names.name(number)))?;
+    lines.begin(name)?.field("abi", abi)?.field("mask", Hex(regs.mask))?;
+    for (number, value) in regs.iter() {
+        lines.item(format_args!("{:<9} {value:#018x}", RegisterName::of(names, number)))?;
     }
     lines.end()
 }

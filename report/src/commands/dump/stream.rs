@@ -12,7 +12,6 @@ use recrep_format::read::Frames;
 use super::known::FileFacts;
 use super::query::DumpQuery;
 use super::{hex, record};
-use crate::input::unpack;
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
@@ -104,7 +103,7 @@ impl<'f, 'q> Walk<'f, 'q> {
                 break;
             }
             len += raw.bytes.len() + raw.payload.len();
-            goes_on = match unpack::piece(&raw, &self.known.file.attrs) {
+            goes_on = match raw.compressed_piece(self.known.file.endian) {
                 Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
                 Some(Err(error)) => self.end(&error, &stream.name),
                 None => true,

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use recrep_format::abi::AttrFlags;
-use recrep_format::attrs::AttrEntry;
+use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{GroupDesc, GroupDescEntry};
 use recrep_format::read::File;
 
 use super::attr;
 use super::query::{EventDetail, EvlistQuery};
 use crate::input::Input;
-use crate::query::event_name::event_name;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 use crate::view::CANNOT_WRITE;
@@ -43,7 +42,7 @@ pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 }
 
 fn name(entry: &AttrEntry) -> String {
-    let name = entry.name.clone().unwrap_or_else(|| event_name(&entry.attr));
+    let name = entry.event_name().into_owned();
     escape(&name).into_owned()
 }
 

@@ -6,7 +6,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::bytes::Cursor;
 use recrep_format::error::Result;
 use recrep_format::feature as f;
-use recrep_format::feature::{Feature, FeatureId, HeaderString};
+use recrep_format::feature::{FeatureId, HeaderString};
 
 use super::attr;
 use super::value::Value;
@@ -17,38 +17,39 @@ use super::value::Value;
 /// # Errors
 /// Returns an error if the section is malformed.
 pub fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
-    Ok(Some(match id {
-        FeatureId::TRACING_DATA => size(f::TracingData::decode(c)?.data),
-        FeatureId::BUILD_ID => build_ids(&f::BuildIds::decode(c)?),
-        FeatureId::HOSTNAME => text(&f::Hostname::decode(c)?.0),
-        FeatureId::OSRELEASE => text(&f::OsRelease::decode(c)?.0),
-        FeatureId::VERSION => text(&f::Version::decode(c)?.0),
-        FeatureId::ARCH => text(&f::Arch::decode(c)?.0),
-        FeatureId::NRCPUS => nr_cpus(f::NrCpus::decode(c)?),
-        FeatureId::CPUDESC => text(&f::CpuDesc::decode(c)?.0),
-        FeatureId::CPUID => text(&f::CpuId::decode(c)?.0),
-        FeatureId::TOTAL_MEM => Value::Map(vec![("kib", Value::Number(f::TotalMem::decode(c)?.kib))]),
-        FeatureId::CMDLINE => texts(&f::Cmdline::decode(c)?.args.0),
-        FeatureId::EVENT_DESC => event_desc(&f::EventDesc::decode(c)?),
-        FeatureId::CPU_TOPOLOGY => cpu_topology(&f::CpuTopology::decode(c)?, cpus)?,
-        FeatureId::NUMA_TOPOLOGY => numa_topology(&f::NumaTopology::decode(c)?),
-        FeatureId::BRANCH_STACK => size(f::BranchStackMark::decode(c)?.data),
-        FeatureId::PMU_MAPPINGS => pmu_mappings(&f::PmuMappings::decode(c)?),
-        FeatureId::GROUP_DESC => group_desc(&f::GroupDesc::decode(c)?),
-        FeatureId::AUXTRACE => auxtrace(&f::AuxtraceIndex::decode(c)?),
-        FeatureId::STAT => size(f::StatMark::decode(c)?.data),
-        FeatureId::CACHE => caches(&f::Caches::decode(c)?),
-        FeatureId::SAMPLE_TIME => sample_time(f::SampleTime::decode(c)?),
-        FeatureId::MEM_TOPOLOGY => mem_topology(&f::MemTopology::decode(c)?),
-        FeatureId::CLOCKID => Value::Map(vec![("resolution", Value::Number(f::ClockId::decode(c)?.resolution))]),
-        FeatureId::DIR_FORMAT => Value::Map(vec![("version", Value::Number(f::DirFormat::decode(c)?.version))]),
-        FeatureId::BPF_PROG_INFO => bpf_prog_info(&f::BpfProgInfo::decode(c)?),
-        FeatureId::BPF_BTF => bpf_btf(&f::BpfBtf::decode(c)?),
-        FeatureId::COMPRESSED => compression(f::Compression::decode(c)?),
-        FeatureId::CPU_PMU_CAPS => caps(&f::CpuPmuCaps::decode(c)?.caps.0),
-        FeatureId::CLOCK_DATA => clock_data(f::ClockData::decode(c)?),
-        FeatureId::HYBRID_TOPOLOGY => hybrid_topology(&f::HybridTopology::decode(c)?),
-        FeatureId::PMU_CAPS => pmu_caps(&f::PmuCaps::decode(c)?),
+    use f::FeatureBody as B;
+    Ok(Some(match B::decode(id, c)? {
+        B::TracingData(it) => size(it.data),
+        B::BuildIds(it) => build_ids(&it),
+        B::Hostname(it) => text(&it.0),
+        B::OsRelease(it) => text(&it.0),
+        B::Version(it) => text(&it.0),
+        B::Arch(it) => text(&it.0),
+        B::NrCpus(it) => nr_cpus(it),
+        B::CpuDesc(it) => text(&it.0),
+        B::CpuId(it) => text(&it.0),
+        B::TotalMem(it) => Value::Map(vec![("kib", Value::Number(it.kib))]),
+        B::Cmdline(it) => texts(&it.args.0),
+        B::EventDesc(it) => event_desc(&it),
+        B::CpuTopology(it) => cpu_topology(&it, cpus)?,
+        B::NumaTopology(it) => numa_topology(&it),
+        B::BranchStackMark(it) => size(it.data),
+        B::PmuMappings(it) => pmu_mappings(&it),
+        B::GroupDesc(it) => group_desc(&it),
+        B::AuxtraceIndex(it) => auxtrace(&it),
+        B::StatMark(it) => size(it.data),
+        B::Caches(it) => caches(&it),
+        B::SampleTime(it) => sample_time(it),
+        B::MemTopology(it) => mem_topology(&it),
+        B::ClockId(it) => Value::Map(vec![("resolution", Value::Number(it.resolution))]),
+        B::DirFormat(it) => Value::Map(vec![("version", Value::Number(it.version))]),
+        B::BpfProgInfo(it) => bpf_prog_info(&it),
+        B::BpfBtf(it) => bpf_btf(&it),
+        B::Compression(it) => compression(it),
+        B::CpuPmuCaps(it) => caps(&it.caps.0),
+        B::ClockData(it) => clock_data(it),
+        B::HybridTopology(it) => hybrid_topology(&it),
+        B::PmuCaps(it) => pmu_caps(&it),
         _ => return Ok(None),
     }))
 }
@@ -76,7 +77,7 @@ fn build_ids(table: &f::BuildIds<'_>) -> Value {
         Value::Map(vec![
             ("build_id", Value::Text(id)),
             ("misc", Value::Hex(entry.misc.into())),
-            ("pid", Value::Signed(entry.pid.cast_signed().into())),
+            ("pid", Value::Signed(entry.body.pid.0.cast_signed().into())),
             ("filename", Value::text(entry.name())),
         ])
     }))

@@ -153,7 +153,7 @@ impl Info {
         let file = session.file;
         let stream = |stream: &Stream| StreamInfo { name: stream.name.clone(), bytes: stream.bytes().len() as u64 };
         let features: Vec<FeatureInfo> = features(file);
-        let missing = (0..=u8::MAX).map(FeatureId).filter(|id| id.name().is_some());
+        let missing = FeatureId::NAMED.iter().copied();
         let missing = missing.filter(|id| file.features.iter().all(|(have, _)| have != id));
         let mut warnings = session.warnings();
         warnings.extend(features.iter().filter_map(|feature| {
@@ -192,7 +192,8 @@ fn container(file: &File<'_>) -> Container {
         version: if old { 1 } else { 2 },
         byte_order: if file.endian == Endian::Little { "little" } else { "big" },
         mode: if is_file { "file" } else { "pipe" },
-        compressed: unpack::is_compressed(file.records()) || file.feature_cursor(FeatureId::COMPRESSED).is_some(),
+        compressed: unpack::is_compressed(file.records(), file.endian)
+            || file.feature_cursor(FeatureId::COMPRESSED).is_some(),
         header_size: header.size,
         attr_size: header.attr_size,
         attrs: header.attrs.into(),
@@ -206,7 +207,7 @@ fn container(file: &File<'_>) -> Container {
 
 fn events(session: &Session<'_>) -> Vec<EventInfo> {
     let entries = session.file.attrs.entries().iter().zip(&session.events).enumerate();
-    let one = |(index, (entry, name)): (usize, (&recrep_format::attrs::AttrEntry, &String))| EventInfo {
+    let one = |(index, (entry, name)): (usize, (&recrep_format::attr::AttrEntry, &String))| EventInfo {
         index,
         name: name.clone(),
         attr: attr::value(&entry.attr),

@@ -14,6 +14,9 @@ use crate::query::{Column, Format, Query, Source};
 /// Show for each module how many samples have a function, where symbols were searched, and what would help
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, long_about = None)]
+// These concern names, which the listing does not show.
+#[command(mut_arg("full_source_path", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
+#[command(mut_arg("no_demangle", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
 struct ModulesArgs {
     /// Files to read, `-` for standard input [default: out.data, else perf.data]
     #[arg(value_name = "FILE")]

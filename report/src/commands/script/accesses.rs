@@ -151,8 +151,8 @@ fn line(
     raw: RawRecord<'_>,
 ) -> Option<String> {
     let attrs = &session.file.attrs;
-    let (index, sample) = attrs.sample(raw)?;
-    let (fields, entry) = (sample.fields().ok()?, attrs.get(index)?);
+    let (_, sample) = attrs.sample(raw)?;
+    let fields = sample.fields().ok()?;
     let mode = sample.cpu_mode();
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
     let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
@@ -171,7 +171,7 @@ fn line(
         cpu: fields.cpu.map(|[cpu, _]| cpu),
         comm: &comm,
         tid: [task.pid, tid],
-        module: place.module.map(|module| module.0 as usize),
+        module: place.module,
     };
     let function = finder.symbol(place).map(|function| function.name);
     let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(&**name));
@@ -183,7 +183,7 @@ fn line(
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
     let function = function.as_deref().unwrap_or("???");
-    let (weight, addr) = (values::weight(&entry.attr, &fields), fields.addr.unwrap_or(0));
+    let (weight, addr) = (values::weight(&fields), fields.addr.unwrap_or(0));
     let is_padded = query.separator.is_none();
     let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };
     let hex = |number: u64, digits: usize| {

@@ -11,6 +11,7 @@ use super::choice::FieldChoice;
 use super::query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
+use crate::cli::style_args::HeaderArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::Source;
 use crate::query::lists;
@@ -22,25 +23,21 @@ pub struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Fields to print: comm, tid, pid, time, cpu, event, period, ip, sym, dso, addr, …; +FIELD and -FIELD change the
-    /// defaults; the prefix hw:, sw:, trace:, raw: or break: limits the list to events of that type. May be repeated
+    /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
+    /// dso, srcline, brstack, … (an unknown name lists them all). +FIELD adds to the defaults, -FIELD removes. A prefix
+    /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,
 
     #[command(flatten)]
     symbol_sources: SymbolArgs,
 
-    /// Print the output of `rep info` before the samples, as comments
-    #[arg(long)]
-    header: bool,
+    #[command(flatten)]
+    header: HeaderArgs,
 
-    /// Print only the output of `rep info`, as comments
+    /// Print only the header information, as comments
     #[arg(long)]
     header_only: bool,
-
-    /// Same as --header (perf prints more with -I; rep always prints all)
-    #[arg(short = 'I', long)]
-    show_info: bool,
 
     /// Write the samples of each event to its own file, FILE.EVENT.dump
     #[arg(long)]
@@ -120,7 +117,7 @@ struct FilterArgs {
     #[arg(short = 'S', long, visible_alias = "symbol", value_name = "NAME[,NAME…]")]
     symbols: Option<String>,
 
-    /// Each address of -S stands for the BYTES bytes from there [default: 1]
+    /// Each address in -S selects BYTES bytes, beginning at that address [default: 1]
     #[arg(long, value_name = "BYTES", requires = "symbols")]
     addr_range: Option<u64>,
 
@@ -200,7 +197,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, cl
         records: args.records.kinds(),
         symbol_sources: args.symbol_sources.options().map_err(invalid)?,
         look: args.look.compiled(),
-        header: match (args.header_only, args.header || args.show_info) {
+        header: match (args.header_only, args.header.is_asked()) {
             (true, _) => Header::Only,
             (_, true) => Header::Before,
             _ => Header::None,

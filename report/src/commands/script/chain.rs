@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use recrep_format::abi::{CpuMode, SampleType, context};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
@@ -16,7 +15,7 @@ use crate::callchain::{ChainLimit, Deferred, Recorded};
 use crate::pipeline::session::Session;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task};
+use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task, cache_place};
 
 /// CPU mode, task and time of a sample.
 pub(super) struct SampleContext<'a> {
@@ -43,8 +42,8 @@ pub(super) struct ChainPrinter<'s> {
     texts: Vec<u8>,
 }
 
-/// Number of lines of frames that a worker remembers: a power of two.
-const REMEMBERED: usize = 1 << 16;
+/// Log2 of the number of lines of frames that a worker remembers.
+const REMEMBERED: u32 = 16;
 
 /// Length of their texts in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
 const MOST_TEXT: usize = 1 << 23;
@@ -173,8 +172,7 @@ impl<'s> ChainPrinter<'s> {
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
         let context = self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(mode)).saturating_add(1);
-        let mixed = (ip ^ u64::from(context) << 44).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-        let slot = usize::try_from(mixed).unwrap_or(0) % REMEMBERED;
+        let slot = cache_place(ip, context, REMEMBERED);
         if let Some(line) = self.lines.get(slot).filter(|line| line.ip == ip && line.context == context) {
             finder.count(line.module, line.lookups.into(), line.is_found);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
@@ -187,7 +185,7 @@ impl<'s> ChainPrinter<'s> {
         let base = finder.symbol(place);
         let goes_on = self.lines_of(frame, place, base.as_ref(), fields, finder, out);
         if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
-            self.lines = vec![FrameLine::default(); REMEMBERED];
+            self.lines = vec![FrameLine::default(); 1 << REMEMBERED];
             self.texts.clear();
         }
         let text = out.get(from..).unwrap_or_default();

@@ -1,10 +1,11 @@
 //! Filters of samples, compiled for one file.
 
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 
 use super::query::{ScriptFilters, Symbols};
 use crate::pipeline::session::Session;
 use crate::scan::FileFilters;
+use crate::timeline::ModuleId;
 use crate::timeline::cgroups::Groups;
 
 /// Properties of a sample that the filters test.
@@ -13,8 +14,7 @@ pub(super) struct SampleFacts<'a> {
     pub(super) cpu: Option<u32>,
     pub(super) comm: &'a str,
     pub(super) tid: [i32; 2],
-    /// Index of its module.
-    pub(super) module: Option<usize>,
+    pub(super) module: Option<ModuleId>,
 }
 
 /// The compiled filters.
@@ -43,15 +43,15 @@ impl<'q> SampleFilter<'q> {
 
     /// Returns whether a sample passes all filters except those by function and event.
     pub(super) fn passes(&self, asked: &SampleFacts<'_>) -> bool {
-        let (filters, FileFilters { times, modules, .. }) = (&self.filters.samples, &self.compiled);
-        let time = asked.time.unwrap_or(u64::MAX);
+        let filters = &self.filters.samples;
         let [pid, tid] = asked.tid;
-        times.as_ref().is_none_or(|all| all.iter().any(|(from, to)| (*from..=*to).contains(&time)))
+        // Samples without a time are the last ones.
+        self.compiled.takes_time(asked.time.or(Some(u64::MAX)))
             && self.lists_records_of(asked.cpu)
             && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(asked.comm))
             && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&pid))
             && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&tid))
-            && modules.as_ref().is_none_or(|wanted| asked.module.and_then(|module| wanted.get(module)) == Some(&true))
+            && self.compiled.takes_module(asked.module)
     }
 
     /// Returns the functions that are asked for.

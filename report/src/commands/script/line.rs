@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use recrep_format::abi::{CpuMode, DataSrc, EventType, ReadFormat, RecordType, SampleType, sw};
-use recrep_format::attr::Attr;
-use recrep_format::attrs::{AttrEntry, AttrIndex};
+use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
+use recrep_format::attr::{Attr, AttrEntry, AttrIndex};
 use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
 use rustc_hash::FxHashMap;
@@ -22,7 +21,6 @@ use super::start::{LineStart, Start};
 use super::{records, values};
 use crate::callchain::Deferred;
 use crate::callchain::unwind::StackUnwinder;
-use crate::commands::dump::RegisterNames;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::symbols::Functions;
@@ -48,7 +46,7 @@ pub(super) struct Listing<'s, 'f> {
     filter: SampleFilter<'s>,
     start: Start,
     groups: Groups,
-    registers: RegisterNames,
+    registers: Option<RegsArch>,
     formats: &'s Formats,
     kernel: RecordedKernel<'s>,
     /// Fields of each event.
@@ -127,7 +125,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             filter: SampleFilter::new(&query.filters, session)?,
             start: Start::new(&query.look, clock),
             groups,
-            registers: RegisterNames::of(&arch.map_or_else(Default::default, |arch| arch.0.to_text().into_owned())),
+            registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
             formats,
             kernel: RecordedKernel::new(formats, &session.timeline, functions),
             fields,
@@ -278,7 +276,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             cpu: s.fields.cpu.map(|[cpu, _]| cpu),
             comm: &s.comm,
             tid: [s.task.pid, s.tid[1]],
-            module: module.map(|module| module.0 as usize),
+            module,
         };
         if !filter.passes(&asked) {
             return false;
@@ -379,7 +377,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             *width = text.len().max(*width);
             write!(out, "{text:<width$}")?;
         }
-        values::weights(fields, attr, &s.fields, out)?;
+        values::weights(fields, &s.fields, out)?;
         if fields.has(Field::Cgroup) {
             let cgroup = s.fields.cgroup.and_then(|id| self.listing.groups.cgroup(id));
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
@@ -387,12 +385,12 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::Ip) {
             self.ip(index, fields, fields.has(Field::SrcLine), attr, s, out);
         }
-        values::registers(fields, self.listing.registers, attr, &s.fields, out)?;
+        values::registers(fields, self.listing.registers, &s.fields, out)?;
         if let Some(stack) = s.fields.branch_stack {
             let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
             branches::print(stack.entries(), fields, &site, &mut self.finder, out);
         }
-        let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == sw::BPF_OUTPUT;
+        let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == SwEvent::BPF_OUTPUT.0;
         if is_bpf && fields.has(Field::BpfOutput) {
             values::bpf_output(s.fields.raw.unwrap_or_default(), out)?;
         }
@@ -431,7 +429,7 @@ impl<'s, 'f> Printer<'s, 'f> {
     fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
         digits::hex(out, addr, 16);
-        let faults = [sw::PAGE_FAULTS, sw::PAGE_FAULTS_MIN, sw::PAGE_FAULTS_MAJ];
+        let faults = [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
         let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
         if is_fault || is_branch_trace(attr) {
             let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
@@ -486,7 +484,6 @@ fn columns(session: &Session<'_>, query: &ScriptQuery) -> Vec<(Fields, Vec<Warni
 
 /// Returns whether an event records every branch (perf's `is_bts_event`).
 fn is_branch_trace(attr: &Attr) -> bool {
-    /// `PERF_COUNT_HW_BRANCH_INSTRUCTIONS`, as a bit.
-    const BRANCHES: u64 = 4;
-    attr.kind == EventType::HARDWARE && attr.config & BRANCHES != 0 && attr.sample_period == 1
+    // As in perf, the number is tested as a bit.
+    attr.kind == EventType::HARDWARE && attr.config & HwEvent::BRANCH_INSTRUCTIONS.0 != 0 && attr.sample_period == 1
 }

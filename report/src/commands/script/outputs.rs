@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use recrep_format::attrs::AttrIndex;
+use recrep_format::attr::AttrIndex;
 
 /// The outputs.
 pub(super) struct Outputs<'o, W> {

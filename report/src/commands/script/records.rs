@@ -3,15 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use recrep_format::abi::misc;
+use recrep_format::abi::{map_flags, misc, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, TextPoke};
 
 use super::frames::hex;
 use crate::terminal::escape::escape;
-
-/// Names of the namespaces of a NAMESPACES record, in the kernel's order.
-const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
 /// Task that a record names, and the record's own time if it has one (else 0).
 #[derive(Clone, Copy)]
@@ -70,10 +67,10 @@ pub(super) fn print(
         Body::Cgroup(cgroup) => writeln!(out, " cgroup: {} {}", cgroup.id, escape(&cgroup.path.to_text())),
         Body::KSymbol(s) => {
             let name = s.name.to_text();
-            let (addr, len, kind, flags) = (s.addr, s.len, s.ksym_type, s.flags);
+            let (addr, len, kind, flags) = (s.addr, s.len, s.ksym_type.0, s.flags.bits());
             writeln!(out, " addr {addr:x} len {len} type {kind} flags 0x{flags:x} name {}", escape(&name))
         }
-        Body::BpfEvent(bpf) => writeln!(out, " type {}, flags {}, id {}", bpf.event_type, bpf.flags, bpf.id),
+        Body::BpfEvent(bpf) => writeln!(out, " type {}, flags {}, id {}", bpf.event_type.0, bpf.flags, bpf.id),
         Body::TextPoke(poke) => text_poke(poke, &symbol(poke.addr).unwrap_or_default(), out),
         _ => writeln!(out),
     }
@@ -98,7 +95,12 @@ fn mmap2(map: &Mmap2<'_>) -> String {
     }
     let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
     text.push_str("]: ");
-    text.extend([letter(1, 'r'), letter(2, 'w'), letter(4, 'x'), if map.flags & 1 != 0 { 's' } else { 'p' }]);
+    text.extend([
+        letter(prot::READ, 'r'),
+        letter(prot::WRITE, 'w'),
+        letter(prot::EXEC, 'x'),
+        if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' },
+    ]);
     text + " " + &escape(&map.filename.to_text())
 }
 
@@ -119,7 +121,7 @@ fn namespaces(all: &Namespaces<'_>) -> String {
         if place > 0 {
             text.push_str(if place.is_multiple_of(4) { ", \n\t\t " } else { ", " });
         }
-        let name = NAMESPACES.get(place).copied().unwrap_or("unknown");
+        let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
         let _infallible = write!(text, "{place}/{name}: {}/{}", namespace.dev, hex(namespace.inode));
     }
     text + "]"
@@ -127,9 +129,7 @@ fn namespaces(all: &Namespaces<'_>) -> String {
 
 fn text_poke(poke: &TextPoke<'_>, symbol: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, " {:x} {symbol} old len {} new len {}", poke.addr, poke.old_len, poke.new_len)?;
-    let (old, rest) = poke.bytes.split_at_checked(poke.old_len.into()).unwrap_or((poke.bytes, &[]));
-    let new = rest.get(..poke.new_len.into()).unwrap_or(rest);
-    for (which, bytes) in [("Old", old), ("New", new)] {
+    for (which, bytes) in [("Old", poke.old_bytes()), ("New", poke.new_bytes())] {
         for line in bytes.chunks(16) {
             let bytes: Vec<_> = line.iter().map(|byte| format!("{byte:02x}")).collect();
             writeln!(out, "            {which} bytes: {}", bytes.join(" "))?;

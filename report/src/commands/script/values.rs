@@ -2,60 +2,52 @@
 
 use std::io::{self, Write};
 
-use recrep_format::abi::SampleType;
-use recrep_format::attr::Attr;
+use recrep_format::abi::{RegisterName, RegsAbi, RegsArch, Weight};
 use recrep_format::record::{Regs, SampleFields};
 
 use super::fields::{Field, Fields};
-use crate::commands::dump::RegisterNames;
 
 /// Number of bytes of BPF output per line.
 const BYTES: usize = 8;
 
 /// Prints the weight and its latency parts.
-pub(super) fn weights(fields: &Fields, attr: &Attr, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn weights(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
     if fields.has(Field::Weight) {
-        write!(out, "{:>16}", weight(attr, s))?;
+        write!(out, "{:>16}", weight(s))?;
     }
-    let weight = s.weight.unwrap_or(0);
-    let split = attr.sample_type.contains(SampleType::WEIGHT_STRUCT);
-    for (field, shift) in [(Field::InsLat, 32), (Field::RetireLat, 48)] {
+    let parts = s.weight.and_then(Weight::parts).unwrap_or_default();
+    for (field, part) in [(Field::InsLat, parts.var2), (Field::RetireLat, parts.var3)] {
         if fields.has(field) {
-            write!(out, "{:>16}", if split { weight >> shift & 0xffff } else { 0 })?;
+            write!(out, "{part:>16}")?;
         }
     }
     Ok(())
 }
 
-/// Returns the weight; of a `PERF_SAMPLE_WEIGHT_STRUCT` the first of its three parts.
-pub(super) fn weight(attr: &Attr, s: &SampleFields<'_>) -> u64 {
-    let weight = s.weight.unwrap_or(0);
-    if attr.sample_type.contains(SampleType::WEIGHT_STRUCT) { weight & 0xffff_ffff } else { weight }
+/// Returns the weight; of three parts the first.
+pub(super) fn weight(s: &SampleFields<'_>) -> u64 {
+    s.weight.map_or(0, Weight::cost)
 }
 
 /// Prints the registers at the interrupt, then the user registers.
 pub(super) fn registers(
     fields: &Fields,
-    names: RegisterNames,
-    attr: &Attr,
+    names: Option<RegsArch>,
     s: &SampleFields<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let both =
-        [(Field::Iregs, &s.regs_intr, attr.sample_regs_intr), (Field::Uregs, &s.regs_user, attr.sample_regs_user)];
-    for (field, regs, mask) in both {
-        if let Some(regs) = regs.as_ref().filter(|regs| fields.has(field) && regs.abi != 0) {
-            one_set(regs, mask, names, out)?;
+    for (field, regs) in [(Field::Iregs, &s.regs_intr), (Field::Uregs, &s.regs_user)] {
+        if let Some(regs) = regs.as_ref().filter(|regs| fields.has(field) && regs.abi != RegsAbi::NONE) {
+            one_set(regs, names, out)?;
         }
     }
     Ok(())
 }
 
-fn one_set(regs: &Regs<'_>, mask: u64, names: RegisterNames, out: &mut impl Write) -> io::Result<()> {
-    write!(out, " ABI:{} ", regs.abi)?;
-    let numbers = (0..u64::BITS).filter(|number| mask >> number & 1 == 1);
-    for (number, value) in numbers.zip(regs.values.iter()) {
-        write!(out, "{:>5}:0x{value:x} ", names.name(number))?;
+fn one_set(regs: &Regs<'_>, names: Option<RegsArch>, out: &mut impl Write) -> io::Result<()> {
+    write!(out, " ABI:{} ", regs.abi.0)?;
+    for (number, value) in regs.iter() {
+        write!(out, "{:>5}:0x{value:x} ", RegisterName::of(names, number))?;
     }
     Ok(())
 }

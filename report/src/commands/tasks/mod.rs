@@ -14,7 +14,7 @@ use std::io::Write;
 
 use anyhow::Context as _;
 
-use recrep_format::abi::misc;
+use recrep_format::abi::{map_flags, misc, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, MmapIdentity};
 
@@ -27,11 +27,6 @@ use crate::query::{Format, Inspection, Query};
 use crate::timeline::VisiblePart;
 use crate::view;
 use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
-
-const PROT_READ: u32 = 1;
-const PROT_WRITE: u32 = 2;
-const PROT_EXEC: u32 = 4;
-const MAP_SHARED: u32 = 1;
 
 /// Prints the tasks of each input and returns the warnings.
 ///
@@ -90,17 +85,17 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
         }
         // An MMAP record says only whether the mapping is executable, and nothing about its file.
         Some((bits, Body::Mmap(map))) => {
-            (map.pgoff, if bits & misc::MMAP_DATA == 0 { PROT_EXEC } else { 0 }, 0, MappedFile::Inode(0))
+            (map.pgoff, if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 }, 0, MappedFile::Inode(0))
         }
         _ => (0, 0, 0, MappedFile::Inode(0)),
     };
     let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
-    let shared = if flags & MAP_SHARED != 0 { 's' } else { 'p' };
+    let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
     MappedRow {
         start: part.start,
         end: part.end,
-        prot: [letter(PROT_READ, 'r'), letter(PROT_WRITE, 'w'), letter(PROT_EXEC, 'x'), shared].iter().collect(),
+        prot: [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect(),
         pgoff: pgoff.wrapping_add(part.start - part.mapping.start),
         file,
         path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),

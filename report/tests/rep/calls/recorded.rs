@@ -40,6 +40,17 @@ fn callers_include_their_callees() {
 }
 
 #[test]
+fn a_sample_counts_once_for_callers_that_look_alike() {
+    let place = Place::new(&plain());
+    assert_eq!(place.children("", "reach"), rows(&[("[.] c", 4, 4)]));
+    let both = stream(Event::new("cycles")).map("/a/lib.so", 0x1000, 0x1000, 0).map("/b/lib.so", 0x2000, 0x1000, 0);
+    let chain = [context::USER, 0x1004, 0x2004, MAIN + 4];
+    let place = Place::new(&both.at(10).sample(SampleSpec::at(0x1004).callchain(&chain)));
+    assert_eq!(place.children("", "dso"), rows(&[("[.] [JIT] tid 7", 1, 0), ("[.] lib.so", 1, 1)]));
+    assert_eq!(place.children("", "dso_path").len(), 3, "these differ");
+}
+
+#[test]
 fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
     let at = |caller: u64| SampleSpec::at(WORK).callchain(&[context::USER, WORK, 0x1000 + caller]);
     let place = Place::new(&stream(Event::new("cycles")).sample(at(1)).sample(at(2)).sample(at(1)));

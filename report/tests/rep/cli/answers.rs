@@ -43,6 +43,18 @@ fn every_key_reads_as_in_perf() {
 }
 
 #[test]
+fn names_that_no_event_has_are_warned_about() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 1).file());
+    let warnings = |events: &str| json(&["--sort", "comm", "--event", events], &file)["warnings"].clone();
+    assert_eq!(warnings("cycles,cycles:u,faults"), serde_json::json!([]));
+    let message = "--event: no event is named `cycle`; events of the input: cycles:u, faults";
+    assert_eq!(warnings("faults,cycle"), serde_json::json!([{ "code": "unknown-event", "message": message }]));
+    let output = run(&["timeline", "--event", "cycle"], &file);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(message) && output.status.success());
+}
+
+#[test]
 fn the_number_of_threads_changes_nothing() {
     let place = Place::new();
     // Enough for several pieces.
@@ -185,19 +197,25 @@ fn control_characters_of_a_file_are_escaped() {
 #[test]
 fn help_names_every_command() {
     let help = String::from_utf8(rep().arg("--help").output().unwrap().stdout).unwrap();
-    let (_, rest) = help.split_once("rep [report|").unwrap();
-    let named: Vec<&str> = rest.split_once(']').unwrap().0.split('|').collect();
+    let (_, rest) = help.split_once("COMMAND`):\n").unwrap();
+    let (list, _) = rest.split_once("\n\n").unwrap();
+    let named: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let source = include_str!("../../../src/commands/mod.rs");
     let known: Vec<&str> =
         source.split("        \"").skip(1).filter_map(|rest| rest.split_once("\" =>")).map(|(name, _)| name).collect();
     assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
     for name in named {
-        let output = rep().args([name, "--help"]).output().unwrap();
-        assert!(
-            output.status.success() && String::from_utf8_lossy(&output.stdout).contains(&format!("rep {name}")),
-            "{name}"
-        );
+        let of = |words: [&str; 2]| {
+            let output = rep().args(words).output().unwrap();
+            assert!(output.status.success(), "{words:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let usage = if name == "report" { "Usage: rep".into() } else { format!("Usage: rep {name} ") };
+        assert!(of([name, "--help"]).contains(&usage), "{name}");
+        assert_eq!(of(["help", name]), of([name, "--help"]));
     }
+    let unknown = rep().args(["help", "nosuch"]).output().unwrap();
+    assert!(unknown.status.code() == Some(2) && String::from_utf8_lossy(&unknown.stderr).contains("`nosuch`"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
-use recrep_format::record::{Body, HeaderBuildId, Mmap};
+use recrep_format::record::{Body, Mmap};
 use recrep_format::wire::Text;
 use serde_json::Value;
 
@@ -158,9 +158,7 @@ fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8;
     if !pipe {
         return stream.feature(&BuildIds { entries: vec![entry] });
     }
-    let (pid, raw) = (u32::MAX, entry.raw);
-    let filename = Text::new(name.as_bytes());
-    stream.record(entry.misc, Body::HeaderBuildId(HeaderBuildId { pid, raw, filename }))
+    stream.record(entry.misc, Body::HeaderBuildId(entry.body))
 }
 
 /// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes of the warnings.

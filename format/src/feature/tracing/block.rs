@@ -5,6 +5,7 @@ use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 use crate::feature::{Feature, FeatureId};
+use crate::wire::Wire;
 
 const MAGIC: [u8; 10] = *b"\x17\x08\x44tracing";
 const HEADER_PAGE: [u8; 12] = *b"header_page\0";
@@ -61,8 +62,10 @@ pub struct Tracing<'a> {
 
 impl<'a> Feature<'a> for Tracing<'a> {
     const ID: FeatureId = FeatureId::TRACING_DATA;
+}
 
-    fn decode(c: &mut Cursor<'a>) -> Result<Self> {
+impl<'a> Wire<'a> for Tracing<'a> {
+    fn decode(c: &mut Cursor<'a>, _: &'static str) -> Result<Self> {
         expect(c, &MAGIC, "the mark of tracing data")?;
         let version_at = c.offset();
         let version = c_string(c, "the version of tracing data")?;
@@ -281,7 +284,7 @@ mod tests {
         for (version, order) in [(b"0.5", 0), (b"0.5", 1), (b"0.6", 0), (b"0.6", 1)] {
             let bytes = example(version, order);
             // The order of the file is not that of the block.
-            let block = Tracing::decode(&mut Cursor::new(&bytes, 1000, Endian::Big)).unwrap();
+            let block = Tracing::decode(&mut Cursor::new(&bytes, 1000, Endian::Big), "").unwrap();
             assert_eq!((block.page_size, block.long_size, block.systems.len()), (4096, 8, 2));
             assert_eq!(block.saved_cmdlines.is_some(), version == b"0.6");
             let names: Vec<_> = block.events().map(|event| event.unwrap().name).collect();
@@ -298,7 +301,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let bytes = example(b"0.6", 0);
-        let error = |bytes: &[u8]| Tracing::decode(&mut Cursor::new(bytes, 100, Endian::NATIVE)).unwrap_err();
+        let error = |bytes: &[u8]| Tracing::decode(&mut Cursor::new(bytes, 100, Endian::NATIVE), "").unwrap_err();
         let mut other = bytes.clone();
         other[10..13].copy_from_slice(b"7.1");
         assert_eq!(error(&other).offset, 110);
@@ -322,7 +325,7 @@ mod tests {
                 *old = byte;
             }
             bytes.truncate(len);
-            if let Ok(block) = Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::NATIVE)) {
+            if let Ok(block) = Tracing::decode(&mut Cursor::new(&bytes, 0, Endian::NATIVE), "") {
                 let mut e = Encoder::new(Endian::NATIVE);
                 block.encode(&mut e).unwrap();
                 prop_assert_eq!(e.as_bytes(), &bytes[..]);

@@ -8,16 +8,18 @@
 //! of IDENTIFIER, or at the place of ID, which must then be the same in all attrs. An id of 0, as synthesized records
 //! have it, means the first attr; an id that no attr has means none.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
-use crate::abi::{EventType, RecordType, SampleType};
-use crate::attr::Attr;
+use super::Attr;
+use crate::abi::{EventType, RecordType};
 use crate::endian::Endian;
 use crate::error::Result;
 use crate::feature::EventDesc;
-use crate::layout::{SampleLayout, TrailerLayout};
+use crate::feature::tracing::Tracing;
+use crate::layout::{SampleIdLayout, SampleLayout};
 use crate::record::{Context, RawRecord, Record, Sample};
-use crate::tracing::Tracing;
 
 /// The place of an attr in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,11 +36,18 @@ pub struct AttrEntry {
     pub name: Option<String>,
 }
 
+impl AttrEntry {
+    /// Returns the event's name: the one that the recording gives it, else the attr's own.
+    #[must_use]
+    pub fn event_name(&self) -> Cow<'_, str> {
+        self.name.as_deref().map_or_else(|| self.attr.event_name().into(), Cow::Borrowed)
+    }
+}
+
 /// The attrs of a stream.
 /// ```
 /// use recrep_format::abi::SampleType;
-/// use recrep_format::attr::Attr;
-/// use recrep_format::attrs::{AttrEntry, AttrIndex, AttrTable};
+/// use recrep_format::attr::{Attr, AttrEntry, AttrIndex, AttrTable};
 /// use recrep_format::endian::Endian;
 /// use recrep_format::read::Frames;
 ///
@@ -58,7 +67,7 @@ pub struct AttrEntry {
 pub struct AttrTable {
     endian: Endian,
     entries: Vec<AttrEntry>,
-    layouts: Vec<(SampleLayout, TrailerLayout)>,
+    layouts: Vec<(SampleLayout, SampleIdLayout)>,
     by_id: FxHashMap<u64, AttrIndex>,
     fallback: SampleLayout,
     /// Where a sample's id lies, in bytes from its start; the same for all attrs.
@@ -86,7 +95,7 @@ impl AttrTable {
 
     /// Adds an attr.
     pub fn push(&mut self, entry: AttrEntry) {
-        let (sample, trailer) = (SampleLayout::of(&entry.attr), TrailerLayout::of(&entry.attr));
+        let (sample, trailer) = (SampleLayout::of(&entry.attr), SampleIdLayout::of(&entry.attr));
         let index = AttrIndex(self.entries.len());
         for id in entry.ids.iter().filter(|id| **id != 0) {
             self.by_id.entry(*id).or_insert(index);
@@ -157,8 +166,8 @@ impl AttrTable {
 
     /// The layout of the trailers of an attr.
     #[must_use]
-    pub fn trailer_layout(&self, index: AttrIndex) -> TrailerLayout {
-        self.layouts.get(index.0).map_or(TrailerLayout::NONE, |(_, trailer)| *trailer)
+    pub fn trailer_layout(&self, index: AttrIndex) -> SampleIdLayout {
+        self.layouts.get(index.0).map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer)
     }
 
     /// Which attr a record belongs to: a sample by its id, another by its trailer's. `None` where there are no attrs,
@@ -217,25 +226,19 @@ impl AttrTable {
         let layouts = self.event_of(raw).and_then(|index| self.layouts.get(index.0));
         let (sample, trailer) = match layouts {
             Some((sample, trailer)) => (sample, *trailer),
-            None => (&self.fallback, TrailerLayout::NONE),
+            None => (&self.fallback, SampleIdLayout::NONE),
         };
         raw.decode(&Context { endian: self.endian, sample, trailer })
-    }
-
-    /// Whether samples of every attr have a time.
-    #[must_use]
-    pub fn all_have_time(&self) -> bool {
-        self.entries.iter().all(|e| e.attr.sample_type.contains(SampleType::TIME))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abi::AttrFlags;
+    use crate::abi::{AttrFlags, SampleType};
     use crate::bytes::Encoder;
     use crate::read::Frames;
-    use crate::record::{Body, Comm, SampleFields, Trailer};
+    use crate::record::{Body, Comm, SampleFields, SampleId};
     use crate::wire::Text;
 
     fn entry(sample_type: SampleType, ids: &[u64]) -> AttrEntry {
@@ -264,7 +267,7 @@ mod tests {
     fn a_trailer_gives_event_and_time() {
         let bits = SampleType::IDENTIFIER | SampleType::TID | SampleType::TIME;
         let table = AttrTable::new(vec![entry(bits, &[7]), entry(bits, &[8])], Endian::Big);
-        let trailer = Trailer { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..Trailer::default() };
+        let trailer = SampleId { tid: Some([1, 2]), time: Some(77), identifier: Some(8), ..SampleId::default() };
         let record = Record::new(0, Body::Comm(Comm { pid: 1, tid: 2, comm: Text::new(b"ls") })).with_trailer(trailer);
         let mut e = Encoder::new(Endian::Big);
         record.encode(&mut e).unwrap();

@@ -1,8 +1,11 @@
-//! `struct perf_event_attr`, without loss, at every size it has had.
+//! Attrs: `struct perf_event_attr`, without loss, at every size it has had; the attrs of a recording, and their names.
 //!
 //! The struct has grown from 64 bytes ([`Attr::SIZES`]); its own `size` field says how long the writer's was.
 //! [`Attr::decode`] takes whatever length there is: fields that are not there are zero, and bytes beyond the
 //! fields known here are kept in [`Attr::extra`]. [`Attr::encode`] writes any length back.
+
+mod name;
+mod table;
 
 use smallvec::SmallVec;
 
@@ -10,6 +13,8 @@ use crate::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType}
 use crate::bytes::{Cursor, Encoder};
 use crate::endian::Endian;
 use crate::error::{Error, Result};
+
+pub use table::{AttrEntry, AttrIndex, AttrTable};
 
 /// What is counted and what each sample of it holds (`struct perf_event_attr`; perf_event_open(2)).
 /// ```

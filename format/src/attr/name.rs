@@ -1,7 +1,7 @@
-//! Event names made from the attr, for files without event names, as `perf report` does.
+//! Event names made from the attr, for recordings without event names, as `perf report` makes them.
 
-use recrep_format::abi::{AttrFlags, EventType};
-use recrep_format::attr::Attr;
+use super::Attr;
+use crate::abi::{AttrFlags, CacheEvent, EventType};
 
 const HARDWARE: [&str; 10] = [
     "cycles",
@@ -35,36 +35,32 @@ const CACHES: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "bra
 const CACHE_OPS: [[&str; 2]; 3] =
     [["loads", "load-misses"], ["stores", "store-misses"], ["prefetches", "prefetch-misses"]];
 
-/// Returns the event's name with its modifiers.
-#[must_use]
-pub fn event_name(attr: &Attr) -> String {
-    let by = |names: &[&str], kind: &str| match usize::try_from(attr.config).ok().and_then(|i| names.get(i)) {
-        Some(name) => (*name).to_owned(),
-        None => format!("unknown-{kind}"),
-    };
-    let base = match attr.kind {
-        EventType::HARDWARE => by(&HARDWARE, "hardware"),
-        EventType::SOFTWARE => by(&SOFTWARE, "software"),
-        EventType::HW_CACHE => cache_name(attr.config),
-        EventType::RAW => format!("raw 0x{:x}", attr.config),
-        EventType::TRACEPOINT => return "unknown tracepoint".into(),
-        EventType::BREAKPOINT => breakpoint_name(attr),
-        EventType(other) => return format!("unknown attr type: {other}"),
-    };
-    base + &modifiers(attr)
+impl Attr {
+    /// Returns the name that perf gives the event where the recording names none: `cycles:u`, `raw 0x1a8`.
+    #[must_use]
+    pub fn event_name(&self) -> String {
+        let by = |names: &[&str], kind: &str| match usize::try_from(self.config).ok().and_then(|i| names.get(i)) {
+            Some(name) => (*name).to_owned(),
+            None => format!("unknown-{kind}"),
+        };
+        let base = match self.kind {
+            EventType::HARDWARE => by(&HARDWARE, "hardware"),
+            EventType::SOFTWARE => by(&SOFTWARE, "software"),
+            EventType::HW_CACHE => cache_name(self.config),
+            EventType::RAW => format!("raw 0x{:x}", self.config),
+            EventType::TRACEPOINT => return "unknown tracepoint".into(),
+            EventType::BREAKPOINT => breakpoint_name(self),
+            EventType(other) => return format!("unknown attr type: {other}"),
+        };
+        base + &modifiers(self)
+    }
 }
 
 fn cache_name(config: u64) -> String {
-    let part = |shift: u32| usize::try_from(config >> shift & 0xff).unwrap_or(usize::MAX);
-    let op = CACHE_OPS.get(part(8)).and_then(|ops| ops.get(part(16)));
-    // Not valid: stores to L1-icache (1); anything but loads of iTLB (4) and branch (5).
-    let valid = match part(0) {
-        1 => part(8) != 1,
-        4 | 5 => part(8) == 0,
-        _ => true,
-    };
-    match (CACHES.get(part(0)), op) {
-        (Some(cache), Some(op)) if valid => format!("{cache}-{op}"),
+    let event = CacheEvent::of(config);
+    let ops = CACHE_OPS.get(usize::from(event.op.0)).and_then(|ops| ops.get(usize::from(event.result.0)));
+    match (CACHES.get(usize::from(event.cache.0)), ops) {
+        (Some(cache), Some(op)) if event.is_valid() => format!("{cache}-{op}"),
         _ => "invalid-cache".into(),
     }
 }
@@ -99,7 +95,7 @@ mod tests {
 
     #[test]
     fn names_have_their_modifiers() {
-        let name = |kind, config, flags| event_name(&Attr { kind, config, flags, ..Attr::default() });
+        let name = |kind, config, flags| Attr { kind, config, flags, ..Attr::default() }.event_name();
         let (guest, user) = (AttrFlags::EXCLUDE_GUEST, AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV);
         assert_eq!(name(EventType::SOFTWARE, 2, guest), "page-faults");
         assert_eq!(name(EventType::SOFTWARE, 0, AttrFlags::empty()), "cpu-clock:HG");
@@ -115,7 +111,7 @@ mod tests {
     #[test]
     fn breakpoints_show_watched_accesses() {
         let watched = Attr { kind: EventType::BREAKPOINT, config1: 0x1000, bp_type: 3, ..Attr::default() };
-        let name = event_name(&Attr { flags: AttrFlags::EXCLUDE_GUEST, ..watched });
+        let name = Attr { flags: AttrFlags::EXCLUDE_GUEST, ..watched }.event_name();
         assert_eq!(name, "mem:0x1000:rw");
     }
 }

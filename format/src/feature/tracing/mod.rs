@@ -1,4 +1,4 @@
-//! What names the fields in the raw bytes of tracepoints: the contents of TRACING_DATA, typed.
+//! TRACING_DATA: the formats of tracepoints, which name the fields in their raw bytes.
 //!
 //! ```text
 //!  17 08 44 "tracing" version\0 order:u8 long:u8 page:u32
@@ -16,7 +16,19 @@
 mod block;
 mod event;
 mod field;
+mod value;
 
 pub use block::{Part, System, Tracing};
 pub use event::EventFormat;
 pub use field::EventField;
+pub use value::{FieldNumbers, FieldValue, RawFields};
+
+use crate::wire;
+
+wire! {
+    /// Contents of TRACING_DATA as they are: any bytes. [`Tracing`] reads them.
+    pub struct TracingData<'a> {
+        /// Bytes of the section.
+        pub data: &'a [u8],
+    }
+}

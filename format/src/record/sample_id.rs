@@ -1,25 +1,27 @@
-//! The trailer (`struct sample_id`): who, when and which event, at the end of records that are not samples.
+//! The trailer (`struct sample_id`): task, time, CPU and event, at the end of the kernel's records that are not
+//! samples.
 
-use crate::abi::SampleType;
+use crate::abi::{Cpu, Pid, SampleType, Tid};
 use crate::bytes::{Cursor, Encoder};
 use crate::error::Result;
-use crate::layout::TrailerLayout;
+use crate::layout::SampleIdLayout;
 use crate::wire::Wire;
 
-/// The fields of a trailer; each is there when the attr has `sample_id_all` and the bit in `sample_type`.
+/// The fields of a trailer (`struct sample_id`); `None` without `sample_id_all` in the attr or the bit in its
+/// `sample_type`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trailer {
+pub struct SampleId {
     /// Process and thread.
     pub tid: Option<[u32; 2]>,
-    /// When, in nanoseconds of the perf clock; 0 in synthesized records.
+    /// The time, in nanoseconds of the perf clock; 0 in synthesized records.
     pub time: Option<u64>,
-    /// The event.
+    /// The event's id.
     pub id: Option<u64>,
-    /// The event that took the sample.
+    /// The id of the event's instance, where `id` may be that of its parent.
     pub stream_id: Option<u64>,
     /// The CPU, and a reserved word.
     pub cpu: Option<[u32; 2]>,
-    /// The event, at the fixed place.
+    /// The event's id, at a fixed place.
     pub identifier: Option<u64>,
 }
 
@@ -33,11 +35,11 @@ impl Wire<'_> for [u32; 2] {
     }
 }
 
-impl Trailer {
-    pub(super) fn decode(c: &mut Cursor<'_>, layout: &TrailerLayout) -> Result<Self> {
+impl SampleId {
+    pub(super) fn decode(c: &mut Cursor<'_>, layout: &SampleIdLayout) -> Result<Self> {
         fn field<'a, T: Wire<'a>>(
             c: &mut Cursor<'a>,
-            layout: &TrailerLayout,
+            layout: &SampleIdLayout,
             bit: SampleType,
             what: &'static str,
         ) -> Result<Option<T>> {
@@ -62,9 +64,10 @@ impl Trailer {
         self.identifier.encode(e)
     }
 
-    /// The same values, cut and filled to the fields that `layout` has: what a synthesized record needs.
+    /// Returns the same values with exactly the fields of `layout`, as synthesized records need them; missing ones
+    /// are 0.
     #[must_use]
-    pub fn shaped(&self, layout: &TrailerLayout) -> Self {
+    pub fn shaped(&self, layout: &SampleIdLayout) -> Self {
         let has = |bit| layout.fields.contains(bit);
         let word = |bit, value: Option<u64>| has(bit).then(|| value.unwrap_or(0));
         Self {
@@ -77,9 +80,42 @@ impl Trailer {
         }
     }
 
-    /// Which event the record belongs to: IDENTIFIER, else ID.
+    /// Returns the id of the event that the record belongs to: IDENTIFIER, else ID.
     #[must_use]
     pub fn event_id(&self) -> Option<u64> {
         self.identifier.or(self.id)
+    }
+
+    /// Returns the process; -1 for a task that has already ended.
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        self.tid.map(|[pid, _]| Pid(pid))
+    }
+
+    /// Returns the thread; -1 for a task that has already ended.
+    #[must_use]
+    pub fn tid(&self) -> Option<Tid> {
+        self.tid.map(|[_, tid]| Tid(tid))
+    }
+
+    /// Returns the CPU.
+    #[must_use]
+    pub fn cpu(&self) -> Option<Cpu> {
+        self.cpu.map(|[cpu, _]| Cpu(cpu))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endian::Endian;
+
+    #[test]
+    fn the_parts_of_its_words() {
+        let layout = SampleIdLayout { fields: SampleType::TID | SampleType::CPU, size: 16, time: None, event_id: None };
+        let bytes = [255, 255, 255, 255, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 0];
+        let id = SampleId::decode(&mut Cursor::new(&bytes, 0, Endian::Big), &layout).unwrap();
+        assert_eq!((id.pid(), id.tid(), id.cpu(), id.event_id()), (Some(Pid::ANY), Some(Tid(9)), Some(Cpu(3)), None));
+        assert_eq!(SampleId::default().tid(), None);
     }
 }

@@ -10,7 +10,7 @@ use super::outcome::Refusal;
 const LIMIT: u64 = 1 << 29;
 
 /// Decompresses an xz, gzip or zstd file; returns other bytes unchanged.
-pub(super) fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+pub(super) fn decompressed(bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
     match bytes.as_slice() {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => xz(&bytes),
         [0x1f, 0x8b, ..] => read_limited("gzip", flate2::read::MultiGzDecoder::new(bytes.as_slice())),
@@ -51,14 +51,14 @@ mod tests {
         gzip.write_all(&text).unwrap();
         let zstd = zstd::bulk::compress(&text, 1).unwrap();
         for packed in [text.clone(), gzip.finish().unwrap(), zstd] {
-            assert_eq!(unpacked(packed).unwrap(), text);
+            assert_eq!(decompressed(packed).unwrap(), text);
         }
     }
 
     #[test]
     fn damaged_data_is_refused() {
         for bytes in [&b"\xfd7zXZ\0\0\0"[..], b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd\xff"] {
-            assert!(matches!(unpacked(bytes.to_vec()), Err(Refusal::Malformed(_))), "{bytes:?}");
+            assert!(matches!(decompressed(bytes.to_vec()), Err(Refusal::Malformed(_))), "{bytes:?}");
         }
     }
 }

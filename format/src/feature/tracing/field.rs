@@ -87,7 +87,25 @@ impl EventField {
         self.type_name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "long")
     }
 
-    /// How many bytes an element of an array has; of anything else, all of it.
+    /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if its type has no size here.
+    #[must_use]
+    pub fn array_element_size(&self) -> usize {
+        if !self.is_dynamic() {
+            return self.element_size();
+        }
+        let of_word = |word: &str| match word.trim_end_matches("[]") {
+            "char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t" | "bool" => Some(1),
+            "short" | "u16" | "s16" | "__u16" | "__s16" | "uint16_t" | "int16_t" | "__be16" | "__le16" => Some(2),
+            "int" | "u32" | "s32" | "__u32" | "__s32" | "uint32_t" | "int32_t" | "__be32" | "__le32" | "pid_t" => {
+                Some(4)
+            }
+            "u64" | "s64" | "__u64" | "__s64" | "uint64_t" | "int64_t" | "__be64" | "__le64" => Some(8),
+            _ => None,
+        };
+        self.type_name.split_whitespace().find_map(of_word).unwrap_or(0)
+    }
+
+    /// Returns the size of an element of an array in bytes; of anything else, the size of all of it.
     #[must_use]
     pub fn element_size(&self) -> usize {
         if !self.is_array || self.is_dynamic() {

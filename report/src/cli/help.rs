@@ -1,0 +1,73 @@
+//! `rep help`, and the parts of the help that list commands and sort keys.
+
+use std::ffi::OsString;
+
+use crate::query::sort_key::SortKey;
+
+/// The commands, with what each shows.
+const COMMANDS: [(&str, &str); 10] = [
+    ("report", "histograms of samples (default)"),
+    ("script", "samples, in time order"),
+    ("mem", "cost of memory accesses"),
+    ("c2c", "contended cache lines"),
+    ("branches", "edges, loops and fall-throughs from branch stacks"),
+    ("timeline", "samples per thread and time slice"),
+    ("modules", "modules without functions, and why"),
+    ("info", "layout, events and header of a file"),
+    ("evlist", "events of a file"),
+    ("dump", "all records, raw and decoded"),
+];
+
+/// Returns the text below the options of `rep report`.
+pub(super) fn commands_and_keys() -> String {
+    let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
+    format!(
+        "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
+         trace_fields; with -b only: {} (report/docs/options.md explains those that only rep has)",
+        commands.join("\n"),
+        SortKey::list_of(false),
+        SortKey::list_of(true)
+    )
+}
+
+/// Returns the command line that `rep help` (`words`, the program first) means: `rep --help`, or with the name of a
+/// command `rep COMMAND --help`.
+///
+/// # Errors
+/// Returns a message if the words after `help` are not the name of one command.
+pub fn help(words: &[OsString]) -> Result<Vec<OsString>, String> {
+    let named = words.get(2..).unwrap_or_default();
+    let is_known = |name: &OsString| COMMANDS.iter().any(|(known, _)| name == known);
+    if let Some(unknown) = named.iter().find(|name| !is_known(name)) {
+        let known = COMMANDS.map(|(name, _)| name).join(", ");
+        return Err(format!("unknown command `{}`; commands: {known}", unknown.to_string_lossy()));
+    }
+    if named.len() > 1 {
+        return Err("`rep help` takes one command".into());
+    }
+    Ok(words.iter().take(1).chain(named).cloned().chain(["--help".into()]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<Vec<OsString>, String> {
+        help(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn help_is_the_option_of_the_named_command() {
+        assert_eq!(of("rep help").unwrap(), ["rep", "--help"]);
+        assert_eq!(of("rep help mem").unwrap(), ["rep", "mem", "--help"]);
+        assert!(of("rep help nosuch").unwrap_err().contains("`nosuch`"));
+        assert!(of("rep help mem c2c").is_err());
+    }
+
+    #[test]
+    fn keys_of_branches_come_last() {
+        let text = commands_and_keys();
+        let at = |word: &str| text.find(word).unwrap();
+        assert!(at(" reach") < at("with -b only") && at("with -b only") < at(" symbol_from"));
+    }
+}

@@ -1,0 +1,217 @@
+//! The table of one event: its rows in order, within the limits.
+
+use std::borrow::Cow;
+use std::cmp::{Ordering, Reverse};
+
+use rayon::prelude::*;
+
+use crate::callchain::trees::RowIndex;
+use crate::count::metrics::{Metrics, share};
+use crate::count::{Count, Partition};
+use crate::table::cells::Cells;
+
+/// A row of an [`EventTable`].
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'l> {
+    table: &'l EventTable<'l>,
+    cells: &'l [u64],
+    /// Counts and metrics of the row.
+    pub metrics: &'l Metrics,
+    /// Number of the row in the profile, by which [`calls`](super::profile::Profile::calls) finds its call tree.
+    pub place: RowIndex,
+}
+
+impl<'l> Row<'l> {
+    /// Returns the row's own (self) count.
+    #[must_use]
+    pub fn count(self) -> Count {
+        self.metrics.count
+    }
+
+    /// Returns the self share of the event's period, in percent.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        self.table.percent(self.count())
+    }
+
+    /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
+    #[must_use]
+    pub fn children(self) -> Option<(Count, f64)> {
+        self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
+    }
+
+    /// Returns the period by which rows are sorted: children's if counted, else the row's own.
+    #[must_use]
+    pub fn weight(self) -> u64 {
+        self.table.weight(self.metrics)
+    }
+
+    /// Returns the cell in a column: its number, or the number of its text ([`Labels`](super::cells::Labels)).
+    #[must_use]
+    pub fn cell(self, column: usize) -> u64 {
+        self.cells.get(column).copied().unwrap_or(0)
+    }
+
+    /// Returns the text in a column.
+    #[must_use]
+    pub fn text(self, column: usize) -> Cow<'l, str> {
+        self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
+    }
+
+    /// Like [`Row::text`]; `buffer` holds texts that must be made.
+    #[must_use]
+    pub fn text_in<'b>(self, column: usize, buffer: &'b mut String) -> &'b str
+    where
+        'l: 'b,
+    {
+        let cell = self.cell(column);
+        self.table.cells.text_in(column, cell, &self.metrics.count, buffer)
+    }
+
+    /// Returns the number of the label in a column ([`Labels`](super::cells::Labels)); `None` if it has no labels.
+    #[must_use]
+    pub fn label(self, column: usize) -> Option<usize> {
+        self.table.cells.label(column, self.cell(column))
+    }
+
+    /// Iterates over the texts of all columns.
+    pub fn texts(self) -> impl ExactSizeIterator<Item = Cow<'l, str>> {
+        (0..self.cells.len()).map(move |column| self.text(column))
+    }
+}
+
+/// An event and its rows.
+#[derive(Clone, Debug)]
+pub struct EventTable<'l> {
+    /// Name of the event.
+    pub name: &'l str,
+    /// Total of all samples of the event, in rows or not; only of those in rows if percentages are relative to them.
+    pub total: Count,
+    /// Number of lost samples.
+    pub lost_samples: u64,
+    /// Number of samples dropped by a BPF filter.
+    pub filtered_samples: u64,
+    /// Numbers of the displayed rows, sorted.
+    pub(super) order: Vec<usize>,
+    pub(super) rows: &'l Partition<Metrics>,
+    pub(super) cells: Cells<'l>,
+    pub(super) children: bool,
+}
+
+impl<'l> EventTable<'l> {
+    /// Returns the number of displayed rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns whether no rows are displayed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Returns one of the rows for each index, in whichever order is in memory.
+    #[must_use]
+    pub fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
+        if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
+    }
+
+    /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
+    /// children's period, then callers before callees.
+    #[must_use]
+    pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
+        self.row_at(*self.order.get(index)?)
+    }
+
+    fn row_at(&'l self, place: usize) -> Option<Row<'l>> {
+        let (cells, metrics) = at(self.rows, place)?;
+        Some(Row { table: self, cells, metrics, place })
+    }
+
+    /// Iterates over the displayed rows.
+    pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
+        (0..self.len()).filter_map(|index| self.row(index))
+    }
+
+    fn percent(&self, count: Count) -> f64 {
+        share(count.period, self.total.period)
+    }
+
+    fn weight(&self, metrics: &Metrics) -> u64 {
+        if self.children { metrics.all.period } else { metrics.count.period }
+    }
+
+    /// Returns the rows, of those with these numbers, that have at least `least` percent and can be among the first
+    /// `most`.
+    pub(super) fn candidates(&self, places: &[usize], least: Option<f64>, most: usize) -> Vec<usize> {
+        let weighed = |place: &usize| {
+            let weight = self.weight(self.rows.value(*place)?);
+            let share = self.percent(Count { samples: 0, period: weight });
+            least.is_none_or(|least| share >= least).then_some((Reverse(weight), *place))
+        };
+        let mut found: Vec<_> = places.par_iter().filter_map(weighed).collect();
+        if let Some(last) = most.checked_sub(1).filter(|last| *last < found.len()) {
+            let (_, (last, _), _) = found.select_nth_unstable_by_key(last, |(weight, _)| *weight);
+            let last = *last;
+            found.retain(|(weight, _)| *weight <= last);
+        }
+        found.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// Sorts the rows with these numbers and drops those beyond the first `most`.
+    pub(super) fn sort(&mut self, places: &[usize], most: usize) {
+        let key = |place: usize| {
+            let (cells, metrics) = at(self.rows, place)?;
+            let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
+            let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
+            Some(SortItem { weight: Reverse(self.weight(metrics)), prefix, place })
+        };
+        let compare = |a: &SortItem, b: &SortItem| {
+            let by_prefix = (a.weight, a.prefix).cmp(&(b.weight, b.prefix));
+            by_prefix.then_with(|| self.compare(a.place, b.place))
+        };
+        let first = |mut items: Vec<SortItem>| {
+            if most < items.len() {
+                if most > 0 {
+                    items.select_nth_unstable_by(most - 1, compare);
+                }
+                items.truncate(most);
+            }
+            items
+        };
+        // The first of all are among the first of each part.
+        let part = PART.max(most.saturating_mul(4)).min(places.len().max(1));
+        let of_part = |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
+        let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
+        items.par_sort_unstable_by(compare);
+        self.order = items.into_iter().map(|item| item.place).collect();
+    }
+
+    /// Compares the cells of two rows with equal [`SortItem::prefix`].
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        let (Some((a_cells, a)), Some((b_cells, b))) = (at(self.rows, a), at(self.rows, b)) else {
+            return Ordering::Equal;
+        };
+        // Weights that are multiplied by different numbers of samples may have the same text.
+        let by_text = self.cells.compare((a_cells, &a.count), (b_cells, &b.count));
+        by_text.then_with(|| a.count.samples.cmp(&b.count.samples))
+    }
+}
+
+/// A row to be sorted.
+#[derive(Clone, Copy, Debug)]
+struct SortItem {
+    weight: Reverse<u64>,
+    /// What decides next: of children, the longest chain and the largest self period; else the first cells.
+    prefix: [u64; 2],
+    place: usize,
+}
+
+/// Number of rows of which a core takes the first ones at a time.
+const PART: usize = 1 << 14;
+
+/// Returns the cells and metrics of the row with this number.
+pub(super) fn at(rows: &Partition<Metrics>, place: usize) -> Option<(&[u64], &Metrics)> {
+    Some((rows.key(place).get(1..)?, rows.value(place)?))
+}
