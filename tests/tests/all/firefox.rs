@@ -18,7 +18,8 @@ const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
 /// A shell with a second thread, whose child becomes `ls`; before all, an idle CPU.
 fn recording(endian: Endian) -> Stream {
-    let id = BuildId::from_hex("000102030405060708090a0b0c0d0e0f10111213").unwrap();
+    let bytes: Vec<u8> = (0..20).collect();
+    let id = BuildId::new(&bytes).unwrap();
     let entries = vec![BuildIdEvent::new(CpuMode::User, &id, b"/usr/bin/sh")];
     let module = Text::new(b"/lib/modules/ext4.ko");
     let module = Mmap { pid: u32::MAX, tid: 0, addr: KERNEL + 0x1000, len: 0x1000, pgoff: 0, filename: module };
