@@ -1,4 +1,4 @@
-//! Counts samples by the name of their thread, from standard input, in the memory of a few records.
+//! Counts samples by the name of their thread, from standard input, in bounded memory: of two rounds of perf.
 //!
 //! ```sh
 //! perf record -o - -- ./app | cargo run --release -p recrep-format --example histogram
@@ -35,17 +35,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             continue;
         }
-        match record.decode()?.body {
-            Body::Comm(comm) => drop(comms.insert(comm.tid, comm.comm.to_text().into_owned())),
+        match record.decode().map(|record| record.body) {
+            Ok(Body::Comm(comm)) => drop(comms.insert(comm.tid, comm.comm.to_text().into_owned())),
             // A new thread has the name of the one that made it.
-            Body::Fork(fork) => {
+            Ok(Body::Fork(fork)) => {
                 if let Some(name) = comms.get(&fork.ptid).cloned() {
                     comms.insert(fork.tid, name);
                 }
             }
-            _ => {}
+            Ok(_) => {}
+            Err(error) => eprintln!("{error}: left out"),
         }
     }
+    records.recording().warnings().iter().for_each(|warning| eprintln!("{warning}"));
     let mut rows: Vec<_> = counts.into_iter().collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut out = io::stdout().lock();

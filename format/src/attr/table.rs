@@ -218,7 +218,8 @@ impl AttrTable {
         }
     }
 
-    /// Decodes a record by the layouts of its event.
+    /// Decodes a record by the layouts of its event. A SAMPLE of an unknown event has no fields then; its bytes are
+    /// [`Record::rest`].
     ///
     /// # Errors
     /// The record is too short for what it says.

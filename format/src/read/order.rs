@@ -1,25 +1,4 @@
-//! Records in order of time.
-//!
-//! A recorder drains one ring after another, so records of different CPUs lie in the file out of order. What it promises is
-//! the round: after it has drained every ring once, it writes FINISHED_ROUND, and whatever it reads from then on is newer
-//! than all that was read one round before.
-//!
-//! ```text
-//!   file     a1 a4 b2 b3 | a5 a8 b6 b7 | a9 b10 …      a, b: rings; numbers: times; |: FINISHED_ROUND
-//!   newest             4             8
-//!   returned              (nothing)     1 2 3 4    5 6 7 8
-//! ```
-//!
-//! So at the end of a round all records are returned that are not newer than the newest one at the end of the round
-//! before. Records of equal time are returned in the order of the file.
-//!
-//! - A record without a time (of an event without TIME, of perf's own types, or with the time 0 or all ones, as
-//!   synthesized records have it) is returned where it stands in the file, before the records that wait.
-//! - A record that is older than one already returned comes with the next ones; [`Ordered::late`] counts it.
-//! - If more than [`Ordered::with_limit`] bytes wait, as in a stream without rounds, the older half is returned.
-//! - The files of a directory have no rounds. Of them the one is read whose newest record is the oldest.
-//!
-//! A record that waits stays where it was read; the memory is used again when all records in it were returned.
+//! Order of time.
 
 use std::io::Read;
 
@@ -29,6 +8,28 @@ use crate::abi::RecordType;
 use crate::error::Result;
 
 /// The records of a [`Recording`] in order of time, in bounded memory.
+///
+/// A recorder drains one ring after another, so records of different CPUs lie in the file out of order. What it promises is
+/// the round: after it has drained every ring once, it writes FINISHED_ROUND, and whatever it reads from then on is newer
+/// than all that was read one round before.
+///
+/// ```text
+///   file     a1 a4 b2 b3 | a5 a8 b6 b7 | a9 b10 …      a, b: rings; numbers: times; |: FINISHED_ROUND
+///   newest             4             8
+///   returned              (nothing)     1 2 3 4    5 6 7 8
+/// ```
+///
+/// So at the end of a round all records are returned that are not newer than the newest one at the end of the round
+/// before. Records of equal time are returned in the order of the file.
+///
+/// - A record without a time (of an event without TIME, of perf's own types, or with the time 0 or all ones, as
+///   synthesized records have it) is returned where it stands in the file, before the records that wait.
+/// - A record that is older than one already returned comes with the next ones; [`late`](Self::late) counts it.
+/// - If more than [`with_limit`](Self::with_limit) bytes wait, as in a stream without rounds, the older half is returned.
+/// - The files of a directory have no rounds. Of them the one is read whose newest record is the oldest.
+///
+/// A record that waits stays where it was read; the memory is used again when all records in it were returned.
+///
 /// ```
 /// use recrep_format::read::Recording;
 ///
@@ -104,7 +105,8 @@ impl<R: Read> Ordered<R> {
 
     /// Returns the next record; `None` at the end. The record is there until the next call.
     ///
-    /// An error is returned where it is met in the file; the records that wait follow it.
+    /// An error is returned where it is met in the file; the records that wait follow it. As with
+    /// [`Recording::next_record`], the reading then goes on with the next file of a directory, or ends.
     #[inline]
     pub fn next_record(&mut self) -> Option<Result<RecordRef<'_>>> {
         loop {

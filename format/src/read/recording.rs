@@ -1,9 +1,4 @@
-//! A recording read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
-//!
-//! Only one record with its payload is held, so memory does not grow with the recording. What the header of a file tells
-//! is known from the start. The features of a file follow its records, so they, and the names of events, are known when
-//! all records were read; [`File`](super::File) has them before, for those who have the whole file in memory. In pipe mode
-//! attrs, names and features come as records, and are known once these were read.
+//! Reading front to back.
 
 use std::io::Read;
 
@@ -24,10 +19,15 @@ use crate::feature::{Feature, FeatureId};
 use crate::record::{RawRecord, Record, Sample};
 use crate::wire::Wire;
 
-/// A recording that is read front to back.
+/// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
 ///
-/// Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they are returned as they
-/// are.
+/// Only one record with its payload is held, so memory does not grow with the recording; large blocks are read, so a
+/// `BufReader` gains nothing. Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they
+/// are returned as they are.
+///
+/// What the header of a file tells is known from the start. Its features follow the records: they, and the names of
+/// events, are known when all records were read. [`File`](super::File) has them before, for those who have the whole file in
+/// memory. In pipe mode attrs, names and features come as records, and are known once these were read.
 /// ```
 /// use recrep_format::read::Recording;
 ///
@@ -98,17 +98,18 @@ impl<'r> RecordRef<'r> {
         self.attrs.time_of(&self.raw).filter(|time| !matches!(*time, 0 | u64::MAX))
     }
 
-    /// Returns the record as a sample, read lazily; `None` for records of other types and of unknown events.
+    /// Returns the record as a sample, read lazily; `None` for records of other types, and for samples whose event is unknown
+    /// ([`kind`](Self::kind) is SAMPLE then).
     #[inline]
     #[must_use]
     pub fn sample(&self) -> Option<Sample<'r, 'r>> {
         self.attrs.sample(self.raw).map(|(_, sample)| sample)
     }
 
-    /// Decodes the record.
+    /// Decodes the record. A sample of an unknown event has no fields then.
     ///
     /// # Errors
-    /// Returns an error if it is too short for what it says.
+    /// Returns an error if it is too short for what it says; the records after it can be read.
     pub fn decode(&self) -> Result<Record<'r>> {
         self.attrs.decode(&self.raw)
     }
@@ -191,7 +192,7 @@ impl<R: Read> Recording<R> {
         &self.head.attrs
     }
 
-    /// Returns what was wrong with the recording so far and could be mended.
+    /// Returns what was wrong with the recording so far and could be mended; more may follow until all records were read.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.head.warnings

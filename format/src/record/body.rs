@@ -23,7 +23,7 @@ macro_rules! bodies {
             Mmap2(Mmap2<'a>),
             /// A counter's value.
             Read(ReadRecord<'a>),
-            /// A sample, every field decoded.
+            /// A sample, every field of its event decoded; without fields if its event is unknown.
             Sample(Box<SampleFields<'a>>),
             /// A context switch of a task (in or out: `misc`); no fields.
             Switch,

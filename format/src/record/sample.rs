@@ -58,7 +58,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         &self.raw
     }
 
-    /// Returns the CPU mode.
+    /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in user space, in a hypervisor or
+    /// in a guest. Every sample has it.
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
@@ -72,14 +73,15 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u64_at(self.raw.bytes, self.layout.ip.at())
     }
 
-    /// The process.
+    /// Returns the process: 0 for idle CPUs, `u32::MAX` for a task that has ended ([`Pid`](crate::abi::Pid)).
     #[inline]
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.endian.u32_at(self.raw.bytes, self.layout.tid.at())
     }
 
-    /// The thread.
+    /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for a task that has ended
+    /// ([`Tid`](crate::abi::Tid)).
     #[inline]
     #[must_use]
     pub fn tid(&self) -> Option<u32> {

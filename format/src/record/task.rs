@@ -6,7 +6,7 @@ use crate::wire::Text;
 
 wire! {
     /// The name of a thread (`PERF_RECORD_COMM`); `misc` has [`COMM_EXEC`](crate::abi::misc::COMM_EXEC) if an exec
-    /// changed it.
+    /// changed it. A thread without one has the name of the thread that forked it.
     pub struct Comm<'a> {
         /// The process.
         pub pid: u32,

@@ -133,9 +133,7 @@ impl HeaderBuildId<'_> {
 }
 
 impl<'a> HeaderFeature<'a> {
-    /// Returns a cursor over the section, for [`Feature::decode`](crate::feature::Feature::decode); the record begins
-    /// at byte
-    /// `offset` of the stream.
+    /// Returns a cursor over the section, to decode the feature with; the record begins at byte `offset` of the stream.
     #[must_use]
     pub fn cursor(&self, offset: u64, endian: Endian) -> Cursor<'a> {
         const BEFORE: u64 = super::HEADER_SIZE as u64 + 8;
