@@ -118,7 +118,7 @@ impl<'a> U64s<'a> {
     /// The numbers in `bytes`; bytes after the last whole number are ignored.
     #[must_use]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
-        Self { bytes, endian }
+        Self { bytes: bytes.get(..bytes.len() / 8 * 8).unwrap_or_default(), endian }
     }
 
     /// The byte order in which they lie.
@@ -344,5 +344,13 @@ mod tests {
         assert!(e.patch_u16(2, 7));
         assert!(!e.patch_u16(3, 7));
         assert_eq!(e.as_bytes(), [0, 0, 7, 0]);
+    }
+
+    #[test]
+    fn bytes_behind_the_last_whole_number_do_not_count() {
+        let words = U64s::new(&[1; 10], Endian::Little);
+        let mut e = Encoder::new(Endian::Little);
+        e.u64s(&words);
+        assert_eq!((words.len(), e.len(), words.as_bytes().len()), (1, 8, 8));
     }
 }

@@ -61,8 +61,8 @@ pub enum ErrorKind {
     /// The file does not begin with `PERFILE2` or `PERFFILE`.
     #[error("not a perf.data file: it does not begin with the magic PERFILE2")]
     Magic,
-    /// A record's `size` is smaller than its header or larger than what is left.
-    #[error("a record of type {kind} says that it has {size} bytes{}", if *.size < 8 { ", less than a record header" } else { "" })]
+    /// A record's `size` is smaller than its header.
+    #[error("a record of type {kind} says that it has {size} bytes, less than a record header")]
     RecordSize {
         /// The record's type number.
         kind: u32,

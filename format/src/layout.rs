@@ -45,7 +45,7 @@ impl Slot {
 
 /// The fields of a sample in the order in which the kernel writes them (`perf_output_sample`); the first ones have
 /// fixed places.
-pub const ORDER: [SampleType; 25] = [
+pub const ORDER: &[SampleType] = &[
     SampleType::IDENTIFIER,
     SampleType::IP,
     SampleType::TID,
@@ -144,7 +144,8 @@ impl SampleLayout {
             Slot(here)
         };
         let is_walked = |(_, bit): &(u32, SampleType)| attr.sample_type.contains(*bit);
-        let walked = (0..).zip(ORDER).skip(FIXED).filter(is_walked).fold(0, |all, (place, _)| all | 1 << place);
+        let walked =
+            (0..).zip(ORDER.iter().copied()).skip(FIXED).filter(is_walked).fold(0, |all, (place, _)| all | 1 << place);
         Self {
             sample_type: attr.sample_type,
             read_format: attr.read_format,
@@ -201,7 +202,7 @@ impl SampleIdLayout {
     pub const NONE: Self = Self { fields: SampleType::empty(), size: 0, time: None, event_id: None };
 
     /// The fields a trailer may have, in their order.
-    pub const ORDER: [SampleType; 6] = [
+    pub const ORDER: &[SampleType] = &[
         SampleType::TID,
         SampleType::TIME,
         SampleType::ID,
@@ -217,7 +218,7 @@ impl SampleIdLayout {
             return Self::NONE;
         }
         let mut layout = Self::NONE;
-        for bit in Self::ORDER.into_iter().rev().filter(|bit| attr.sample_type.contains(*bit)) {
+        for bit in Self::ORDER.iter().copied().rev().filter(|bit| attr.sample_type.contains(*bit)) {
             layout.size += 8;
             layout.fields |= bit;
             if bit == SampleType::TIME {

@@ -96,7 +96,7 @@ pub struct Attr {
 
 impl Attr {
     /// The sizes that the kernel has published (`PERF_ATTR_SIZE_VER0` … `VER9`).
-    pub const SIZES: [u32; 10] = [64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
+    pub const SIZES: &[u32] = &[64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
     /// The smallest size there is.
     pub const MIN_SIZE: usize = 64;
     /// How many bytes the fields known here take.

@@ -17,6 +17,8 @@ pub(super) struct Blocks {
     all: Vec<Block>,
     free: Vec<u32>,
     current: u32,
+    /// Number of bytes of other blocks with held records.
+    pinned: usize,
     /// Where the bytes that were not consumed begin and end in the current block.
     start: usize,
     end: usize,
@@ -38,7 +40,7 @@ pub(super) struct Held {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { all: vec![Block::default()], free: Vec::new(), current: 0, start: 0, end: 0 }
+        Self { all: vec![Block::default()], free: Vec::new(), current: 0, pinned: 0, start: 0, end: 0 }
     }
 }
 
@@ -98,8 +100,15 @@ impl Blocks {
         let Some(block) = self.all.get_mut(held.block as usize) else { return };
         block.held -= 1;
         if block.held == 0 && held.block != self.current {
+            self.pinned -= block.bytes.len();
             self.free.push(held.block);
         }
+    }
+
+    /// Returns the number of bytes of the blocks that held records keep, but for the current one.
+    #[inline]
+    pub(super) fn pinned(&self) -> usize {
+        self.pinned
     }
 
     /// Returns the number of bytes of the blocks in use.
@@ -121,6 +130,7 @@ impl Blocks {
             });
             let [before, after] = [self.current, next].map(|number| number as usize);
             if let Ok([before, after]) = self.all.get_disjoint_mut([before, after]) {
+                self.pinned += before.bytes.len();
                 after.bytes.resize(needed.max(after.bytes.len()), 0);
                 let rest = before.bytes.get(self.start..self.end).unwrap_or_default();
                 after.bytes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
@@ -167,7 +177,7 @@ mod tests {
         let before = blocks.len();
         assert!(before >= 1_000_000);
         held.into_iter().for_each(|held| blocks.release(held));
-        assert_eq!(blocks.len(), Blocks::LEN);
+        assert_eq!((blocks.len(), blocks.pinned()), (Blocks::LEN, 0));
         (0..30).for_each(|n| {
             add(&mut blocks, &piece(n));
             blocks.consume(100_000);

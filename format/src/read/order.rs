@@ -20,12 +20,13 @@ use crate::error::Result;
 /// ```
 ///
 /// So at the end of a round all records are returned that are not newer than the newest one at the end of the round
-/// before. Records of equal time are returned in the order of the file.
+/// before. Records of equal time are returned in the order of reading.
 ///
 /// - A record without a time (of an event without TIME, of perf's own types, or with the time 0 or all ones, as
 ///   synthesized records have it) is returned where it stands in the file, before the records that wait.
 /// - A record that is older than one already returned comes with the next ones; [`late`](Self::late) counts it.
-/// - If more than [`with_limit`](Self::with_limit) bytes wait, as in a stream without rounds, the older half is returned.
+/// - If more than [`with_limit`](Self::with_limit) bytes wait, as in a stream without rounds, the older half is returned; all,
+///   if the blocks of memory that they keep, with what lies between them, have four times as much.
 /// - The files of a directory have no rounds. Of them the one is read whose newest record is the oldest.
 ///
 /// A record that waits stays where it was read; the memory is used again when all records in it were returned.
@@ -76,6 +77,8 @@ enum Next {
 impl<R: Read> Ordered<R> {
     /// Default limit of the records that wait, in bytes.
     const LIMIT: usize = 256 << 20;
+    /// Number of bytes of blocks that may be kept whatever the limit.
+    const MIN_PINNED: usize = 64 << 20;
 
     pub(super) fn new(recording: Recording<R>) -> Self {
         let streams = vec![Ahead { newest: 0, is_done: false }; recording.stream_count()];
@@ -112,7 +115,8 @@ impl<R: Read> Ordered<R> {
         loop {
             if let Some(record) = self.waiting.next() {
                 let found = self.recording.held(usize::from(record.stream), record.held);
-                self.waiting.bytes -= found.as_ref().map_or(0, |found| found.raw.bytes.len());
+                let len = found.as_ref().map_or(0, |found| found.raw.bytes.len());
+                self.waiting.bytes -= len + size_of::<Record>();
                 return Some(found);
             }
             match self.next {
@@ -158,9 +162,12 @@ impl<R: Read> Ordered<R> {
         self.late += u64::from(time < self.waiting.returned);
         self.waiting.newest = self.waiting.newest.max(time);
         self.waiting.records.push(Record { time, held, stream: number });
-        self.waiting.bytes += found.len;
+        self.waiting.bytes += found.len + size_of::<Record>();
         if self.waiting.bytes > self.limit {
             self.release(|records| records.get(records.len() / 2).map_or(0, |record| record.time));
+        } else if self.recording.pinned() > self.limit.saturating_mul(4).max(Self::MIN_PINNED) {
+            // Few records among much else: one keeps a whole block, so only all of them give it back.
+            self.release(|_| u64::MAX);
         }
         true
     }
@@ -226,5 +233,65 @@ impl Waiting {
         self.next += 1;
         self.returned = self.returned.max(record.time);
         Some(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read};
+
+    use super::*;
+    use crate::abi::{AttrFlags, SampleType};
+    use crate::attr::Attr;
+    use crate::bytes::{Encoder, U64s};
+    use crate::endian::Endian;
+    use crate::read::Magic;
+    use crate::record::{Body, HeaderAttr, RecordHeader};
+
+    /// Pieces of a pipe without rounds: a small sample, then a large record without a time.
+    struct Sparse {
+        piece: Vec<u8>,
+        at: usize,
+        left: usize,
+    }
+
+    impl Read for Sparse {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            if self.at == self.piece.len() && self.left > 0 {
+                (self.at, self.left) = (0, self.left - 1);
+            }
+            let len = (&self.piece[self.at..]).read(to)?;
+            self.at += len;
+            Ok(len)
+        }
+    }
+
+    #[test]
+    fn few_records_among_much_else_do_not_keep_it() {
+        let mut e = Encoder::new(Endian::Little);
+        e.bytes(&Magic::bytes(Endian::Little));
+        e.u64(16);
+        let attr = Attr { sample_type: SampleType::TIME, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() };
+        let ids = U64s::new(&[], Endian::Little);
+        crate::record::Record::new(0, Body::HeaderAttr(HeaderAttr { attr, ids })).encode(&mut e).unwrap();
+        let mut piece = Encoder::new(Endian::Little);
+        RecordHeader { kind: RecordType::SAMPLE, misc: 2, size: 16 }.encode(&mut piece);
+        piece.u64(77);
+        for _ in 0..4 {
+            RecordHeader { kind: RecordType(99), misc: 0, size: 65_528 }.encode(&mut piece);
+            piece.padded(&[], 65_520);
+        }
+        let pieces = Sparse { piece: piece.into_bytes(), at: 0, left: 1000 };
+        let head = e.into_bytes();
+        let mut records = Recording::new(head.chain(pieces)).unwrap().ordered();
+        let (mut samples, mut most) = (0, 0);
+        records.limit = 1 << 20;
+        while let Some(record) = records.next_record() {
+            samples += u32::from(record.unwrap().kind() == RecordType::SAMPLE);
+            most = most.max(records.recording.pinned());
+        }
+        assert_eq!(samples, 1001);
+        let limit = Ordered::<Sparse>::MIN_PINNED;
+        assert!((limit..limit + (1 << 20)).contains(&most), "{most}");
     }
 }

@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 use crate::feature::FeatureId;
 use crate::record::{Body, EventProperty, EventUpdate, HEADER_SIZE, RawRecord};
 
+/// Maximum number of attrs of a stream.
+const MAX_ATTRS: usize = 1 << 16;
+
 /// A feature that a record holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held<'a> {
@@ -40,6 +43,9 @@ pub(super) fn learn<'a>(raw: &RawRecord<'a>, attrs: &mut AttrTable) -> Result<Op
         _ => return Ok(None),
     }
     match attrs.decode(raw)?.body {
+        Body::HeaderAttr(_) if attrs.entries().len() >= MAX_ATTRS => {
+            return Err(Error::invalid(raw.offset, "ATTR", format!("more than {MAX_ATTRS} attrs")));
+        }
         Body::HeaderAttr(attr) => attrs.push(AttrEntry { attr: attr.attr, ids: attr.ids.iter().collect(), name: None }),
         Body::EventUpdate(update) => set_name(&update, attrs),
         Body::HeaderFeature(feature) => return Ok(feature_in(raw, feature.feat_id)),

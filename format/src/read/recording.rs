@@ -21,7 +21,7 @@ use crate::wire::Wire;
 
 /// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
 ///
-/// Only one record with its payload is held, so memory does not grow with the recording; large blocks are read, so a
+/// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are read, so a
 /// `BufReader` gains nothing. Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they
 /// are returned as they are.
 ///
@@ -65,6 +65,7 @@ struct Head {
 
 /// A record of a [`Recording`], and what is needed to decode it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RecordRef<'r> {
     /// The record.
     pub raw: RawRecord<'r>,
@@ -119,7 +120,8 @@ impl<R: Read> Recording<R> {
     /// Begins to read a recording in file mode or in pipe mode.
     ///
     /// # Errors
-    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input fails.
+    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input fails; also
+    /// if the attrs follow the records, as `perf inject` writes them from a pipe: only [`File`](super::File) can read that.
     pub fn new(input: R) -> Result<Self> {
         Self::with_streams(input, [])
     }
@@ -255,6 +257,12 @@ impl<R: Read> Recording<R> {
         self.streams.get_mut(number).into_iter().for_each(|stream| stream.release(held));
     }
 
+    /// Returns the number of bytes that held records keep in memory.
+    #[inline]
+    pub(super) fn pinned(&self) -> usize {
+        self.streams.iter().map(Stream::pinned).sum()
+    }
+
     #[inline]
     fn stream(&self, number: usize, offset: u64) -> Result<&Stream<R>> {
         self.streams.get(number).ok_or_else(|| Error::truncated(offset, "a record", 0, 0))
@@ -262,12 +270,19 @@ impl<R: Read> Recording<R> {
 }
 
 impl Head {
+    /// Number of warnings about the records of a pipe, of which there may be very many.
+    const MAX_WARNINGS: usize = 100;
+
     /// Reads the header of a file, the attrs and all else before its records; returns the length of the data.
     fn read_file_header<R: Read>(&mut self, window: &mut Window<R>) -> Result<u64> {
         window.fill(FILE_HEADER_SIZE as u64)?;
         self.header = FileHeader::decode(&mut Cursor::new(window.bytes(), 0, self.endian), "perf.data header")?;
         (self.mode, self.has_tail) = (Mode::File, false);
         let before = self.header.data.offset;
+        if self.header.attrs.size > 0 && self.header.attrs.offset >= before {
+            let detail = "it follows the records, as perf inject writes it from a pipe; only File can read it";
+            return Err(Error::invalid(self.header.attrs.offset, "the attrs section", detail));
+        }
         // The feature table of a recording without records is looked at, too.
         let table = parts::feature_table_len(&self.header, self.endian);
         window.fill(before.saturating_add(table.max(1)))?;
@@ -316,6 +331,8 @@ impl Head {
                 }
             }
             Ok(_) => {}
+            // Enough to see that there are many.
+            Err(_) if self.warnings.len() >= Self::MAX_WARNINGS => {}
             Err(error) => self.warnings.push(pipe::left_out(raw.header.kind, &error)),
         }
     }
@@ -336,4 +353,66 @@ impl Head {
 /// Returns the first `len` bytes, or all if there are fewer: how many are held depends on how the input came.
 fn first(bytes: &[u8], len: u64) -> &[u8] {
     usize::try_from(len).ok().and_then(|len| bytes.get(..len)).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::attr::Attr;
+    use crate::bytes::Encoder;
+    use crate::record::RecordHeader;
+    use crate::write::{FeatureWriter, FileWriter};
+
+    fn file(records: &[u8]) -> Vec<u8> {
+        let entry = AttrEntry { attr: Attr::default(), ids: vec![7], name: None };
+        let mut writer = FileWriter::new(io::Cursor::new(Vec::new()), Endian::Little, &[entry]).unwrap();
+        writer.write(records).unwrap();
+        writer.finish(&FeatureWriter::new(Endian::Little)).unwrap().into_inner()
+    }
+
+    #[test]
+    fn attrs_behind_the_records_are_refused_by_name() {
+        let mut bytes = file(&[68, 0, 0, 0, 0, 0, 8, 0]);
+        let end = bytes.len() as u64;
+        let attrs = bytes[112..].to_vec();
+        // The attrs once more, behind the data.
+        bytes.extend(&attrs[..attrs.len() - 8]);
+        bytes[24..32].copy_from_slice(&end.to_le_bytes());
+        assert_eq!(super::super::File::parse(&bytes).unwrap().attrs.entries().len(), 1);
+        let error = Recording::new(&bytes[..]).unwrap_err();
+        assert_eq!(error.offset, end);
+        assert!(error.to_string().contains("it follows the records"), "{error}");
+    }
+
+    #[test]
+    fn a_payload_beyond_the_data_is_not_waited_for() {
+        let mut e = Encoder::new(Endian::Little);
+        RecordHeader { kind: RecordType::AUXTRACE, misc: 0, size: 48 }.encode(&mut e);
+        e.u64(1 << 40);
+        e.padded(&[], 32);
+        let mut records = e.into_bytes();
+        records.resize(8 << 20, 0);
+        let bytes = file(&records);
+        let mut recording = Recording::new(&bytes[..]).unwrap();
+        let error = recording.next_record().unwrap().unwrap_err();
+        let all = super::super::File::parse(&bytes).unwrap().records().next().unwrap().unwrap_err();
+        assert_eq!(error, all);
+        assert!(recording.streams[0].window.bytes().len() <= super::super::blocks::Blocks::LEN);
+        assert!(recording.next_record().is_none());
+    }
+
+    #[test]
+    fn warnings_of_a_pipe_are_not_without_end() {
+        let mut bytes = b"PERFILE2\x10\0\0\0\0\0\0\0".to_vec();
+        (0..1000).for_each(|_| bytes.extend([64, 0, 0, 0, 0, 0, 8, 0]));
+        let mut recording = Recording::new(&bytes[..]).unwrap();
+        let mut records = 0;
+        while let Some(record) = recording.next_record() {
+            record.unwrap();
+            records += 1;
+        }
+        assert_eq!((records, recording.warnings().len()), (1000, Head::MAX_WARNINGS));
+    }
 }

@@ -14,7 +14,7 @@ use super::containers::Containers;
 use super::frames::frame;
 use super::window::Window;
 use crate::endian::Endian;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::record::{RawRecord, RecordHeader};
 
 /// A record that was found, and is there until the next one is.
@@ -53,13 +53,20 @@ pub(super) struct Stream<R> {
 impl<R: Read> Stream<R> {
     /// Returns the stream of the next `len` bytes of a window; of all bytes for `u64::MAX`.
     pub(super) fn new(window: Window<R>, len: u64) -> Self {
-        let end = window.offset().saturating_add(len);
+        // All ones is the mark of a stream without an end.
+        let end = if len == u64::MAX { len } else { window.offset().saturating_add(len).min(u64::MAX - 1) };
         Self { window, end, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
     }
 
     /// Returns whether the input ended before the stream did.
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Returns the number of bytes that held records keep in memory.
+    #[inline]
+    pub(super) fn pinned(&self) -> usize {
+        self.window.blocks.pinned() + self.containers.blocks.pinned()
     }
 
     /// Finds the next record. `None` at the end of the stream, and after an error.
@@ -166,6 +173,15 @@ impl<R: Read> Stream<R> {
                     Err(error) => Some(error),
                 },
             };
+            // A record that ends behind the stream is not waited for.
+            if let Some(Error { kind: ErrorKind::Truncated { what, needed, left }, .. }) = &error
+                && self.end < u64::MAX
+            {
+                let left = left + (self.end - offset - len as u64);
+                if left < *needed {
+                    return Err(Error::truncated(offset, what, *needed, left));
+                }
+            }
             if !self.window.grow()? {
                 self.is_cut = self.end < u64::MAX;
                 return error.map_or(Ok(None), Err);

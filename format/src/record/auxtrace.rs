@@ -89,7 +89,10 @@ impl<'a> Wire<'a> for AuxtraceError<'a> {
 
     fn encode(&self, e: &mut Encoder) -> Result<()> {
         let len = self.message.padded_len();
-        if self.time.is_some() != (self.fmt > 0) || self.guest.is_some() && (self.fmt < 2 || len > MESSAGE) {
+        // From layout 2 on a guest follows the message, which would be read out of a longer one.
+        let fits =
+            if self.guest.is_some() { self.fmt > 1 && len <= MESSAGE } else { self.fmt < 2 || len < MESSAGE + 8 };
+        if self.time.is_some() != (self.fmt > 0) || !fits {
             let detail = format!("the layout {} with {:?}, {:?}, {len} bytes", self.fmt, self.time, self.guest);
             return Err(Error::invalid(e.len() as u64, "AUXTRACE_ERROR", detail));
         }
@@ -141,5 +144,23 @@ mod tests {
         let short = &bytes[..bytes.len() - 8];
         let cut = AuxtraceError::decode(&mut Cursor::new(short, 0, Endian::Big), "error").unwrap();
         assert_eq!((cut.guest, encoded(cut).unwrap().as_slice()), (None, short));
+    }
+
+    #[test]
+    fn a_long_message_is_not_taken_for_a_guest() {
+        let error = |fmt| AuxtraceError {
+            kind: AuxtraceErrorKind(1),
+            code: 0,
+            cpu: Cpu(0),
+            pid: Pid(1),
+            tid: Tid(1),
+            fmt,
+            ip: 0,
+            time: Some(1),
+            message: Text::new(&[b'x'; 100]),
+            guest: None,
+        };
+        assert!(error(1).encode(&mut Encoder::new(Endian::Little)).is_ok());
+        assert!(error(2).encode(&mut Encoder::new(Endian::Little)).is_err());
     }
 }

@@ -68,7 +68,7 @@ impl<'a> SampleFields<'a> {
     /// Reads every field.
     pub(super) fn decode(c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<Self> {
         let mut fields = Self::default();
-        for bit in ORDER.into_iter().filter(|bit| layout.sample_type.contains(*bit)) {
+        for bit in ORDER.iter().copied().filter(|bit| layout.sample_type.contains(*bit)) {
             fields.decode_one(bit, c, layout)?;
         }
         Ok(fields)
@@ -130,7 +130,7 @@ impl<'a> SampleFields<'a> {
 
     /// Writes every field that is there, in the same order.
     pub(super) fn encode(&self, e: &mut Encoder) -> Result<()> {
-        for bit in ORDER {
+        for bit in ORDER.iter().copied() {
             match bit {
                 SampleType::IDENTIFIER => self.identifier.encode(e)?,
                 SampleType::IP => self.ip.encode(e)?,

@@ -69,7 +69,7 @@ wire! {
 
 impl Namespaces<'_> {
     /// Names of the namespaces, in the kernel's order (`NET_NS_INDEX` and so on).
-    pub const NAMES: [&'static str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
+    pub const NAMES: &'static [&'static str] = &["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"];
 
     /// Place of the mount namespace among them (`MNT_NS_INDEX`).
     pub const MNT_NS_INDEX: usize = 5;

@@ -226,7 +226,7 @@ fn branches_keep_their_flags_across_byte_orders() {
 
 #[test]
 fn every_named_bit_has_its_place() {
-    let ordered: SampleType = crate::layout::ORDER.into_iter().collect();
+    let ordered: SampleType = crate::layout::ORDER.iter().copied().collect();
     assert_eq!(ordered.bits(), SampleType::all().iter_names().map(|(_, bit)| bit.bits()).fold(0, |a, b| a | b));
     for (name, bit) in SampleType::all().iter_names() {
         let attr = Attr { sample_type: bit, ..Attr::default() };

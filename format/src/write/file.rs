@@ -157,7 +157,7 @@ impl<W: Write> FileWriter<W> {
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
     pub fn finish_unseekable(mut self, features: &FeatureWriter) -> io::Result<(W, Vec<u8>)> {
-        features.check()?;
+        features.check(self.endian)?;
         let mut parts: Vec<_> = features.parts.iter().collect();
         parts.sort_by_key(|(id, _)| *id);
         let mut e = Encoder::new(self.endian);
@@ -170,7 +170,8 @@ impl<W: Write> FileWriter<W> {
         for (_, bytes) in &parts {
             e.bytes(bytes);
         }
-        if !self.event_types.is_empty() {
+        // Without records and features they would be taken for records.
+        if !self.event_types.is_empty() && (self.position() > self.header.data.offset || !parts.is_empty()) {
             self.header.event_types = Section { offset: at, size: self.event_types.len() as u64 };
             e.bytes(&self.event_types);
         }
@@ -221,8 +222,11 @@ impl FeatureWriter {
         self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
-    /// Returns the error of a feature that could not be encoded.
-    pub(super) fn check(&self) -> io::Result<()> {
+    /// Returns the error of a feature that could not be encoded, and one if they are in another byte order than the recording.
+    pub(super) fn check(&self, endian: Endian) -> io::Result<()> {
+        if self.endian != endian {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the features have another byte order"));
+        }
         self.failed.clone().map_or(Ok(()), |error| Err(io::Error::other(error)))
     }
 
@@ -375,5 +379,11 @@ mod tests {
                 Err(error) => assert!(error.offset <= bytes.len() as u64),
             }
         }
+    }
+
+    #[test]
+    fn features_of_the_other_byte_order_are_refused() {
+        let writer = FileWriter::new(Vec::new(), Endian::Little, &[]).unwrap();
+        assert!(writer.finish_unseekable(&FeatureWriter::new(Endian::Big)).is_err());
     }
 }

@@ -85,7 +85,7 @@ impl<W: Write> PipeWriter<W> {
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that is longer than a record or could not be encoded.
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
-        features.check()?;
+        features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);
         let is_new =
             |id: &FeatureId| ![FeatureId::BUILD_ID, FeatureId::AUXTRACE].contains(id) && !self.features.contains(id);

@@ -90,9 +90,6 @@ impl EventField {
     /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if its type has no size here.
     #[must_use]
     pub fn array_element_size(&self) -> usize {
-        if !self.is_dynamic() {
-            return self.element_size();
-        }
         let of_word = |word: &str| match word.trim_end_matches("[]") {
             "char" | "u8" | "s8" | "__u8" | "__s8" | "uint8_t" | "int8_t" | "bool" => Some(1),
             "short" | "u16" | "s16" | "__u16" | "__s16" | "uint16_t" | "int16_t" | "__be16" | "__le16" => Some(2),
@@ -102,7 +99,8 @@ impl EventField {
             "u64" | "s64" | "__u64" | "__s64" | "uint64_t" | "int64_t" | "__be64" | "__le64" => Some(8),
             _ => None,
         };
-        self.type_name.split_whitespace().find_map(of_word).unwrap_or(0)
+        let by_type = self.type_name.split_whitespace().find_map(of_word).filter(|_| !self.is_long());
+        by_type.unwrap_or_else(|| if self.is_dynamic() { 0 } else { self.element_size() })
     }
 
     /// Returns the size of an element of an array in bytes; of anything else, the size of all of it.
