@@ -1,7 +1,7 @@
 //! `struct perf_branch_entry`: one taken branch of a branch stack.
 
-use super::CpuMode;
 use super::constants::constants;
+use super::record_type::CpuMode;
 use crate::endian::Endian;
 
 constants! {

@@ -2,8 +2,8 @@
 
 use bitflags::bitflags;
 
-use super::CpuMode;
 use super::constants::constants;
+use super::record_type::CpuMode;
 
 bitflags! {
     /// The fields of a sample (`enum perf_event_sample_format`). Unknown bits are kept.

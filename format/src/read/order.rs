@@ -74,17 +74,21 @@ enum Next {
     Finished,
 }
 
+impl<R: Read> Recording<R> {
+    /// Returns the records in order of time.
+    #[must_use]
+    pub fn ordered(self) -> Ordered<R> {
+        let streams = vec![Ahead { newest: 0, is_done: false }; self.stream_count()];
+        let (waiting, limit) = (Waiting::default(), Ordered::<R>::LIMIT);
+        Ordered { recording: self, streams, waiting, round: 0, late: 0, limit, next: Next::Read }
+    }
+}
+
 impl<R: Read> Ordered<R> {
     /// Default limit of the records that wait, in bytes.
     const LIMIT: usize = 256 << 20;
     /// Number of bytes of blocks that may be kept whatever the limit.
     const MIN_PINNED: usize = 64 << 20;
-
-    pub(super) fn new(recording: Recording<R>) -> Self {
-        let streams = vec![Ahead { newest: 0, is_done: false }; recording.stream_count()];
-        let waiting = Waiting::default();
-        Self { recording, streams, waiting, round: 0, late: 0, limit: Self::LIMIT, next: Next::Read }
-    }
 
     /// Sets the number of bytes of records that may wait, 256 MiB by default. perf's rounds need as much as all its rings
     /// together; where less is allowed, records may be late.

@@ -3,7 +3,6 @@
 use std::io::Read;
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE};
-use super::order::Ordered;
 use super::parts::{self, Part};
 use super::pipe;
 use super::stream::{Found, Held, Stream};
@@ -162,12 +161,6 @@ impl<R: Read> Recording<R> {
             }
         }
         None
-    }
-
-    /// Returns the records in order of time.
-    #[must_use]
-    pub fn ordered(self) -> Ordered<R> {
-        Ordered::new(self)
     }
 
     /// Returns the byte order.
