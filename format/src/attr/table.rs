@@ -13,11 +13,9 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::Attr;
-use crate::abi::{EventType, RecordType};
+use crate::abi::RecordType;
 use crate::endian::Endian;
 use crate::error::Result;
-use crate::feature::EventDesc;
-use crate::feature::tracing::Tracing;
 use crate::layout::{SampleIdLayout, SampleLayout};
 use crate::record::{Context, RawRecord, Record, Sample};
 
@@ -107,23 +105,6 @@ impl AttrTable {
         self.trailer_id_at = common(self.trailer_id_at, trailer.event_id);
         self.layouts.push((sample, trailer));
         self.entries.push(entry);
-    }
-
-    /// Takes the events' names from EVENT_DESC: by id where it has ids, by position elsewhere. Tracepoints that it does not
-    /// name take theirs from TRACING_DATA.
-    pub fn take_names(&mut self, desc: Option<&EventDesc<'_>>, tracing: Option<&Tracing<'_>>) {
-        let described = desc.iter().flat_map(|desc| desc.events.iter().enumerate());
-        for (position, event) in described.filter(|(_, event)| !event.name.as_bytes().is_empty()) {
-            let by_id = event.ids.iter().find_map(|id| self.by_id(id));
-            self.set_name(by_id.unwrap_or(AttrIndex(position)), event.name.to_text().into_owned());
-        }
-        let is_unnamed = |entry: &AttrEntry| entry.name.is_none() && entry.attr.kind == EventType::TRACEPOINT;
-        let Some(tracing) = tracing.filter(|_| self.entries.iter().any(is_unnamed)) else { return };
-        let names: FxHashMap<_, _> =
-            tracing.events().flatten().map(|event| (event.id, format!("{}:{}", event.system, event.name))).collect();
-        for entry in self.entries.iter_mut().filter(|entry| is_unnamed(entry)) {
-            entry.name = names.get(&entry.attr.config).cloned();
-        }
     }
 
     /// The byte order of the stream.

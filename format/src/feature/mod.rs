@@ -9,6 +9,7 @@ mod bpf;
 mod build_ids;
 mod event_desc;
 mod id;
+mod names;
 mod numbers;
 mod pmu;
 mod recording;
