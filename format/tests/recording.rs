@@ -59,6 +59,8 @@ fn a_directory_is_read_as_the_file_that_it_was() {
         let mut directory = Recording::with_streams(Steps(&bytes, 1000), beside).unwrap();
         let found = records(&mut directory);
         assert_eq!(found.len(), 3 * all.len());
+        let mut in_memory = Recording::of_bytes_with_streams(&bytes, [data, &[], data]).unwrap();
+        assert!(records(&mut in_memory) == found);
         for (n, record) in found.into_iter().enumerate() {
             let (stream, offset, time, bytes) = record.unwrap();
             let (_, own_offset, own_time, own_bytes) = all[n % all.len()].as_ref().unwrap();

@@ -38,4 +38,12 @@ use crate::wire::Wire;
 pub trait Feature<'a>: Wire<'a> {
     /// Number of the feature.
     const ID: FeatureId;
+
+    /// Decodes the section of the feature.
+    ///
+    /// # Errors
+    /// Returns an error if the section is too short, or makes no sense.
+    fn of_section(c: &mut crate::bytes::Cursor<'a>) -> crate::error::Result<Self> {
+        Self::decode(c, Self::ID.name().unwrap_or("a feature"))
+    }
 }

@@ -33,9 +33,22 @@ struct Block {
 
 /// Place of a held record.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub struct Held {
     block: u32,
     start: usize,
+}
+
+impl Held {
+    /// Returns the place of a record in memory that has no blocks.
+    pub(super) fn at(start: usize) -> Self {
+        Self { block: 0, start }
+    }
+
+    /// Returns the place in the block.
+    #[inline]
+    pub(super) fn start(self) -> usize {
+        self.start
+    }
 }
 
 impl Default for Blocks {

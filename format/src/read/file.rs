@@ -156,6 +156,6 @@ impl<'a> File<'a> {
     /// A feature, decoded; `None` where the file does not have it.
     #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
-        self.feature_cursor(F::ID).map(|mut c| F::decode(&mut c, F::ID.name().unwrap_or("a feature")))
+        self.feature_cursor(F::ID).map(|mut c| F::of_section(&mut c))
     }
 }

@@ -60,6 +60,9 @@ impl FileHeader {
 }
 
 impl Section {
+    /// Length of a section's place and size in a file, in bytes.
+    pub(crate) const SIZE: usize = 16;
+
     /// The bytes of the section in `file`; `None` where the file ends before it does.
     #[must_use]
     pub fn of<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {

@@ -27,3 +27,4 @@ pub use header::{FILE_HEADER_SIZE, FileHeader, Magic, PIPE_HEADER_SIZE, Section}
 pub use order::Ordered;
 pub use recording::{RecordRef, Recording};
 pub use warning::Warning;
+pub use window::{Input, Memory, Reader};

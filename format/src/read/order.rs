@@ -1,9 +1,8 @@
 //! Order of time.
 
-use std::io::Read;
-
 use super::recording::{RecordRef, Recording};
 use super::stream::{Found, Held};
+use super::window::Input;
 use crate::abi::RecordType;
 use crate::error::Result;
 
@@ -45,10 +44,10 @@ use crate::error::Result;
 /// # assert_eq!(times(&b"PERFILE2\x10\0\0\0\0\0\0\0"[..]), Ok(vec![]));
 /// ```
 #[derive(Debug)]
-pub struct Ordered<R> {
-    recording: Recording<R>,
-    /// Newest time in each stream, and whether it goes on.
-    streams: Vec<Ahead>,
+pub struct Ordered<I> {
+    recording: Recording<I>,
+    /// Newest time in each stream.
+    newest: Vec<u64>,
     waiting: Waiting,
     /// Newest time at the end of the round before.
     round: u64,
@@ -56,13 +55,6 @@ pub struct Ordered<R> {
     late: u64,
     limit: usize,
     next: Next,
-}
-
-/// How far a stream was read.
-#[derive(Clone, Copy, Debug)]
-struct Ahead {
-    newest: u64,
-    is_done: bool,
 }
 
 /// What follows the record that was returned last.
@@ -74,17 +66,17 @@ enum Next {
     Finished,
 }
 
-impl<R: Read> Recording<R> {
+impl<I: Input> Recording<I> {
     /// Returns the records in order of time.
     #[must_use]
-    pub fn ordered(self) -> Ordered<R> {
-        let streams = vec![Ahead { newest: 0, is_done: false }; self.stream_count()];
-        let (waiting, limit) = (Waiting::default(), Ordered::<R>::LIMIT);
-        Ordered { recording: self, streams, waiting, round: 0, late: 0, limit, next: Next::Read }
+    pub fn ordered(self) -> Ordered<I> {
+        let newest = vec![0; self.stream_count()];
+        let (waiting, limit) = (Waiting::default(), Ordered::<I>::LIMIT);
+        Ordered { recording: self, newest, waiting, round: 0, late: 0, limit, next: Next::Read }
     }
 }
 
-impl<R: Read> Ordered<R> {
+impl<I: Input> Ordered<I> {
     /// Default limit of the records that wait, in bytes.
     const LIMIT: usize = 256 << 20;
     /// Number of bytes of blocks that may be kept whatever the limit.
@@ -100,7 +92,7 @@ impl<R: Read> Ordered<R> {
 
     /// Returns the recording.
     #[must_use]
-    pub fn recording(&self) -> &Recording<R> {
+    pub fn recording(&self) -> &Recording<I> {
         &self.recording
     }
 
@@ -129,7 +121,7 @@ impl<R: Read> Ordered<R> {
                     self.next = Next::Read;
                     let round = self.round;
                     self.release(|_| round);
-                    self.round = self.waiting.newest;
+                    self.round = self.newest.iter().copied().max().unwrap_or(0);
                     continue;
                 }
                 Next::Read => {}
@@ -142,7 +134,7 @@ impl<R: Read> Ordered<R> {
             match self.recording.advance(stream) {
                 Ok(Some(found)) if self.waits(stream, found) => {}
                 Ok(Some(found)) => return Some(self.recording.found(stream, found)),
-                Ok(None) => self.streams.get_mut(stream).into_iter().for_each(|ahead| ahead.is_done = true),
+                Ok(None) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -160,11 +152,10 @@ impl<R: Read> Ordered<R> {
         let (Some(held), Ok(number)) = (self.recording.hold(stream, found), u16::try_from(stream)) else {
             return false;
         };
-        if let Some(ahead) = self.streams.get_mut(stream) {
-            ahead.newest = ahead.newest.max(time);
+        if let Some(newest) = self.newest.get_mut(stream) {
+            *newest = time.max(*newest);
         }
         self.late += u64::from(time < self.waiting.returned);
-        self.waiting.newest = self.waiting.newest.max(time);
         self.waiting.records.push(Record { time, held, stream: number });
         self.waiting.bytes += found.len + size_of::<Record>();
         if self.waiting.bytes > self.limit {
@@ -193,13 +184,8 @@ impl<R: Read> Ordered<R> {
     /// Returns the stream that was read least far.
     #[inline]
     fn oldest(&self) -> Option<usize> {
-        match &self.streams[..] {
-            [only] => (!only.is_done).then_some(0),
-            streams => {
-                let going = streams.iter().enumerate().filter(|(_, ahead)| !ahead.is_done);
-                going.min_by_key(|(_, ahead)| ahead.newest).map(|(stream, _)| stream)
-            }
-        }
+        let going = self.newest.iter().enumerate().filter(|(stream, _)| !self.recording.is_done(*stream));
+        going.min_by_key(|(_, newest)| **newest).map(|(stream, _)| stream)
     }
 }
 
@@ -212,8 +198,6 @@ struct Waiting {
     ready: usize,
     /// Number of bytes of the records that wait.
     bytes: usize,
-    /// Newest time of all records.
-    newest: u64,
     /// Newest time of the records that were returned.
     returned: u64,
 }
@@ -295,7 +279,7 @@ mod tests {
             most = most.max(records.recording.pinned());
         }
         assert_eq!(samples, 1001);
-        let limit = Ordered::<Sparse>::MIN_PINNED;
+        let limit = Ordered::<super::super::Reader<Sparse>>::MIN_PINNED;
         assert!((limit..limit + (1 << 20)).contains(&most), "{most}");
     }
 }

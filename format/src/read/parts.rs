@@ -68,7 +68,6 @@ pub(super) fn is_pipe(head: &[u8], endian: Endian) -> bool {
 /// # Errors
 /// Returns an error if they do not, or cannot be decoded.
 pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Result<Vec<AttrEntry>> {
-    const IDS_SECTION: usize = 16;
     let at = header.attrs.offset;
     let all = part
         .section(header.attrs)
@@ -77,7 +76,7 @@ pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Resu
         return Ok(Vec::new());
     }
     let entry_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
-    if entry_size < Attr::MIN_SIZE + IDS_SECTION || entry_size > all.len() {
+    if entry_size < Attr::MIN_SIZE + Section::SIZE || entry_size > all.len() {
         let detail = format!("each entry has {} bytes, the section {}", header.attr_size, header.attrs.size);
         return Err(Error::invalid(at, "the attrs section", detail));
     }
@@ -86,7 +85,7 @@ pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Resu
     // Attrs do not share ids, so all ids together are never longer than the file.
     let mut left = part.bytes.len();
     while c.left() >= entry_size {
-        let attr = Attr::decode(&mut c, entry_size - IDS_SECTION)?;
+        let attr = Attr::decode(&mut c, entry_size - Section::SIZE)?;
         let section = Section::decode(&mut c, "the ids section of an attr")?;
         let bytes = part.section(section).ok_or_else(|| {
             Error::truncated(section.offset, "the ids of an attr", section.size, part.left_from(section.offset))
@@ -112,7 +111,7 @@ pub(super) fn is_unfinished(part: Part<'_>, header: &FileHeader, endian: Endian)
 
 fn is_finished_empty(part: Part<'_>, header: &FileHeader, endian: Endian) -> bool {
     let ids = feature_ids(header, endian).count();
-    let behind = header.data.offset.saturating_add(16 * ids as u64);
+    let behind = header.data.offset.saturating_add((Section::SIZE * ids) as u64);
     let mut c = part.cursor(header.data.offset, endian);
     // Read as a number of either byte order, the header of a record is larger: it has a type and a size.
     let fits = |section: Section| (behind..1 << 32).contains(&section.offset);
@@ -121,7 +120,7 @@ fn is_finished_empty(part: Part<'_>, header: &FileHeader, endian: Endian) -> boo
 
 /// Returns the length of the feature table in bytes.
 pub(super) fn feature_table_len(header: &FileHeader, endian: Endian) -> u64 {
-    16 * feature_ids(header, endian).count() as u64
+    (Section::SIZE * feature_ids(header, endian).count()) as u64
 }
 
 /// Returns how many bytes from the beginning of `part`, which holds the feature table, the features end.

@@ -7,8 +7,9 @@ use super::parts::{self, Part};
 use super::pipe;
 use super::stream::{Found, Held, Stream};
 use super::warning::Warning;
-use super::window::Window;
-use super::{FILE_HEADER_SIZE, Mode};
+use super::window::sealed::Bytes as _;
+use super::window::{Input, Memory, Reader};
+use super::{FILE_HEADER_SIZE, File, Mode};
 use crate::abi::RecordType;
 use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 use crate::bytes::Cursor;
@@ -21,12 +22,12 @@ use crate::wire::Wire;
 /// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
 ///
 /// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are read, so a
-/// `BufReader` gains nothing. Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they
+/// `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they
 /// are returned as they are.
 ///
-/// What the header of a file tells is known from the start. Its features follow the records: they, and the names of
-/// events, are known when all records were read. [`File`](super::File) has them before, for those who have the whole file in
-/// memory. In pipe mode attrs, names and features come as records, and are known once these were read.
+/// The header of a file is known from the start. Its features follow the records: they, and the names of events, are known when
+/// all records were read; of [bytes in memory](Recording::of_bytes) they are known from the start. In pipe mode attrs, names
+/// and features come as records, and are known once these were read.
 /// ```
 /// use recrep_format::read::Recording;
 ///
@@ -42,9 +43,9 @@ use crate::wire::Wire;
 /// # assert_eq!(count_samples(&b"PERFILE2\x10\0\0\0\0\0\0\0"[..]), Ok(0));
 /// ```
 #[derive(Debug)]
-pub struct Recording<R> {
+pub struct Recording<I> {
     /// The data, then the files beside it.
-    streams: Vec<Stream<R>>,
+    streams: Vec<Stream<I>>,
     current: usize,
     head: Head,
 }
@@ -115,12 +116,12 @@ impl<'r> RecordRef<'r> {
     }
 }
 
-impl<R: Read> Recording<R> {
+impl<R: Read> Recording<Reader<R>> {
     /// Begins to read a recording in file mode or in pipe mode.
     ///
     /// # Errors
     /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input fails; also
-    /// if the attrs follow the records, as `perf inject` writes them from a pipe: only [`File`](super::File) can read that.
+    /// if the attrs follow the records, as `perf inject` writes them from a pipe: [`of_bytes`](Recording::of_bytes) can read that.
     pub fn new(input: R) -> Result<Self> {
         Self::with_streams(input, [])
     }
@@ -131,22 +132,39 @@ impl<R: Read> Recording<R> {
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
     pub fn with_streams(data: R, beside: impl IntoIterator<Item = R>) -> Result<Self> {
-        let mut window = Window::new(data);
-        window.fill(PIPE_HEADER_SIZE as u64)?;
-        let endian = parts::endian_of(window.bytes())?;
-        let attrs = AttrTable::new(Vec::new(), endian);
-        let header = FileHeader::of_pipe(endian, 0);
-        let (features, warnings) = (Vec::new(), Vec::new());
-        let mut head = Head { endian, mode: Mode::Pipe, header, attrs, features, warnings, has_tail: true };
-        let len = if parts::is_pipe(window.bytes(), endian) {
-            window.consume(PIPE_HEADER_SIZE);
-            u64::MAX
-        } else {
-            head.read_file_header(&mut window)?
-        };
-        let beside = beside.into_iter().map(|input| Stream::new(Window::new(input), u64::MAX));
-        let streams = std::iter::once(Stream::new(window, len)).chain(beside).collect();
-        Ok(Self { streams, current: 0, head })
+        let mut input = Reader::new(data);
+        let mut head = Head::begin(&mut input)?;
+        let len = if head.mode == Mode::Pipe { u64::MAX } else { head.read_file_header(&mut input)? };
+        Ok(Self::of_streams(head, input, len, beside.into_iter().map(Reader::new)))
+    }
+}
+
+impl<'a> Recording<Memory<'a>> {
+    /// Begins to read a recording in memory, in file mode or in pipe mode. No record is copied but those that are
+    /// decompressed; a file's features, and with them the names of events, are known from the start.
+    ///
+    /// # Errors
+    /// Returns an error if it is not a perf.data file, or if its header or its attrs cannot be decoded.
+    pub fn of_bytes(bytes: &'a [u8]) -> Result<Self> {
+        Self::of_bytes_with_streams(bytes, [])
+    }
+
+    /// Begins to read the recording of a directory whose files are in memory, as [`with_streams`](Recording::with_streams) does.
+    ///
+    /// # Errors
+    /// Returns the errors of [`of_bytes`](Self::of_bytes).
+    pub fn of_bytes_with_streams(data: &'a [u8], beside: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
+        let mut input = Memory::new(data);
+        let mut head = Head::begin(&mut input)?;
+        let len = if head.mode == Mode::Pipe { u64::MAX } else { head.take_file(File::parse(data)?, &mut input) };
+        Ok(Self::of_streams(head, input, len, beside.into_iter().map(Memory::new)))
+    }
+}
+
+impl<I: Input> Recording<I> {
+    fn of_streams(head: Head, data: I, len: u64, beside: impl Iterator<Item = I>) -> Self {
+        let beside = beside.map(|input| Stream::new(input, u64::MAX));
+        Self { streams: std::iter::once(Stream::new(data, len)).chain(beside).collect(), current: 0, head }
     }
 
     /// Returns the next record, in the order of the file; `None` at the end. The record is there until the next call.
@@ -209,6 +227,12 @@ impl<R: Read> Recording<R> {
         self.streams.len()
     }
 
+    /// Returns whether a stream has no more records.
+    #[inline]
+    pub(super) fn is_done(&self, number: usize) -> bool {
+        self.streams.get(number).is_none_or(Stream::is_done)
+    }
+
     /// Finds the next record of a stream. At the end of the data of a file, its features are read.
     #[inline]
     pub(super) fn advance(&mut self, number: usize) -> Result<Option<Found>> {
@@ -257,7 +281,7 @@ impl<R: Read> Recording<R> {
     }
 
     #[inline]
-    fn stream(&self, number: usize, offset: u64) -> Result<&Stream<R>> {
+    fn stream(&self, number: usize, offset: u64) -> Result<&Stream<I>> {
         self.streams.get(number).ok_or_else(|| Error::truncated(offset, "a record", 0, 0))
     }
 }
@@ -266,20 +290,43 @@ impl Head {
     /// Number of warnings about the records of a pipe, of which there may be very many.
     const MAX_WARNINGS: usize = 100;
 
+    /// Finds byte order and mode, and reads the header of a pipe.
+    fn begin(input: &mut impl Input) -> Result<Self> {
+        input.fill(PIPE_HEADER_SIZE as u64)?;
+        let endian = parts::endian_of(input.bytes())?;
+        let is_pipe = parts::is_pipe(input.bytes(), endian);
+        let mode = if is_pipe { Mode::Pipe } else { Mode::File };
+        if is_pipe {
+            input.consume(PIPE_HEADER_SIZE);
+        }
+        let (attrs, header) = (AttrTable::new(Vec::new(), endian), FileHeader::of_pipe(endian, 0));
+        Ok(Self { endian, mode, header, attrs, features: Vec::new(), warnings: Vec::new(), has_tail: is_pipe })
+    }
+
+    /// Takes what a file in memory says before and behind its records; returns the length of the data.
+    fn take_file(&mut self, file: File<'_>, input: &mut Memory<'_>) -> u64 {
+        let sections = file.features.iter().filter_map(|(id, section)| Some((*id, section.of(file.bytes())?.to_vec())));
+        self.features = sections.collect();
+        (self.header, self.attrs, self.warnings, self.has_tail) = (file.header, file.attrs, file.warnings, true);
+        input.consume(usize::try_from(file.data.offset).unwrap_or(usize::MAX));
+        // A header without size: the recorder did not finish.
+        if self.header.data.size == 0 && file.data.size > 0 { u64::MAX } else { self.header.data.size }
+    }
+
     /// Reads the header of a file, the attrs and all else before its records; returns the length of the data.
-    fn read_file_header<R: Read>(&mut self, window: &mut Window<R>) -> Result<u64> {
-        window.fill(FILE_HEADER_SIZE as u64)?;
-        self.header = FileHeader::decode(&mut Cursor::new(window.bytes(), 0, self.endian), "perf.data header")?;
-        (self.mode, self.has_tail) = (Mode::File, false);
+    fn read_file_header(&mut self, input: &mut impl Input) -> Result<u64> {
+        input.fill(FILE_HEADER_SIZE as u64)?;
+        self.header = FileHeader::decode(&mut Cursor::new(input.bytes(), 0, self.endian), "perf.data header")?;
         let before = self.header.data.offset;
         if self.header.attrs.size > 0 && self.header.attrs.offset >= before {
-            let detail = "it follows the records, as perf inject writes it from a pipe; only File can read it";
+            let detail =
+                "it follows the records, as perf inject writes it from a pipe; only bytes in memory can be read so";
             return Err(Error::invalid(self.header.attrs.offset, "the attrs section", detail));
         }
         // The feature table of a recording without records is looked at, too.
         let table = parts::feature_table_len(&self.header, self.endian);
-        window.fill(before.saturating_add(table.max(1)))?;
-        let part = Part { bytes: window.bytes(), offset: 0 };
+        input.fill(before.saturating_add(table.max(1)))?;
+        let part = Part { bytes: input.bytes(), offset: 0 };
         let head = Part { bytes: first(part.bytes, before), offset: 0 };
         let entries = parts::attrs(head, &self.header, self.endian)?;
         self.attrs = AttrTable::new(entries, self.endian);
@@ -287,25 +334,25 @@ impl Head {
         if is_unfinished {
             self.warnings.push(parts::unfinished());
         }
-        window.consume(usize::try_from(before).unwrap_or(usize::MAX));
+        input.consume(usize::try_from(before).unwrap_or(usize::MAX));
         Ok(if is_unfinished { u64::MAX } else { self.header.data.size })
     }
 
     /// Reads what follows the data of a file: its features.
-    fn read_tail<R: Read>(&mut self, stream: &mut Stream<R>) -> Result<()> {
+    fn read_tail(&mut self, stream: &mut Stream<impl Input>) -> Result<()> {
         stream.skip()?;
         let is_cut = stream.is_cut();
-        let window = &mut stream.window;
+        let input = &mut stream.input;
         if is_cut {
-            let end = window.offset();
+            let end = input.offset();
             let (begin, size) = (self.header.data.offset, self.header.data.size);
             self.warnings.push(parts::cut_data(size, end.saturating_sub(begin), end));
         }
-        window.fill(parts::feature_table_len(&self.header, self.endian))?;
-        let table = Part { bytes: window.bytes(), offset: window.offset() };
+        input.fill(parts::feature_table_len(&self.header, self.endian))?;
+        let table = Part { bytes: input.bytes(), offset: input.offset() };
         let len = parts::features_len(table, &self.header, self.endian);
-        window.fill(len)?;
-        let part = Part { bytes: first(window.bytes(), len), offset: window.offset() };
+        input.fill(len)?;
+        let part = Part { bytes: first(input.bytes(), len), offset: input.offset() };
         for (id, section) in parts::features(part, &self.header, self.endian, &mut self.warnings) {
             self.features.extend(part.section(section).map(|bytes| (id, bytes.to_vec())));
         }
@@ -332,7 +379,7 @@ impl Head {
 
     fn feature<'r, F: Feature<'r>>(&'r self) -> Option<Result<F>> {
         let (_, bytes) = self.features.iter().find(|(id, _)| *id == F::ID)?;
-        Some(F::decode(&mut Cursor::new(bytes, 0, self.endian), F::ID.name().unwrap_or("a feature")))
+        Some(F::of_section(&mut Cursor::new(bytes, 0, self.endian)))
     }
 
     fn name_events(&mut self) {
@@ -352,6 +399,7 @@ fn first(bytes: &[u8], len: u64) -> &[u8] {
 mod tests {
     use std::io;
 
+    use super::super::window::sealed::Bytes as _;
     use super::*;
     use crate::attr::Attr;
     use crate::bytes::Encoder;
@@ -373,10 +421,14 @@ mod tests {
         // The attrs once more, behind the data.
         bytes.extend(&attrs[..attrs.len() - 8]);
         bytes[24..32].copy_from_slice(&end.to_le_bytes());
-        assert_eq!(super::super::File::parse(&bytes).unwrap().attrs.entries().len(), 1);
+        assert_eq!(File::parse(&bytes).unwrap().attrs.entries().len(), 1);
         let error = Recording::new(&bytes[..]).unwrap_err();
         assert_eq!(error.offset, end);
         assert!(error.to_string().contains("it follows the records"), "{error}");
+        let mut recording = Recording::of_bytes(&bytes).unwrap();
+        assert_eq!(recording.attrs().entries().len(), 1);
+        assert_eq!(recording.next_record().unwrap().unwrap().kind(), RecordType::FINISHED_ROUND);
+        assert!(recording.next_record().is_none());
     }
 
     #[test]
@@ -390,9 +442,9 @@ mod tests {
         let bytes = file(&records);
         let mut recording = Recording::new(&bytes[..]).unwrap();
         let error = recording.next_record().unwrap().unwrap_err();
-        let all = super::super::File::parse(&bytes).unwrap().records().next().unwrap().unwrap_err();
+        let all = File::parse(&bytes).unwrap().records().next().unwrap().unwrap_err();
         assert_eq!(error, all);
-        assert!(recording.streams[0].window.bytes().len() <= super::super::blocks::Blocks::LEN);
+        assert!(recording.streams[0].input.bytes().len() <= super::super::blocks::Blocks::LEN);
         assert!(recording.next_record().is_none());
     }
 

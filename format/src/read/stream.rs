@@ -1,18 +1,16 @@
 //! One stream of records: framed from a window on its input, with compressed records decompressed on the way.
 //!
 //! ```text
-//!   input ─► Window ─► frame ─┬─ any other record ───────────────────────────► record
-//!                             └─ COMPRESSED: piece ─► Decompressor ─► frame ─► record
+//!   Input  ─► frame ─┬─ any other record ───────────────────────────► record
+//!                     └─ COMPRESSED: piece ─► Decompressor ─► frame ─► record
 //! ```
 //!
 //! Records of a compressed stream have the offset of the COMPRESSED record in which they end.
 
-use std::io::Read;
-
-use super::blocks::{self, Blocks};
+use super::blocks;
 use super::containers::Containers;
 use super::frames::frame;
-use super::window::Window;
+use super::window::Input;
 use crate::endian::Endian;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{RawRecord, RecordHeader};
@@ -38,8 +36,8 @@ pub(super) struct Held {
 
 /// A stream of records.
 #[derive(Debug)]
-pub(super) struct Stream<R> {
-    pub(super) window: Window<R>,
+pub(super) struct Stream<I> {
+    pub(super) input: I,
     /// Offset in the input of the end of the stream; `u64::MAX` if it goes on to the end of the input.
     end: u64,
     /// Length of the record that was found last.
@@ -50,12 +48,18 @@ pub(super) struct Stream<R> {
     containers: Containers,
 }
 
-impl<R: Read> Stream<R> {
-    /// Returns the stream of the next `len` bytes of a window; of all bytes for `u64::MAX`.
-    pub(super) fn new(window: Window<R>, len: u64) -> Self {
+impl<I: Input> Stream<I> {
+    /// Returns the stream of the next `len` bytes of an input; of all bytes for `u64::MAX`.
+    pub(super) fn new(input: I, len: u64) -> Self {
         // All ones is the mark of a stream without an end.
-        let end = if len == u64::MAX { len } else { window.offset().saturating_add(len).min(u64::MAX - 1) };
-        Self { window, end, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
+        let end = if len == u64::MAX { len } else { input.offset().saturating_add(len).min(u64::MAX - 1) };
+        Self { input, end, taken: 0, is_cut: false, is_done: false, containers: Containers::default() }
+    }
+
+    /// Returns whether the stream has no more records.
+    #[inline]
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
     }
 
     /// Returns whether the input ended before the stream did.
@@ -66,7 +70,7 @@ impl<R: Read> Stream<R> {
     /// Returns the number of bytes that held records keep in memory.
     #[inline]
     pub(super) fn pinned(&self) -> usize {
-        self.window.blocks.pinned() + self.containers.blocks.pinned()
+        self.input.pinned() + self.containers.blocks.pinned()
     }
 
     /// Finds the next record. `None` at the end of the stream, and after an error.
@@ -89,10 +93,10 @@ impl<R: Read> Stream<R> {
     /// Returns the error of the input.
     pub(super) fn skip(&mut self) -> Result<()> {
         self.is_done = true;
-        while self.end < u64::MAX && self.window.offset() < self.end {
-            let len = usize::try_from(self.end - self.window.offset()).unwrap_or(usize::MAX);
-            self.window.consume(len);
-            if self.window.offset() < self.end && !self.window.grow()? {
+        while self.end < u64::MAX && self.input.offset() < self.end {
+            let len = usize::try_from(self.end - self.input.offset()).unwrap_or(usize::MAX);
+            self.input.consume(len);
+            if self.input.offset() < self.end && !self.input.grow()? {
                 self.is_cut = true;
                 break;
             }
@@ -103,7 +107,8 @@ impl<R: Read> Stream<R> {
     /// Returns the record that was found last.
     #[inline]
     pub(super) fn record(&self, found: Found) -> RawRecord<'_> {
-        let bytes = self.blocks(found.is_decompressed).bytes().get(..found.len).unwrap_or_default();
+        let bytes = if found.is_decompressed { self.containers.blocks.bytes() } else { self.input.bytes() };
+        let bytes = bytes.get(..found.len).unwrap_or_default();
         let (bytes, payload) = bytes.split_at_checked(usize::from(found.header.size)).unwrap_or((bytes, &[]));
         RawRecord { header: found.header, offset: found.offset, bytes, payload }
     }
@@ -111,8 +116,8 @@ impl<R: Read> Stream<R> {
     /// Holds the record that was found last.
     #[inline]
     pub(super) fn hold(&mut self, found: Found) -> Held {
-        let blocks = if found.is_decompressed { &mut self.containers.blocks } else { &mut self.window.blocks };
-        Held { place: blocks.hold(), offset: found.offset, is_decompressed: found.is_decompressed }
+        let place = if found.is_decompressed { self.containers.blocks.hold() } else { self.input.hold() };
+        Held { place, offset: found.offset, is_decompressed: found.is_decompressed }
     }
 
     /// Returns a held record.
@@ -121,18 +126,18 @@ impl<R: Read> Stream<R> {
     /// Returns an error if it was released.
     #[inline]
     pub(super) fn held(&self, held: Held, endian: Endian) -> Result<RawRecord<'_>> {
-        frame(self.blocks(held.is_decompressed).get(held.place), held.offset, endian)
+        let blocks = &self.containers.blocks;
+        let bytes = if held.is_decompressed { blocks.get(held.place) } else { self.input.held(held.place) };
+        frame(bytes, held.offset, endian)
     }
 
     /// Releases a held record.
     pub(super) fn release(&mut self, held: Held) {
-        let blocks = if held.is_decompressed { &mut self.containers.blocks } else { &mut self.window.blocks };
-        blocks.release(held.place);
-    }
-
-    #[inline]
-    fn blocks(&self, is_decompressed: bool) -> &Blocks {
-        if is_decompressed { &self.containers.blocks } else { &self.window.blocks }
+        if held.is_decompressed {
+            self.containers.blocks.release(held.place);
+        } else {
+            self.input.release(held.place);
+        }
     }
 
     #[inline]
@@ -141,17 +146,17 @@ impl<R: Read> Stream<R> {
             if let Some((header, offset, len)) = self.containers.advance(endian)? {
                 return Ok(Some(Found { header, offset, len, is_decompressed: true }));
             }
-            self.window.consume(std::mem::take(&mut self.taken));
+            self.input.consume(std::mem::take(&mut self.taken));
             let Some((header, len)) = self.frame(endian)? else {
                 self.containers.finish(endian)?;
                 return Ok(None);
             };
             self.taken = len;
-            let found = Found { header, offset: self.window.offset(), len, is_decompressed: false };
+            let found = Found { header, offset: self.input.offset(), len, is_decompressed: false };
             if !Containers::is_container(header.kind) {
                 return Ok(Some(found));
             }
-            let bytes = self.window.bytes().get(..len).unwrap_or_default();
+            let bytes = self.input.bytes().get(..len).unwrap_or_default();
             self.containers.feed(&RawRecord { header, offset: found.offset, bytes, payload: &[] }, endian)?;
         }
     }
@@ -160,7 +165,7 @@ impl<R: Read> Stream<R> {
     #[inline]
     fn frame(&mut self, endian: Endian) -> Result<Option<(RecordHeader, usize)>> {
         loop {
-            let (bytes, offset) = (self.window.bytes(), self.window.offset());
+            let (bytes, offset) = (self.input.bytes(), self.input.offset());
             // How many of the bytes belong to the stream.
             let len = usize::try_from(self.end - offset).map_or(bytes.len(), |left| left.min(bytes.len()));
             let is_whole = offset + len as u64 == self.end;
@@ -182,7 +187,7 @@ impl<R: Read> Stream<R> {
                     return Err(Error::truncated(offset, what, *needed, left));
                 }
             }
-            if !self.window.grow()? {
+            if !self.input.grow()? {
                 self.is_cut = self.end < u64::MAX;
                 return error.map_or(Ok(None), Err);
             }

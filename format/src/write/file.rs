@@ -14,9 +14,6 @@ use crate::read::{FILE_HEADER_SIZE, FileHeader, Magic, Section};
 use crate::wire::Wire;
 use crate::write::counted::Counted;
 
-/// Bytes that a [`Section`] takes.
-const SECTION_SIZE: usize = 16;
-
 /// Writes a recording in file mode.
 ///
 /// ```
@@ -64,7 +61,7 @@ impl<W: Write> FileWriter<W> {
     /// Returns I/O errors from the output, and an error for an attr longer than its `size` can say.
     pub fn new(out: W, endian: Endian, entries: &[AttrEntry]) -> io::Result<Self> {
         let attr_len = entries.iter().map(|e| e.attr.stored_size(endian)).max().unwrap_or(Attr::KNOWN_SIZE);
-        let entry_len = attr_len + SECTION_SIZE;
+        let entry_len = attr_len + Section::SIZE;
         let ids_len: usize = entries.iter().map(|e| e.ids.len() * 8).sum();
         let attrs = Section { offset: (FILE_HEADER_SIZE + ids_len) as u64, size: (entry_len * entries.len()) as u64 };
         let header = FileHeader {
@@ -161,7 +158,7 @@ impl<W: Write> FileWriter<W> {
         let mut parts: Vec<_> = features.parts.iter().collect();
         parts.sort_by_key(|(id, _)| *id);
         let mut e = Encoder::new(self.endian);
-        let mut at = self.position() + (SECTION_SIZE * parts.len()) as u64;
+        let mut at = self.position() + (Section::SIZE * parts.len()) as u64;
         for (id, bytes) in &parts {
             id.set_in(&mut self.header.features);
             Section { offset: at, size: bytes.len() as u64 }.encode(&mut e).map_err(io::Error::other)?;

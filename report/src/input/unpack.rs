@@ -39,34 +39,15 @@ pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
 /// Unpacks a data section.
 #[must_use]
 pub fn unpack(frames: Frames<'_>, endian: Endian) -> Unpacked {
-    let mut unpacked = Unpacked::default();
-    unpacked.damage = unpack_into(frames, endian, &mut unpacked).err();
-    unpacked
-}
-
-fn unpack_into(frames: Frames<'_>, endian: Endian, unpacked: &mut Unpacked) -> Result<()> {
-    let out = &mut unpacked.bytes;
-    let mut unpacking = Unpacking::new(frames.left().len(), endian)?;
-    for raw in frames {
-        let raw = raw?;
-        let Some(piece) = raw.compressed_piece(endian) else {
-            out.extend_from_slice(raw.bytes);
-            out.extend_from_slice(raw.payload);
-            continue;
-        };
-        unpacked.containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
-        let outcome = unpacking.feed(piece?, raw.offset);
-        let whole =
-            unpacking.records().map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len()).sum();
-        out.extend(unpacking.take(whole));
-        outcome?;
-        if unpacking.is_stuck() {
-            break;
+    let mut containers = 0;
+    let (bytes, damage) = match Unpacking::new(frames.left().len(), endian) {
+        Ok(mut unpacking) => {
+            let damage = unpacking.all(frames, &mut containers).err();
+            (unpacking.pending, damage)
         }
-    }
-    let rest = unpacking.pending.len();
-    out.extend(unpacking.take(rest));
-    Ok(())
+        Err(error) => (Vec::new(), Some(error)),
+    };
+    Unpacked { bytes, containers, damage }
 }
 
 /// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
@@ -90,6 +71,29 @@ impl Unpacking {
     pub(crate) fn new(packed: usize, endian: Endian) -> Result<Self> {
         let left = packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED);
         Ok(Self { decompressor: Decompressor::new()?, endian, pending: Vec::new(), offset: 0, left })
+    }
+
+    /// Unpacks the containers among the records of a stream, and puts the others between them; counts the COMPRESSED ones.
+    fn all(&mut self, frames: Frames<'_>, containers: &mut u64) -> Result<()> {
+        // What is behind is the beginning of a record, which is less than 64 KiB.
+        let mut whole = 0;
+        for raw in frames {
+            let raw = raw?;
+            let Some(piece) = raw.compressed_piece(self.endian) else {
+                self.pending.splice(whole..whole, [raw.bytes, raw.payload].into_iter().flatten().copied());
+                whole += raw.bytes.len() + raw.payload.len();
+                continue;
+            };
+            *containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
+            let outcome = self.feed(piece?, raw.offset);
+            let unframed = Frames::new(self.pending.get(whole..).unwrap_or_default(), 0, self.endian);
+            whole += unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len()).sum::<usize>();
+            outcome?;
+            if self.pending.len() - whole > usize::from(u16::MAX) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Unpacks the next piece, found at byte `offset` of the file.
