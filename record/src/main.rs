@@ -1,18 +1,21 @@
-//! `rec`: command line → [`Config`](recrep_record::config::Config) → session → exit status; `rec list`: what there is to record.
+//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: what there is to record.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use recrep_record::error::Result;
+use recrep_record::cli::{self, list};
+use recrep_record::kernel::sys::Perf;
+use recrep_record::messages::error::Result;
 use recrep_record::messages::{Messages, Verbosity};
-use recrep_record::{args, dry_run, list, session, sys::Perf};
+use recrep_record::session;
+use recrep_record::session::dry_run;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if list::is_asked_for(&words) {
         return exit(list::run(&words, &Perf), &Messages::stderr(Verbosity::Normal));
     }
-    let config = match args::parse(words) {
+    let config = match cli::parse(words) {
         Ok(config) => config,
         Err(refusal) => return ExitCode::from(refusal.print()),
     };

@@ -9,16 +9,16 @@
 //! A filter is about the events of the last list (`-e`) before it. Source: perf-record(1); `perf_event_parse_addr_filter`
 //! in `kernel/events/core.c`.
 
-use super::facts::Facts;
 use super::spec::EventSpec;
 use super::terms::number;
-use crate::pmu::symbol::{self, Function};
+use crate::machine::pmu::symbol::{self, Function};
+use crate::machine::sources::EventSources;
 
 /// Adds a filter to all events of the last list.
 ///
 /// # Errors
 /// In words, why there is nothing that it could filter.
-pub fn attach_filter(events: &mut [EventSpec], text: &str, facts: &Facts) -> Result<(), String> {
+pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSources) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
         return Err(format!("--filter '{text}' is about the events before it (-e), and there are none"));
     };
@@ -30,7 +30,7 @@ pub fn attach_filter(events: &mut [EventSpec], text: &str, facts: &Facts) -> Res
         if event.is_tracepoint() {
             add(event, text);
         } else if addresses > 0 {
-            let (count, ranges) = address_filters(text, facts).map_err(|why| format!("--filter '{text}': {why}"))?;
+            let (count, ranges) = address_filters(text, sources).map_err(|why| format!("--filter '{text}': {why}"))?;
             if count > addresses {
                 let pmu = event.pmu.as_ref().map_or("", |pmu| &pmu.name);
                 return Err(format!("--filter '{text}': {pmu} can have {addresses} address filters, not {count}"));
@@ -73,7 +73,7 @@ fn add(event: &mut EventSpec, text: &str) {
 }
 
 /// Address filters as the kernel reads them, and how many they are.
-fn address_filters(text: &str, facts: &Facts) -> Result<(u64, String), String> {
+fn address_filters(text: &str, sources: &EventSources) -> Result<(u64, String), String> {
     let mut scanner = Scanner(text);
     let (mut count, mut filters) = (0, Vec::new());
     loop {
@@ -81,7 +81,7 @@ fn address_filters(text: &str, facts: &Facts) -> Result<(u64, String), String> {
         if scanner.0.is_empty() {
             return Ok((count, filters.join(" ")));
         }
-        filters.push(one(&mut scanner, facts)?);
+        filters.push(one(&mut scanner, sources)?);
         count += 1;
     }
 }
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
 }
 
 /// `filter|start|stop|tracestop START [#N] [/ SIZE [#N]] [@ FILE]`.
-fn one(scanner: &mut Scanner<'_>, facts: &Facts) -> Result<String, String> {
+fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, String> {
     let action = scanner.until(" \t");
     let (word, ranged) = match action {
         "filter" => ("filter", true),
@@ -126,7 +126,7 @@ fn one(scanner: &mut Scanner<'_>, facts: &Facts) -> Result<String, String> {
     let find = |name: &str, nth: Option<&str>| {
         let found = match &file {
             Some(file) => symbol::functions(file, name)?,
-            None => symbol::kernel(facts.kallsyms(), name),
+            None => symbol::kernel(sources.kallsyms(), name),
         };
         chosen(&found, name, nth)
     };
@@ -179,8 +179,8 @@ mod tests {
     use crate::event::PmuUse;
     use recrep_format::abi::EventType;
 
-    fn facts() -> Facts {
-        Facts::new(std::path::Path::new("/nonexistent"), None)
+    fn sources() -> EventSources {
+        EventSources::new(std::path::Path::new("/nonexistent"), None)
     }
 
     fn tracepoint(list: usize) -> EventSpec {
@@ -195,8 +195,8 @@ mod tests {
     #[test]
     fn filters_are_about_the_last_list() {
         let mut events = [tracepoint(0), tracepoint(1), tracepoint(1)];
-        attach_filter(&mut events, "x == 1", &facts()).unwrap();
-        attach_filter(&mut events, "y == 2 || z", &facts()).unwrap();
+        attach_filter(&mut events, "x == 1", &sources()).unwrap();
+        attach_filter(&mut events, "y == 2 || z", &sources()).unwrap();
         exclude_process(&mut events, 7).unwrap();
         let filters = events.map(|event| event.filter);
         assert_eq!(filters[0], None);
@@ -206,11 +206,11 @@ mod tests {
 
     #[test]
     fn where_there_is_nothing_to_filter() {
-        assert!(attach_filter(&mut [], "x", &facts()).unwrap_err().contains("there are none"));
+        assert!(attach_filter(&mut [], "x", &sources()).unwrap_err().contains("there are none"));
         let mut clock = [EventSpec::numbered("cpu-clock", EventType::SOFTWARE, 0)];
-        assert!(attach_filter(&mut clock, "x", &facts()).unwrap_err().contains("cpu-clock has no fields"));
+        assert!(attach_filter(&mut clock, "x", &sources()).unwrap_err().contains("cpu-clock has no fields"));
         assert!(exclude_process(&mut clock, 1).unwrap_err().contains("is none"));
-        assert!(attach_filter(&mut [tracepoint(0)], " ", &facts()).unwrap_err().contains("empty"));
+        assert!(attach_filter(&mut [tracepoint(0)], " ", &sources()).unwrap_err().contains("empty"));
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let main = symbol::functions(&me, "main").unwrap()[0];
         let filtered = |text: &str| {
             let mut events = [tracer()];
-            attach_filter(&mut events, text, &facts()).map(|()| events[0].filter.clone().unwrap())
+            attach_filter(&mut events, text, &sources()).map(|()| events[0].filter.clone().unwrap())
         };
         assert_eq!(filtered("filter 0x10 / 0x20").unwrap(), "filter 0x10/0x20");
         assert_eq!(filtered("start 0x10, stop 32").unwrap(), "start 0x10 stop 0x20");

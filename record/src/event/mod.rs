@@ -13,15 +13,14 @@
 //!  text  ──▶ pieces with their places ──▶ parse ──▶ EventSpec …
 //!            text                          │ names · breakpoint · pmu_event (terms, probe) · tracepoints
 //!                                          ▼
-//!                                        Facts: sysfs's PMUs, tracefs
+//!                                        EventSources: sysfs's PMUs, tracefs
 //! ```
 //!
-//! What the machine has comes through [`Facts`], whose roots are paths: the events of any machine can be planned on any other.
+//! What the machine has comes through [`EventSources`], whose roots are paths: the events of any machine can be planned on any other.
 //! A refusal names the wrong place and the nearest thing there is.
 
 mod breakpoint;
 mod error;
-mod facts;
 mod filter;
 mod modifiers;
 mod names;
@@ -29,18 +28,18 @@ mod nearest;
 mod parse;
 mod pmu_event;
 mod probe;
+pub mod sampling;
 mod spec;
 mod terms;
 mod text;
 mod tracepoints;
 
 pub use error::{Problem, SpecError};
-pub use facts::Facts;
 pub use filter::{attach_filter, exclude_process};
 pub use modifiers::Modifiers;
 pub use names::{Known, known};
 pub use nearest::nearest;
-pub use parse::{append, parse};
+pub use parse::{append, default_events, parse};
 pub use probe::own_terms as probe_terms;
 pub use spec::{EventSpec, PmuUse, Probe, Terms};
 

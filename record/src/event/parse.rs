@@ -3,7 +3,6 @@
 use recrep_format::abi::EventType;
 
 use super::error::{Problem, SpecError};
-use super::facts::Facts;
 use super::modifiers::Modifiers;
 use super::names;
 use super::nearest::nearest;
@@ -12,29 +11,37 @@ use super::spec::EventSpec;
 use super::terms::{self, Term};
 use super::text::{self, Item, Piece, Written, Wrong};
 use super::{breakpoint, tracepoints};
-use crate::pmu::Pmu;
+use crate::machine::pmu::Pmu;
+use crate::machine::sources::EventSources;
 
 /// Reads a comma list of event specs.
 ///
 /// # Errors
 /// The first spec that cannot be used.
-pub fn parse(list: &str, facts: &Facts) -> Result<Vec<EventSpec>, SpecError> {
+pub fn parse(list: &str, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
     let mut events = Vec::new();
-    append(&mut events, list, facts)?;
+    append(&mut events, list, sources)?;
     Ok(events)
+}
+
+/// The events that are recorded where none is named: `cycles:P`, on each kind of core.
+#[must_use]
+pub fn default_events(sources: &EventSources) -> Vec<EventSpec> {
+    // Every machine has a name for it.
+    parse("cycles:P", sources).unwrap_or_else(|_| vec![EventSpec::default_event()])
 }
 
 /// Reads a comma list of event specs (one `-e`) and puts them after those of the lists before.
 ///
 /// # Errors
 /// The first spec that cannot be used.
-pub fn append(events: &mut Vec<EventSpec>, list: &str, facts: &Facts) -> Result<(), SpecError> {
+pub fn append(events: &mut Vec<EventSpec>, list: &str, sources: &EventSources) -> Result<(), SpecError> {
     let first = events.len();
     let number = events.last().map_or(0, |last| last.list + 1);
     for item in text::split(list).map_err(|(at, problem)| SpecError::new(list, list, at, problem))? {
         match item {
-            Item::Event(written) => events.extend(event(list, &written, facts)?),
-            Item::Group { members, modifiers } => group(events, list, &members, modifiers, facts)?,
+            Item::Event(written) => events.extend(event(list, &written, sources)?),
+            Item::Group { members, modifiers } => group(events, list, &members, modifiers, sources)?,
         }
     }
     events.iter_mut().skip(first).for_each(|event| event.list = number);
@@ -47,15 +54,15 @@ fn group(
     list: &str,
     members: &[Written<'_>],
     modifiers: Option<Piece<'_>>,
-    facts: &Facts,
+    sources: &EventSources,
 ) -> Result<(), SpecError> {
     let shared = modifiers.map(letters).transpose();
     let shared = shared.map_err(|(at, problem)| SpecError::new(list, list, at, problem))?.unwrap_or_default();
     let mut parts: Vec<(Option<String>, Vec<EventSpec>)> = Vec::new();
     for written in members {
-        for event in event(list, written, facts)? {
+        for event in event(list, written, sources)? {
             let kind = event.pmu.as_ref().map(|pmu| &pmu.name);
-            let kind = kind.filter(|name| facts.hybrid().any(|pmu| pmu.name == **name)).cloned();
+            let kind = kind.filter(|name| sources.hybrid().any(|pmu| pmu.name == **name)).cloned();
             // What any core counts goes with the events before it.
             let part = match &kind {
                 Some(_) => parts.iter_mut().find(|part| part.0 == kind),
@@ -81,15 +88,15 @@ fn group(
 }
 
 /// The events that one spec stands for.
-fn event(list: &str, written: &Written<'_>, facts: &Facts) -> Result<Vec<EventSpec>, SpecError> {
-    let events = Event { written, facts }.parse();
+fn event(list: &str, written: &Written<'_>, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
+    let events = Event { written, sources }.parse();
     events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
 }
 
 /// One spec in the making.
 struct Event<'a> {
     written: &'a Written<'a>,
-    facts: &'a Facts,
+    sources: &'a EventSources,
 }
 
 /// Events without their modifiers, and those.
@@ -150,7 +157,7 @@ impl<'a> Event<'a> {
             // `cycels:u` is a mistyped name with its modifiers; `sched:sched_switch` is not.
             Some(rest) if !Modifiers::are(rest.text) => {
                 let (event, modifiers) = rest.split_once(':').map_or((rest, None), |(event, m)| (event, Some(m)));
-                Ok((tracepoints::find(self.facts, name, event)?, modifiers))
+                Ok((tracepoints::find(self.sources, name, event)?, modifiers))
             }
             _ => Err((name.at, Problem::Unknown { name: name.text.to_owned(), near: self.near(name.text) })),
         }
@@ -161,7 +168,7 @@ impl<'a> Event<'a> {
         let (kind, config) = names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
         let cores: Vec<&Pmu> = match kind {
             EventType::SOFTWARE => Vec::new(),
-            _ => self.facts.hybrid().collect(),
+            _ => self.sources.hybrid().collect(),
         };
         if cores.is_empty() {
             return Some(vec![EventSpec::numbered(name, kind, config)]);
@@ -179,7 +186,7 @@ impl<'a> Event<'a> {
 
     /// A named event of whatever PMU has it.
     fn of_any_pmu(&self, name: Piece<'_>) -> Option<Vec<EventSpec>> {
-        let having = self.facts.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
+        let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
         let event = |pmu: &Pmu| {
             let full = format!("{}/{}/", pmu.name, name.text);
@@ -193,12 +200,12 @@ impl<'a> Event<'a> {
     fn with_terms(&self, terms: &[Term<'_>]) -> Result<Vec<EventSpec>, Wrong> {
         let head = self.written.head;
         if let Some((system, name)) = head.split_once(':') {
-            let mut events = tracepoints::find(self.facts, system, name)?;
+            let mut events = tracepoints::find(self.sources, system, name)?;
             events.iter_mut().try_for_each(|event| common(terms, event, "a tracepoint"))?;
             return Ok(events);
         }
-        let pmus = self.facts.pmus();
-        let hybrid = self.facts.hybrid().next().is_some();
+        let pmus = self.sources.pmus();
+        let hybrid = self.sources.hybrid().next().is_some();
         let inside = self.written.terms.map_or("", |terms| terms.text);
         let event = |pmu: &Pmu, name: &str| pmu_event::parse(pmu, &format!("{name}/{inside}/"), head.at, terms, hybrid);
         if let Some(pmu) = pmus.iter().find(|pmu| pmu.is_called(head.text)) {
@@ -222,7 +229,7 @@ impl<'a> Event<'a> {
 
     /// The known name that is nearest: of an event, of a PMU's event, of a group of tracepoints.
     fn near(&self, name: &str) -> Option<String> {
-        let of_pmus: Vec<_> = self.facts.pmus().iter().flat_map(Pmu::aliases).collect();
+        let of_pmus: Vec<_> = self.sources.pmus().iter().flat_map(Pmu::aliases).collect();
         let all: Vec<&str> = names::all().chain(of_pmus.iter().map(String::as_str)).collect();
         nearest(name, all)
     }

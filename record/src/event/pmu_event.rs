@@ -13,7 +13,7 @@ use super::probe::{self, Draft};
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};
 use super::text::{Piece, Wrong};
-use crate::pmu::{Format, Pmu, intel_pt};
+use crate::machine::pmu::{Format, Pmu, intel_pt};
 
 /// The upper half of a generalized event's config is the PMU, where there are several (`PERF_PMU_TYPE_SHIFT`).
 pub(super) const PMU_TYPE_SHIFT: u32 = 32;

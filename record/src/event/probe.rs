@@ -13,7 +13,7 @@ use super::error::Problem;
 use super::spec::{EventSpec, Probe};
 use super::terms::{Term, number};
 use super::text::Wrong;
-use crate::pmu::symbol;
+use crate::machine::pmu::symbol;
 
 /// The terms of each, beside those in its `format`.
 const UPROBE: &[&str] = &["path", "offset", "func", "ret"];

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use recrep_format::abi::{BranchSampleType, EventType, HwEvent, SwEvent};
 
 use super::modifiers::Modifiers;
-use crate::sampling::{Callchain, Rate};
+use crate::event::sampling::{Callchain, Rate};
 
 /// An event as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::error::Problem;
 use super::nearest::nearest;
 use super::spec::{EventSpec, Terms};
 use super::text::{Piece, Wrong};
-use crate::sampling::{self, Callchain, Rate};
+use crate::event::sampling::{self, Callchain, Rate};
 
 /// The terms that this module knows, as a refusal lists them.
 pub(super) const COMMON: &[&str] = &[

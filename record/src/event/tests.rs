@@ -5,13 +5,14 @@ use std::path::Path;
 use recrep_format::abi::{BranchSampleType, EventType};
 
 use super::*;
-use crate::pmu::fake::{CORE, HYBRID, machine};
-use crate::sampling::{Callchain, Rate};
+use crate::event::sampling::{Callchain, Rate};
+use crate::machine::pmu::fake::{CORE, HYBRID, machine};
+use crate::machine::sources::EventSources;
 
 fn on(pmus: &[(&str, &str)], list: &str) -> Result<Vec<EventSpec>, String> {
     let dir = machine(pmus);
-    let facts = Facts::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
-    parse(list, &facts).map_err(|error| error.to_string())
+    let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+    parse(list, &sources).map_err(|error| error.to_string())
 }
 
 fn all(list: &str) -> Vec<EventSpec> {
@@ -75,7 +76,7 @@ fn lists_and_groups() {
     assert_eq!(events.iter().map(EventSpec::suffix).collect::<Vec<_>>(), ["", "u", "", "", "k"]);
     let mut events = all("cs");
     let dir = machine(CORE);
-    append(&mut events, "{faults,cs}", &Facts::new(dir.path(), None)).unwrap();
+    append(&mut events, "{faults,cs}", &EventSources::new(dir.path(), None)).unwrap();
     assert_eq!(events.iter().map(|e| (e.list, e.leader)).collect::<Vec<_>>(), [(0, None), (1, None), (1, Some(1))]);
 }
 
@@ -171,9 +172,9 @@ fn tracepoints_and_patterns_of_them() {
     );
     assert!(refusal("shced:sched_switch").contains("did you mean 'sched:sched_switch'?"));
     let dir = machine(&[]);
-    let none = Facts::new(dir.path(), Some(dir.path().join("none")));
+    let none = EventSources::new(dir.path(), Some(dir.path().join("none")));
     assert!(parse("a:bcd", &none).unwrap_err().to_string().contains("no tracepoint"));
-    let unmounted = parse("sched:sched_switch", &Facts::new(dir.path(), None)).unwrap_err().to_string();
+    let unmounted = parse("sched:sched_switch", &EventSources::new(dir.path(), None)).unwrap_err().to_string();
     assert!(unmounted.contains("mount -t tracefs"), "{unmounted}");
 }
 
@@ -181,7 +182,7 @@ fn tracepoints_and_patterns_of_them() {
 fn probes_on_functions() {
     let me = std::env::current_exe().unwrap().canonicalize().unwrap();
     let path = me.to_str().unwrap();
-    let main = crate::pmu::symbol::functions(Path::new(path), "main").unwrap()[0].offset;
+    let main = crate::machine::pmu::symbol::functions(Path::new(path), "main").unwrap()[0].offset;
     let spec = one(&format!("uprobe/path={path},func=main,ret/"));
     assert_eq!((spec.kind, spec.config, spec.config1, spec.config2), (EventType(7), 1, 0, main));
     assert_eq!(spec.probe.unwrap().target.to_str().unwrap(), path);
@@ -244,7 +245,7 @@ fn mistyped_lists_are_answered() {
         "cs_etm/@tmc_etr0/,intel_pt//u,L1-dcache-load-misses:é",
     ];
     let dir = machine(CORE);
-    let facts = Facts::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+    let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
     for list in lists {
         let letters: Vec<char> = list.chars().collect();
         for at in 0..letters.len() {
@@ -252,7 +253,7 @@ fn mistyped_lists_are_answered() {
                 let mut mistyped: String = letters[..at].iter().collect();
                 mistyped.push_str(typed);
                 mistyped.extend(&letters[at + 1..]);
-                if let Err(error) = parse(&mistyped, &facts) {
+                if let Err(error) = parse(&mistyped, &sources) {
                     assert!(error.at <= mistyped.chars().count(), "{error}");
                     assert!(!error.to_string().is_empty());
                 }

@@ -3,16 +3,16 @@
 use recrep_format::abi::EventType;
 
 use super::error::Problem;
-use super::facts::Facts;
 use super::nearest::nearest;
 use super::spec::EventSpec;
 use super::text::{Piece, Wrong};
-use crate::pmu::glob;
-use crate::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
+use crate::machine::pmu::glob;
+use crate::machine::sources::EventSources;
+use crate::machine::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 
 /// The tracepoints that a name or a pattern stands for, those of one group in the order of their names.
-pub(super) fn find(facts: &Facts, system: Piece<'_>, name: Piece<'_>) -> Result<Vec<EventSpec>, Wrong> {
-    let Some(tracefs) = facts.tracefs() else {
+pub(super) fn find(sources: &EventSources, system: Piece<'_>, name: Piece<'_>) -> Result<Vec<EventSpec>, Wrong> {
+    let Some(tracefs) = sources.tracefs() else {
         return Err((system.at, Problem::Tracefs(NOT_MOUNTED.to_owned())));
     };
     let unreadable = |why| unreadable(tracefs, why, system, name);

@@ -9,9 +9,9 @@ use recrep_format::record::{Aux, Body, Lost, Record, SampleId};
 use rustix::io::Errno;
 
 use super::step::Traced;
-use crate::ring::kernel_side::{Area, KernelSide};
-use crate::ring::protocol::Writer;
-use crate::ring::{AuxRing, Clock, Ring};
+use crate::kernel::ring::kernel_side::{KernelSide, RingPart};
+use crate::kernel::ring::protocol::Writer;
+use crate::kernel::ring::{AuxRing, Clock, Ring};
 
 /// The kernel's side of a ring.
 pub(super) struct Buffer {
@@ -41,7 +41,7 @@ impl Buffer {
         rustix::fs::ftruncate(&memory, (page + data_size) as u64)?;
         let ring = if backward { Ring::map_backward(memory.as_fd(), pages) } else { Ring::map(memory.as_fd(), pages) }?;
         let side = KernelSide::map(memory.as_fd(), data_size, 0)?;
-        let data = side.writer(Area::Data);
+        let data = side.writer(RingPart::Data);
         Ok((ring, Self { memory, data_size, side, data, aux: None, lost: 0, traced: Traced::default() }))
     }
 
@@ -61,7 +61,7 @@ impl Buffer {
             return Err(Errno::INVAL);
         }
         self.side = KernelSide::map(self.memory.as_fd(), self.data_size, size)?;
-        let writer = self.side.writer(Area::Aux);
+        let writer = self.side.writer(RingPart::Aux);
         self.aux = Some(AuxArea { writer, size: size as u64, overwrite });
         Ok(area)
     }
@@ -77,12 +77,12 @@ impl Buffer {
         if aux.overwrite {
             return usize::MAX;
         }
-        usize::try_from(aux.writer.room(self.side.tail(Area::Aux))).unwrap_or(usize::MAX)
+        usize::try_from(aux.writer.room(self.side.tail(RingPart::Aux))).unwrap_or(usize::MAX)
     }
 
     /// Up to where the reader has read the AUX area.
     pub(super) fn aux_read(&self) -> u64 {
-        self.side.tail(Area::Aux).load(std::sync::atomic::Ordering::Acquire)
+        self.side.tail(RingPart::Aux).load(std::sync::atomic::Ordering::Acquire)
     }
 
     /// Writes trace for which there is room, the record that tells of it, and then moves `aux_head`.
@@ -93,7 +93,7 @@ impl Buffer {
         let skipped = bytes.len().saturating_sub(usize::try_from(aux.size).unwrap_or(usize::MAX));
         let mut ahead = aux.writer;
         ahead.skip(skipped as u64);
-        self.side.write(Area::Aux, &ahead, bytes.get(skipped..).unwrap_or_default());
+        self.side.write(RingPart::Aux, &ahead, bytes.get(skipped..).unwrap_or_default());
         let (overwrite, size) = (aux.overwrite, aux.size);
         flags.set(AuxFlags::OVERWRITE, flags.contains(AuxFlags::OVERWRITE) || overwrite);
         self.record(
@@ -103,9 +103,9 @@ impl Buffer {
         self.traced.records += 1;
         self.traced.trace.extend(bytes);
         let Some(aux) = &mut self.aux else { return };
-        aux.writer.publish(self.side.head(Area::Aux), length);
+        aux.writer.publish(self.side.head(RingPart::Aux), length);
         if overwrite && places {
-            self.side.head(Area::Aux).store(aux.writer.head() % size, std::sync::atomic::Ordering::Release);
+            self.side.head(RingPart::Aux).store(aux.writer.head() % size, std::sync::atomic::Ordering::Release);
         }
     }
 
@@ -118,13 +118,13 @@ impl Buffer {
         }
         let _ = Record::new(0, body).with_trailer(trailer).encode(&mut e);
         let length = e.len() as u64;
-        if self.data.room(self.side.tail(Area::Data)) < length {
+        if self.data.room(self.side.tail(RingPart::Data)) < length {
             self.lost += 1;
             self.traced.lost_records += 1;
             return;
         }
         self.lost = 0;
-        self.side.write(Area::Data, &self.data, e.as_bytes());
-        self.data.publish(self.side.head(Area::Data), length);
+        self.side.write(RingPart::Data, &self.data, e.as_bytes());
+        self.data.publish(self.side.head(RingPart::Data), length);
     }
 }

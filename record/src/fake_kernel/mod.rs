@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
+use crate::kernel::ring::{AuxRing, Clock, Ring};
 use crate::kernel::{Kernel, Place};
-use crate::ring::{AuxRing, Clock, Ring};
 use buffer::Buffer;
 use producer::Producer;
 use step::lock;
@@ -39,6 +39,8 @@ pub struct FakeKernel {
     clock: Option<Clock>,
     /// Rings and areas with more pages than this are beyond the budget.
     most_pages: (usize, usize),
+    /// The answer to whoever stops a counter.
+    unstoppable: Option<Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,
     /// The number of the next counter.
     next: Mutex<u64>,
@@ -63,6 +65,7 @@ impl FakeKernel {
             heads_are_places: true,
             clock: None,
             most_pages: (usize::MAX, usize::MAX),
+            unstoppable: None,
             counters,
             next: Mutex::new(100),
         }
@@ -84,6 +87,12 @@ impl FakeKernel {
     #[must_use]
     pub fn with_most_pages(self, most: (usize, usize)) -> Self {
         Self { most_pages: most, ..self }
+    }
+
+    /// A kernel that refuses to stop counters.
+    #[must_use]
+    pub fn with_unstoppable_counters(self, errno: Errno) -> Self {
+        Self { unstoppable: Some(errno), ..self }
     }
 
     /// What the areas were given, by the places of their counters.
@@ -153,6 +162,7 @@ impl Kernel for FakeKernel {
     }
 
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.unstoppable.map_or(Ok(()), Err)?;
         self.with(counter, |opened| {
             opened.producer.iter().for_each(|producer| producer.enable(false));
             Ok(())

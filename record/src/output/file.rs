@@ -16,15 +16,15 @@ use rustix::io::Errno;
 
 use super::pack::Packer;
 use super::place::Made;
-use crate::config;
-use crate::error::{Error, Result};
+use crate::messages::error::{Error, Result};
+use crate::plan::config;
 
 /// A perf.data file, or a stream in pipe mode, in the making.
 #[derive(Debug)]
 pub struct Output {
     /// The file; none for standard output.
     made: Option<Made>,
-    sink: Sink,
+    sink: Form,
     packer: Option<Packer>,
     /// Room for the features, held until the end so that a disk that fills up has it.
     reserve: Option<File>,
@@ -34,7 +34,7 @@ pub struct Output {
 const RESERVE: u64 = 8 << 10;
 
 #[derive(Debug)]
-enum Sink {
+enum Form {
     File(FileWriter<File>),
     Pipe(PipeWriter<File>),
 }
@@ -70,7 +70,7 @@ impl Output {
             }
             let writer =
                 PipeWriter::new(file.into(), Endian::NATIVE, attrs, &known).map_err(|e| unwritable(None, e))?;
-            return Ok(Self { made: None, sink: Sink::Pipe(writer), packer, reserve: None });
+            return Ok(Self { made: None, sink: Form::Pipe(writer), packer, reserve: None });
         }
         let (made, file) = Made::at(&to.path)?;
         let writer = FileWriter::new(file, Endian::NATIVE, attrs).map_err(|e| {
@@ -79,7 +79,7 @@ impl Output {
             unwritable(Some(&to.path), e)
         })?;
         let reserve = reserve_beside(&to.path);
-        Ok(Self { made: Some(made), sink: Sink::File(writer), packer, reserve })
+        Ok(Self { made: Some(made), sink: Form::File(writer), packer, reserve })
     }
 
     /// Appends records as they are.
@@ -139,8 +139,8 @@ impl Output {
             }
         }
         match &mut self.sink {
-            Sink::File(writer) => writer.wrote(total),
-            Sink::Pipe(writer) => writer.wrote(total),
+            Form::File(writer) => writer.wrote(total),
+            Form::Pipe(writer) => writer.wrote(total),
         }
         Ok(total)
     }
@@ -156,15 +156,15 @@ impl Output {
     #[must_use]
     pub fn length(&self) -> u64 {
         match &self.sink {
-            Sink::File(writer) => writer.position(),
-            Sink::Pipe(writer) => writer.position(),
+            Form::File(writer) => writer.position(),
+            Form::Pipe(writer) => writer.position(),
         }
     }
 
     /// Whether it is a stream: then nothing can be said of it at its end but in records.
     #[must_use]
     pub fn is_pipe(&self) -> bool {
-        matches!(self.sink, Sink::Pipe(_))
+        matches!(self.sink, Form::Pipe(_))
     }
 
     /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has not.
@@ -178,8 +178,8 @@ impl Output {
             features.add(&packer.feature());
         }
         let length = match self.sink {
-            Sink::File(writer) => complete_or_cut(writer, &features),
-            Sink::Pipe(mut writer) => writer.features(&features).and_then(|()| {
+            Form::File(writer) => complete_or_cut(writer, &features),
+            Form::Pipe(mut writer) => writer.features(&features).and_then(|()| {
                 let length = writer.position();
                 writer.finish().map(|_| length)
             }),
@@ -190,7 +190,7 @@ impl Output {
     /// Keeps of the batch that could not be written what records of it are whole, as far as `room` is left for features, and
     /// gives each of them to `see`. Nothing of a compressed one, whose parts say nothing.
     pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) {
-        let Sink::File(writer) = &mut self.sink else { return };
+        let Form::File(writer) = &mut self.sink else { return };
         let start = writer.position();
         let length = writer.get_mut().metadata().map_or(0, |found| found.len()).saturating_sub(room);
         let Ok(size) = usize::try_from(length.saturating_sub(start)) else { return };
@@ -210,7 +210,7 @@ impl Output {
         if let Some(packer) = &self.packer {
             features.add(&packer.feature());
         }
-        let Sink::File(mut writer) = self.sink else { return length };
+        let Form::File(mut writer) = self.sink else { return length };
         drop(self.reserve);
         // Where even this fails, the file is what a killed recorder leaves: it can be read up to its last whole record.
         let cut = cut(writer.get_mut(), length);
@@ -239,7 +239,7 @@ impl Output {
     }
 }
 
-impl Sink {
+impl Form {
     fn file(&mut self) -> &mut File {
         match self {
             Self::File(writer) => writer.get_mut(),
@@ -292,7 +292,7 @@ fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter
 fn no_room(file: &File, end: u64, features: &FeatureWriter) -> Option<io::Error> {
     let size = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>();
     let asked = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), end, size.max(1));
-    asked.err().filter(|why| [Errno::NOSPC, Errno::DQUOT].contains(why)).map(io::Error::from)
+    asked.err().filter(|why| [Errno::NOSPC, Errno::DQUOT, Errno::FBIG].contains(why)).map(io::Error::from)
 }
 
 /// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none to be had.

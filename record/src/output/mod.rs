@@ -6,10 +6,13 @@
 //!                          └────▶ standard output, in pipe mode
 //! ```
 
+pub mod build_ids;
+pub mod features;
 mod file;
 mod pack;
 mod place;
 mod rotation;
+pub mod tally;
 
 pub use file::{Finished, Output};
 pub use rotation::Names;

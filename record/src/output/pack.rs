@@ -19,7 +19,7 @@ use recrep_format::feature::Compression;
 use recrep_format::record::{Body, Compressed, Record};
 use zstd::stream::raw::{Encoder as Zstd, InBuffer, Operation, OutBuffer};
 
-use crate::error::{Error, Result};
+use crate::messages::error::{Error, Result};
 
 /// The stream is flushed after so many bytes. What cannot be compressed becomes longer by a few bytes a block; it fits into a
 /// [`PIECE`] all the same.

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::messages::error::{Error, Result};
 
 /// A file that was made, and what became of the one that was there.
 #[derive(Debug)]

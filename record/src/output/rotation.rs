@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use jiff::Zoned;
 
 use super::file::Output;
-use crate::config;
-use crate::error::Result;
+use crate::messages::error::Result;
+use crate::plan::config;
 
 /// How the files of a recording are called.
 #[derive(Debug)]

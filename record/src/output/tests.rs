@@ -13,7 +13,7 @@ fn attrs() -> Vec<AttrEntry> {
 }
 
 fn to(path: &Path) -> config::Output {
-    crate::args::parse(["rec".into(), "-o".into(), path.into(), "x".into()]).unwrap().output
+    crate::cli::parse(["rec".into(), "-o".into(), path.into(), "x".into()]).unwrap().output
 }
 
 fn create(path: &Path) -> Result<Output> {
@@ -21,7 +21,7 @@ fn create(path: &Path) -> Result<Output> {
 }
 
 fn round() -> Vec<u8> {
-    crate::ring::fake::fake_record(68, &[])
+    crate::kernel::ring::fake::fake_record(68, &[])
 }
 
 #[test]

@@ -9,11 +9,11 @@ use super::context::Context;
 use super::event::{ATTR_SIZE, ATTR_SIZE_CONFIG3};
 use super::group::{self, Group};
 use super::notes::Notes;
-use crate::config::Only;
-use crate::error::{Error, Result};
 use crate::event::EventSpec;
-use crate::registers::{Arch, Of};
-use crate::sampling::Callchain;
+use crate::event::sampling::Callchain;
+use crate::machine::registers::{Arch, Of};
+use crate::messages::error::{Error, Result};
+use crate::plan::config::Only;
 
 use AttrFlags as F;
 use SampleType as S;

@@ -9,14 +9,14 @@ use super::context::Context;
 use super::event::PlannedEvent;
 use super::notes::Notes;
 use super::rings;
-use crate::config::RingSize;
-use crate::error::{Error, Result};
 use crate::event::EventSpec;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::RingSize;
 use crate::target::Target;
 
 /// What the recording's AUX areas ask of the rest of the plan.
 #[derive(Debug, Default)]
-pub(super) struct Area {
+pub(super) struct AuxPlan {
     /// Pages in each area; 0: there is none.
     pub(super) pages: usize,
     /// How many bytes a snapshot takes; 0: there are none.
@@ -58,7 +58,7 @@ pub(super) fn arrange(
     specs: &[EventSpec],
     context: &Context<'_>,
     notes: &mut Notes,
-) -> Result<Area> {
+) -> Result<AuxPlan> {
     regroup(events, specs);
     let sampled = samples(events, specs, context)?;
     let Some(index) = events.iter().position(|event| event.has_aux) else { return without(context) };
@@ -80,11 +80,11 @@ pub(super) fn arrange(
     Ok(area)
 }
 
-fn without(context: &Context<'_>) -> Result<Area> {
+fn without(context: &Context<'_>) -> Result<AuxPlan> {
     let flag = match context.config.aux.snapshot {
         Some(_) => "-S",
         None if context.config.rings.aux.is_some() => "-m ,SIZE",
-        None => return Ok(Area::default()),
+        None => return Ok(AuxPlan::default()),
     };
     Err(Error::Usage(format!(
         "{flag} is about AUX areas, which none of the events has; add one, such as -e intel_pt//"
@@ -157,7 +157,7 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
 }
 
 /// How large the areas are, and the snapshots of them.
-fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<Area> {
+fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPlan> {
     let page = context.machine.page_size as u64;
     let unlimited = context.machine.privileged || context.machine.paranoid < 0;
     let asked = context.config.rings.aux;
@@ -186,7 +186,7 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<Area>
             snapshot_size.max(sampled.into())
         )));
     }
-    Ok(Area { pages, snapshot_size, small_rings: asked.is_none() && !unlimited, ..Area::default() })
+    Ok(AuxPlan { pages, snapshot_size, small_rings: asked.is_none() && !unlimited, ..AuxPlan::default() })
 }
 
 fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
@@ -209,7 +209,7 @@ fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<
 }
 
 /// The records that the trace cannot be decoded without.
-fn side_band(area: &mut Area, event: &PlannedEvent, name: &str, context: &Context<'_>) {
+fn side_band(area: &mut AuxPlan, event: &PlannedEvent, name: &str, context: &Context<'_>) {
     let config = context.config;
     let timed = if name == "intel_pt" { event.attr.config & PT_TSC != 0 } else { name != "intel_bts" };
     let system = context.machine.allows_system();

@@ -1,8 +1,8 @@
 //! What the parts of the plan share.
 
 use super::rate::Rates;
-use crate::config::{Config, Delay};
 use crate::machine::Machine;
+use crate::plan::config::{Config, Delay};
 use crate::target::Target;
 
 /// What all attrs depend on.

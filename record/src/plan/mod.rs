@@ -20,6 +20,7 @@
 
 mod attr;
 mod aux;
+pub mod config;
 mod context;
 mod event;
 mod group;
@@ -32,10 +33,11 @@ mod tracking;
 
 use recrep_format::attr::Attr;
 
-use crate::config::Config;
-use crate::error::{Error, Result};
-use crate::event::EventSpec;
+use crate::event::{self as event_specs, EventSpec};
 use crate::machine::Machine;
+use crate::machine::sources::EventSources;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::Config;
 use crate::target::Target;
 use context::Context;
 use group::Group;
@@ -82,13 +84,13 @@ impl Plan {
 /// CPUs that are not online; sizes and combinations that are impossible.
 pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes::default();
+    let cpus = cpus(config, machine)?;
     let specs = match config.events.as_slice() {
-        [] => vec![EventSpec::default_event()],
+        [] => default_events(machine, &cpus),
         named => named.to_vec(),
     };
     let rates = Rates::new(config, machine, &mut notes)?;
     let context = Context { config, machine, rates, system: config.target == Target::System };
-    let cpus = cpus(config, machine)?;
     let mut events = Vec::new();
     for (index, spec) in specs.iter().enumerate() {
         let group = Group::of(&specs, index);
@@ -111,6 +113,20 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         snapshot_size: area.snapshot_size,
         notes: notes.0,
     })
+}
+
+/// The events where none is named: cycles on each kind of core that is among the CPUs.
+fn default_events(machine: &Machine, cpus: &[u32]) -> Vec<EventSpec> {
+    let sources = EventSources::new(&machine.sysfs, None);
+    let mut events = event_specs::default_events(&sources);
+    let counts = |event: &EventSpec| {
+        let own = event.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref());
+        own.is_none_or(|own| own.iter().any(|cpu| cpus.contains(cpu)))
+    };
+    if events.iter().any(counts) {
+        events.retain(counts);
+    }
+    events
 }
 
 fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {

@@ -4,10 +4,10 @@ use recrep_format::abi::AttrFlags;
 use recrep_format::attr::Attr;
 
 use super::notes::Notes;
-use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::event::sampling::Rate;
 use crate::machine::Machine;
-use crate::sampling::Rate;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::Config;
 
 /// perf's default rate.
 pub const DEFAULT_HZ: u64 = 4000;

@@ -4,9 +4,9 @@ use recrep_format::abi::AttrFlags;
 
 use super::event::PlannedEvent;
 use super::notes::Notes;
-use crate::config::{Config, RingSize, Switch};
-use crate::error::{Error, Result};
 use crate::machine::Machine;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::{Config, RingSize, Switch};
 
 /// The size of a ring's data area, where the kernel's budget allows it.
 const DEFAULT_RING: u64 = 512 << 10;

@@ -11,6 +11,7 @@ fn machine() -> Machine {
         paranoid: 2,
         max_rate: 100_000,
         mlock_kb: 516,
+        sysfs: "/no/such".into(),
         ..Machine::default()
     }
 }
@@ -21,7 +22,7 @@ fn planned(line: &str) -> Plan {
 
 fn planned_on(line: &str, machine: &Machine) -> Plan {
     let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
-    plan(&crate::args::parse(args).unwrap(), machine).unwrap()
+    plan(&crate::cli::parse(args).unwrap(), machine).unwrap()
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn only_cpus_that_are_online() {
     assert_eq!(planned("-C 0-1,5").cpus, [0, 1, 5]);
     assert_eq!(planned("x").cpus, [0, 1, 2, 5]);
     let args = ["rec", "-C", "3"].into_iter().map(Into::into);
-    let error = plan(&crate::args::parse(args).unwrap(), &machine()).unwrap_err();
+    let error = plan(&crate::cli::parse(args).unwrap(), &machine()).unwrap_err();
     assert_eq!(error.to_string(), "cannot record on CPU 3 (-C): online are 0-2,5");
 }
 

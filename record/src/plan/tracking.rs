@@ -3,18 +3,18 @@
 use recrep_format::abi::{AttrFlags, EventType, SwEvent};
 
 use super::attr;
-use super::aux::Area;
+use super::aux::AuxPlan;
 use super::context::Context;
 use super::event::PlannedEvent;
-use crate::config::{BuildIds, Delay};
 use crate::event::EventSpec;
-use crate::sampling::Callchain;
+use crate::event::sampling::Callchain;
+use crate::plan::config::{BuildIds, Delay};
 
 /// Chooses the event that tracks, or adds one, and gives it its flags.
 ///
 /// The first event does where it waits for the command's exec. Where tasks run already, where counting begins later than
 /// they do, and where the first event is not on every CPU, it is a dummy.
-pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &Area, context: &Context<'_>) {
+pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, context: &Context<'_>) {
     let attached = context.config.target.is_attached();
     let delayed = context.config.delay != Delay::None;
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
@@ -64,15 +64,15 @@ fn dummy_everywhere(context: &Context<'_>, flags: AttrFlags) -> PlannedEvent {
 }
 
 /// Code that the kernel changes while it runs matters to who decodes a trace of it.
-fn text_poke(area: &Area, context: &Context<'_>) -> Option<PlannedEvent> {
+fn text_poke(area: &AuxPlan, context: &Context<'_>) -> Option<PlannedEvent> {
     area.text_poke.then(|| dummy_everywhere(context, AttrFlags::TEXT_POKE | AttrFlags::KSYMBOL))
 }
 
-fn switches(area: &Area, context: &Context<'_>) -> Option<PlannedEvent> {
+fn switches(area: &AuxPlan, context: &Context<'_>) -> Option<PlannedEvent> {
     area.switches_everywhere.then(|| dummy_everywhere(context, AttrFlags::CONTEXT_SWITCH))
 }
 
-fn side_band(area: &Area, own: bool, context: &Context<'_>) -> AttrFlags {
+fn side_band(area: &AuxPlan, own: bool, context: &Context<'_>) -> AttrFlags {
     use AttrFlags as F;
     let asked = &context.config.side_band;
     let mut flags = F::MMAP | F::MMAP2 | F::COMM | F::COMM_EXEC | F::TASK;

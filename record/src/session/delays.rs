@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use crate::config::Delay;
-use crate::error::Result;
-use crate::timer::Timer;
+use crate::messages::error::Result;
+use crate::plan::config::Delay;
+use crate::session::timer::Timer;
 
 /// What is still to come, each with its time from the start.
 #[derive(Debug)]

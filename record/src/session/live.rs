@@ -6,24 +6,25 @@ use recrep_format::write::FeatureWriter;
 use super::delays::Delays;
 use super::losses::Losses;
 use super::schedule::{self, Urgent};
-use crate::auxtrace::Areas;
-use crate::config::{Config, Switch};
-use crate::control::Channel;
-use crate::counters::Counters;
+use crate::aux::Areas;
 use crate::drain::Drain;
-use crate::drainers::Drainers;
-use crate::error::{Error, Result};
+use crate::drain::threads::Drainers;
 use crate::kernel::Kernel;
+use crate::kernel::counters::Counters;
+use crate::kernel::ring::Ring;
+use crate::kernel::signals::Signals;
 use crate::machine::Machine;
+use crate::machine::tracepoint;
 use crate::messages::Messages;
+use crate::messages::error::{Error, Result};
 use crate::output::Names;
+use crate::output::features;
+use crate::output::tally::Tally;
 use crate::plan::PlannedEvent;
-use crate::ring::Ring;
-use crate::signals::Signals;
-use crate::tally::Tally;
+use crate::plan::config::{Config, Switch};
+use crate::session::control::Channel;
+use crate::session::timer::Timer;
 use crate::target::Task;
-use crate::timer::Timer;
-use crate::{features, tracepoint};
 
 /// What stays as it is while recording.
 pub(super) struct Recording<'a, K> {

@@ -7,8 +7,8 @@ use recrep_format::endian::Endian;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{Body, LostSamples, Record, SampleId};
 
-use crate::counters::{Counters, Reading};
 use crate::kernel::Place;
+use crate::kernel::counters::{Counters, Reading};
 
 /// What each counter had lost by the end of the last piece, by id.
 #[derive(Debug, Default)]
@@ -19,10 +19,11 @@ impl Losses {
     pub(super) fn records(&mut self, counters: &Counters, readings: &[Reading]) -> (Vec<u8>, u64) {
         let mut e = Encoder::new(Endian::NATIVE);
         let mut all = 0;
+        let by_id = counters.by_id();
         for reading in readings {
             let before = self.0.insert(reading.id, reading.lost).unwrap_or(0);
             let lost = reading.lost.saturating_sub(before);
-            let Some(counter) = counters.by_id(reading.id).filter(|_| lost > 0) else { continue };
+            let Some(counter) = by_id.get(&reading.id).filter(|_| lost > 0) else { continue };
             let event = counters.events.get(counter.event);
             let layout = event.map_or(SampleIdLayout::NONE, |e| SampleIdLayout::of(&e.attr));
             let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
@@ -40,8 +41,9 @@ impl Losses {
 /// A thread's counters on several CPUs are all enabled whenever it runs, and only one of them runs: their times are one.
 pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
     let mut times: HashMap<(usize, Option<u32>), (u64, u64)> = HashMap::new();
+    let by_id = counters.by_id();
     for reading in readings {
-        let Some(counter) = counters.by_id(reading.id) else { continue };
+        let Some(counter) = by_id.get(&reading.id) else { continue };
         let (enabled, running) = times.entry((counter.event, counter.place.thread)).or_default();
         match counter.place {
             Place { thread: Some(_), cpu: Some(_), .. } => *enabled = reading.enabled.max(*enabled),
@@ -49,10 +51,11 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
         }
         *running += reading.running;
     }
-    let events = counters.events.iter().enumerate().map(|(index, event)| {
-        let of_event = times.iter().filter(|((of, _), _)| *of == index).map(|(_, times)| *times);
-        (event, of_event.fold((0, 0), |sum: (u64, u64), times| (sum.0 + times.0, sum.1 + times.1)))
-    });
+    let mut sums = vec![(0, 0); counters.events.len()];
+    for ((event, _), times) in times {
+        sums.get_mut(event).into_iter().for_each(|sum: &mut (u64, u64)| *sum = (sum.0 + times.0, sum.1 + times.1));
+    }
+    let events = counters.events.iter().zip(sums);
     // Counters are not enabled at one and the same moment.
     let shares = events.filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
     #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
@@ -63,7 +66,7 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::Counter;
+    use crate::kernel::counters::Counter;
     use crate::plan::PlannedEvent;
 
     fn counters() -> Counters {

@@ -7,7 +7,9 @@
 //!                     └ the file, named when it ends
 //! ```
 
+pub mod control;
 mod delays;
+pub mod dry_run;
 mod live;
 mod losses;
 mod obey;
@@ -15,18 +17,21 @@ mod opened;
 mod piece;
 mod recording;
 mod schedule;
+mod timer;
 mod updates;
 
-use crate::config::Config;
-use crate::control::Channel;
-use crate::error::Result;
+use std::collections::BTreeSet;
+
 use crate::kernel::Kernel;
+use crate::kernel::signals::Signals;
 use crate::machine::Machine;
 use crate::messages::Messages;
+use crate::messages::error::Result;
 use crate::plan;
-use crate::signals::Signals;
+use crate::plan::config::Config;
+use crate::session::control::Channel;
+use crate::target::workload::Workload;
 use crate::target::{Target, Task};
-use crate::workload::Workload;
 use live::{Live, Recording};
 
 /// Records, and gives the exit status.
@@ -43,12 +48,30 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     let tasks = config.target.tasks()?;
     let threads = threads(&config.target, &tasks, workload.as_ref());
     let (counters, rings, areas) = opened::open(kernel, (config, plan), &threads, &machine, messages)?;
+    if let Some(left_out) = left_out(&tasks, &counters.hidden) {
+        messages.warn(left_out);
+    }
     let urgent = schedule::apply(config)?;
     let recording = Recording::new(config, (kernel, messages), (&machine, &tasks), &counters, &signals)?;
     let live = Live::new(&recording, (rings, areas), channel, urgent)?;
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
     Ok(if child == 0 { status } else { child })
+}
+
+/// Says which processes are not recorded, as this user may not look into them.
+fn left_out(tasks: &[Task], hidden: &BTreeSet<u32>) -> Option<String> {
+    let pids: BTreeSet<u32> = tasks.iter().filter(|task| hidden.contains(&task.tid)).map(|task| task.pid).collect();
+    let some: Vec<String> = pids.iter().take(5).map(u32::to_string).collect();
+    let more = if pids.len() > some.len() { ", …" } else { "" };
+    (!pids.is_empty()).then(|| {
+        format!(
+            "{} of the user's processes not recorded (-u), as they are protected from ptrace: {}{more}; be root, or have \
+             CAP_PERFMON",
+            pids.len(),
+            some.join(", ")
+        )
+    })
 }
 
 /// The threads that counters are opened for; `None` for all that runs on a CPU.
@@ -59,5 +82,41 @@ fn threads(target: &Target, tasks: &[Task], workload: Option<&Workload>) -> Vec<
         Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
             tasks.iter().map(|task| Some(task.tid)).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recrep_format::feature::EventDesc;
+    use recrep_format::read::File;
+
+    use super::*;
+    use crate::fake_kernel::FakeKernel;
+    use crate::messages::Verbosity;
+
+    #[test]
+    fn a_recording_that_fails_leaves_a_file_with_its_features() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.data");
+        let words = ["rec", "-e", "cpu-clock", "-o", path.to_str().unwrap(), "true"];
+        let config = crate::cli::parse(words.map(Into::into)).unwrap();
+        let kernel = FakeKernel::new(|_, _| Vec::new()).with_unstoppable_counters(rustix::io::Errno::IO);
+        let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+        let error = run(&config, &kernel, &messages).unwrap_err().to_string();
+        assert_eq!(error, "cannot stop a counter: Input/output error");
+        let bytes = std::fs::read(&path).unwrap();
+        let file = File::parse(&bytes).unwrap();
+        assert_eq!(file.warnings, []);
+        assert!(file.feature::<EventDesc<'_>>().is_some());
+    }
+
+    #[test]
+    fn processes_that_were_left_out_are_told_each_once() {
+        let tasks: Vec<Task> = (1..=7).flat_map(|pid| [0, 100].map(|more| Task { pid, tid: pid + more })).collect();
+        assert_eq!(left_out(&tasks, &BTreeSet::new()), None);
+        let one = left_out(&tasks, &[2, 102].into()).unwrap();
+        assert!(one.starts_with("1 of the user's processes") && one.contains("ptrace: 2;"), "{one}");
+        let many = left_out(&tasks, &(101..=107).collect()).unwrap();
+        assert!(many.starts_with("7 of") && many.contains(": 1, 2, 3, 4, 5, …;"), "{many}");
     }
 }

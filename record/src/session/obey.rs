@@ -6,12 +6,12 @@ use recrep_format::attr::Attr;
 
 use super::live::{Live, Recording};
 use super::piece::Piece;
-use crate::control::{Channel, Command, Detail};
-use crate::dry_run;
-use crate::error::Result;
+use crate::drain::wait::Waiter;
 use crate::kernel::Kernel;
+use crate::messages::error::Result;
 use crate::plan::PlannedEvent;
-use crate::wait::Waiter;
+use crate::session::control::{Channel, Command, Detail};
+use crate::session::dry_run;
 
 impl<K: Kernel> Recording<'_, K> {
     /// Does what has come. Gives whether the recording is to end.

@@ -1,14 +1,14 @@
 //! What is open before the first file: counters, their rings, AUX areas.
 
-use crate::auxtrace::Areas;
-use crate::config::Config;
-use crate::counters::{self, Counters};
-use crate::error::Result;
+use crate::aux::Areas;
 use crate::kernel::Kernel;
+use crate::kernel::counters::{self, Counters};
+use crate::kernel::ring::Ring;
 use crate::machine::Machine;
 use crate::messages::Messages;
+use crate::messages::error::Result;
 use crate::plan::Plan;
-use crate::ring::Ring;
+use crate::plan::config::Config;
 
 /// Opens what the plan says. Where the user's budget halves rings or areas so far that the kernel would wake rec too late, the
 /// counters are opened again, as a watermark cannot be changed.
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn what_the_budget_halves_wakes_in_time_all_the_same() {
-        let mut config = crate::args::parse(["rec", "-a", "-m", "16,64"].map(Into::into)).unwrap();
+        let mut config = crate::cli::parse(["rec", "-a", "-m", "16,64"].map(Into::into)).unwrap();
         let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
         event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
         config.events = vec![event];

@@ -11,15 +11,16 @@ use recrep_format::write::FeatureWriter;
 
 use super::live::{Live, Recording};
 use super::{losses, updates};
-use crate::buildid::{self, Identified};
-use crate::config::BuildIds;
-use crate::counters::Reading;
-use crate::error::Result;
-use crate::features;
 use crate::kernel::Kernel;
+use crate::kernel::counters::Reading;
+use crate::machine::kernel_image::KernelImage;
+use crate::messages::error::Result;
 use crate::output::Output;
-use crate::synthesize::{self, KernelImage, Scope, Synthesizer};
-use crate::tally::Counts;
+use crate::output::build_ids::{self, Identified};
+use crate::output::features;
+use crate::output::tally::Counts;
+use crate::plan::config::BuildIds;
+use crate::synthesize::{self, Scope, Synthesizer};
 use crate::target::Target;
 
 /// A file in the making.
@@ -130,7 +131,7 @@ impl<K: Kernel> Recording<'_, K> {
         let finished = match piece.output.finish(features) {
             Ok(finished) => finished,
             Err(error) => {
-                self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
+                self.sum_up(&counts, length, &self.config.output.path.to_string_lossy());
                 return Err(error);
             }
         };
@@ -149,8 +150,14 @@ impl<K: Kernel> Recording<'_, K> {
             ));
         }
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
-        self.messages.summary(&counts, finished.length, &name);
+        self.sum_up(&counts, finished.length, &name);
         Ok(())
+    }
+
+    /// Says what is in a file that has ended; with `-q` only where something was lost.
+    fn sum_up(&self, counts: &Counts, bytes: u64, name: &str) {
+        let line = counts.summary(bytes, name);
+        if counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 
     /// What the recording ends with, as records: what was there, what was lost, build IDs; and the file's name.
@@ -180,7 +187,7 @@ impl<K: Kernel> Recording<'_, K> {
             BuildIds::InMmap if in_mmap => files.retain(|(name, _)| *name == b"[vdso]"),
             BuildIds::InMmap | BuildIds::Mapped => {}
         }
-        buildid::collect(&files, piece.image.as_ref())
+        build_ids::collect(&files, piece.image.as_ref())
     }
 
     /// The same; a stream, which has no table of them at its end, gets a record of each that it has none of.
@@ -213,6 +220,6 @@ impl<K: Kernel> Recording<'_, K> {
         let counts = live.drain.tally.counts;
         features::add_end(&mut features, &counts, &ids);
         let length = piece.output.salvage(features);
-        self.messages.summary(&counts, length, &self.config.output.path.to_string_lossy());
+        self.sum_up(&counts, length, &self.config.output.path.to_string_lossy());
     }
 }

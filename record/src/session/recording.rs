@@ -4,15 +4,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Live, Recording};
 use super::piece::Piece;
-use crate::config::{Delay, Switch};
 use crate::drain;
-use crate::drainers::Drainers;
-use crate::error::{Error, Result};
+use crate::drain::threads::Drainers;
+use crate::drain::wait::{Others, Waiter, Woken};
 use crate::kernel::Kernel;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::{Delay, Switch};
 use crate::synthesize::Scope;
+use crate::target::workload::Workload;
 use crate::target::{Target, Task};
-use crate::wait::{Others, Waiter, Woken};
-use crate::workload::Workload;
 
 impl<K: Kernel> Recording<'_, K> {
     /// From the first file's first byte to the last one's last. Gives rec's own exit status.
@@ -30,7 +30,7 @@ impl<K: Kernel> Recording<'_, K> {
             self.counters.enable(self.kernel)?;
         }
         if let Some(workload) = workload.as_deref_mut()
-            && let Err(error) = workload.release()
+            && let Err(error) = if self.signals.is_stopped() { Err(too_early()) } else { workload.release() }
         {
             // Nothing ran, so nothing was recorded: what was there before stays.
             if let Some(piece) = piece {
@@ -44,7 +44,10 @@ impl<K: Kernel> Recording<'_, K> {
         match done {
             Ok(()) => Ok(0),
             Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, live, workload)),
-            Err(error) => Err(error),
+            Err(error) => {
+                piece.into_iter().for_each(|piece| self.salvage(piece, &mut live));
+                Err(error)
+            }
         }
     }
 
@@ -200,4 +203,8 @@ impl<K: Kernel> Recording<'_, K> {
         let _ = poll(&mut fds, None);
         fds.first().is_some_and(|fd| !fd.revents().is_empty())
     }
+}
+
+fn too_early() -> Error {
+    Error::Failed("interrupted before the command was started; nothing was recorded".to_owned())
 }

@@ -12,10 +12,12 @@ use std::time::Duration;
 use rustix::process::getpriority_process;
 use rustix::thread::CpuSet;
 
-use crate::config::{Affinity, Config};
-use crate::counters::Counters;
-use crate::error::{Error, Result};
-use crate::{cpus, sys, target};
+use crate::kernel::counters::Counters;
+use crate::kernel::sys;
+use crate::machine::cpus;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::{Affinity, Config};
+use crate::target;
 
 /// The shortest slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);

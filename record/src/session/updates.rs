@@ -10,7 +10,7 @@ use recrep_format::endian::Endian;
 use recrep_format::record::{Body, EventProperty, EventUpdate, Record, Scale};
 use recrep_format::wire::Text;
 
-use crate::counters::Counters;
+use crate::kernel::counters::Counters;
 
 /// The records for all events that have a unit or a scale.
 pub(super) fn units(counters: &Counters) -> Vec<u8> {
@@ -35,8 +35,8 @@ pub(super) fn units(counters: &Counters) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::Counter;
     use crate::kernel::Place;
+    use crate::kernel::counters::Counter;
     use crate::plan::PlannedEvent;
     use recrep_format::abi::RecordType;
     use recrep_format::read::Frames;

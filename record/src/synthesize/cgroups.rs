@@ -1,15 +1,14 @@
-//! Cgroups that are there already: a CGROUP record for each directory of the unified hierarchy.
+//! Existing cgroups: a CGROUP record for each directory of the hierarchy that perf events go by (version 1's of perf_event where
+//! that is mounted, else version 2's).
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::writer::Synthesizer;
-use crate::error::Result;
-
-/// Where it may be mounted: alone, or beside the old ones.
-const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+use crate::messages::error::Result;
+use crate::target::cgroup;
 
 /// Writes them, if they are wanted.
 ///
@@ -19,18 +18,37 @@ pub fn cgroups(to: &mut Synthesizer<'_>) -> Result<()> {
     if !to.wants_cgroups() {
         return Ok(());
     }
-    let mounted = MOUNTS.iter().map(Path::new).find(|mount| mount.join("cgroup.procs").exists());
-    let Some(root) = mounted else { return Ok(()) };
-    let mut left: Vec<PathBuf> = vec![root.to_owned()];
+    let Some(root) = cgroup::mounted() else { return Ok(()) };
+    below(&root).into_iter().try_for_each(|(id, path)| to.cgroup(id, &path))
+}
+
+/// The ids of all cgroups of a hierarchy, each with its path from the root.
+fn below(root: &Path) -> Vec<(u64, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut left = vec![root.to_owned()];
     while let Some(dir) = left.pop() {
         // One that is removed just now is left out.
         let Ok(this) = fs::metadata(&dir) else { continue };
         let below = dir.strip_prefix(root).unwrap_or(&dir);
-        let path = [b"/", below.as_os_str().as_bytes()].concat();
         // A cgroup's id is the number of its directory's inode.
-        to.cgroup(this.ino(), &path)?;
+        all.push((this.ino(), [b"/", below.as_os_str().as_bytes()].concat()));
         let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
         left.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
     }
-    Ok(())
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cgroups_are_named_from_the_root_of_their_hierarchy() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        fs::write(root.path().join("tasks"), "").unwrap();
+        let id = |name: &str| fs::metadata(root.path().join(name)).unwrap().ino();
+        let named = [("", &b"/"[..]), ("a", b"/a"), ("a/b", b"/a/b")];
+        assert_eq!(below(root.path()), named.map(|(name, path)| (id(name), path.to_vec())));
+    }
 }

@@ -7,11 +7,11 @@
 
 use recrep_format::abi::{map_flags, prot};
 
-use crate::tally::FileId;
+use crate::output::tally::FileId;
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mapping<'a> {
+pub(super) struct MapsLine<'a> {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) prot: u32,
@@ -21,7 +21,7 @@ pub(super) struct Mapping<'a> {
     path: &'a [u8],
 }
 
-impl<'a> Mapping<'a> {
+impl<'a> MapsLine<'a> {
     /// Reads a line without its newline.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let (start, rest) = hex(line, b'-')?;
@@ -77,8 +77,8 @@ fn hex(text: &[u8], end: u8) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Mapping<'_> {
-        Mapping::parse(line.as_bytes()).unwrap()
+    fn parsed(line: &str) -> MapsLine<'_> {
+        MapsLine::parse(line.as_bytes()).unwrap()
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
             "11112222333344445-2 r-xp 0 0:0 0",
             "1-2 r-xp 0 00:00 99999999999999999999999 x",
         ] {
-            assert_eq!(Mapping::parse(bad.as_bytes()), None, "{bad}");
+            assert_eq!(MapsLine::parse(bad.as_bytes()), None, "{bad}");
         }
     }
 
@@ -131,8 +131,8 @@ mod tests {
     fn every_line_of_this_process_parses() {
         let maps = std::fs::read("/proc/self/maps").unwrap();
         let lines = maps.split(|b| *b == b'\n').filter(|l| !l.is_empty());
-        let all: Vec<_> = lines.map(|line| Mapping::parse(line).unwrap()).collect();
-        assert!(all.iter().any(Mapping::is_code));
+        let all: Vec<_> = lines.map(|line| MapsLine::parse(line).unwrap()).collect();
+        assert!(all.iter().any(MapsLine::is_code));
         assert!(all.iter().any(|m| m.name() == b"[vdso]"));
     }
 }

@@ -4,12 +4,10 @@
 //! very records that the kernel would have written. They carry time 0: before everything.
 
 mod cgroups;
-mod image;
 mod maps;
 mod tasks;
 mod writer;
 
 pub use cgroups::cgroups;
-pub use image::{KernelImage, KernelModule};
 pub use tasks::{Scope, tasks};
 pub use writer::Synthesizer;

@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use super::maps::Mapping;
+use super::maps::MapsLine;
 use super::writer::Synthesizer;
-use crate::error::Result;
+use crate::messages::error::Result;
 use crate::target::Task;
 
 /// Which tasks.
@@ -159,7 +159,7 @@ fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -
         if maps.is_empty() {
             continue;
         }
-        let mut lines = maps.split(|b| *b == b'\n').filter_map(Mapping::parse).peekable();
+        let mut lines = maps.split(|b| *b == b'\n').filter_map(MapsLine::parse).peekable();
         while let Some(mapping) = lines.next() {
             let cut = !whole && lines.peek().is_none();
             to.mmap(pid, &mapping, cut)?;

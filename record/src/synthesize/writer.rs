@@ -14,13 +14,13 @@ use recrep_format::record::{
 };
 use recrep_format::wire::Text;
 
-use super::image::KernelImage;
-use super::maps::Mapping;
-use crate::buildid;
-use crate::config::{SideBand, Synth};
-use crate::error::Result;
+use super::maps::MapsLine;
+use crate::machine::kernel_image::KernelImage;
+use crate::messages::error::Result;
 use crate::output::Output;
-use crate::tally::{FileId, Modules};
+use crate::output::build_ids;
+use crate::output::tally::{FileId, Modules};
+use crate::plan::config::{SideBand, Synth};
 
 /// Buffered records are written when there are so many bytes of them.
 const FLUSH_AT: usize = 256 << 10;
@@ -120,7 +120,7 @@ impl<'a> Synthesizer<'a> {
     }
 
     /// A mapping; `cut`: the last that could be read in time, which is told whatever it is.
-    pub(super) fn mmap(&mut self, pid: u32, map: &Mapping<'_>, cut: bool) -> Result<()> {
+    pub(super) fn mmap(&mut self, pid: u32, map: &MapsLine<'_>, cut: bool) -> Result<()> {
         self.cut += usize::from(cut);
         let code = map.is_code();
         let wanted = cut || code || (self.flags.contains(AttrFlags::MMAP_DATA) && map.is_readable());
@@ -155,7 +155,7 @@ impl<'a> Synthesizer<'a> {
         let known = match self.build_ids.get(name) {
             Some(known) => *known,
             None => {
-                let found = buildid::of_mapped(name, file);
+                let found = build_ids::of_mapped(name, file);
                 self.build_ids.insert(name.to_vec(), found);
                 found
             }

@@ -184,6 +184,11 @@ fn what_is_counted_and_how_often() {
 }
 
 #[test]
+fn the_default_event_is_on_each_kind_of_core() {
+    hold("hybrid.cases", 4);
+}
+
+#[test]
 fn what_samples_carry() {
     hold("samples.cases", 30);
 }

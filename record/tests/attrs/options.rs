@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use super::machine::machine;
-use recrep_record::args;
+use recrep_record::cli;
 
 const TABLE: &str = include_str!("../../docs/options.md");
 
@@ -54,7 +54,7 @@ fn parse(row: &Row<'_>) -> Result<(), String> {
     let facts = machine.as_ref().map(|dir| dir.path().join("machine.json").into_os_string());
     let given = facts.into_iter().flat_map(|facts| ["--dry-run".into(), "--machine".into(), facts]);
     let words = row.tried.split(' ').chain(command.split_whitespace()).map(OsString::from);
-    args::parse([OsString::from("rec")].into_iter().chain(given).chain(words))
+    cli::parse([OsString::from("rec")].into_iter().chain(given).chain(words))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }

@@ -173,6 +173,28 @@ fn a_signal_ends_the_recording_and_the_file_is_whole() {
 }
 
 #[test]
+fn a_signal_before_the_command_is_started_leaves_it_alone() {
+    if !can_record() {
+        return;
+    }
+    let (dir, path) = place();
+    std::fs::write(&path, "before").unwrap();
+    let started = dir.path().join("started");
+    // The signal waits until rec takes it: in the beginning.
+    let script = "kill -INT $$; exec \"$@\"";
+    let mut rec = std::process::Command::new("env");
+    rec.args(["--block-signal=INT", "bash", "-c", script, "-", env!("CARGO_BIN_EXE_rec")]);
+    let output = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "touch"]).arg(&started).output().unwrap();
+    if said(&output).contains("unrecognized option") || output.status.code() == Some(127) {
+        return skipped("needs bash, and env of coreutils 8.31");
+    }
+    assert_eq!(output.status.code(), Some(125), "{}", said(&output));
+    assert!(said(&output).contains("interrupted before the command was started"), "{}", said(&output));
+    assert!(!started.exists());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+}
+
+#[test]
 fn attached_to_a_process_until_it_ends() {
     if !can_record() {
         return;

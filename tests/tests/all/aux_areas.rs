@@ -9,7 +9,7 @@ use recrep_format::record::{AuxOutputHwId, Body};
 use recrep_record::event::{EventSpec, PmuUse};
 use recrep_record::fake_kernel::{FakeKernel, Step, Traced};
 use recrep_record::messages::{Messages, Verbosity};
-use recrep_record::{args, session};
+use recrep_record::{cli, session};
 use recrep_tests::perf::{perf, stats};
 use recrep_tests::report::report;
 use recrep_tests::run::run;
@@ -61,7 +61,7 @@ fn record(file: &Path, flags: &str, kernel: &FakeKernel) -> Vec<Traced> {
     words.extend(flags.split_whitespace().map(Into::into));
     words.extend(["--", "sh", "-c", wait].map(Into::into));
     words.push(done.clone().into());
-    let mut config = args::parse(words).unwrap();
+    let mut config = cli::parse(words).unwrap();
     let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
     event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
     config.events = vec![event];

@@ -1,0 +1,417 @@
+//! The AUX areas of a recording.
+
+use std::io::IoSlice;
+use std::os::fd::AsFd as _;
+
+use recrep_format::abi::{AttrFlags, Cpu, Tid};
+use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::feature::AuxtraceIndex;
+use recrep_format::record::{Auxtrace, AuxtraceInfo, Body, IdIndex, IdIndexEntry, Record, TimeConv, TimeConvShort};
+use recrep_format::write::FeatureWriter;
+use rustc_hash::FxHashMap;
+use rustix::io::Errno;
+
+use super::info::{self, Recorded, Switches};
+use super::kind::Kind;
+use super::pmu_values::PmuValues;
+use super::snapshot::Seen;
+use crate::kernel::counters::{Counter, Counters};
+use crate::kernel::ring::{self, AuxRing, Clock, Pending, Ring};
+use crate::kernel::{Kernel, RingKey};
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::messages::error::{Error, Result};
+use crate::output::Output;
+use crate::plan::config::Config;
+use crate::plan::{Plan, PlannedEvent};
+
+/// How areas are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// All trace goes into the file.
+    Full,
+    /// Areas are overwritten, and their last bytes written at a signal (`-S`).
+    Snapshot {
+        /// So many bytes of each area at most.
+        size: usize,
+        /// Also at the end (`-Se`).
+        at_end: bool,
+    },
+    /// Areas are overwritten, and samples carry pieces of them (`--aux-sample`).
+    Sample,
+}
+
+impl Mode {
+    fn of(config: &Config, plan: &Plan) -> Self {
+        match &config.aux.snapshot {
+            Some(text) => {
+                let size = usize::try_from(plan.snapshot_size).unwrap_or(usize::MAX);
+                Self::Snapshot { size, at_end: text.starts_with('e') }
+            }
+            None if plan.events.iter().any(|event| event.attr.aux_sample_size > 0) => Self::Sample,
+            None => Self::Full,
+        }
+    }
+}
+
+/// The areas; none where no event has one.
+#[derive(Debug, Default)]
+pub struct Areas {
+    all: Vec<Area>,
+    mode: Option<Mode>,
+    kind: Option<Kind>,
+    clock: Option<Clock>,
+    /// Where in the file the AUXTRACE records are.
+    index: Vec<u64>,
+    /// Counters are stopped for good: they are not enabled again.
+    stopped: bool,
+    /// Counters are stopped until somebody starts them (`-D`, `--control`): they are not enabled by the way.
+    held: bool,
+}
+
+/// An area, and whose it is.
+#[derive(Debug)]
+struct Area {
+    ring: AuxRing,
+    /// The counters that write to it, as indices: to be enabled again.
+    writers: Vec<usize>,
+    idx: u32,
+    tid: Tid,
+    cpu: Cpu,
+    seen: Seen,
+}
+
+/// The AUXTRACE record without its trace.
+const HEADER: u64 = 48;
+/// As many entries as an ID_INDEX record has place for.
+const IDS: usize = 2000;
+
+impl Areas {
+    /// Maps an area beside each ring whose owner has one, smaller ones where this user's budget for locked memory wants it.
+    ///
+    /// # Errors
+    /// The kernel's refusal, in words.
+    pub fn open<K: Kernel>(
+        kernel: &K,
+        (config, plan): (&Config, &Plan),
+        counters: &Counters,
+        rings: &[Ring],
+        messages: &Messages,
+    ) -> Result<Self> {
+        let named = |event: &PlannedEvent| event.has_aux.then(|| event.pmu.clone().unwrap_or_default());
+        let Some(pmu) = counters.events.iter().find_map(named).filter(|_| plan.aux_pages > 0) else {
+            return Ok(Self::default());
+        };
+        let (mode, kind) = (Mode::of(config, plan), Kind::of(&pmu));
+        let mut pages = plan.aux_pages;
+        let overwrite = mode != Mode::Full;
+        let all = loop {
+            match map_all(kernel, counters, rings, (pages, overwrite)) {
+                Ok(all) => break all,
+                Err(Errno::PERM) if pages > if overwrite { 1 } else { 2 } => pages /= 2,
+                Err(errno) => return Err(Error::Failed(unmappable(errno, pages))),
+            }
+        };
+        if pages != plan.aux_pages {
+            messages.note(format_args!(
+                "AUX areas of {pages} pages instead of {}: more is beyond this user's budget for locked memory; raise ulimit -l, \
+                 or have CAP_IPC_LOCK",
+                plan.aux_pages
+            ));
+        }
+        messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode:?}", all.len()));
+        let clock = rings.first().and_then(Ring::clock);
+        Ok(Self { all, mode: Some(mode), kind, clock, index: Vec::new(), stopped: false, held: false })
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many pages each area has.
+    #[must_use]
+    pub fn pages(&self, page_size: usize) -> usize {
+        self.all.first().map_or(0, |area| area.ring.size() / page_size.max(1))
+    }
+
+    /// Says what will be missing in the file.
+    pub fn tell(&self, messages: &Messages) {
+        if !self.is_empty() && self.kind.is_none_or(Kind::is_bare) {
+            messages.note(
+                "the trace is recorded as it is; what perf's decoders must know of the hardware is not in the file",
+            );
+        }
+    }
+
+    /// Whether snapshots are taken, and if so whether one at the end.
+    #[must_use]
+    pub fn snapshots(&self) -> Option<bool> {
+        match self.mode? {
+            Mode::Snapshot { at_end, .. } => Some(at_end),
+            Mode::Full | Mode::Sample => None,
+        }
+    }
+
+    /// Writes what decoders must know before the first record: the clock, which id is whose, and what the trace is.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn write_head(&self, counters: &Counters, machine: &Machine, output: &mut Output) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut e = Encoder::new(Endian::NATIVE);
+        if let Some(clock) = self.clock {
+            put(&mut e, Body::TimeConv(time_conv(clock)));
+        }
+        id_index(counters, &mut e);
+        if let Some(kind) = self.kind {
+            let words = self.private(kind, counters, machine);
+            let mut bytes = Encoder::new(Endian::NATIVE);
+            words.iter().for_each(|word| bytes.u64(*word));
+            let private = U64s::new(bytes.as_bytes(), Endian::NATIVE);
+            put(&mut e, Body::AuxtraceInfo(AuxtraceInfo { kind: kind.number(), reserved: 0, private }));
+        }
+        output.write(e.as_bytes())
+    }
+
+    fn private(&self, kind: Kind, counters: &Counters, machine: &Machine) -> Vec<u64> {
+        let Some(event) = counters.events.iter().find(|event| event.has_aux) else { return Vec::new() };
+        let facts = PmuValues::read(&machine.sysfs, event.pmu.as_deref().unwrap_or_default(), event.attr.kind.0);
+        let recorded = Recorded {
+            clock: self.clock,
+            snapshot: self.snapshots().is_some(),
+            per_cpu: self.all.iter().any(|area| !area.cpu.is_any()),
+            switches: switches(counters),
+            filter: event.filter.as_deref(),
+        };
+        info::private(kind, &facts, &recorded)
+    }
+
+    /// Writes the trace that is there, and lets what was stopped for want of room go on. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// What writing gives; an area whose head makes no sense; the kernel's refusal to go on.
+    pub fn drain<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &mut Output) -> Result<u64> {
+        if self.mode != Some(Mode::Full) {
+            return Ok(0);
+        }
+        let unit = self.kind.map_or(1, Kind::unit);
+        let mut written = 0;
+        for area in &mut self.all {
+            // Payloads are multiples of 8 bytes: what would be filled up waits for the next round, unless there is none.
+            let pending = area.ring.pending(if self.stopped { 1 } else { 8 });
+            let pending = pending.map_err(|e| Error::Failed(format!("cannot go on reading: {e}")))?;
+            if pending.is_empty() {
+                continue;
+            }
+            let at = output.length();
+            written += area.write(&pending, area.ring.position(), unit, output)?;
+            self.index.push(at);
+            let mark = pending.mark();
+            area.ring.release(mark);
+            if !self.stopped && !self.held {
+                area.enable(kernel, counters)?;
+            }
+        }
+        Ok(written)
+    }
+
+    /// Whether an area is half full again: then the next round should not wait for the kernel.
+    #[must_use]
+    pub fn is_pressing(&self) -> bool {
+        let half_full = |area: &Area| area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2);
+        self.mode == Some(Mode::Full) && self.all.iter().any(half_full)
+    }
+
+    /// Stops the counters that write to areas, writes what is new of each area up to the size of a snapshot, and lets
+    /// them go on, unless they are stopped for good. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// What writing gives; the kernel's refusal to stop or to go on.
+    pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &mut Output) -> Result<u64> {
+        let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(0) };
+        let unit = self.kind.map_or(1, Kind::unit);
+        let running = !self.stopped && !self.held;
+        for area in self.all.iter().filter(|_| running) {
+            area.writers(counters).try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)?;
+        }
+        let mut written = 0;
+        for area in &mut self.all {
+            let head = area.ring.head();
+            let new = area.seen.new_bytes(&area.ring, head).min(size);
+            if new == 0 {
+                continue;
+            }
+            let at = output.length();
+            let end = if head < new as u64 { head + area.ring.size() as u64 } else { head };
+            written += area.write(&area.ring.last(head, new), end - new as u64, unit, output)?;
+            self.index.push(at);
+        }
+        for area in self.all.iter().filter(|_| running) {
+            area.enable(kernel, counters)?;
+        }
+        Ok(written)
+    }
+
+    /// The counters are stopped for good: what little is left is written, and none is enabled again.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// Somebody stopped or started the counters that write to areas: while they are stopped, no drain enables them again.
+    pub fn follow(&mut self, counting: bool) {
+        self.held = !counting;
+    }
+
+    /// Adds the index of the AUXTRACE records to a file's features, and forgets them: the next ones are in another file.
+    pub fn add_index(&mut self, features: &mut FeatureWriter) {
+        if self.is_empty() {
+            return;
+        }
+        let mut words = Encoder::new(Endian::NATIVE);
+        for at in &self.index {
+            words.u64(*at);
+            words.u64(HEADER);
+        }
+        let total = self.index.len() as u64;
+        features.add(&AuxtraceIndex { total, words: U64s::new(words.as_bytes(), Endian::NATIVE) });
+        self.index.clear();
+    }
+}
+
+impl Area {
+    /// Writes an AUXTRACE record and its trace, filled up to a multiple of 8 bytes.
+    fn write(&self, trace: &Pending<'_>, offset: u64, unit: usize, output: &mut Output) -> Result<u64> {
+        let first = trace.first.len() - trace.first.len() % unit;
+        let first = trace.first.get(..first).unwrap_or_default();
+        let length = first.len() + trace.second.len();
+        let padded = length.next_multiple_of(8);
+        let record = Auxtrace {
+            size: padded as u64,
+            offset,
+            reference: ring::cycles(),
+            idx: self.idx,
+            tid: self.tid,
+            cpu: self.cpu,
+            reserved: 0,
+        };
+        let mut e = Encoder::new(Endian::NATIVE);
+        put(&mut e, Body::Auxtrace(record));
+        let padding = [0; 8];
+        let padding = padding.get(..padded - length).unwrap_or_default();
+        let parts = [e.as_bytes(), first, trace.second, padding].map(IoSlice::new);
+        output.write_plain(&parts)
+    }
+
+    fn writers<'c>(&self, counters: &'c Counters) -> impl Iterator<Item = &'c Counter> {
+        self.writers.iter().filter_map(|index| counters.all.get(*index))
+    }
+
+    fn enable<K: Kernel>(&self, kernel: &K, counters: &Counters) -> Result<()> {
+        let enable = |counter: &Counter| match kernel.enable(counter.as_fd()) {
+            // The threads of a counter may have ended.
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(errno) => Err(Error::io("cannot let a counter go on after its AUX area was read", errno)),
+        };
+        self.writers(counters).try_for_each(enable)
+    }
+}
+
+fn has_aux(counters: &Counters, counter: &Counter) -> bool {
+    counters.events.get(counter.event).is_some_and(|event| event.has_aux)
+}
+
+fn map_all<K: Kernel>(
+    kernel: &K,
+    counters: &Counters,
+    rings: &[Ring],
+    (pages, overwrite): (usize, bool),
+) -> Result<Vec<Area>, Errno> {
+    // Where areas go by CPU, perf names the first thread that is recorded.
+    let first = counters.all.iter().find_map(|counter| counter.place.thread).map_or(Tid::ANY, Tid);
+    let mut all = Vec::new();
+    let mut writers: FxHashMap<RingKey, Vec<usize>> = FxHashMap::default();
+    for (index, counter) in counters.all.iter().enumerate().filter(|(_, counter)| has_aux(counters, counter)) {
+        writers.entry(counters.ring_of(counter)).or_default().push(index);
+    }
+    for ((idx, owner), ring) in (0u32..).zip(&counters.owners).zip(rings) {
+        let Some(owner) = counters.all.get(*owner).filter(|owner| has_aux(counters, owner)) else { continue };
+        let area = kernel.map_aux(owner.as_fd(), ring, pages, overwrite)?;
+        let writers = writers.remove(&counters.ring_of(owner)).unwrap_or_default();
+        let cpu = owner.place.cpu;
+        let tid = if cpu.is_some() { first } else { owner.place.thread.map_or(Tid::ANY, Tid) };
+        let seen = Seen::nothing(&area);
+        all.push(Area { ring: area, writers, idx, tid, cpu: cpu.map_or(Cpu::ANY, Cpu), seen });
+    }
+    Ok(all)
+}
+
+fn unmappable(errno: Errno, pages: usize) -> String {
+    let why = match errno {
+        Errno::PERM => {
+            "not even that is left of this user's budget for locked memory; raise ulimit -l, or have CAP_IPC_LOCK"
+                .into()
+        }
+        Errno::OPNOTSUPP => "this PMU has none; record the event without what needs one".into(),
+        Errno::NOMEM => "there is not that much memory; ask for less with -m ,SIZE".into(),
+        Errno::BUSY => "another recording has this PMU's AUX area; end it first".into(),
+        other => crate::messages::error::why_words(&other.into()),
+    };
+    format!("cannot map AUX areas of {pages} pages: {why}")
+}
+
+fn unstoppable(errno: Errno) -> Error {
+    Error::io("cannot stop a counter for a snapshot of its AUX area", errno)
+}
+
+/// How context switches are told of: decoders of per-CPU traces need them to tell threads apart.
+fn switches(counters: &Counters) -> Switches {
+    let tells = |event: &PlannedEvent| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH);
+    let mut tellers = counters.all.iter().filter(|c| counters.events.get(c.event).is_some_and(tells));
+    match tellers.next() {
+        Some(first) if tellers.chain([first]).any(|counter| counter.place.thread.is_none()) => Switches::Cpu,
+        Some(_) => Switches::Thread,
+        None if counters.events.iter().any(|event| event.name == "sched:sched_switch") => Switches::Tracepoint,
+        None => Switches::None,
+    }
+}
+
+/// Which id belongs to which ring, CPU and thread.
+fn id_index(counters: &Counters, e: &mut Encoder) {
+    let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
+    let rings: FxHashMap<_, _> = owners.map(|owner| counters.ring_of(owner)).zip(0u64..).collect();
+    for some in counters.all.chunks(IDS) {
+        let entry = |counter: &Counter| {
+            let idx = rings.get(&counters.ring_of(counter)).copied().unwrap_or(u64::MAX);
+            let (cpu, tid) = (counter.place.cpu.map_or(Cpu::ANY, Cpu), counter.place.thread.map_or(Tid::ANY, Tid));
+            IdIndexEntry { id: counter.id, idx, cpu, tid, guest: None }
+        };
+        let words = IdIndex::words_of(&some.iter().map(entry).collect::<Vec<_>>(), Endian::NATIVE);
+        put(e, Body::IdIndex(IdIndex { nr: some.len() as u64, words: U64s::new(&words, Endian::NATIVE) }));
+    }
+}
+
+fn time_conv(clock: Clock) -> TimeConv {
+    let short = TimeConvShort {
+        time_cycles: clock.cycles,
+        time_mask: clock.mask,
+        cap_user_time_zero: 1,
+        cap_user_time_short: u8::from(clock.short),
+        reserved: [0; 6],
+    };
+    TimeConv {
+        time_shift: u64::from(clock.shift),
+        time_mult: u64::from(clock.mult),
+        time_zero: clock.zero,
+        short: Some(short),
+    }
+}
+
+fn put(e: &mut Encoder, body: Body<'_>) {
+    // None of these is too long for a record: a filter has fewer bytes than a command line, ids are counted.
+    let _ = Record::new(0, body).encode(e);
+}

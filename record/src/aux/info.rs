@@ -1,0 +1,131 @@
+//! What AUXTRACE_INFO says of each kind: the private words that perf's decoders read by their places.
+
+use recrep_format::bytes::U64s;
+use recrep_format::endian::Endian;
+
+use super::kind::Kind;
+use super::pmu_values::PmuValues;
+use crate::kernel::ring::Clock;
+
+/// What of a recording decoders need to know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recorded<'a> {
+    /// How timestamps follow from the CPU's counter of cycles.
+    pub clock: Option<Clock>,
+    /// Only snapshots were taken.
+    pub snapshot: bool,
+    /// There is an area for each CPU, not for each thread.
+    pub per_cpu: bool,
+    /// How context switches are told of.
+    pub switches: Switches,
+    /// The address filter of the AUX event.
+    pub filter: Option<&'a str>,
+}
+
+/// How context switches are told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Switches {
+    /// Not at all.
+    #[default]
+    None,
+    /// By a tracepoint.
+    Tracepoint,
+    /// By SWITCH records of the threads.
+    Thread,
+    /// By SWITCH_CPU_WIDE records.
+    Cpu,
+}
+
+/// The private words.
+pub(super) fn private(kind: Kind, facts: &PmuValues, recorded: &Recorded<'_>) -> Vec<u64> {
+    let number = u64::from(facts.number);
+    let clock = recorded.clock.unwrap_or_default();
+    // A multiplier of 0 converts nothing.
+    let known = recorded.clock.is_some_and(|clock| clock.mult != 0);
+    let time = [u64::from(clock.shift), u64::from(clock.mult), clock.zero, u64::from(known)];
+    match kind {
+        Kind::IntelPt => {
+            let filter = recorded.filter.unwrap_or_default().as_bytes();
+            let mut words = vec![number];
+            words.extend(time);
+            words.extend([
+                facts.tsc,
+                facts.noretcomp,
+                recorded.switches as u64,
+                u64::from(recorded.snapshot),
+                u64::from(recorded.per_cpu),
+                facts.mtc,
+                facts.mtc_period,
+                u64::from(facts.tsc_ctc.0),
+                u64::from(facts.tsc_ctc.1),
+                facts.cyc,
+                facts.max_nonturbo_ratio,
+                filter.len() as u64,
+            ]);
+            words.extend(text_words(filter));
+            words.push(facts.event_trace);
+            words
+        }
+        Kind::IntelBts => {
+            let mut words = vec![number];
+            words.extend(time);
+            words.push(u64::from(recorded.snapshot));
+            words
+        }
+        Kind::ArmSpe => vec![number, u64::from(recorded.per_cpu)],
+        Kind::HisiPtt | Kind::CoreSight => vec![number],
+        Kind::S390 => Vec::new(),
+    }
+}
+
+/// Text as words in memory order, with at least one zero at its end; nothing for no text.
+fn text_words(text: &[u8]) -> Vec<u64> {
+    let mut bytes = text.to_vec();
+    if !bytes.is_empty() {
+        bytes.resize((text.len() + 1).next_multiple_of(8), 0);
+    }
+    U64s::new(&bytes, Endian::NATIVE).iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_trace_word_by_word() {
+        let facts = PmuValues {
+            number: 8,
+            tsc: 1 << 10,
+            noretcomp: 1 << 11,
+            mtc: 1 << 9,
+            mtc_period: 0xf << 14,
+            cyc: 2,
+            tsc_ctc: (168, 2),
+            max_nonturbo_ratio: 24,
+            event_trace: 1,
+        };
+        let clock = Clock { shift: 31, mult: 0x4000_0000, zero: 77, ..Clock::default() };
+        let recorded = Recorded {
+            clock: Some(clock),
+            snapshot: true,
+            per_cpu: true,
+            switches: Switches::Cpu,
+            filter: Some("filter 0x10/0x8"),
+        };
+        let words = private(Kind::IntelPt, &facts, &recorded);
+        let fixed = [8, 31, 0x4000_0000, 77, 1, 1 << 10, 1 << 11, 3, 1, 1, 1 << 9, 0xf << 14, 168, 2, 2, 24, 15];
+        assert_eq!(words[..17], fixed);
+        let text: Vec<u8> = words[17..19].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(text, b"filter 0x10/0x8\0");
+        assert_eq!(words[19..], [1]);
+    }
+
+    #[test]
+    fn without_a_clock_and_a_filter() {
+        let words = private(Kind::IntelPt, &PmuValues { number: 8, ..PmuValues::default() }, &Recorded::default());
+        assert_eq!(words, [&[8][..], &[0; 17]].concat());
+        let bts = private(Kind::IntelBts, &PmuValues { number: 9, ..PmuValues::default() }, &Recorded::default());
+        assert_eq!(bts, [9, 0, 0, 0, 0, 0]);
+        assert!(private(Kind::S390, &PmuValues::default(), &Recorded::default()).is_empty());
+    }
+}

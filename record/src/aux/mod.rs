@@ -1,0 +1,31 @@
+//! AUX area tracing: what the CPU's tracing hardware writes, into the file.
+//!
+//! ```text
+//!   hardware ──▶ AUX area ──(aux_head)──▶ areas ──▶ AUXTRACE record + bytes  ┐
+//!   kernel ────▶ data ring: AUX (offset, size, flags), ITRACE_START, …  ─────┴▶ file, and the feature AUXTRACE: where they are
+//!                                             info ──▶ TIME_CONV, ID_INDEX, AUXTRACE_INFO, before all of it
+//! ```
+//!
+//! What is asked of the areas, and which attrs follow, is in the plan. [`Areas`] is what a session has of them:
+//!
+//! 1. [`Areas::open`] maps an area beside each ring whose owner has one; without such events it is empty and does nothing.
+//! 2. [`Areas::write_head`] before the records: in each file anew.
+//! 3. [`Areas::drain`] *before* each round over the data rings. `aux_head` is then loaded before `data_head`, so that what is in the
+//!    file as trace was told of by an AUX record of the same round (the model check in `ring` shows it).
+//! 4. [`Areas::snapshot`] where areas are overwritten: at SIGUSR2, and at the end if asked for.
+//! 5. [`Areas::stop`] when counters are stopped for good, before the last drain; [`Areas::add_index`] at the end of each file.
+//!
+//! A counter whose area was full is stopped by the kernel. So after a drain the counters of the area are enabled again.
+
+mod areas;
+mod info;
+mod kind;
+mod pmu_values;
+mod snapshot;
+
+pub use areas::Areas;
+pub use kind::Kind;
+pub use pmu_values::PmuValues;
+
+#[cfg(test)]
+mod tests;

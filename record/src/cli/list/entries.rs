@@ -1,0 +1,250 @@
+//! What there is to list.
+
+use recrep_format::abi::{AttrFlags, EventType};
+use recrep_format::attr::Attr;
+use rustix::io::Errno;
+use serde::Serialize;
+
+use crate::event::{Known, known, nearest, probe_terms};
+use crate::kernel::{Kernel, Place};
+use crate::machine::pmu::{Pmu, glob};
+use crate::machine::sources::EventSources;
+use crate::machine::tracepoint::Unreadable;
+use crate::plan::ATTR_SIZE;
+
+/// A kind of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Hardware,
+    Software,
+    Cache,
+    Pmu,
+    Tracepoint,
+}
+
+/// An event, or the form of many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Entry {
+    /// What `-e` takes.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// Other names for the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) aliases: Vec<String>,
+    /// What it stands for: the terms of a PMU's event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) terms: Option<String>,
+    /// The unit of its counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<String>,
+    /// The names and the C types of its fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) fields: Vec<(String, String)>,
+}
+
+impl Entry {
+    fn new(name: String, kind: Kind) -> Self {
+        Self { name, kind, aliases: Vec::new(), terms: None, unit: None, fields: Vec::new() }
+    }
+
+    fn is_called(&self, pattern: &str) -> bool {
+        let bare = |name: &str| name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned());
+        std::iter::once(&self.name)
+            .chain(&self.aliases)
+            .any(|name| glob::matches(pattern, name) || bare(name).is_some_and(|name| glob::matches(pattern, &name)))
+    }
+}
+
+const KINDS: &[(&str, Kind)] = &[
+    ("hw", Kind::Hardware),
+    ("hardware", Kind::Hardware),
+    ("sw", Kind::Software),
+    ("software", Kind::Software),
+    ("cache", Kind::Cache),
+    ("hwcache", Kind::Cache),
+    ("pmu", Kind::Pmu),
+    ("tracepoint", Kind::Tracepoint),
+];
+
+const NO_COUNTERS: &str =
+    "no hardware or cache events: this machine has no counters for them, or does not allow their use";
+
+/// The events of these kinds or with names like these, those that the machine does not have left out; and what must be said.
+///
+/// # Errors
+/// In words, that there are none.
+pub(super) fn find(
+    what: &[String],
+    sources: &EventSources,
+    is_there: &dyn Fn(&Known) -> bool,
+) -> Result<(Vec<Entry>, Vec<String>), String> {
+    let kind = |word: &String| KINDS.iter().find(|(name, _)| name == word).map(|(_, kind)| *kind);
+    let kinds: Vec<Kind> = what.iter().filter_map(kind).collect();
+    let patterns: Vec<&String> = what.iter().filter(|word| kind(word).is_none()).collect();
+    let mut notes = Vec::new();
+    let mut all = generalized(is_there);
+    let counters = |kind: Kind| matches!(kind, Kind::Hardware | Kind::Cache);
+    if (what.is_empty() || kinds.iter().any(|kind| counters(*kind))) && !all.iter().any(|entry| counters(entry.kind)) {
+        notes.push(NO_COUNTERS.to_owned());
+    }
+    all.extend(sources.pmus().iter().flat_map(of_pmu));
+    let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
+    if what.is_empty() || kinds.contains(&Kind::Tracepoint) || patterns.iter().any(for_tracepoints) {
+        all.extend(tracepoints(sources, &patterns, &mut notes));
+    }
+    let wanted = |entry: &Entry| {
+        what.is_empty() || kinds.contains(&entry.kind) || patterns.iter().any(|pattern| entry.is_called(pattern))
+    };
+    let found: Vec<Entry> = all.iter().filter(|entry| wanted(entry)).cloned().collect();
+    match (found.is_empty(), what) {
+        (false, _) => Ok((found, notes)),
+        (true, [word]) if patterns.len() == 1 => {
+            let near = nearest(word, all.iter().map(|entry| &entry.name[..]));
+            let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            Err(notes.into_iter().fold(format!("no event of this machine is called '{word}'{near}"), |all, note| {
+                format!("{all} ({note})")
+            }))
+        }
+        (true, _) if !notes.is_empty() => Err(notes.join("; ")),
+        (true, _) => Err(format!("this machine has no such events: {}", what.join(" "))),
+    }
+}
+
+/// The events that have the same names everywhere.
+fn generalized(is_there: &dyn Fn(&Known) -> bool) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for event in known().into_iter().filter(|event| is_there(event)) {
+        let kind = match event.kind {
+            EventType::SOFTWARE => Kind::Software,
+            EventType::HARDWARE => Kind::Hardware,
+            _ => Kind::Cache,
+        };
+        let mut names = event.names.into_iter();
+        if let Some(name) = names.next() {
+            entries.push(Entry { aliases: names.collect(), ..Entry::new(name, kind) });
+        }
+    }
+    entries
+}
+
+/// Whether the kernel can count this. That it may not be counted by this user is no reason to leave it out.
+pub(super) fn is_there<K: Kernel>(kernel: &K, event: &Known) -> bool {
+    let flags = AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+    let attr = Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };
+    let here = Place { thread: Some(0), cpu: None, cgroup: None };
+    match kernel.open(&attr, here, None) {
+        Ok(_) => true,
+        Err(errno) => matches!(errno, Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::MFILE | Errno::NFILE),
+    }
+}
+
+/// A PMU's named events, and the form of all others.
+fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
+    let named = |name: String| {
+        let alias = pmu.alias(&name)?;
+        let full = format!("{}/{name}/", pmu.name);
+        Some(Entry { terms: Some(alias.terms), unit: alias.unit, ..Entry::new(full, Kind::Pmu) })
+    };
+    let mut entries: Vec<Entry> = pmu.aliases().into_iter().filter_map(named).collect();
+    let own = probe_terms(&pmu.name).iter().map(|term| format!("{term}="));
+    let formats = pmu.formats().into_iter().filter_map(|term| {
+        let format = pmu.format(&term).ok()??;
+        Some(if format.is_flag() { term } else { format!("{term}=0..{:#x}", format.most()) })
+    });
+    let sinks = pmu.sinks().into_iter().map(|sink| format!("@{sink}"));
+    let terms: Vec<String> = own.chain(formats).chain(sinks).collect();
+    if pmu.name == "breakpoint" {
+        entries.push(Entry::new("mem:ADDRESS[/LENGTH][:rwx]".to_owned(), Kind::Pmu));
+    }
+    if !terms.is_empty() {
+        let form = Entry::new(format!("{}/TERMS/", pmu.name), Kind::Pmu);
+        entries.push(Entry { terms: Some(terms.join(",")), ..form });
+    }
+    entries
+}
+
+/// All tracepoints; the fields of those whose whole name is asked for.
+fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<String>) -> Vec<Entry> {
+    let Some(tracefs) = sources.tracefs() else {
+        notes.push(crate::machine::tracepoint::NOT_MOUNTED.to_owned());
+        return Vec::new();
+    };
+    let systems = match tracefs.systems() {
+        Ok(systems) => systems,
+        Err(Unreadable::Forbidden) => {
+            notes.push(format!("no tracepoints: {} is not for this user to read", tracefs.root().display()));
+            return Vec::new();
+        }
+        Err(Unreadable::Absent) => return Vec::new(),
+    };
+    // Those of ftrace itself cannot be counted.
+    let systems = systems.into_iter().filter(|system| system != "ftrace");
+    let of = |system: String| {
+        let names = tracefs.names(&system).unwrap_or_default();
+        names.into_iter().map(move |name| (system.clone(), name))
+    };
+    let entry = |(system, name): (String, String)| {
+        let full = format!("{system}:{name}");
+        let fields = if patterns.contains(&&full) { tracefs.fields(&system, &name) } else { Ok(Vec::new()) };
+        let fields = fields.unwrap_or_default().into_iter().map(|field| (field.name, field.kind)).collect();
+        Entry { fields, ..Entry::new(full, Kind::Tracepoint) }
+    };
+    systems.flat_map(of).map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::pmu::fake::{CORE, machine};
+
+    fn listed(what: &[&str], is_there: &dyn Fn(&Known) -> bool) -> Result<(Vec<String>, Vec<String>), String> {
+        let dir = machine(CORE);
+        let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+        let what: Vec<_> = what.iter().map(|word| (*word).to_owned()).collect();
+        find(&what, &sources, is_there).map(|(entries, notes)| (entries.into_iter().map(|e| e.name).collect(), notes))
+    }
+
+    fn names(what: &[&str]) -> Vec<String> {
+        listed(what, &|_| true).unwrap().0
+    }
+
+    #[test]
+    fn by_kind_and_by_pattern() {
+        assert!(names(&["sw"]).contains(&"page-faults".to_owned()));
+        assert!(!names(&["sw"]).contains(&"cycles".to_owned()));
+        assert_eq!(names(&["hw"]).len(), 10);
+        assert!(names(&["cache"]).contains(&"L1-dcache-prefetch-misses".to_owned()));
+        assert_eq!(names(&["tracepoint"]), ["irq:softirq_entry", "sched:sched_switch", "sched:sched_wakeup"]);
+        assert_eq!(names(&["sched:*wit*"]), ["sched:sched_switch"]);
+        assert_eq!(
+            names(&["*-fault*"]),
+            ["page-faults", "minor-faults", "major-faults", "alignment-faults", "emulation-faults"]
+        );
+        assert_eq!(names(&["mem-loads", "faults"]), ["page-faults", "cpu/mem-loads/"]);
+        assert!(names(&["pmu"]).contains(&"uprobe/TERMS/".to_owned()));
+        assert_eq!(listed(&["shced:*"], &|_| true).unwrap_err(), "no event of this machine is called 'shced:*'");
+        assert!(listed(&["page-fault"], &|_| true).unwrap_err().ends_with("did you mean 'page-faults'?"));
+    }
+
+    #[test]
+    fn what_the_machine_has_not_is_left_out() {
+        let software = |event: &Known| event.kind == EventType::SOFTWARE;
+        let (names, notes) = listed(&[], &software).unwrap();
+        assert!(names.contains(&"cpu-clock".to_owned()) && !names.contains(&"cpu-cycles".to_owned()));
+        assert!(notes[0].contains("no hardware or cache events"));
+        assert!(listed(&["hw"], &software).unwrap_err().contains("no hardware"));
+    }
+
+    #[test]
+    fn what_a_pmu_s_events_stand_for() {
+        let dir = machine(CORE);
+        let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
+        let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0.remove(0);
+        assert_eq!(find("cas").unit.as_deref(), Some("MiB"));
+        assert_eq!(find("cpu/TERMS/").terms.as_deref(), Some("event=0..0xfff,inv,ldlat=0..0xffff,umask=0..0xff"));
+        assert_eq!(find("uprobe/TERMS/").terms.as_deref(), Some("path=,offset=,func=,ret=,retprobe"));
+        let fields = find("sched:sched_switch").fields;
+        assert_eq!(fields, [("prev_comm".to_owned(), "char[16]".to_owned())]);
+    }
+}

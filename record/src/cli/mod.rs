@@ -1,0 +1,266 @@
+//! The command line: perf record's letters, read by clap into a [`Config`].
+//!
+//! ```text
+//!  words as typed ── words ──▶ what clap reads ── flags ──▶ Flags ── here, values, selection ──▶ Config
+//! ```
+//!
+//! A flag that perf record has and rec has not is refused by name, with what to do instead; nothing is accepted and ignored.
+//! The table of all of them is `record/docs/options.md`.
+
+mod flags;
+pub mod list;
+mod selection;
+mod values;
+mod words;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+
+use crate::event::sampling::{self, Callchain, Rate};
+use crate::machine::Machine;
+use crate::machine::registers::Of;
+use crate::messages::Verbosity;
+use crate::plan::config::{
+    Affinity, Aux, BuildIds, Config, Delay, Only, Output, RingSize, Rings, Sample, SideBand, Synth, Threads,
+};
+use crate::target::{self, Target};
+use flags::Flags;
+use words::is_negated;
+
+/// A command line that was not taken: a mistake, or a wish for help or the version.
+#[derive(Debug)]
+pub struct Refusal(clap::Error);
+
+impl Refusal {
+    /// Prints it where it belongs and gives the exit status.
+    #[must_use]
+    pub fn print(&self) -> u8 {
+        // Nothing can be said about an output that does not take what is said.
+        let _ = self.0.print();
+        u8::try_from(self.0.exit_code()).unwrap_or(2)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Reads the command line, the program's name first.
+///
+/// # Errors
+/// What cannot be taken, and requests for help and version.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cmdline = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    let mut command = words::with_negations(Flags::command());
+    let args = words::separated(args, &command);
+    let matches =
+        command.try_get_matches_from_mut(args).map_err(|e| Refusal(words::name_perfs_own(e, &mut command)))?;
+    let flags = Flags::from_arg_matches(&matches).map_err(Refusal)?;
+    config(flags, &matches, cmdline).map_err(|e| Refusal(command.error(ErrorKind::ValueValidation, e)))
+}
+
+fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Config, String> {
+    for (id, why) in words::ALWAYS {
+        if is_negated(matches, id) {
+            return Err((*why).to_owned());
+        }
+    }
+    let machine = flags.machine.as_deref().map(Machine::given).transpose().map_err(|e| e.to_string())?;
+    let facts = match &machine {
+        Some(machine) => machine.clone(),
+        None => Machine::read().map_err(|e| e.to_string())?,
+    };
+    let (events, cgroups) = selection::read(matches, &facts)?;
+    let target = target(&flags)?;
+    if target == Target::Command && flags.command.is_empty() {
+        return Err(
+            "nothing to record: give a command, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
+                    stopped, as perf record does without any of these"
+                .to_owned(),
+        );
+    }
+    if target != Target::System && cgroups.iter().any(Option::is_some) {
+        return Err("-G: a cgroup is counted on whole CPUs; add -a or -C".to_owned());
+    }
+    Ok(Config {
+        events,
+        cgroups,
+        rate: rate(&flags)?,
+        strict_freq: flags.strict_freq,
+        sample: sample(&flags, matches, &facts)?,
+        side_band: SideBand {
+            switch: switch(&flags, matches),
+            namespaces: flags.namespaces,
+            cgroups: flags.all_cgroups,
+            no_bpf: flags.no_bpf_event,
+            synth: flags.synth.as_deref().map_or(Ok(Synth::default()), values::synth)?,
+            map_timeout: flags.proc_map_timeout.as_deref().map(values::map_timeout).transpose()?,
+        },
+        only: one_of(flags.all_kernel, flags.all_user),
+        cpus: flags.cpu.as_deref().map(target::parse_cpus).transpose().map_err(|e| format!("-C: {e}"))?,
+        per_thread: flags.per_thread,
+        // A thread that is named is meant alone, unless it is said otherwise.
+        no_inherit: flags.no_inherit || (flags.tid.is_some() && !is_negated(matches, "no_inherit")),
+        delay: flags.delay.as_deref().map_or(Ok(Delay::None), values::delay)?,
+        control: flags.control.as_deref().map(values::control).transpose()?,
+        rings: rings(&flags)?,
+        aux: Aux {
+            snapshot: flags.snapshot.as_deref().map(values::snapshot).transpose()?,
+            sample: flags.aux_sample.as_deref().map(values::aux_sample).transpose()?,
+        },
+        output: output(&flags)?,
+        build_ids: build_ids(&flags),
+        clock: flags.clockid.as_deref().map(values::clock).transpose()?,
+        dry_run: flags.dry_run,
+        json: flags.json,
+        machine,
+        verbosity: match (flags.quiet, flags.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, _) => Verbosity::Verbose,
+        },
+        target,
+        command: flags.command,
+        cmdline,
+    })
+}
+
+fn target(flags: &Flags) -> Result<Target, String> {
+    Ok(if let Some(pids) = &flags.pid {
+        Target::Processes(target::parse_ids(pids).map_err(|e| format!("-p: {e}"))?)
+    } else if let Some(tids) = &flags.tid {
+        Target::Threads(target::parse_ids(tids).map_err(|e| format!("-t: {e}"))?)
+    } else if let Some(user) = &flags.uid {
+        Target::User(target::parse_user(user).map_err(|e| format!("-u: {e}"))?)
+    } else if flags.all_cpus || flags.cpu.is_some() {
+        Target::System
+    } else {
+        Target::Command
+    })
+}
+
+fn rate(flags: &Flags) -> Result<Rate, String> {
+    match (flags.freq.as_deref(), flags.count.as_deref()) {
+        (Some(text), _) => values::hertz(text),
+        (None, Some(text)) => values::period(text),
+        (None, None) => Ok(Rate::Default),
+    }
+}
+
+fn one_of(kernel: bool, user: bool) -> Option<Only> {
+    match (kernel, user) {
+        (true, _) => Some(Only::Kernel),
+        (false, true) => Some(Only::User),
+        (false, false) => None,
+    }
+}
+
+fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Sample, String> {
+    let (callchain, depth) = match flags.call_graph.as_deref() {
+        Some(mode) => Callchain::parse(mode).map_err(|e| format!("--call-graph: {e}"))?,
+        None => (Callchain::Fp, None),
+    };
+    let max_stack = flags.max_stack.as_deref().map(values::max_stack).transpose()?;
+    let branches = flags.branch_filter.as_deref().map(sampling::parse_branches).transpose();
+    let registers = |list: &Option<String>, of: Of, flag: &str| {
+        let mask = |list: &str| match list {
+            "" => machine.arch.parse_all(of, machine.sve),
+            _ => machine.arch.parse(list, of, machine.sve),
+        };
+        list.as_deref().map(mask).transpose().map_err(|e| format!("{flag}: {e}"))
+    };
+    Ok(Sample {
+        callchain: (flags.graph || flags.call_graph.is_some()).then_some(callchain),
+        callchain_only: one_of(flags.kernel_callchains, flags.user_callchains),
+        max_stack: depth.or(max_stack),
+        branches: match branches.map_err(|e| format!("-j: {e}"))? {
+            None => flags.branch_any.then_some(recrep_format::abi::BranchSampleType::ANY),
+            filters => filters,
+        },
+        data: flags.data,
+        phys_data: flags.phys_data,
+        data_page_size: flags.data_page_size,
+        code_page_size: flags.code_page_size,
+        weight: flags.weight,
+        transaction: flags.transaction,
+        regs_intr: registers(&flags.intr_regs, Of::Interrupt, "-I")?,
+        regs_user: registers(&flags.user_regs, Of::User, "--user-regs")?,
+        raw: flags.raw_samples,
+        period: if is_negated(matches, "period") { Some(false) } else { flags.period.then_some(true) },
+        none: flags.no_samples,
+        stat: flags.stat,
+        running_time: flags.running_time,
+    })
+}
+
+fn switch(flags: &Flags, matches: &ArgMatches) -> Option<bool> {
+    if is_negated(matches, "switch_events") { Some(false) } else { flags.switch_events.then_some(true) }
+}
+
+fn rings(flags: &Flags) -> Result<Rings, String> {
+    let (data, aux) = flags.mmap_pages.as_deref().map_or(Ok((None, None)), values::rings)?;
+    let affinity = match flags.affinity.as_deref() {
+        None | Some("sys") => Affinity::System,
+        Some("node") => Affinity::Node,
+        Some("cpu") => Affinity::Cpu,
+        Some(other) => return Err(format!("--affinity: '{other}' is neither node nor cpu")),
+    };
+    Ok(Rings {
+        data,
+        aux,
+        overwrite: flags.overwrite,
+        // What is overwritten would push out what was there before.
+        tail_synthesize: flags.tail_synthesize || flags.overwrite,
+        flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
+        no_buffering: flags.no_buffering,
+        realtime: flags.realtime.as_deref().map(values::priority).transpose()?,
+        threads: Threads { split: flags.threads.as_deref().map(values::threads).transpose()?, affinity },
+    })
+}
+
+fn output(flags: &Flags) -> Result<Output, String> {
+    let output = Output {
+        path: flags.output.clone(),
+        compression: flags.compression_level.as_deref().map(values::compression).transpose()?,
+        max_size: flags.max_size.as_deref().map(values::max_size).transpose()?,
+        switch: flags.switch_output.as_deref().map(values::switch).transpose()?,
+        max_files: flags.switch_max_files.as_deref().map(values::max_files).transpose()?,
+        timestamp_name: flags.timestamp_filename,
+    };
+    if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
+        let flag = if output.switch.is_some() { "--switch-output" } else { "--timestamp-filename" };
+        return Err(format!("-o -: standard output has no name to change ({flag}); name a file with -o"));
+    }
+    if output.max_files.is_some() && output.switch.is_none() {
+        return Err("--switch-max-files: there is one file only; add --switch-output".to_owned());
+    }
+    Ok(output)
+}
+
+fn build_ids(flags: &Flags) -> BuildIds {
+    match (flags.buildid_mmap, flags.no_buildid) {
+        (true, _) => BuildIds::InMmap,
+        (false, true) => BuildIds::None,
+        (false, false) => BuildIds::Mapped,
+    }
+}
+
+/// The size of a ring, in pages.
+impl RingSize {
+    /// How many pages of `page` bytes it takes.
+    #[must_use]
+    pub fn pages(self, page: u64) -> u64 {
+        match self {
+            Self::Pages(pages) => pages,
+            Self::Bytes(bytes) => bytes.div_ceil(page),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

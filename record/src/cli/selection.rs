@@ -1,0 +1,86 @@
+//! Which events, and what is said of those before on the command line: `--filter`, `--exclude-perf`, `-G`.
+//!
+//! perf's rules: a filter is about all events of the last list (`-e`) before it; the names of cgroups go to the events in their
+//! order, and a single name to all events before it.
+
+use clap::ArgMatches;
+
+use crate::event::{self, EventSpec};
+use crate::machine::Machine;
+use crate::machine::sources::EventSources;
+
+/// What of the command line is about events, in its order.
+enum Word {
+    List(String),
+    Filter(String),
+    ExcludeSelf,
+    Cgroups(String),
+}
+
+/// The events, and the cgroup of each.
+pub(super) fn read(matches: &ArgMatches, machine: &Machine) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
+    let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
+    let mut selection = Selection::default();
+    for word in in_order(matches) {
+        match word {
+            Word::List(list) => event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?,
+            Word::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
+            Word::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,
+            Word::Cgroups(names) => selection.cgroups(&names)?,
+        }
+    }
+    selection.cgroups.resize(selection.events.len(), None);
+    Ok((selection.events, selection.cgroups))
+}
+
+fn in_order(matches: &ArgMatches) -> Vec<Word> {
+    let mut words: Vec<(usize, Word)> = Vec::new();
+    for (id, word) in [
+        ("event", Word::List as fn(String) -> Word),
+        ("filter", Word::Filter),
+        ("cgroup", Word::Cgroups),
+        ("exclude_perf", |_| Word::ExcludeSelf),
+    ] {
+        let places = matches.indices_of(id).into_iter().flatten();
+        if id == "exclude_perf" {
+            // A flag has a place, where it is not given too.
+            words.extend(places.filter(|_| matches.get_count(id) > 0).map(|at| (at, Word::ExcludeSelf)));
+        } else {
+            let texts = matches.get_many::<String>(id).into_iter().flatten();
+            words.extend(places.zip(texts).map(|(at, text)| (at, word(text.clone()))));
+        }
+    }
+    words.sort_by_key(|(at, _)| *at);
+    words.into_iter().map(|(_, word)| word).collect()
+}
+
+#[derive(Default)]
+struct Selection {
+    events: Vec<EventSpec>,
+    cgroups: Vec<Option<String>>,
+    /// How many names of cgroups there were, empty ones too.
+    names: usize,
+}
+
+impl Selection {
+    fn cgroups(&mut self, names: &str) -> Result<(), String> {
+        if self.events.is_empty() {
+            return Err("-G: the cgroup is for the events before it; name them first (-e)".to_owned());
+        }
+        self.cgroups.resize(self.events.len(), None);
+        for name in names.split(',') {
+            if !name.is_empty() {
+                let cgroup = self.cgroups.get_mut(self.names).ok_or_else(|| {
+                    format!("-G {names}: there is no event before it for cgroup '{name}'; name one more (-e)")
+                })?;
+                *cgroup = Some(name.to_owned());
+            }
+            self.names += 1;
+        }
+        if self.names == 1 {
+            let only = self.cgroups.first().cloned().flatten();
+            self.cgroups.fill(only);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,182 @@
+//! How perf's users spell flags, made into what clap reads: values that may be left out (`-z5`, `-I?`), negations
+//! (`--no-FLAG`, and `--FLAG` for what is called `--no-FLAG`), and the flags of perf record that rec has not.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// The flags, with their negations. The last of a flag and its negations counts.
+pub(super) fn with_negations(mut command: Command) -> Command {
+    let flags: Vec<(String, String)> = command
+        .get_arguments()
+        .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"))
+        .filter_map(|arg| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))
+        .collect();
+    for (id, long) in flags {
+        let negation = Arg::new(negated(&id)).hide(true).action(ArgAction::SetTrue).overrides_with(&id);
+        let negation = match long.strip_prefix("no-") {
+            Some(positive) => negation.long(positive.to_owned()).alias(format!("no-{long}")),
+            None => negation.long(format!("no-{long}")),
+        };
+        let other = negated(&id);
+        command = command.arg(negation).mut_arg(&id, |arg| arg.overrides_with(other));
+    }
+    command.build();
+    command
+}
+
+fn negated(id: &str) -> String {
+    format!("not {id}")
+}
+
+/// Whether the last word about the flag `id` was its negation.
+pub(super) fn is_negated(matches: &ArgMatches, id: &str) -> bool {
+    matches.get_flag(&negated(id))
+}
+
+/// What rec does in any case cannot be turned off.
+pub(super) const ALWAYS: &[(&str, &str)] = &[
+    (
+        "timestamp",
+        "--no-timestamp: samples of rec always have their time; without it records cannot be brought into order",
+    ),
+    ("sample_cpu", "--no-sample-cpu: samples of rec always have their CPU"),
+    ("sample_identifier", "--no-sample-identifier: samples of rec always say which counter they are of"),
+    (
+        "timestamp_boundary",
+        "--no-timestamp-boundary: files of rec always tell the time of the first and the last sample",
+    ),
+    ("no_buildid_cache", "--buildid-cache: rec has no cache of build IDs; perf buildid-cache adds files to perf's"),
+    (
+        "buildid_all",
+        "--no-buildid-all: rec does not read its recording again to see which files were hit; -B writes no build IDs",
+    ),
+];
+
+/// Puts a `=` before values that are glued to a flag whose value may be left out: `-z5`, `-gI?`. What follows the flags is
+/// the command's own.
+pub(super) fn separated(args: Vec<OsString>, command: &Command) -> Vec<OsString> {
+    let mut out = Vec::with_capacity(args.len());
+    let mut rest = args.into_iter();
+    out.extend(rest.next());
+    while let Some(word) = rest.next() {
+        let bytes = word.as_bytes();
+        if !bytes.starts_with(b"-") || bytes == b"-" || bytes == b"--" {
+            out.push(word);
+            break;
+        }
+        let needs_next = match bytes.strip_prefix(b"--") {
+            Some(long) => long_needs_next(long, command),
+            None => {
+                let (changed, needs_next) = short(bytes, command);
+                out.push(changed);
+                out.extend(needs_next.then(|| rest.next()).flatten());
+                continue;
+            }
+        };
+        out.push(word);
+        out.extend(needs_next.then(|| rest.next()).flatten());
+    }
+    out.extend(rest);
+    out
+}
+
+fn long_needs_next(long: &[u8], command: &Command) -> bool {
+    if long.contains(&b'=') {
+        return false;
+    }
+    let of = |arg: &&Arg| arg.get_long().is_some_and(|name| name.as_bytes() == long);
+    let begins = |arg: &&Arg| arg.get_long().is_some_and(|name| name.as_bytes().starts_with(long));
+    let arg = command.get_arguments().find(of).or_else(|| command.get_arguments().find(begins));
+    arg.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
+}
+
+/// A word of short flags; and whether the next word is the value of the last.
+fn short(word: &[u8], command: &Command) -> (OsString, bool) {
+    for (at, letter) in word.iter().enumerate().skip(1) {
+        let of = |arg: &&Arg| arg.get_short() == Some(char::from(*letter));
+        let Some(arg) = command.get_arguments().find(of) else { break };
+        let (flags, value) = word.split_at_checked(at + 1).unwrap_or((word, &[]));
+        if arg.is_require_equals_set() {
+            let glued = !value.is_empty() && !value.starts_with(b"=");
+            let parts = if glued { [flags, b"=", value].concat() } else { word.to_vec() };
+            return (OsString::from_vec(parts), false);
+        }
+        if arg.get_action().takes_values() {
+            return (OsString::from_vec(word.to_vec()), value.is_empty());
+        }
+    }
+    (OsString::from_vec(word.to_vec()), false)
+}
+
+/// Says of a flag that perf record has that rec has not, and why.
+pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap::Error {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return error;
+    };
+    let name = flag.split('=').next().unwrap_or(flag);
+    match PERFS_OWN.iter().find(|(own, _)| *own == name) {
+        None => error,
+        Some((_, why)) => {
+            let message = format!("{name} is a flag of perf record that rec does not have: {why}");
+            command.error(ErrorKind::UnknownArgument, message)
+        }
+    }
+}
+
+/// The flags of perf record 6.12 that rec has not, and why.
+pub(super) const PERFS_OWN: &[(&str, &str)] = &[
+    ("--kcore", "rep needs no copy of the kernel's memory; keep the vmlinux of that build ID for reports elsewhere"),
+    ("--vmlinux", "it serves perf's --filter of AUX areas by symbol; give addresses there (filter 0xADDR/0xLEN)"),
+    ("--pfm-events", "rec does not use libpfm; name the event as the PMU has it (rec list), or raw (rNNN)"),
+    ("--debuginfod", "rec fetches nothing from the network; symbols are looked for at report time"),
+    ("--off-cpu", "it needs a BPF program; record -e sched:sched_switch -g, or --switch-events"),
+    ("--setup-filter", "it pins perf's BPF filter programs; rec filters in the kernel with --filter on tracepoints"),
+    (
+        "--aio",
+        "rec writes straight from the rings, without a copy that could be written later; --threads spreads the work",
+    ),
+    ("--switch-output-event", "rec goes on in another file at --switch-output=signal, SIZE or TIME"),
+    ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    fn separate(line: &str) -> String {
+        let command = with_negations(crate::cli::flags::Flags::command());
+        let words = ["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+        let words = separated(words, &command);
+        words.iter().skip(1).map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn values_that_may_be_left_out() {
+        for (given, read) in [
+            ("-z5 x", "-z=5 x"),
+            ("-gz5 x", "-gz=5 x"),
+            ("-z x", "-z x"),
+            ("-z=5 x", "-z=5 x"),
+            ("-I? x", "-I=? x"),
+            ("-gIax,bx -- -z5", "-gI=ax,bx -- -z5"),
+            ("-e z5 -z5", "-e z5 -z=5"),
+            ("-ez5 -z5", "-ez5 -z=5"),
+            ("--event -z5 -z5", "--event -z5 -z=5"),
+            ("--even -z5 -z5", "--even -z5 -z=5"),
+            ("--switch-output -z5", "--switch-output -z=5"),
+            ("--event=x -z5", "--event=x -z=5"),
+            ("-D -1 -z5", "-D -1 -z=5"),
+            ("-g ls -z5", "-g ls -z5"),
+            ("-o - -z5", "-o - -z=5"),
+            ("-Se0x1000 x", "-S=e0x1000 x"),
+        ] {
+            assert_eq!(separate(given), read, "{given}");
+        }
+    }
+}

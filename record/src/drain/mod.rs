@@ -1,0 +1,325 @@
+//! Draining: rounds over all rings, straight into the file.
+//!
+//! What is in the rings is written from where it lies, several rings in one system call, and only then is the room given
+//! back. Each record's header is looked at once, for the [`Tally`]; nothing is copied in between.
+//!
+//! After every round that had something, a FINISHED_ROUND record says so. A record written to a ring during round n
+//! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
+//! let go of all that is older than the youngest of the round before.
+
+pub mod threads;
+pub mod wait;
+
+use std::borrow::{Borrow, BorrowMut};
+use std::io::IoSlice;
+use std::os::fd::AsFd as _;
+
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use recrep_format::read::Frames;
+use recrep_format::record::{Body, Record};
+use rustix::thread::CpuSet;
+
+use crate::kernel::Kernel;
+use crate::kernel::counters::Counters;
+use crate::kernel::ring::{Overrun, Ring};
+use crate::messages::error::{Error, Result};
+use crate::output::Output;
+use crate::output::tally::Tally;
+
+/// Room is given back after so many bytes at most, so that with many CPUs the first ring does not wait for the last.
+const BATCH_BYTES: usize = 1 << 20;
+/// Below the kernel's limit on the parts of one write (`IOV_MAX`, 1024), with a place left for the end of the round.
+const BATCH_PARTS: usize = 1000;
+
+/// Empties rings into a file.
+#[derive(Debug)]
+pub struct Drain {
+    /// What has passed.
+    pub tally: Tally,
+    finished_round: Vec<u8>,
+    /// A ring with fewer bytes waits for a later round (`--mmap-flush`).
+    least: usize,
+    /// Where each ring is drained (`--affinity`); nothing: anywhere.
+    places: Vec<CpuSet>,
+    at: Option<CpuSet>,
+}
+
+impl Drain {
+    /// Counts what passes in `tally`.
+    #[must_use]
+    pub fn new(tally: Tally) -> Self {
+        Self { tally, finished_round: marker(Body::FinishedRound), least: 1, places: Vec::new(), at: None }
+    }
+
+    /// Leaves rings alone that have fewer bytes than this.
+    #[must_use]
+    pub fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
+    }
+
+    /// Goes to these CPUs, one set for each ring, before it drains it.
+    #[must_use]
+    pub fn at(self, places: Vec<CpuSet>) -> Self {
+        Self { places, ..self }
+    }
+
+    /// Another one that drains as this one does, anywhere, and counts for itself.
+    #[must_use]
+    pub(crate) fn twin(&self) -> Self {
+        Self { least: self.least, ..Self::new(self.tally.renewed()) }
+    }
+
+    /// One round: writes all that the rings have, those aside that are overwritten. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// What writing gives; a ring whose control page makes no sense.
+    pub fn round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
+        self.empty_of(rings, &mut Rounds { output, written: 0 }, self.least)
+    }
+
+    /// The last round: whatever little a ring has.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub fn last_round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
+        self.empty_of(rings, &mut Rounds { output, written: 0 }, 1)
+    }
+
+    /// Gives all that the rings have to `sink`, those aside that are overwritten. Gives the number of bytes.
+    ///
+    /// # Errors
+    /// As [`round`](Self::round).
+    pub(crate) fn empty<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink) -> Result<u64> {
+        self.empty_of(rings, sink, self.least)
+    }
+
+    fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
+        let mut written = 0;
+        let mut next = 0;
+        // Where something was left in a ring, or will be read only later, nothing is over.
+        let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
+        while next < rings.len() {
+            let mut parts = Vec::new();
+            let mut marks = Vec::new();
+            let mut bytes = 0;
+            let before = self.tally.counts;
+            for (index, ring) in rings.iter().enumerate().skip(next) {
+                let ring: &Ring = ring.borrow();
+                next = index + 1;
+                if ring.is_backward() {
+                    continue;
+                }
+                self.go_to(index);
+                let pending = ring.pending().map_err(unreadable)?;
+                if pending.len() < least {
+                    over &= pending.is_empty();
+                    continue;
+                }
+                self.tally.walk(pending.first, pending.second);
+                marks.push((index, pending.mark()));
+                bytes += pending.len();
+                parts.extend([pending.first, pending.second].into_iter().filter(|p| !p.is_empty()).map(IoSlice::new));
+                if bytes >= BATCH_BYTES || parts.len() >= BATCH_PARTS || !self.places.is_empty() {
+                    break;
+                }
+            }
+            // What did not get into the file does not count.
+            let done = sink.batch(&parts, &self.finished_round, over && next == rings.len());
+            written += done.inspect_err(|_| self.tally.counts = before)?;
+            for (index, mark) in marks {
+                if let Some(ring) = rings.get_mut(index) {
+                    ring.borrow_mut().release(mark);
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes what the rings that are overwritten have, and had not when they were dumped before: the oldest first, though in
+    /// the ring it is last. Nothing marks the end of a round then: what is dumped is older than what came before it.
+    ///
+    /// # Errors
+    /// What writing gives; the kernel's refusal to stop writing to them meanwhile.
+    pub fn dump<K: Kernel>(
+        &mut self,
+        (kernel, counters): (&K, &Counters),
+        rings: &mut [Ring],
+        output: &mut Output,
+    ) -> Result<u64> {
+        let mut written = 0;
+        for (ring, owner) in rings.iter_mut().zip(&counters.owners).filter(|(ring, _)| ring.is_backward()) {
+            let Some(owner) = counters.all.get(*owner) else { continue };
+            let pause = |pause| {
+                kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause a ring that is overwritten", e))
+            };
+            pause(true)?;
+            let pending = ring.pending().map_err(unreadable)?;
+            let before = self.tally.counts;
+            self.tally.walk(pending.first, pending.second);
+            let records = reversed(&[pending.first, pending.second].concat());
+            let done = output.write_parts(&[IoSlice::new(&records)], &[]);
+            written += done.inspect_err(|_| self.tally.counts = before)?;
+            let mark = pending.mark();
+            ring.release(mark);
+            pause(false)?;
+        }
+        Ok(written)
+    }
+
+    /// Moves this thread to where a ring is drained.
+    fn go_to(&mut self, ring: usize) {
+        if let Some(place) = self.places.get(ring)
+            && self.at.as_ref() != Some(place)
+        {
+            // A CPU that went offline meanwhile: anywhere will do.
+            let _ = rustix::thread::sched_setaffinity(None, place);
+            self.at = Some(*place);
+        }
+    }
+}
+
+/// Where batches go.
+pub(crate) trait Sink {
+    /// Writes what rings gave, and `mark` behind it where a round is over. `whole`: with this batch all rings have been emptied
+    /// since the drain began. Gives the number of bytes.
+    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64>;
+}
+
+/// Batches of one thread, which has all rings: a round is over when they are empty.
+struct Rounds<'a> {
+    output: &'a mut Output,
+    written: u64,
+}
+
+impl Sink for Rounds<'_> {
+    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64> {
+        let over = whole && (self.written > 0 || !parts.is_empty());
+        let written = self.output.write_parts(parts, if over { mark } else { &[] })?;
+        self.written += written;
+        Ok(written)
+    }
+}
+
+/// The records in the opposite order: what differs from one reading of a counter to the next can be told in that of time only.
+/// Bytes that are no record are left out.
+fn reversed(records: &[u8]) -> Vec<u8> {
+    let whole: Vec<_> = Frames::new(records, 0, Endian::NATIVE).map_while(std::result::Result::ok).collect();
+    whole.iter().rev().flat_map(|record| record.bytes).copied().collect()
+}
+
+fn unreadable(why: Overrun) -> Error {
+    Error::Failed(format!("cannot go on reading: {why}"))
+}
+
+/// Whether a ring has filled up so far again that the next round should not wait for the kernel's wakeup at one half.
+#[must_use]
+pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
+    let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());
+    forward.any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
+}
+
+/// A record that is its header.
+pub(crate) fn marker(body: Body<'_>) -> Vec<u8> {
+    let mut e = Encoder::new(Endian::NATIVE);
+    // Eight bytes are never too many.
+    let _ = Record::new(0, body).encode(&mut e);
+    e.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::ring::fake::{FakeRing, fake_record};
+    use crate::output::tally::Counts;
+    use recrep_format::abi::{AttrFlags, RecordType, SampleType};
+    use recrep_format::attr::{Attr, AttrEntry};
+    use recrep_format::read::File;
+    use recrep_format::write::FeatureWriter;
+
+    fn attr() -> Attr {
+        use SampleType as S;
+        let sample_type = S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU;
+        Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() }
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        fake_record(9, &[1, 0x1000, 2, time, 0])
+    }
+
+    /// Runs `fill` and a round again and again; the kinds of the records in the file, and the tally.
+    fn recorded(
+        pages: u64,
+        rounds: usize,
+        mut fill: impl FnMut(usize, &mut [FakeRing; 2]),
+    ) -> (Vec<RecordType>, Counts) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.data");
+        let to = crate::cli::parse(["rec".into(), "-o".into(), path.clone().into(), "x".into()]).unwrap().output;
+        let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
+        let mut output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];
+        let mut rings = [fakes[0].map(), fakes[1].map()];
+        let mut drain = Drain::new(Tally::new(&attr()));
+        for round in 0..rounds {
+            fill(round, &mut fakes);
+            drain.round(&mut rings, &mut output).unwrap();
+        }
+        output.finish(FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let file = File::parse(&bytes).unwrap();
+        let kinds = file.records().map(|r| r.unwrap().header.kind).collect();
+        (kinds, drain.tally.counts)
+    }
+
+    #[test]
+    fn a_round_ends_with_its_mark_and_an_empty_one_leaves_nothing() {
+        use RecordType as T;
+        let (kinds, tally) = recorded(1, 3, |round, [a, b]| {
+            if round == 0 {
+                assert!(a.write(&sample(1)) && b.write(&sample(2)) && a.write(&sample(3)));
+            }
+            if round == 2 {
+                assert!(b.write(&sample(4)));
+            }
+        });
+        assert_eq!(kinds, [T::SAMPLE, T::SAMPLE, T::SAMPLE, T::FINISHED_ROUND, T::SAMPLE, T::FINISHED_ROUND]);
+        assert_eq!((tally.samples, tally.first, tally.last), (4, Some(1), 4));
+    }
+
+    #[test]
+    fn what_is_last_in_a_ring_that_is_overwritten_comes_first() {
+        let [new, old] = [sample(2), sample(1)];
+        assert_eq!(reversed(&[&new[..], &old, &[1, 2, 3]].concat()), [old, new].concat());
+        assert!(reversed(&[]).is_empty());
+    }
+
+    #[test]
+    fn rings_that_wrap_many_times_lose_nothing() {
+        let (kinds, tally) = recorded(1, 200, |round, fakes| {
+            for (n, fake) in fakes.iter_mut().enumerate() {
+                for i in 0..20 + round % 7 + n {
+                    assert!(fake.write(&sample(i as u64 + 1)));
+                }
+            }
+        });
+        let samples = kinds.iter().filter(|k| **k == RecordType::SAMPLE).count();
+        assert_eq!(samples as u64, tally.samples);
+        assert_eq!(samples, (0..200).map(|r| 2 * (20 + r % 7) + 1).sum::<usize>());
+        assert_eq!(tally.damaged, 0);
+    }
+
+    #[test]
+    fn what_the_kernel_lost_is_in_the_file_and_in_the_tally() {
+        let (kinds, tally) = recorded(1, 2, |round, [a, _]| {
+            if round == 0 {
+                while a.write(&sample(1)) {}
+                assert!(!a.write(&sample(2)));
+            } else {
+                assert!(a.write(&sample(3)));
+            }
+        });
+        assert!(kinds.contains(&RecordType::LOST));
+        assert_eq!((tally.lost_events, tally.damaged), (2, 0));
+    }
+}

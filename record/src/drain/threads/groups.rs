@@ -1,0 +1,131 @@
+//! Which thread has which rings, and where it runs: perf record's ways to say so (`--threads=SPEC`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rustix::thread::CpuSet;
+
+use crate::machine::Machine;
+use crate::machine::cpus;
+use crate::messages::error::{Error, Result};
+use crate::plan::config::Split;
+use crate::target;
+
+/// A thread: the places of its rings, and the CPUs that it runs on; none: anywhere.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) rings: Vec<usize>,
+    pub(super) affinity: Option<CpuSet>,
+}
+
+/// The threads for rings of these CPUs. Rings that are of a thread and no CPU are dealt out to as many drain threads as there are
+/// CPUs; rings of CPUs that no mask names have one more drain thread.
+pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<Group>> {
+    // What each thread is: the CPUs that it runs on; and for those that run anywhere, a number.
+    let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
+    let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };
+    for (index, cpu) in rings.iter().enumerate() {
+        let key = match cpu {
+            Some(cpu) => (place(split, *cpu, &nodes, &machine.sysfs), 0),
+            None => (Vec::new(), 1 + index % machine.online.len().max(1)),
+        };
+        all.entry(key).or_default().push(index);
+    }
+    if let Split::Masks(masks) = split {
+        let used = |affinity: &[u32]| all.keys().any(|(cpus, _)| cpus == affinity);
+        if let Some(mask) = masks.iter().find(|mask| !used(&mask.affinity)) {
+            return Err(Error::Usage(format!(
+                "--threads: of the CPUs {:?} none is recorded; leave that mask out, or name others",
+                mask.cpus
+            )));
+        }
+    }
+    let group = |((place, _), rings): ((Vec<u32>, usize), Vec<usize>)| Group {
+        rings,
+        affinity: (!place.is_empty()).then(|| cpus::set(&place)),
+    };
+    Ok(all.into_iter().map(group).collect())
+}
+
+/// The CPUs of the thread that drains the ring of a CPU.
+fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> {
+    let topology = |names: [&str; 2]| {
+        let list = |name: &str| {
+            let path = sysfs.join(format!("devices/system/cpu/cpu{cpu}/topology/{name}"));
+            target::parse_cpus(&fs::read_to_string(path).ok()?).ok()
+        };
+        names.into_iter().find_map(list).unwrap_or_else(|| vec![cpu])
+    };
+    match split {
+        Split::Cpu => vec![cpu],
+        Split::Core => topology(["core_cpus_list", "thread_siblings_list"]),
+        Split::Package => topology(["package_cpus_list", "core_siblings_list"]),
+        Split::Numa => nodes.iter().find(|node| node.contains(&cpu)).cloned().unwrap_or_else(|| vec![cpu]),
+        Split::Masks(masks) => {
+            masks.iter().find(|mask| mask.cpus.contains(&cpu)).map(|mask| mask.affinity.clone()).unwrap_or_default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::config::Mask;
+
+    /// Four CPUs: two packages, which are nodes, of one core each.
+    fn machine() -> (tempfile::TempDir, Machine) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |path: String, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for (cpu, siblings) in [(0, "0-1\n"), (1, "0-1\n"), (2, "2-3\n"), (3, "2-3\n")] {
+            file(format!("devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), siblings);
+            file(format!("devices/system/cpu/cpu{cpu}/topology/package_cpus_list"), siblings);
+        }
+        file("devices/system/node/node0/cpulist".to_owned(), "0,2\n");
+        file("devices/system/node/node1/cpulist".to_owned(), "1,3\n");
+        let machine = Machine { sysfs: dir.path().to_owned(), online: vec![0, 1, 2, 3], ..Machine::default() };
+        (dir, machine)
+    }
+
+    /// The rings of a thread, and the CPUs that it runs on.
+    type Shape = (Vec<usize>, Option<Vec<usize>>);
+
+    fn split(split: &Split, rings: &[Option<u32>]) -> Result<Vec<Shape>> {
+        let (_dir, machine) = machine();
+        let cpus = |set: &CpuSet| (0..4).filter(|cpu| set.is_set(*cpu)).collect();
+        let shape = |group: Group| (group.rings, group.affinity.as_ref().map(cpus));
+        Ok(groups(split, rings, &machine)?.into_iter().map(shape).collect())
+    }
+
+    #[test]
+    fn as_the_machine_is_divided() {
+        let all = [Some(0), Some(1), Some(2), Some(3)];
+        let of = |wanted: &Split| split(wanted, &all).unwrap();
+        assert_eq!(of(&Split::Cpu), (0..4).map(|cpu| (vec![cpu], Some(vec![cpu]))).collect::<Vec<_>>());
+        assert_eq!(of(&Split::Core), [(vec![0, 1], Some(vec![0, 1])), (vec![2, 3], Some(vec![2, 3]))]);
+        assert_eq!(of(&Split::Package), of(&Split::Core));
+        assert_eq!(of(&Split::Numa), [(vec![0, 2], Some(vec![0, 2])), (vec![1, 3], Some(vec![1, 3]))]);
+    }
+
+    #[test]
+    fn by_masks_and_what_no_mask_names() {
+        let masks = |masks: &[(&[u32], &[u32])]| {
+            let mask = |(cpus, affinity): &(&[u32], &[u32])| Mask { cpus: cpus.to_vec(), affinity: affinity.to_vec() };
+            Split::Masks(masks.iter().map(mask).collect())
+        };
+        let rings = [Some(0), Some(1), Some(2)];
+        let found = split(&masks(&[(&[0, 3], &[1]), (&[2], &[2, 3])]), &rings).unwrap();
+        assert_eq!(found, [(vec![1], None), (vec![0], Some(vec![1])), (vec![2], Some(vec![2, 3]))]);
+        assert!(split(&masks(&[(&[3], &[1])]), &rings).unwrap_err().to_string().contains("none is recorded"));
+    }
+
+    #[test]
+    fn rings_of_threads_are_dealt_out() {
+        let found = split(&Split::Cpu, &[None; 6]).unwrap();
+        assert_eq!(found, [(vec![0, 4], None), (vec![1, 5], None), (vec![2], None), (vec![3], None)]);
+    }
+}

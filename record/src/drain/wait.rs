@@ -1,0 +1,272 @@
+//! Waiting until there is something to do: a ring half full, a signal, a command, a timer
+//! that the user asked for, the end of what was attached to. Never a timer of rec's own.
+//!
+//! The kernel wakes whoever polls any counter of a ring when half of the ring is filled. A counter whose threads have all
+//! ended (the inherited ones too) hangs up; then the next counter of the same ring is polled in its place, so that
+//! when no ring has one left, nothing that was attached to runs any more.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+
+use crate::kernel::counters::{Counter, Counters};
+use crate::kernel::signals::Signals;
+use crate::messages::error::{Error, Result};
+
+const STOP: u64 = u64::MAX;
+const CHILD: u64 = u64::MAX - 1;
+const USER: u64 = u64::MAX - 2;
+const DELAY: u64 = u64::MAX - 3;
+const SWITCH: u64 = u64::MAX - 4;
+const CONTROL: u64 = u64::MAX - 5;
+const NUDGE: u64 = u64::MAX - 6;
+/// The smallest of these.
+#[cfg(test)]
+const NO_RING: u64 = NUDGE;
+
+/// Why waiting ended. All false: a ring has something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// A signal asked for the end.
+    pub stop: bool,
+    /// A child died.
+    pub child: bool,
+    /// SIGUSR2 came.
+    pub user: bool,
+    /// It is time to start or stop counting.
+    pub delay: bool,
+    /// It is time to go on in another file.
+    pub switch: bool,
+    /// A command came.
+    pub control: bool,
+    /// Another thread rang.
+    pub nudged: bool,
+    /// All threads attached to have ended.
+    pub all_ended: bool,
+}
+
+/// What is waited for beside rings and signals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Others<'a> {
+    /// The timer of `-D`.
+    pub delay: Option<BorrowedFd<'a>>,
+    /// The timer of `--switch-output`.
+    pub switch: Option<BorrowedFd<'a>>,
+    /// Where commands come from.
+    pub control: Option<BorrowedFd<'a>>,
+    /// The bell of drain threads: they wait for the rings.
+    pub drainers: Option<BorrowedFd<'a>>,
+}
+
+/// What is waited for.
+#[derive(Debug)]
+pub struct Waiter<'a> {
+    epoll: OwnedFd,
+    counters: &'a Counters,
+    /// For each ring that is waited for, which counter is polled; `None` when all have hung up, a number that no counter has when none
+    /// is left that could tell.
+    polled: Vec<Option<usize>>,
+}
+
+impl<'a> Waiter<'a> {
+    /// Waits for signals and for the rings of these counters.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
+        let own = [(others.delay, DELAY), (others.switch, SWITCH), (others.control, CONTROL), (others.drainers, NUDGE)];
+        let own = own.into_iter().filter_map(|(fd, data)| Some((fd?, data)));
+        let signals = [(signals.stop(), STOP), (signals.child(), CHILD), (signals.user(), USER)];
+        // The kernel tells of a ring's wakeup once, to whoever asks first.
+        let owners = counters.owners.iter().copied().filter(|_| others.drainers.is_none());
+        Self::make(counters, owners, signals.into_iter().chain(own))
+    }
+
+    /// Waits for the rings of these counters, and for the bells that end waiting and that only ring.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn of_some(
+        counters: &'a Counters,
+        owners: impl Iterator<Item = usize>,
+        (stop, nudge): (impl AsFd, impl AsFd),
+    ) -> Result<Self> {
+        Self::make(counters, owners, [(stop.as_fd(), STOP), (nudge.as_fd(), NUDGE)].into_iter())
+    }
+
+    fn make<'f>(
+        counters: &'a Counters,
+        owners: impl Iterator<Item = usize>,
+        mut own: impl Iterator<Item = (BorrowedFd<'f>, u64)>,
+    ) -> Result<Self> {
+        let make = || -> Result<Self, Errno> {
+            let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+            own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
+            let mut waiter = Self { epoll, counters, polled: Vec::new() };
+            for (ring, owner) in (0u64..).zip(owners) {
+                if let Some(counter) = counters.all.get(owner) {
+                    add_counter(&waiter.epoll, counters, counter, ring)?;
+                }
+                waiter.polled.push(Some(owner));
+            }
+            Ok(waiter)
+        };
+        make().map_err(|e| Error::io("cannot wait for the rings", e))
+    }
+
+    /// Waits; or only looks, unless `block`.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn wait(&mut self, block: bool) -> Result<Woken> {
+        let mut events = Vec::with_capacity(64);
+        let timeout = (!block).then(rustix::event::Timespec::default);
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(Error::io("cannot wait for the rings", e)),
+        }
+        let mut woken = Woken::default();
+        for event in &events {
+            // The kernel's struct is packed.
+            let (data, flags) = (event.data, event.flags);
+            match data.u64() {
+                STOP => woken.stop = true,
+                CHILD => woken.child = true,
+                USER => woken.user = true,
+                DELAY => woken.delay = true,
+                SWITCH => woken.switch = true,
+                CONTROL => woken.control = true,
+                NUDGE => woken.nudged = true,
+                ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
+                // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
+                ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
+                _ => {}
+            }
+        }
+        woken.all_ended = !self.polled.is_empty() && self.polled.iter().all(Option::is_none);
+        Ok(woken)
+    }
+
+    /// Waits no more for commands: nobody can send any.
+    pub fn forget(&self, control: BorrowedFd<'_>) {
+        // It was added, so it can be taken away.
+        let _ = epoll::delete(&self.epoll, control);
+    }
+
+    /// Polls the next counter of a ring whose counter hung up.
+    fn hung_up(&mut self, ring: u64) -> Result<()> {
+        // Other events of the same threads end with them: those of one are enough.
+        self.replace(ring, |gone, next| next.event == gone.event, None)
+    }
+
+    /// Polls another event of a ring whose counter failed. Its threads have not ended for that.
+    fn failed(&mut self, ring: u64) -> Result<()> {
+        self.replace(ring, |gone, next| next.event != gone.event, Some(usize::MAX))
+    }
+
+    /// Polls the next counter on the same CPU that is `wanted` in the place of one that has no more to tell; if there is
+    /// none, what is polled is `otherwise`.
+    fn replace(
+        &mut self,
+        ring: u64,
+        wanted: impl Fn(&Counter, &Counter) -> bool,
+        otherwise: Option<usize>,
+    ) -> Result<()> {
+        let slot = usize::try_from(ring).ok().and_then(|ring| self.polled.get_mut(ring));
+        let Some((slot, old)) = slot.and_then(|slot| slot.map(|old| (slot, old))) else { return Ok(()) };
+        let all = &self.counters.all;
+        let swap = || -> Result<Option<usize>, Errno> {
+            let Some(gone) = all.get(old) else { return Ok(otherwise) };
+            epoll::delete(&self.epoll, gone.as_fd())?;
+            let fits = |c: &Counter| self.counters.ring_of(c) == self.counters.ring_of(gone) && wanted(gone, c);
+            let next = all.iter().enumerate().skip(old + 1).find(|(_, c)| fits(c));
+            if let Some((_, counter)) = next {
+                add_counter(&self.epoll, self.counters, counter, ring)?;
+            }
+            Ok(next.map_or(otherwise, |(index, _)| Some(index)))
+        };
+        *slot = swap().map_err(|e| Error::io("cannot wait for the rings", e))?;
+        Ok(())
+    }
+}
+
+/// A ring that is overwritten is not read when it is full: of its counters only the end matters.
+fn add_counter(epoll: &OwnedFd, counters: &Counters, counter: &Counter, ring: u64) -> Result<(), Errno> {
+    let backward = counters.ring_of(counter).backward;
+    let flags = if backward { epoll::EventFlags::empty() } else { epoll::EventFlags::IN };
+    epoll::add(epoll, counter.as_fd(), epoll::EventData::new_u64(ring), flags)
+}
+
+fn add(epoll: &OwnedFd, fd: BorrowedFd<'_>, data: u64) -> Result<(), Errno> {
+    epoll::add(epoll, fd, epoll::EventData::new_u64(data), epoll::EventFlags::IN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Place;
+    use std::io::{PipeReader, PipeWriter, pipe};
+
+    /// Counters of one ring: `(event, descriptor)`.
+    fn counters(all: Vec<(usize, OwnedFd)>) -> Counters {
+        let place = Place { thread: Some(1), cpu: Some(0), cgroup: None };
+        let all = all.into_iter().map(|(event, fd)| Counter::new(fd, 1, event, place)).collect();
+        Counters { all, owners: vec![0], ..Counters::default() }
+    }
+
+    /// What a poll of it says: nothing, until the writer is closed; then that it hung up.
+    fn hangs_up_with() -> (OwnedFd, PipeWriter) {
+        let (reader, writer) = pipe().unwrap();
+        (reader.into(), writer)
+    }
+
+    /// Polled for reading it says nothing, until the reader is closed; then that there is an error.
+    fn fails_with() -> (OwnedFd, PipeReader) {
+        let (reader, writer) = pipe().unwrap();
+        (writer.into(), reader)
+    }
+
+    #[test]
+    fn all_ended_when_the_last_counter_of_a_ring_hung_up() {
+        let signals = Signals::install().unwrap();
+        let (first, one) = hangs_up_with();
+        let (second, two) = hangs_up_with();
+        let counters = counters(vec![(0, first), (0, second)]);
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        assert!(!waiter.wait(false).unwrap().all_ended);
+        drop(one);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        assert!(!waiter.wait(false).unwrap().all_ended);
+        drop(two);
+        assert!(waiter.wait(true).unwrap().all_ended);
+    }
+
+    #[test]
+    fn a_counter_that_failed_is_not_polled_again_and_its_threads_have_not_ended() {
+        let signals = Signals::install().unwrap();
+        let (first, one) = fails_with();
+        let (second, two) = hangs_up_with();
+        let counters = counters(vec![(0, first), (1, second)]);
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        drop(one);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        assert_eq!(waiter.polled, [Some(1)]);
+        drop(two);
+        assert!(waiter.wait(true).unwrap().all_ended);
+    }
+
+    #[test]
+    fn where_no_counter_is_left_that_could_tell_nothing_has_ended() {
+        let signals = Signals::install().unwrap();
+        let (only, reader) = fails_with();
+        let counters = counters(vec![(0, only)]);
+        let mut waiter = Waiter::new(&signals, &counters, Others::default()).unwrap();
+        drop(reader);
+        assert!(!waiter.wait(true).unwrap().all_ended);
+        let mut events = Vec::with_capacity(4);
+        let now = rustix::event::Timespec::default();
+        epoll::wait(&waiter.epoll, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+        assert!(events.iter().all(|e| e.data.u64() >= NO_RING), "it would be woken again and again");
+    }
+}

@@ -1,0 +1,256 @@
+//! Opening counters: each event at each of its places, what is refused given up one thing at a time.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use recrep_format::abi::AttrFlags;
+use recrep_format::attr::Attr;
+use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::io::Errno;
+
+use super::counter::{Counter, Counters};
+use crate::kernel::fallback::{self, Circumstances, GivenUp, Step};
+use crate::kernel::{Kernel, Place};
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::messages::error::{Error, Result};
+use crate::plan::{Plan, PlannedEvent};
+use crate::target::Target;
+
+/// Opens what the plan says, for `threads` (none: for whatever runs on the CPUs).
+///
+/// # Errors
+/// A refusal that nothing could be given up for, in words.
+pub fn open<K: Kernel>(
+    kernel: &K,
+    plan: &Plan,
+    threads: &[Option<u32>],
+    (target, machine): (&Target, &Machine),
+    messages: &Messages,
+) -> Result<Counters> {
+    let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };
+    let cgroups = Cgroups::open(plan)?;
+    let mut counters = Counters { events: plan.events.clone(), ..Counters::default() };
+    let places: Vec<Vec<Place>> = plan.events.iter().map(|event| places(event, plan, threads, &cgroups)).collect();
+    allow_files(places.iter().map(Vec::len).sum());
+    let leads: FxHashSet<usize> = plan.events.iter().filter_map(|event| event.leader).collect();
+    // The counters that lead groups, by event and place.
+    let mut leaders: FxHashMap<(usize, Place), usize> = FxHashMap::default();
+    for (index, places) in places.iter().enumerate() {
+        let before = counters.all.len();
+        let Some(mut event) = counters.events.get(index).cloned() else { continue };
+        let starts = counters.starts(&event);
+        let mut hidden = None;
+        for place in places {
+            let settled = counters.all.len() > before;
+            let leader = event.leader.and_then(|leader| leaders.get(&(leader, *place)));
+            let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
+            let at = Spot { place: *place, leader, starts, settled };
+            let fd = match open_one(kernel, &mut event, at, with, messages)? {
+                Attempt::Opened(fd) => fd,
+                Attempt::Gone => continue,
+                Attempt::Hidden(why) => {
+                    counters.hidden.extend(place.thread);
+                    hidden.get_or_insert(why);
+                    continue;
+                }
+            };
+            filter(kernel, fd.as_fd(), &event)?;
+            let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
+            if leads.contains(&index) {
+                leaders.insert((index, *place), counters.all.len());
+            }
+            counters.all.push(Counter::new(fd, id, index, *place));
+        }
+        if counters.all.len() == before {
+            return Err(Error::Failed(hidden.unwrap_or_else(|| fallback_message(&event, with))));
+        }
+        messages.explain(|| explain(&event, counters.all.len() - before));
+        if let Some(slot) = counters.events.get_mut(index) {
+            *slot = event;
+        }
+    }
+    counters.map_rings(kernel, plan, messages)?;
+    Ok(counters)
+}
+
+/// The directories of the cgroups that events count.
+struct Cgroups(HashMap<String, File>);
+
+impl Cgroups {
+    fn open(plan: &Plan) -> Result<Self> {
+        let names = plan.events.iter().filter_map(|event| event.cgroup.clone());
+        let open = |name: String| {
+            let file = crate::target::cgroup::open(&name)?;
+            Ok((name, file))
+        };
+        Ok(Self(names.map(open).collect::<Result<_>>()?))
+    }
+}
+
+/// Where an event is counted.
+fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &Cgroups) -> Vec<Place> {
+    let cpus: Vec<Option<u32>> = match plan.per_thread && !event.system_wide {
+        true => vec![None],
+        false => event.cpus.as_ref().unwrap_or(&plan.cpus).iter().map(|cpu| Some(*cpu)).collect(),
+    };
+    let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
+    let threads = if cgroup.is_some() || event.system_wide { &[None] } else { threads };
+    threads.iter().flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup })).collect()
+}
+
+impl Counters {
+    /// How the leader of an event's group is started.
+    fn starts(&self, event: &PlannedEvent) -> AttrFlags {
+        let leader = event.leader.and_then(|leader| self.events.get(leader));
+        leader.map_or(AttrFlags::empty(), |it| it.attr.flags & (AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC))
+    }
+}
+
+/// Where a counter of an event is opened.
+#[derive(Clone, Copy)]
+struct Spot<'a> {
+    place: Place,
+    /// The counter that leads its group there.
+    leader: Option<BorrowedFd<'a>>,
+    /// How that is started: so is an event that leaves the group.
+    starts: AttrFlags,
+    /// Whether the event has a counter already.
+    settled: bool,
+}
+
+/// What became of a counter.
+enum Attempt {
+    Opened(OwnedFd),
+    /// Its thread ended, or its CPU went offline.
+    Gone,
+    /// Its thread is one of a user's (`-u`) that this user may not look into; the refusal in words.
+    Hidden(String),
+}
+
+/// Opens one counter. Until the first counter of an event is open, the event gives up what the kernel refuses;
+/// after that, only threads that ended, or that nobody named, and CPUs that went offline meanwhile are passed over.
+fn open_one<K: Kernel>(
+    kernel: &K,
+    event: &mut PlannedEvent,
+    Spot { place, leader, starts, settled }: Spot<'_>,
+    with: Circumstances<'_>,
+    messages: &Messages,
+) -> Result<Attempt> {
+    let mut trial = event.clone();
+    let mut given_up = Vec::new();
+    loop {
+        let errno = match kernel.open(&attr(&trial), place, trial.leader.and(leader)) {
+            Ok(fd) => {
+                given_up.iter().for_each(|what: &GivenUp| messages.note(what.note(event, &trial, with)));
+                *event = trial;
+                return Ok(Attempt::Opened(fd));
+            }
+            Err(errno) => errno,
+        };
+        let thread_ended = errno == Errno::SRCH && with.target.is_attached();
+        let cpu_went = errno == Errno::NODEV && settled;
+        if thread_ended || cpu_went {
+            return Ok(Attempt::Gone);
+        }
+        // A weak group that finds no place on its PMU is taken apart.
+        if trial.weak && trial.leader.is_some() && matches!(errno, Errno::INVAL | Errno::BADF) && !settled {
+            trial.leader = None;
+            // Nobody else starts it now.
+            trial.attr.flags |= starts;
+            continue;
+        }
+        match fallback::next(&trial, errno, with) {
+            Step::Retry { event: less, given_up: what } if !settled => {
+                trial = *less;
+                if what == Some(GivenUp::Cycles) {
+                    given_up.retain(|what| *what == GivenUp::Kernel);
+                }
+                given_up.extend(what);
+            }
+            // That of others of the user's may be looked into, so it is not the event.
+            Step::Retry { .. } if unnamed(errno, place, with) => return Ok(Attempt::Hidden(String::new())),
+            Step::Retry { .. } => {
+                let why = crate::messages::error::why_words(&errno.into());
+                let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+                return Err(Error::Failed(format!(
+                    "cannot count {} on {cpu} as on those before it: {why}; leave that CPU out with -C",
+                    trial.full_name()
+                )));
+            }
+            Step::GiveUp(advice) if unnamed(errno, place, with) => return Ok(Attempt::Hidden(advice)),
+            Step::GiveUp(advice) => return Err(Error::Failed(advice)),
+        }
+    }
+}
+
+/// Whether it is a thread that was refused, and one that the user did not name.
+fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
+    let refused = matches!(errno, Errno::ACCESS | Errno::PERM) && place.thread.is_some();
+    refused && matches!(with.target, Target::User(_))
+}
+
+/// The attr as the kernel needs it: that of a probe points to the path or the name, which `event` has.
+fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
+    match &event.probe {
+        None => Cow::Borrowed(&event.attr),
+        Some(probe) => {
+            let config1 = probe.target.as_ptr().expose_provenance() as u64;
+            Cow::Owned(Attr { config1, ..event.attr.clone() })
+        }
+    }
+}
+
+/// Has the kernel leave out of a counter's samples what the event's filter says.
+fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) -> Result<()> {
+    let Some(text) = &event.filter else { return Ok(()) };
+    let refused = |why: &str| Error::Failed(format!("cannot filter {} by '{text}': {why}", event.full_name()));
+    let filter = CString::new(&text[..]).map_err(|_| refused("it has a zero byte"))?;
+    kernel.set_filter(counter, &filter).map_err(|errno| match (errno, &event.tracepoint) {
+        (Errno::INVAL, Some(tracepoint)) => refused(&format!(
+            "the kernel does not understand it; a filter compares the fields of the tracepoint, which rec list \
+             {tracepoint} shows, as in: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
+        )),
+        (errno, _) => refused(&crate::messages::error::why_words(&errno.into())),
+    })
+}
+
+fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
+    match fallback::next(event, Errno::SRCH, with) {
+        Step::GiveUp(advice) => advice,
+        Step::Retry { .. } => format!("cannot count {}: there is nothing to count it for", event.full_name()),
+    }
+}
+
+fn explain(event: &PlannedEvent, counters: usize) -> String {
+    let attr = &event.attr;
+    let rate = match attr.frequency() {
+        Some(hz) => format!("{hz} Hz"),
+        None => format!("every {}", attr.sample_period),
+    };
+    format!(
+        "event {}: type {}, config {:#x}, {rate}, sample_type {:?}, read_format {:?}, flags {:?}, precise_ip {}, {counters} counters",
+        event.full_name(),
+        attr.kind.0,
+        attr.config,
+        attr.sample_type,
+        attr.read_format,
+        attr.flags,
+        attr.flags.precise_ip(),
+    )
+}
+
+/// Raises the soft limit on open files where the counters need it.
+fn allow_files(counters: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let needed = counters as u64 + 64;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|soft| soft < needed) {
+        let soft = limit.maximum.map_or(needed, |hard| hard.min(needed));
+        // If this fails, so will the opening of a counter, which says what to do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: limit.maximum });
+    }
+}

@@ -1,0 +1,88 @@
+//! Asking counters what they counted and what they lost.
+
+use std::os::fd::AsFd as _;
+
+use recrep_format::abi::ReadFormat;
+use recrep_format::bytes::{Encoder, U64s};
+use recrep_format::endian::Endian;
+use recrep_format::record::{Counter as ReadCounter, ReadValues};
+
+use super::counter::Counters;
+use crate::kernel::Kernel;
+use crate::messages::error::{Error, Result};
+
+/// What a counter says at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The counter's id.
+    pub id: u64,
+    /// How often its event happened.
+    pub value: u64,
+    /// How many samples it lost.
+    pub lost: u64,
+    /// For how long it was to count, in nanoseconds; 0 where that was not asked for.
+    pub enabled: u64,
+    /// For how long it was on the PMU, likewise.
+    pub running: u64,
+}
+
+impl Counters {
+    /// What all counters say, those of a group through its leader.
+    ///
+    /// # Errors
+    /// A counter that cannot be read.
+    pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>> {
+        let mut all = Vec::new();
+        let mut members = vec![1; self.events.len()];
+        for leader in self.events.iter().filter_map(|event| event.leader) {
+            members.get_mut(leader).into_iter().for_each(|members| *members += 1);
+        }
+        for counter in &self.all {
+            let Some(event) = self.events.get(counter.event) else { continue };
+            let format = event.attr.read_format;
+            if event.leader.is_some() && format.contains(ReadFormat::GROUP) {
+                continue;
+            }
+            let grouped = format.contains(ReadFormat::GROUP);
+            let members = members.get(counter.event).filter(|_| grouped).unwrap_or(&1);
+            // At most: how many counters there are, two times, and of each its value, id and losses.
+            let mut numbers = vec![0; 3 + 3 * members];
+            let found = kernel
+                .read(counter.as_fd(), &mut numbers)
+                .map_err(|e| Error::io("cannot read what a counter counted", e))?;
+            numbers.truncate(found);
+            all.extend(readings(&numbers, format, counter.id));
+        }
+        Ok(all)
+    }
+}
+
+/// The numbers of a read(2), as perf_event_open(2) lays them out.
+fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
+    let mut e = Encoder::new(Endian::NATIVE);
+    numbers.iter().for_each(|number| e.u64(*number));
+    let read = ReadValues { format, words: U64s::new(e.as_bytes(), Endian::NATIVE) };
+    let [enabled, running] = [read.time_enabled(), read.time_running()].map(|time| time.unwrap_or(0));
+    let reading = |counter: ReadCounter| {
+        let (id, lost) = (counter.id.unwrap_or(own_id), counter.lost.unwrap_or(0));
+        Reading { id, value: counter.value, lost, enabled, running }
+    };
+    read.counters().map(reading).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_of_one_and_of_a_group() {
+        let one = ReadFormat::ID | ReadFormat::LOST;
+        assert_eq!(readings(&[5, 7, 2], one, 7), [Reading { id: 7, value: 5, lost: 2, ..Reading::default() }]);
+        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+        let timed = Reading { id: 9, value: 5, lost: 0, enabled: 10, running: 4 };
+        assert_eq!(readings(&[5, 10, 4], times, 9), [timed]);
+        let group = readings(&[2, 10, 4, 5, 7, 2, 6, 8, 0], one | times | ReadFormat::GROUP, 7);
+        let first = Reading { id: 7, value: 5, lost: 2, enabled: 10, running: 4 };
+        assert_eq!(group, [first, Reading { id: 8, value: 6, lost: 0, ..first }]);
+    }
+}

@@ -1,0 +1,257 @@
+//! The counters over a kernel that is not there: what is opened where, and what is done about refusals.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+
+use recrep_format::attr::Attr;
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::*;
+use crate::kernel::ring::Ring;
+use crate::kernel::ring::fake::FakeRing;
+use crate::kernel::{Kernel, Place};
+use crate::machine::Machine;
+use crate::messages::Messages;
+use crate::messages::Verbosity;
+use crate::messages::error::Result;
+
+/// A kernel that opens what `refuse` lets it, and remembers.
+#[derive(Default)]
+struct FakeKernel {
+    refuse: Option<fn(&Attr, Place) -> Option<Errno>>,
+    /// The most pages of all rings together.
+    budget: Option<usize>,
+    opened: RefCell<Vec<(i32, Attr, Place)>>,
+    redirected: RefCell<Vec<(i32, i32)>>,
+    enabled: RefCell<Vec<i32>>,
+    filtered: RefCell<Vec<(i32, CString)>>,
+    mapped: RefCell<usize>,
+}
+
+impl Kernel for FakeKernel {
+    fn open(&self, attr: &Attr, place: Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+        if let Some(errno) = self.refuse.and_then(|refuse| refuse(attr, place)) {
+            return Err(errno);
+        }
+        let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
+        self.opened.borrow_mut().push((fd.as_raw_fd(), attr.clone(), place));
+        Ok(fd)
+    }
+    fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
+        Ok(1000 + u64::try_from(counter.as_raw_fd()).unwrap())
+    }
+    fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.enabled.borrow_mut().push(counter.as_raw_fd());
+        Ok(())
+    }
+    fn disable(&self, _: BorrowedFd<'_>) -> Result<(), Errno> {
+        Ok(())
+    }
+    fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
+        self.filtered.borrow_mut().push((counter.as_raw_fd(), filter.to_owned()));
+        if filter.to_bytes() == b"wrong" { Err(Errno::INVAL) } else { Ok(()) }
+    }
+    fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.redirected.borrow_mut().push((counter.as_raw_fd(), to.as_raw_fd()));
+        Ok(())
+    }
+    fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
+        let id = self.id(counter)?;
+        numbers[..3].copy_from_slice(&[77, id, if id % 2 == 0 { 5 } else { 0 }]);
+        Ok(3)
+    }
+    fn pause(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
+        Ok(())
+    }
+    fn map(&self, _: BorrowedFd<'_>, pages: usize, _: bool) -> Result<Ring, Errno> {
+        if self.budget.is_some_and(|budget| *self.mapped.borrow() + pages > budget) {
+            *self.mapped.borrow_mut() = 0;
+            return Err(Errno::PERM);
+        }
+        *self.mapped.borrow_mut() += pages;
+        Ok(FakeRing::new(pages as u64).map())
+    }
+}
+
+fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
+    let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
+    let config = crate::cli::parse(args).unwrap();
+    let machine = Machine {
+        page_size: 4096,
+        online: vec![0, 3],
+        paranoid: 2,
+        max_rate: 100_000,
+        mlock_kb: 516,
+        ..Machine::default()
+    };
+    let plan = crate::plan::plan(&config, &machine).unwrap();
+    let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+    open(kernel, &plan, threads, (&config.target, &machine), &messages)
+}
+
+#[test]
+fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
+    let kernel = FakeKernel::default();
+    let counters = opened(&kernel, "-p 7 -e cpu-clock", &[Some(7), Some(8)]).unwrap();
+    // cpu-clock and the tracking dummy, two threads, two CPUs.
+    assert_eq!(counters.all.len(), 8);
+    assert_eq!(counters.rings.len(), 2);
+    let owners: Vec<_> = counters.owners.iter().map(|i| counters.all[*i].place).collect();
+    assert_eq!(owners, [0, 3].map(|cpu| Place { thread: Some(7), cpu: Some(cpu), cgroup: None }));
+    assert_eq!(kernel.redirected.borrow().len(), 6);
+    let cpu_of = |fd: i32| kernel.opened.borrow().iter().find(|o| o.0 == fd).unwrap().2.cpu;
+    assert!(kernel.redirected.borrow().iter().all(|(from, to)| cpu_of(*from) == cpu_of(*to)));
+    assert_eq!(counters.ids(0).len(), 4);
+    assert_eq!(Some(counters.tracking_id()), counters.ids(1).first().copied());
+}
+
+#[test]
+fn only_counters_that_wait_are_started() {
+    let kernel = FakeKernel::default();
+    opened(&kernel, "-a -e cpu-clock", &[None]).unwrap().enable(&kernel).unwrap();
+    assert_eq!(kernel.enabled.borrow().len(), 2);
+}
+
+#[test]
+fn a_refusal_is_settled_once_and_then_asked_for_everywhere() {
+    fn no_hardware(attr: &Attr, _: Place) -> Option<Errno> {
+        (attr.kind.0 == 0).then_some(Errno::NOENT)
+    }
+    let kernel = FakeKernel { refuse: Some(no_hardware), ..FakeKernel::default() };
+    let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
+    assert_eq!(counters.events[0].full_name(), "cpu-clock");
+    assert!(kernel.opened.borrow().iter().all(|(_, attr, _)| *attr == counters.events[0].attr));
+    assert!(counters.sees_kernel());
+}
+
+#[test]
+fn threads_that_ended_meanwhile_are_passed_over() {
+    fn ended(_: &Attr, place: Place) -> Option<Errno> {
+        (place.thread == Some(8)).then_some(Errno::SRCH)
+    }
+    let kernel = FakeKernel { refuse: Some(ended), ..FakeKernel::default() };
+    assert_eq!(opened(&kernel, "-p 7 -e cpu-clock", &[Some(8), Some(7)]).unwrap().all.len(), 4);
+    let error = opened(&kernel, "-p 8 -e cpu-clock", &[Some(8)]).unwrap_err();
+    assert!(error.to_string().contains("it has ended"), "{error}");
+}
+
+#[test]
+fn rings_are_halved_until_they_fit_the_budget() {
+    let kernel = FakeKernel { budget: Some(70), ..FakeKernel::default() };
+    let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
+    let page = rustix::param::page_size();
+    assert_eq!(counters.rings.iter().map(Ring::size).collect::<Vec<_>>(), [32 * page, 32 * page]);
+    let none = FakeKernel { budget: Some(0), ..FakeKernel::default() };
+    let message = opened(&none, "x", &[Some(7)]).unwrap_err().to_string();
+    assert!(message.contains("perf_event_mlock_kb"), "{message}");
+}
+
+#[test]
+fn losses_are_told_by_counter() {
+    let kernel = FakeKernel::default();
+    let counters = opened(&kernel, "-a -e cpu-clock", &[None]).unwrap();
+    let lost: Vec<_> = counters
+        .read(&kernel)
+        .unwrap()
+        .iter()
+        .filter(|r| r.lost > 0)
+        .map(|r| (counters.by_id()[&r.id].event, r.id, r.lost))
+        .collect();
+    let odd: Vec<_> = counters.all.iter().filter(|c| c.id % 2 == 0).map(|c| (c.event, c.id, 5)).collect();
+    assert_eq!(lost, odd);
+}
+
+#[test]
+fn filters_are_set_on_every_counter() {
+    let kernel = FakeKernel::default();
+    let machine = Machine { online: vec![0, 1], ..Machine::default() };
+    let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
+    let mut plan = crate::plan::plan(&config, &machine).unwrap();
+    plan.events[0].filter = Some("prio < 5".to_owned());
+    let messages = Messages::stderr(Verbosity::Quiet);
+    let open = |plan: &crate::plan::Plan| open(&kernel, plan, &[Some(1)], (&config.target, &machine), &messages);
+    open(&plan).unwrap();
+    let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
+    let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
+    assert_eq!(filtered, opened);
+    plan.events[0].filter = Some("wrong".to_owned());
+    plan.events[0].tracepoint = Some("a:b".to_owned());
+    let refusal = open(&plan).unwrap_err().to_string();
+    assert!(refusal.contains("cannot filter dummy by 'wrong'") && refusal.contains("rec list a:b"), "{refusal}");
+}
+
+#[test]
+fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
+    let kernel = FakeKernel::default();
+    let machine = Machine { online: vec![0], ..Machine::default() };
+    let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
+    let mut plan = crate::plan::plan(&config, &machine).unwrap();
+    plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
+    let messages = Messages::stderr(Verbosity::Quiet);
+    let counters = open(&kernel, &plan, &[Some(1)], (&config.target, &machine), &messages).unwrap();
+    assert_ne!(kernel.opened.borrow()[0].1.config1, 0);
+    assert_eq!(counters.events[0].attr.config1, 0);
+}
+
+#[test]
+fn what_is_taken_out_of_a_weak_group_starts_when_its_leader_does() {
+    use recrep_format::abi::AttrFlags as F;
+    /// Takes instructions only where nobody else starts them: alone.
+    fn no_place(attr: &Attr, _: Place) -> Option<Errno> {
+        (attr.kind.0 == 0 && attr.config == 1 && !attr.flags.contains(F::DISABLED)).then_some(Errno::INVAL)
+    }
+    let kernel = || FakeKernel { refuse: Some(no_place), ..FakeKernel::default() };
+    let started = |counters: &Counters| {
+        assert_eq!(counters.events[1].leader, None);
+        counters.events[1].attr.flags & (F::DISABLED | F::ENABLE_ON_EXEC)
+    };
+    let counters = opened(&kernel(), "-e {cycles,instructions}:W x", &[Some(7)]).unwrap();
+    assert_eq!(started(&counters), F::DISABLED | F::ENABLE_ON_EXEC);
+    let kernel = kernel();
+    let counters = opened(&kernel, "-a -e {cycles,instructions}:W", &[None]).unwrap();
+    assert_eq!(started(&counters), F::DISABLED);
+    counters.enable(&kernel).unwrap();
+    // Two events on two CPUs.
+    assert_eq!(kernel.enabled.borrow().len(), 4);
+}
+
+#[test]
+fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
+    use recrep_format::abi::AttrFlags as F;
+    /// A user without privileges, and a thread that is protected.
+    fn protected(attr: &Attr, place: Place) -> Option<Errno> {
+        (place.thread == Some(8) || !attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
+    }
+    let kernel = || FakeKernel { refuse: Some(protected), ..FakeKernel::default() };
+    for threads in [[Some(7), Some(8)], [Some(8), Some(7)]] {
+        let counters = opened(&kernel(), "-u 1 -e cpu-clock", &threads).unwrap();
+        // cpu-clock and the tracking dummy on two CPUs.
+        assert_eq!(counters.all.len(), 4);
+        assert!(counters.all.iter().all(|counter| counter.place.thread == Some(7)));
+        assert_eq!(counters.hidden, [8].into());
+        assert_eq!(counters.events[0].full_name(), "cpu-clock:u");
+    }
+    let none = opened(&kernel(), "-u 1 -e cpu-clock", &[Some(8)]).unwrap_err().to_string();
+    assert!(none.contains("protected from ptrace"), "{none}");
+    // Who was named is not passed over.
+    let named = opened(&kernel(), "-p 7,8 -e cpu-clock", &[Some(7), Some(8)]).unwrap_err().to_string();
+    assert!(named.contains("protected from ptrace") || named.contains("on those before it"), "{named}");
+}
+
+#[test]
+fn counters_are_found_by_event_and_by_id() {
+    let kernel = FakeKernel::default();
+    let counters = opened(&kernel, "-p 7 -e {cpu-clock,faults},cs", &[Some(7), Some(8), Some(9)]).unwrap();
+    let by_id = counters.by_id();
+    assert_eq!((counters.all.len(), by_id.len()), (24, 24));
+    for event in 0..4 {
+        let ids: Vec<_> = counters.all.iter().filter(|counter| counter.event == event).map(|c| c.id).collect();
+        assert_eq!((counters.ids(event), ids.len()), (ids.clone(), 6));
+        assert!(ids.iter().all(|id| by_id[id].event == event));
+    }
+    assert!(counters.ids(4).is_empty());
+    assert_eq!(counters.tracking_id(), counters.ids(3)[0]);
+}

@@ -1,0 +1,110 @@
+//! When the kernel refuses a counter: the next attr to try, or what would help. A pure function.
+//!
+//! ```text
+//!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
+//!                                └─▶ GiveUp: why, and what would allow it
+//! ```
+//!
+//! The kernel says little (one errno for many reasons), so that each refusal is answered by giving up the newest
+//! thing asked for that explains it, one at a time, until the kernel agrees or nothing is left to give up:
+//!
+//! | errno | given up, in this order |
+//! |---|---|
+//! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, where it is "as exact as can be" (`P`) |
+//! | EOPNOTSUPP | guests, which some PMUs cannot count |
+//! | ENOENT ENODEV EOPNOTSUPP | cycles, for cpu-clock |
+//! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal |
+//! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
+//!
+//! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to leave out.
+
+mod additions;
+mod advice;
+mod step;
+
+use recrep_format::abi::{AttrFlags, EventType, HwEvent, SwEvent};
+use rustix::io::Errno;
+
+use crate::plan::PlannedEvent;
+use crate::target::Target;
+
+pub use step::{Circumstances, GivenUp, Step};
+
+/// The answer to `errno` for `event`.
+#[must_use]
+pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Step {
+    less_precise(event, errno)
+        .or_else(|| no_guests(event, errno))
+        .or_else(|| clock_for_cycles(event, errno))
+        .or_else(|| user_only(event, errno, circumstances))
+        .or_else(|| older_kernel(event, errno, circumstances))
+        .unwrap_or_else(|| Step::GiveUp(advice::of(event, errno, circumstances)))
+}
+
+fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Step> {
+    Some(Step::Retry { event: Box::new(event), given_up })
+}
+
+/// `P`: as exact as the machine can, so one level less.
+fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let level = event.attr.flags.precise_ip();
+    let refused = matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO);
+    (event.max_precise && level > 0 && refused).then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags = event.attr.flags.with_precise_ip(level - 1);
+    retry(event, None)
+}
+
+/// A machine without a cycle counter (as most virtual ones) still has a clock.
+fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let attr = &event.attr;
+    let cycles = attr.kind == EventType::HARDWARE && attr.config == HwEvent::CPU_CYCLES.0;
+    (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO)).then_some(())?;
+    let mut event = event.clone();
+    event.attr.kind = EventType::SOFTWARE;
+    event.attr.config = SwEvent::CPU_CLOCK.0;
+    event.attr.flags = event.attr.flags.with_precise_ip(0);
+    event.name = "cpu-clock".to_owned();
+    let guests_named = event.guests_named;
+    event.modifiers.retain(|c| !matches!(c, 'p' | 'P') && (c != 'H' || guests_named));
+    event.max_precise = false;
+    retry(event, Some(GivenUp::Cycles))
+}
+
+/// Who may not sample the kernel may still sample user space.
+fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    let flags = event.attr.flags;
+    let possible = matches!(errno, Errno::ACCESS | Errno::PERM)
+        && with.paranoid > 1
+        && *with.target != Target::System
+        && !event.system_wide
+        && !flags.intersects(AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_USER);
+    possible.then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
+    event.modifiers = format!("u{}", event.modifiers.replace(['u', 'k', 'h'], ""));
+    retry(event, Some(GivenUp::Kernel))
+}
+
+/// Some PMUs count the host only, and want that said.
+fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+    let counts = !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST) && !event.guests_named;
+    // Branch stacks and the like are the likelier reason, which nothing can be given up for.
+    let hardware = !matches!(event.attr.kind, EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT);
+    (errno == Errno::OPNOTSUPP && counts && hardware).then_some(())?;
+    let mut event = event.clone();
+    event.attr.flags |= AttrFlags::EXCLUDE_GUEST;
+    event.modifiers.push('H');
+    retry(event, Some(GivenUp::Guests))
+}
+
+/// What kernels learnt after perf_event_open: given up newest first.
+fn older_kernel(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    (errno == Errno::INVAL).then_some(())?;
+    let mut event = event.clone();
+    let means = additions::without_newest(&mut event, with.kernel)?;
+    retry(event, means.map(GivenUp::Addition))
+}
+
+#[cfg(test)]
+mod tests;

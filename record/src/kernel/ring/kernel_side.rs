@@ -1,0 +1,106 @@
+//! The kernel's side of a ring on a memfd, for what stands in for the kernel: the same layout, written to as the kernel does.
+
+#![allow(unsafe_code)] // Shared memory has no safe form.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use rustix::io::Errno;
+
+use super::clock::Clock;
+use super::memory::SharedMemory;
+use super::page::{
+    AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL, CAPABILITIES, DATA_HEAD, DATA_TAIL, LOCK, TIME_CYCLES, TIME_MASK,
+    TIME_SHIFT_MULT, TIME_ZERO,
+};
+use super::protocol::Writer;
+
+/// One of the two areas of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingPart {
+    /// Records.
+    Data,
+    /// Trace.
+    Aux,
+}
+
+/// Control page, data area, and AUX area if there is one, in one mapping.
+#[derive(Debug)]
+pub struct KernelSide {
+    mapping: SharedMemory,
+    /// Where the data area begins.
+    page: usize,
+    data_size: usize,
+    aux_size: usize,
+}
+
+impl KernelSide {
+    /// Maps a memfd whose length is that of the page and of both areas.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn map(memory: BorrowedFd<'_>, data_size: usize, aux_size: usize) -> Result<Self, Errno> {
+        let page = rustix::param::page_size();
+        let mapping = SharedMemory::new(memory, 0, page + data_size + aux_size, true)?;
+        Ok(Self { mapping, page, data_size, aux_size })
+    }
+
+    /// A writer at the beginning of an area.
+    #[must_use]
+    pub fn writer(&self, area: RingPart) -> Writer {
+        Writer::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
+    }
+
+    /// The head of an area.
+    #[must_use]
+    pub fn head(&self, area: RingPart) -> &AtomicU64 {
+        self.mapping.word(if area == RingPart::Data { DATA_HEAD } else { AUX_HEAD })
+    }
+
+    /// The tail of an area.
+    #[must_use]
+    pub fn tail(&self, area: RingPart) -> &AtomicU64 {
+        self.mapping.word(if area == RingPart::Data { DATA_TAIL } else { AUX_TAIL })
+    }
+
+    /// Where the AUX area is to be mapped, and its size, by the control page.
+    #[must_use]
+    pub fn aux_place(&self) -> (u64, u64) {
+        let word = |offset| self.mapping.word(offset).load(Ordering::Relaxed);
+        (word(AUX_OFFSET), word(AUX_SIZE))
+    }
+
+    /// Says how timestamps follow from the CPU's counter, as the kernel does: `lock` is odd meanwhile.
+    pub fn set_clock(&self, clock: Clock) {
+        let word = |offset| self.mapping.word(offset);
+        let [shift_0, shift_1] = clock.shift.to_ne_bytes();
+        let mult = clock.mult.to_ne_bytes();
+        let mut times = [0, 0, shift_0, shift_1, 0, 0, 0, 0];
+        times[4..].copy_from_slice(&mult);
+        word(LOCK).store(u64::from_ne_bytes([1; 8]), Ordering::SeqCst);
+        word(TIME_SHIFT_MULT).store(u64::from_ne_bytes(times), Ordering::SeqCst);
+        word(TIME_ZERO).store(clock.zero, Ordering::SeqCst);
+        word(TIME_CYCLES).store(clock.cycles, Ordering::SeqCst);
+        word(TIME_MASK).store(clock.mask, Ordering::SeqCst);
+        // cap_user_time_zero, cap_user_time_short: bit fields begin where the byte order does.
+        let bits = 1 << 4 | u64::from(clock.short) << 5;
+        let bits = if cfg!(target_endian = "big") { bits.reverse_bits() } else { bits };
+        word(CAPABILITIES).store(bits, Ordering::SeqCst);
+        word(LOCK).store(0, Ordering::SeqCst);
+    }
+
+    /// Writes bytes behind a writer's head, around the end of the area. They are said to be there by [`Writer::publish`].
+    pub fn write(&self, area: RingPart, writer: &Writer, bytes: &[u8]) {
+        let start = if area == RingPart::Data { self.page } else { self.page + self.data_size };
+        for (ahead, byte) in (0..).zip(bytes) {
+            self.byte(start + writer.place(ahead)).store(*byte, Ordering::Relaxed);
+        }
+    }
+
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        let place = self.mapping.place(offset);
+        // SAFETY: the byte is mapped, writable, for as long as `self` lives; this side only accesses it so, and the other side
+        // reads it only when the protocol says that this side does not write.
+        unsafe { AtomicU8::from_ptr(place.as_ptr()) }
+    }
+}

@@ -1,0 +1,77 @@
+//! A piece of shared memory: mapped, looked at word by word or lent out as bytes, unmapped.
+
+#![allow(unsafe_code)] // Shared memory has no safe form.
+
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// A mapping. It is unmapped when dropped.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    base: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and only `drop` ends it.
+unsafe impl Send for SharedMemory {}
+// SAFETY: shared access is by atomics, or by `bytes`, whose callers answer for nobody writing there.
+unsafe impl Sync for SharedMemory {}
+
+impl SharedMemory {
+    /// Maps `length` bytes of a counter from `offset` on; without the right to write unless `writable`.
+    pub(super) fn new(counter: BorrowedFd<'_>, offset: u64, length: usize, writable: bool) -> Result<Self, Errno> {
+        let access = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: a new mapping at an address of the kernel's choosing overlaps nothing of ours.
+        let base =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, counter, offset)? };
+        let base = NonNull::new(base.cast::<u8>()).ok_or(Errno::NOMEM)?;
+        Ok(Self { base, length })
+    }
+
+    /// The byte at `offset`, which must be inside the mapping.
+    pub(super) fn place(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.length, "a byte of the mapping");
+        // SAFETY: `offset` is inside the mapping, as just checked.
+        unsafe { self.base.add(offset) }
+    }
+
+    /// The word at `offset`, which must be a multiple of 8 inside the mapping.
+    pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.length, "a word of the control page");
+        // SAFETY: the place is aligned (mappings begin at a page, and `offset` is a multiple of 8) and mapped for as long as
+        // `self` lives. All access of ours to it is atomic, the kernel's is by READ_ONCE and WRITE_ONCE. Where the mapping may
+        // not be written to, the word is only loaded, which atomics of this size do without writing.
+        unsafe { AtomicU64::from_ptr(self.place(offset).cast::<u64>().as_ptr()) }
+    }
+
+    /// `length` bytes of the area of `size` bytes that begins at `area`, from the place `start` in it on, around its end.
+    ///
+    /// # Safety
+    /// Nobody may write to these bytes while the slices live.
+    pub(super) unsafe fn halves(&self, area: usize, size: usize, start: usize, length: usize) -> (&[u8], &[u8]) {
+        assert!(area <= self.length && size <= self.length - area, "an area inside the mapping");
+        let (start, length) = (start.min(size), length.min(size));
+        let in_first = length.min(size - start);
+        // SAFETY: the area is inside the mapping, as just checked.
+        let area = unsafe { self.base.add(area) };
+        // SAFETY: `start` is at most `size`.
+        let place = unsafe { area.add(start) };
+        // SAFETY: `start + in_first` is at most `size`, and the caller answers for nobody writing.
+        let first = unsafe { std::slice::from_raw_parts(place.as_ptr(), in_first) };
+        // SAFETY: what is left is at most `size` bytes from the start of the area; otherwise as above.
+        let second = unsafe { std::slice::from_raw_parts(area.as_ptr(), length - in_first) };
+        (first, second)
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping made in `new`, whole; what was lent out borrows `self` and is gone.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.length) };
+        debug_assert!(unmapped.is_ok());
+    }
+}

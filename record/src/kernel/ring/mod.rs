@@ -1,0 +1,45 @@
+//! Rings: the kernel's buffers, shared with us.
+//!
+//! ```text
+//!   one page                 data area: a power of two of pages            AUX area: likewise
+//!  ┌──────────────────────┐ ┌───────────────┬──────────────┬────────────┐ ┌─────────┬────────────┬─────────┐
+//!  │ perf_event_mmap_page │ │ (free)        │ records      │ (free)     │ │ (free)  │ trace      │ (free)  │
+//!  │ data_head  data_tail │ │               ▲data_tail     ▲data_head   │ │         ▲aux_tail    ▲aux_head │
+//!  │ aux_head   aux_tail  │ └───────────────┴──────────────┴────────────┘ └─────────┴────────────┴─────────┘
+//!  └──────────────────────┘
+//! ```
+//!
+//! The control page and the data area are one mapping ([`Ring`]). What the CPU's tracing hardware writes has an area of its own
+//! ([`AuxRing`]), mapped afterwards where `aux_offset` and `aux_size` in the control page say.
+//!
+//! Heads and tails only grow; modulo the area's size they are places in it. The kernel writes behind its head and then moves it;
+//! we read up to it and then move our tail, which gives the room back. What is between them is not touched by the kernel
+//! until then, so it can be lent out as slices: two where it wraps. The order of the accesses is in [`protocol`], which a
+//! model check goes through.
+//!
+//! An area that is overwritten is mapped without the right to write, so that the kernel knows that no tail will come. It
+//! may be read only while its output is paused (data) or its counters are stopped (AUX).
+
+mod area;
+mod clock;
+mod data;
+#[cfg(any(test, feature = "fake-kernel"))]
+pub mod kernel_side;
+mod memory;
+mod page;
+mod pending;
+pub mod protocol;
+
+pub use area::AuxRing;
+pub use clock::Clock;
+pub(crate) use clock::cycles;
+pub use data::Ring;
+pub use pending::{Mark, Pending};
+pub use protocol::Overrun;
+
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; and the mask of signals.
+//!
+//! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
+
+#![allow(unsafe_code)] // The syscall and the ioctls have no safe form.
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use recrep_format::attr::Attr;
+use recrep_format::bytes::Encoder;
+use recrep_format::endian::Endian;
+use rustix::io::Errno;
+
+use crate::kernel::ring::Ring;
+use crate::kernel::{Kernel, Place};
+
+/// `PERF_FLAG_FD_CLOEXEC`: the workload does not inherit the counters.
+const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+/// `PERF_FLAG_PID_CGROUP`: the thread is a cgroup's directory.
+const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
+/// Where `asm/ioctl.h` puts the direction of a request: these architectures have a layout of their own.
+#[cfg(any(
+    target_arch = "mips",
+    target_arch = "mips64",
+    target_arch = "powerpc",
+    target_arch = "powerpc64",
+    target_arch = "sparc64"
+))]
+const DIRECTION: (u32, u32) = (1 << 29, 2 << 29);
+#[cfg(not(any(
+    target_arch = "mips",
+    target_arch = "mips64",
+    target_arch = "powerpc",
+    target_arch = "powerpc64",
+    target_arch = "sparc64"
+)))]
+const DIRECTION: (u32, u32) = (0, 2 << 30);
+/// A request that gives something to the kernel: the direction that is neither of the others.
+const WRITE: u32 = if DIRECTION.0 == 0 { 1 << 30 } else { 4 << 29 };
+
+/// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a descriptor.
+const IOC_ENABLE: libc::Ioctl = (DIRECTION.0 | 0x2400) as libc::Ioctl;
+const IOC_DISABLE: libc::Ioctl = (DIRECTION.0 | 0x2401) as libc::Ioctl;
+const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
+/// `_IOW('$', 9, __u32)`.
+const IOC_PAUSE_OUTPUT: libc::Ioctl = (WRITE | 0x2409 | 4 << 16) as libc::Ioctl;
+const POINTER_SIZE: u32 = usize::BITS / 8;
+/// `_IOW('$', 6, char *)`: carries the size of a pointer.
+const IOC_SET_FILTER: libc::Ioctl = (WRITE | 0x2406 | POINTER_SIZE << 16) as libc::Ioctl;
+/// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
+const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc::Ioctl;
+
+/// The kernel that this process runs on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Perf;
+
+impl Kernel for Perf {
+    fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
+        let mut encoder = Encoder::new(Endian::NATIVE);
+        attr.encode(&mut encoder, attr.own_size()).map_err(|_| Errno::TOOBIG)?;
+        // The kernel writes its own size back on E2BIG, so the bytes are ours to change.
+        let mut bytes = encoder.into_bytes();
+        let pid = place.cgroup.unwrap_or_else(|| place.thread.map_or(-1, u32::cast_signed));
+        let flags = FLAG_FD_CLOEXEC | if place.cgroup.is_some() { FLAG_PID_CGROUP } else { 0 };
+        // SAFETY: `bytes` is a perf_event_attr of the length that its `size` field says and lives through the call;
+        // the other arguments are plain numbers (perf_event_open(2)).
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                bytes.as_mut_ptr(),
+                pid,
+                place.cpu.map_or(-1, u32::cast_signed),
+                leader.map_or(-1, |leader| leader.as_raw_fd()),
+                flags,
+            )
+        };
+        let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(last_errno)?;
+        // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+
+    fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno> {
+        let mut id = 0u64;
+        // SAFETY: PERF_EVENT_IOC_ID writes one u64 to its argument, which points to one that lives through the call.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ID, &raw mut id) })?;
+        Ok(id)
+    }
+
+    fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_ENABLE takes a number, 0: not the whole group. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_ENABLE, 0) })
+    }
+
+    fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: as PERF_EVENT_IOC_ENABLE.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_DISABLE, 0) })
+    }
+
+    fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has, and which lives through
+        // the call.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_FILTER, filter.as_ptr()) })
+    }
+
+    fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_SET_OUTPUT takes a descriptor, which is open. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_OUTPUT, to.as_raw_fd()) })
+    }
+
+    fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno> {
+        let mut bytes = vec![0; 8 * numbers.len()];
+        let read = rustix::io::read(counter, &mut bytes)?;
+        let found = bytes.as_chunks::<8>().0.iter().take(read / 8);
+        numbers.iter_mut().zip(found).for_each(|(to, from)| *to = u64::from_ne_bytes(*from));
+        Ok(read / 8)
+    }
+
+    fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno> {
+        // SAFETY: PERF_EVENT_IOC_PAUSE_OUTPUT takes a number: whether to pause. It touches no memory of ours.
+        check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_PAUSE_OUTPUT, u32::from(pause)) })
+    }
+
+    fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
+        if backward { Ring::map_backward(counter, pages) } else { Ring::map(counter, pages) }
+    }
+}
+
+/// Another descriptor of whatever an open descriptor, known by its number, is of. Not inherited by the command.
+///
+/// # Errors
+/// A number that no open descriptor has.
+pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: F_DUPFD_CLOEXEC takes a number and touches no memory of ours; a number that is not open is refused.
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
+    check(fd)?;
+    // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Lets a signal through to this thread, and to those that it will start. A process inherits the signals that its
+/// parent blocked: one that waits for its child with SIGCHLD blocked would wait for ever.
+///
+/// # Errors
+/// A number that is no signal.
+pub fn unblock(signal: i32) -> std::io::Result<()> {
+    // SAFETY: a sigset_t is plain bits, for which zeroes are a value.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is ours and lives through both calls.
+    check(unsafe { libc::sigemptyset(&raw mut set) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
+    // SAFETY: `set` is a set of signals; the old mask is not asked for.
+    match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        errno => Err(std::io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// sched_setattr(2)'s argument, as of its first version (`struct sched_attr`).
+#[repr(C)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Gives this thread a niceness and a time slice (which kernels before 6.12 do not look at), in the class SCHED_OTHER.
+///
+/// # Errors
+/// The system's refusal: EPERM for less niceness than this user may have.
+pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
+    let attr = SchedAttr {
+        size: u32::try_from(size_of::<SchedAttr>()).unwrap_or(0),
+        policy: 0,
+        flags: 0,
+        nice,
+        priority: 0,
+        runtime: u64::try_from(slice.as_nanos()).unwrap_or(0),
+        deadline: 0,
+        period: 0,
+    };
+    // SAFETY: `attr` is a whole sched_attr that says its own size and lives through the call; 0 is this thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Puts this thread into the class SCHED_FIFO.
+///
+/// # Errors
+/// The system's refusal.
+pub fn set_fifo(priority: u32) -> std::io::Result<()> {
+    let priority = i32::try_from(priority).unwrap_or(i32::MAX);
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: `param` is a whole sched_param that lives through the call; 0 is this thread.
+    Ok(check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) })?)
+}
+
+fn check(result: libc::c_int) -> Result<(), Errno> {
+    if result < 0 { Err(last_errno()) } else { Ok(()) }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,201 @@
+//! Facts about the machine that the plan depends on, read once; or given in a file, to plan for another machine.
+
+pub mod cpus;
+pub mod kernel_image;
+pub mod pmu;
+pub mod registers;
+pub mod sources;
+pub mod topology;
+pub mod tracepoint;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::machine::registers::Arch;
+use crate::machine::tracepoint::Tracefs;
+use crate::messages::error::{Error, Result};
+use crate::target;
+
+/// What the kernel allows and has. As JSON (`--dry-run --machine FILE`) each fact has its field's name; those left out are
+/// [`Machine::default`]'s.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Machine {
+    /// Bytes in a page.
+    pub page_size: usize,
+    /// The CPUs that are online.
+    pub online: Vec<u32>,
+    /// `kernel.perf_event_paranoid`.
+    pub paranoid: i64,
+    /// `kernel.perf_event_max_sample_rate`, in Hz.
+    pub max_rate: u64,
+    /// `kernel.perf_event_mlock_kb`: what each user may map for each CPU.
+    pub mlock_kb: u64,
+    /// Whether the user is beyond `perf_event_paranoid`: CAP_PERFMON or CAP_SYS_ADMIN.
+    pub privileged: bool,
+    /// The architecture, for its registers.
+    pub arch: Arch,
+    /// Whether there are scalable vectors (aarch64).
+    pub sve: bool,
+    /// The kernel's version, as far as it says what it can do; 0, 0: unknown.
+    pub kernel: (u16, u16),
+    /// `kernel.perf_event_max_stack`.
+    pub max_stack: u16,
+    /// Whether guests may trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host leaves them out.
+    pub guests_trace: bool,
+    /// Where sysfs is: the PMUs are below.
+    pub sysfs: PathBuf,
+    /// Where tracefs is, if it is mounted: the tracepoints are below.
+    pub tracefs: Option<PathBuf>,
+}
+
+impl Default for Machine {
+    /// One CPU, a user without privileges, and the kernel's defaults.
+    fn default() -> Self {
+        Self {
+            page_size: 4096,
+            online: vec![0],
+            paranoid: 2,
+            max_rate: 100_000,
+            mlock_kb: 516,
+            privileged: false,
+            arch: Arch::NATIVE,
+            sve: false,
+            kernel: (0, 0),
+            max_stack: 127,
+            guests_trace: false,
+            sysfs: "/sys".into(),
+            tracefs: None,
+        }
+    }
+}
+
+impl Machine {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// A kernel without perf events, or one that does not say which CPUs it has.
+    pub fn read() -> Result<Self> {
+        let paranoid = sysctl("perf_event_paranoid").ok_or_else(|| {
+            Error::Failed(
+                "cannot record: this kernel has no perf events (/proc/sys/kernel/perf_event_paranoid cannot be read); \
+                 it needs CONFIG_PERF_EVENTS and a mounted /proc"
+                    .to_owned(),
+            )
+        })?;
+        Ok(Self {
+            page_size: rustix::param::page_size(),
+            online: online()?,
+            paranoid,
+            max_rate: sysctl("perf_event_max_sample_rate").and_then(|n| u64::try_from(n).ok()).unwrap_or(100_000),
+            mlock_kb: sysctl("perf_event_mlock_kb").and_then(|n| u64::try_from(n).ok()).unwrap_or(516),
+            privileged: fs::read_to_string("/proc/self/status").is_ok_and(|status| may_all(&status)),
+            sve: Path::new("/proc/sys/abi/sve_default_vector_length").exists(),
+            tracefs: Tracefs::find(Path::new("/proc/mounts")).map(|tracefs| tracefs.root().to_owned()),
+            kernel: version(&rustix::system::uname().release().to_string_lossy()),
+            max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
+            guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
+            ..Self::default()
+        })
+    }
+
+    /// Takes the facts from a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not JSON of these facts.
+    pub fn given(path: &Path) -> Result<Self> {
+        let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
+        let text = fs::read_to_string(path).map_err(|e| wrong(crate::messages::error::why_words(&e)))?;
+        let machine: Self = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+        if machine.online.is_empty() || !machine.page_size.is_power_of_two() || machine.max_rate == 0 {
+            return Err(wrong(
+                "a machine has a CPU online, pages of a power of two and a sample rate above 0".to_owned(),
+            ));
+        }
+        Ok(machine)
+    }
+
+    /// Whether this user may count what runs on a CPU, whosever it is.
+    #[must_use]
+    pub fn allows_system(&self) -> bool {
+        self.privileged || self.paranoid < 1
+    }
+}
+
+fn sysctl(name: &str) -> Option<i64> {
+    fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
+}
+
+/// The first two numbers of a release such as `6.1.187-1-amd64`.
+fn version(release: &str) -> (u16, u16) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// Whether the effective capabilities have CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
+fn may_all(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << 38 | 1 << 21) != 0)
+}
+
+fn online() -> Result<Vec<u32>> {
+    const PATH: &str = "/sys/devices/system/cpu/online";
+    match fs::read_to_string(PATH) {
+        Ok(list) => target::parse_cpus(&list).map_err(|e| Error::Failed(format!("{PATH}: {e}"))),
+        // Without /sys, as in some containers: those this process may run on are online at least.
+        Err(_) => {
+            let set = rustix::thread::sched_getaffinity(None)
+                .map_err(|e| Error::io(format!("cannot find out which CPUs are online: no {PATH}"), e))?;
+            Ok((0u32..)
+                .zip(0..rustix::thread::CpuSet::MAX_CPU)
+                .filter(|(_, n)| set.is_set(*n))
+                .map(|(c, _)| c)
+                .collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_cpu() {
+        assert!(!online().unwrap().is_empty());
+        assert_eq!(sysctl("no_such_setting"), None);
+    }
+
+    #[test]
+    fn kernel_versions() {
+        assert_eq!(version("6.1.187-1-amd64"), (6, 1));
+        assert_eq!(version("5.14.0-70.el9"), (5, 14));
+        assert_eq!((version("6"), version("x.y")), ((6, 0), (0, 0)));
+    }
+
+    #[test]
+    fn who_is_beyond_paranoid() {
+        assert!(may_all("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        assert!(may_all("CapEff:\t0000004000000000\n"));
+        assert!(may_all("CapEff:\t0000000000200000\n"));
+        assert!(!may_all("CapEff:\t0000000000000000\n"));
+        assert!(!may_all(""));
+    }
+
+    #[test]
+    fn facts_from_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.json");
+        let given = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Machine::given(&path).map_err(|e| e.to_string())
+        };
+        let machine = given(r#"{"online": [0, 2], "arch": "aarch64", "privileged": true}"#).unwrap();
+        assert_eq!((machine.online, machine.arch, machine.max_rate), (vec![0, 2], Arch::Aarch64, 100_000));
+        assert!(given(r#"{"onlin": [0]}"#).unwrap_err().contains("onlin"));
+        assert!(given(r#"{"online": []}"#).unwrap_err().contains("CPU online"));
+        assert!(Machine::given(Path::new("/no/such")).unwrap_err().to_string().contains("No such file"));
+    }
+}

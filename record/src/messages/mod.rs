@@ -1,0 +1,102 @@
+//! What rec says on standard error: one line each, after `rec: `.
+//!
+//! Three levels: `-q` leaves only errors and losses, `-v` adds how the plan came about.
+
+pub mod error;
+
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::io::Write;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// `-q`: errors and losses.
+    Quiet,
+    /// Also what was changed from what was asked, and the last line.
+    #[default]
+    Normal,
+    /// `-v`: also the plan.
+    Verbose,
+}
+
+/// Where messages go.
+pub struct Messages {
+    verbosity: Verbosity,
+    out: RefCell<Box<dyn Write>>,
+}
+
+impl Messages {
+    /// Messages to standard error.
+    #[must_use]
+    pub fn stderr(verbosity: Verbosity) -> Self {
+        Self::to(verbosity, Box::new(std::io::stderr()))
+    }
+
+    /// Messages to any writer.
+    #[must_use]
+    pub fn to(verbosity: Verbosity, out: Box<dyn Write>) -> Self {
+        Self { verbosity, out: RefCell::new(out) }
+    }
+
+    /// Something failed: always said.
+    pub fn error(&self, what: impl Display) {
+        self.line(&format_args!("{what}"));
+    }
+
+    /// Something the user must know about the result: always said.
+    pub fn warn(&self, what: impl Display) {
+        self.line(&format_args!("{what}"));
+    }
+
+    /// Something was done otherwise than asked, or is done.
+    pub fn note(&self, what: impl Display) {
+        if self.verbosity >= Verbosity::Normal {
+            self.line(&format_args!("{what}"));
+        }
+    }
+
+    /// How it is done.
+    pub fn explain(&self, what: impl FnOnce() -> String) {
+        if self.verbosity >= Verbosity::Verbose {
+            self.line(&what());
+        }
+    }
+
+    fn line(&self, what: &dyn Display) {
+        // In one piece, as the command writes there too. Nothing can be said about a standard error that takes nothing.
+        let _ = self.out.borrow_mut().write_all(format!("rec: {what}\n").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+
+    #[derive(Clone, Default)]
+    struct Kept(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn said(verbosity: Verbosity, say: impl FnOnce(&Messages)) -> String {
+        let kept = Kept::default();
+        say(&Messages::to(verbosity, Box::new(kept.clone())));
+        String::from_utf8(kept.0.take()).unwrap()
+    }
+
+    #[test]
+    fn quiet_keeps_losses() {
+        assert_eq!(said(Verbosity::Quiet, |m| m.warn("w")), "rec: w\n");
+        assert_eq!(said(Verbosity::Quiet, |m| m.note("n")), "");
+        assert_eq!(said(Verbosity::Normal, |m| m.explain(|| "n".into())), "");
+        assert_eq!(said(Verbosity::Verbose, |m| m.explain(|| "n".into())), "rec: n\n");
+    }
+}

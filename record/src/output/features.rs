@@ -1,0 +1,195 @@
+//! What the file says about the machine and the recording, after the data.
+
+use std::fs;
+
+use recrep_format::build_id::BuildId;
+use recrep_format::endian::Endian;
+use recrep_format::feature::{
+    Arch, BuildIdEvent, BuildIds, ClockData, ClockId, Cmdline, CpuDesc, CpuId, DescribedEvent, EventDesc, GroupDesc,
+    GroupDescEntry, HeaderString, Hostname, Ids, NrCpus, OsRelease, PmuMapping, PmuMappings, SampleTime, TotalMem,
+    TracingData, Version,
+};
+use recrep_format::wire::List;
+use recrep_format::write::FeatureWriter;
+
+use crate::kernel::counters::Counters;
+use crate::machine::Machine;
+use crate::machine::topology;
+use crate::output::build_ids::Identified;
+use crate::output::tally::Counts;
+use crate::plan::config::Config;
+use crate::plan::{ATTR_SIZE, PlannedEvent};
+use crate::target;
+
+/// What is known of a recording before its first record: the machine, the command line, the events, and the formats of
+/// tracepoints (`tracing`).
+#[must_use]
+pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing: Option<&[u8]>) -> FeatureWriter {
+    let mut features = FeatureWriter::new(Endian::NATIVE);
+    add_machine(&mut features, machine);
+    let args = config.cmdline.iter().map(|word| HeaderString::new(word)).collect();
+    let args = List(args);
+    features.add(&Version::new(concat!("rec ", env!("CARGO_PKG_VERSION")))).add(&Cmdline { args });
+    add_events(&mut features, counters);
+    if let Some(clock) = config.clock.and_then(|clock| u32::try_from(clock).ok()) {
+        add_clock(&mut features, clock);
+    }
+    if let Some(data) = tracing {
+        features.add(&TracingData { data });
+    }
+    features
+}
+
+/// Adds what is known at the end only.
+pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]) {
+    if let Some(first) = counts.first {
+        features.add(&SampleTime { first, last: counts.last });
+    }
+    let entry = |i: &Identified| (i.mode, i.id, i.name.clone());
+    let owned: Vec<(_, BuildId, Vec<u8>)> = ids.iter().map(entry).collect();
+    let entries: Vec<_> = owned.iter().map(|(mode, id, name)| BuildIdEvent::new(*mode, id, name)).collect();
+    if !entries.is_empty() {
+        features.add(&BuildIds { entries });
+    }
+}
+
+/// The clock that was asked for: how fine it is, and what time it was by it.
+fn add_clock(features: &mut FeatureWriter, number: u32) {
+    use rustix::time::{ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic};
+    let known =
+        [Id::Realtime, Id::Monotonic, Id::MonotonicRaw, Id::Boottime].into_iter().find(|id| *id as u32 == number);
+    // CLOCK_TAI is the wall clock without leap seconds.
+    let dynamic = known.map_or(DynamicClockId::Tai, DynamicClockId::Known);
+    let Ok(now) = clock_gettime_dynamic(dynamic) else { return };
+    let nanoseconds = |time: rustix::time::Timespec| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+    };
+    let (clock, wall_clock) = (nanoseconds(now), nanoseconds(clock_gettime(Id::Realtime)));
+    features.add(&ClockId { resolution: nanoseconds(clock_getres(known.unwrap_or(Id::Realtime))) });
+    features.add(&ClockData { version: 1, clockid: number, wall_clock, clock });
+}
+
+fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
+    let uname = rustix::system::uname();
+    features.add(&Hostname::new(&uname.nodename().to_string_lossy()));
+    features.add(&OsRelease::new(&uname.release().to_string_lossy()));
+    features.add(&Arch::new(&uname.machine().to_string_lossy()));
+    let online = u32::try_from(machine.online.len()).unwrap_or(u32::MAX);
+    let present = fs::read_to_string("/sys/devices/system/cpu/present").ok().and_then(|l| target::parse_cpus(&l).ok());
+    // As readers count them: up to the last.
+    let available = present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);
+    features.add(&NrCpus { available, online });
+    topology::add(features, &machine.sysfs, &machine.online, available);
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if let Some(desc) = cpu_desc(&cpuinfo) {
+        features.add(&CpuDesc::new(desc));
+    }
+    if let Some(id) = cpu_id(&cpuinfo).or_else(midr) {
+        features.add(&CpuId::new(&id));
+    }
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    if let Some(kib) = total_mem(&meminfo) {
+        features.add(&TotalMem { kib });
+    }
+    let pmus = pmus();
+    let pmus: Vec<_> =
+        pmus.iter().map(|(kind, name)| PmuMapping { kind: *kind, name: HeaderString::new(name) }).collect();
+    if !pmus.is_empty() {
+        features.add(&PmuMappings { pmus: List(pmus) });
+    }
+}
+
+fn add_events(features: &mut FeatureWriter, counters: &Counters) {
+    let names: Vec<_> = counters.events.iter().map(PlannedEvent::full_name).collect();
+    let ids: Vec<_> = (0..counters.events.len()).map(|event| counters.ids(event)).collect();
+    let events = counters.events.iter().zip(&names).zip(&ids);
+    let events = events
+        .map(|((event, name), ids)| DescribedEvent {
+            attr: event.attr.clone(),
+            name: HeaderString::new(name),
+            ids: Ids::List(ids),
+        })
+        .collect();
+    let attr_size = counters.events.iter().map(|event| event.attr.size).max().unwrap_or(ATTR_SIZE);
+    features.add(&EventDesc { attr_size, events });
+    let groups = groups(&counters.events);
+    if !groups.is_empty() {
+        features.add(&GroupDesc { groups: List(groups) });
+    }
+}
+
+/// The groups of more than one event.
+fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let group = |leader: usize| {
+        let led = events.iter().filter(|event| event.leader == Some(leader)).count();
+        let entry =
+            GroupDescEntry { name: HeaderString::new("{anon_group}"), leader: count(leader), members: count(led + 1) };
+        (led > 0).then_some(entry)
+    };
+    (0..events.len()).filter_map(group).collect()
+}
+
+/// A field of `/proc/cpuinfo`, of the first CPU that has it.
+fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
+    let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    fields.find_map(|(key, value)| (key.trim_end() == name).then(|| value.trim()))
+}
+
+/// What the CPU is called: x86, Arm, PowerPC, s390 and MIPS each have another field for it.
+fn cpu_desc(cpuinfo: &str) -> Option<&str> {
+    ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"]
+        .into_iter()
+        .find_map(|name| field(cpuinfo, name))
+}
+
+/// x86: vendor, family, model, stepping, as perf writes them.
+fn cpu_id(cpuinfo: &str) -> Option<String> {
+    let [vendor, family, model, stepping] =
+        ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(cpuinfo, name));
+    Some(format!("{},{},{},{}", vendor?, family?, model?, stepping?))
+}
+
+/// arm64: the identification register.
+fn midr() -> Option<String> {
+    let midr = fs::read_to_string("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1").ok()?;
+    Some(midr.trim().to_owned())
+}
+
+fn total_mem(meminfo: &str) -> Option<u64> {
+    field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// The numbers and names of the machine's PMUs.
+fn pmus() -> Vec<(u32, String)> {
+    let entries = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
+    let pmu = |entry: fs::DirEntry| {
+        let kind = fs::read_to_string(entry.path().join("type")).ok()?.trim().parse().ok()?;
+        Some((kind, entry.file_name().to_string_lossy().into_owned()))
+    };
+    let mut all: Vec<_> = entries.filter_map(pmu).collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_cpu_is() {
+        let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 167\nmodel name\t: Intel(R) Xeon(R)\nstepping\t: 8\n";
+        assert_eq!(cpu_desc(x86), Some("Intel(R) Xeon(R)"));
+        assert_eq!(cpu_id(x86).as_deref(), Some("GenuineIntel,6,167,8"));
+        let arm = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU part\t: 0xd0c\n";
+        assert_eq!((cpu_desc(arm), cpu_id(arm)), (None, None));
+        assert_eq!(cpu_desc("processor : 0\ncpu\t\t: POWER9, altivec\n"), Some("POWER9, altivec"));
+    }
+
+    #[test]
+    fn memory_in_kib() {
+        assert_eq!(total_mem("MemTotal:       24684084 kB\nMemFree:  1 kB\n"), Some(24_684_084));
+        assert_eq!(total_mem(""), None);
+    }
+}

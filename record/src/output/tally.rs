@@ -1,0 +1,397 @@
+//! What is counted of the stream while it passes: headers only, at a few nanoseconds a record.
+//!
+//! Of a sample, the header and the time are read, which lie in its first cache line; of the rare records that say that
+//! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
+//! sample were, and the build IDs can be read at the end without reading the recording back.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
+use recrep_format::attr::Attr;
+use recrep_format::endian::Endian;
+use recrep_format::layout::{SampleIdLayout, SampleLayout};
+use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
+use rustc_hash::FxHashMap;
+
+/// Counts of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Samples.
+    pub samples: u64,
+    /// What LOST records say was lost.
+    pub lost_events: u64,
+    /// What LOST_SAMPLES records say was lost.
+    pub lost_samples: u64,
+    /// How often the kernel held an event back.
+    pub throttled: u64,
+    /// What the kernel said of trace in AUX areas.
+    pub aux: AuxCounts,
+    /// Records that no reader can walk over: a size below a header's.
+    pub damaged: u64,
+    /// When the first sample was.
+    pub first: Option<u64>,
+    /// When the last sample was.
+    pub last: u64,
+}
+
+impl Counts {
+    /// Adds those of another stretch of the same stream.
+    fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.lost_events += other.lost_events;
+        self.lost_samples += other.lost_samples;
+        self.throttled += other.throttled;
+        self.aux.records += other.aux.records;
+        self.aux.truncated += other.aux.truncated;
+        self.aux.overwritten += other.aux.overwritten;
+        self.aux.partial += other.aux.partial;
+        self.aux.collisions += other.aux.collisions;
+        self.damaged += other.damaged;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.last = self.last.max(other.last);
+    }
+
+    /// The line that ends a recording: the contents of the file, and what was lost.
+    #[must_use]
+    pub fn summary(&self, bytes: u64, name: &str) -> String {
+        format!(
+            "{}, {}, {}, {}: {name}",
+            count(self.samples, "sample"),
+            count(bytes, "byte"),
+            count(self.lost_events, "lost event"),
+            count(self.lost_samples, "lost sample"),
+        )
+    }
+
+    /// Whether anything was lost.
+    #[must_use]
+    pub fn is_lossy(&self) -> bool {
+        self.lost_events + self.lost_samples > 0
+    }
+}
+
+fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// What AUX records say was wrong with their trace: how many of them have each flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuxCounts {
+    /// All AUX records.
+    pub records: u64,
+    /// There was no room for all of it.
+    pub truncated: u64,
+    /// It was taken of an area that is overwritten: nothing wrong.
+    pub overwritten: u64,
+    /// It has gaps.
+    pub partial: u64,
+    /// A sample met another one that was still being taken.
+    pub collisions: u64,
+}
+
+impl AuxCounts {
+    /// Counts an AUX record's flags.
+    fn count(&mut self, flags: AuxFlags) {
+        let one = |flag| u64::from(flags.contains(flag));
+        self.records += 1;
+        self.truncated += one(AuxFlags::TRUNCATED);
+        self.overwritten += one(AuxFlags::OVERWRITE);
+        self.partial += one(AuxFlags::PARTIAL);
+        self.collisions += one(AuxFlags::COLLISION);
+    }
+
+    /// What the user must know, and what to do about it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of = format!("of {} pieces of AUX trace", self.records);
+        let wrong = [
+            (self.truncated, "were cut short, because the AUX area was full; make it larger with -m ,SIZE"),
+            (self.partial, "have gaps: the hardware could not write all of it; trace less, or fewer CPUs"),
+            (self.collisions, "miss samples that came while one was being taken; sample less often"),
+        ];
+        wrong.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {of} {what}")).collect()
+    }
+}
+
+/// What has passed: counts, and the files that were mapped.
+#[derive(Debug)]
+pub struct Tally {
+    /// The counts.
+    pub counts: Counts,
+    /// The files mapped as code.
+    pub modules: Modules,
+    /// The processes that were forked and have not ended: one set for all threads that drain, as one may see the start and
+    /// another one the end.
+    alive: Arc<Mutex<BTreeSet<u32>>>,
+    layout: SampleLayout,
+    trailer: SampleIdLayout,
+    scratch: Vec<u8>,
+}
+
+/// The files mapped as code, each with its identity, as of its first mapping.
+#[derive(Debug, Default)]
+pub struct Modules(FxHashMap<Vec<u8>, FileId>);
+
+/// A file by device and inode, as a mapping gives it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileId {
+    /// The device's major number.
+    pub maj: u32,
+    /// The device's minor number.
+    pub min: u32,
+    /// The inode.
+    pub ino: u64,
+}
+
+impl Modules {
+    /// Notes a mapped file.
+    pub fn note(&mut self, path: &[u8], id: FileId) {
+        if !self.0.contains_key(path) {
+            self.0.insert(path.to_vec(), id);
+        }
+    }
+
+    /// The files by name.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(&[u8], FileId)> {
+        let mut all: Vec<_> = self.0.iter().map(|(path, id)| (path.as_slice(), *id)).collect();
+        all.sort_unstable_by_key(|(path, _)| *path);
+        all
+    }
+}
+
+impl Tally {
+    /// Counts nothing yet. `attr` is any of the stream's: rec gives all of them the fields that are read here.
+    #[must_use]
+    pub fn new(attr: &Attr) -> Self {
+        Self {
+            counts: Counts::default(),
+            modules: Modules::default(),
+            alive: Arc::default(),
+            layout: SampleLayout::of(attr),
+            trailer: SampleIdLayout::of(attr),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// One that counts nothing yet, for the file after this one, or for another thread that drains.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        Self {
+            counts: Counts::default(),
+            modules: Modules::default(),
+            alive: Arc::clone(&self.alive),
+            layout: self.layout.clone(),
+            trailer: self.trailer,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The processes that were forked and have not ended.
+    #[must_use]
+    pub fn alive(&self) -> Vec<u32> {
+        self.processes().iter().copied().collect()
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        // A thread that panicked ends the recording anyway.
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what another one counted.
+    pub fn absorb(&mut self, other: Self) {
+        self.counts.add(&other.counts);
+        for (path, id) in other.modules.0 {
+            self.modules.0.entry(path).or_insert(id);
+        }
+    }
+
+    /// Walks the records in the two halves of a ring.
+    pub fn walk(&mut self, first: &[u8], second: &[u8]) {
+        let total = first.len() + second.len();
+        let time_at = if self.layout.time.is_some() { self.layout.time.at() } else { 0 };
+        let word = |at: usize| -> Option<[u8; 8]> {
+            let bytes = match at.checked_sub(first.len()) {
+                None => first.get(at..),
+                Some(at) => second.get(at..),
+            };
+            bytes?.first_chunk().copied()
+        };
+        let mut at = 0;
+        while let Some(header) = word(at) {
+            let header = RecordHeader::read(header, Endian::NATIVE);
+            let size = usize::from(header.size);
+            if size < HEADER_SIZE || size > total - at {
+                self.counts.damaged += 1;
+                return;
+            }
+            match header.kind {
+                RecordType::SAMPLE => {
+                    self.counts.samples += 1;
+                    if let Some(time) = word(at + time_at) {
+                        self.sampled_at(Endian::NATIVE.u64(time));
+                    }
+                }
+                RecordType::LOST
+                | RecordType::LOST_SAMPLES
+                | RecordType::MMAP
+                | RecordType::MMAP2
+                | RecordType::FORK
+                | RecordType::EXIT
+                | RecordType::AUX => {
+                    self.rare(header, first, second, at..at + size);
+                }
+                RecordType::THROTTLE => self.counts.throttled += 1,
+                _ => {}
+            }
+            at += size;
+        }
+    }
+
+    #[inline]
+    fn sampled_at(&mut self, time: u64) {
+        let counts = &mut self.counts;
+        counts.first = Some(counts.first.map_or(time, |first| first.min(time)));
+        counts.last = counts.last.max(time);
+    }
+
+    /// Decodes a record of which more than the header counts.
+    #[cold]
+    fn rare(&mut self, header: RecordHeader, first: &[u8], second: &[u8], place: std::ops::Range<usize>) {
+        let mut whole = mem::take(&mut self.scratch);
+        whole.clear();
+        whole.extend(first.iter().chain(second).skip(place.start).take(place.len()));
+        let raw = RawRecord { header, offset: 0, bytes: &whole, payload: &[] };
+        let context = Context { endian: Endian::NATIVE, sample: &self.layout, trailer: self.trailer };
+        match raw.decode(&context).map(|record| record.body) {
+            Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
+            Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
+            Ok(Body::Mmap(m)) if is_user_code(header) => self.modules.note(m.filename.as_bytes(), FileId::default()),
+            Ok(Body::Mmap2(m)) if is_user_code(header) => {
+                let id = match m.identity {
+                    MmapIdentity::Inode(inode) => FileId { maj: inode.maj, min: inode.min, ino: inode.ino },
+                    MmapIdentity::BuildId(_) => FileId::default(),
+                };
+                self.modules.note(m.filename.as_bytes(), id);
+            }
+            Ok(Body::Aux(aux)) => self.counts.aux.count(aux.flags),
+            Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.processes().insert(task.pid)),
+            Ok(Body::Exit(task)) if task.pid == task.tid => drop(self.processes().remove(&task.pid)),
+            Ok(_) => {}
+            Err(_) => self.counts.damaged += 1,
+        }
+        self.scratch = whole;
+    }
+}
+
+fn is_user_code(header: RecordHeader) -> bool {
+    header.misc & misc::MMAP_DATA == 0 && header.cpu_mode() == CpuMode::User
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::ring::fake::fake_record;
+    use recrep_format::abi::{AttrFlags, SampleType};
+
+    fn tally() -> Tally {
+        let sample_type =
+            SampleType::IDENTIFIER | SampleType::IP | SampleType::TID | SampleType::TIME | SampleType::CPU;
+        Tally::new(&Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() })
+    }
+
+    fn sample(time: u64) -> Vec<u8> {
+        fake_record(9, &[1, 0x1000, 2, time, 0])
+    }
+
+    fn stream() -> Vec<u8> {
+        let trailer = [0, 0, 0, 0];
+        let lost = fake_record(2, &[&[1, 7][..], &trailer].concat());
+        let lost_samples = fake_record(13, &[&[5][..], &trailer].concat());
+        [
+            sample(30),
+            lost,
+            fake_record(68, &[]),
+            sample(10),
+            lost_samples,
+            sample(20),
+            fake_record(5, &[0, 0, 0, 0, 0, 0, 0]),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn the_summary_says_what_is_in_the_file_and_what_was_lost() {
+        let counts = Counts { samples: 12, lost_events: 1, lost_samples: 3, ..Counts::default() };
+        assert_eq!(counts.summary(4096, "out.data"), "12 samples, 4096 bytes, 1 lost event, 3 lost samples: out.data");
+        assert!(counts.is_lossy());
+    }
+
+    #[test]
+    fn counts_wherever_the_ring_wraps() {
+        let stream = stream();
+        for cut in (0..=stream.len()).step_by(8) {
+            let mut tally = tally();
+            let (first, second) = stream.split_at(cut);
+            tally.walk(first, second);
+            let tally = tally.counts;
+            assert_eq!((tally.samples, tally.lost_events, tally.lost_samples), (3, 7, 5), "wraps at {cut}");
+            assert_eq!(
+                (tally.first, tally.last, tally.throttled, tally.damaged),
+                (Some(10), 30, 1, 0),
+                "wraps at {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_several_count_is_what_one_counts() {
+        let parts = [stream(), sample(7), fake_record(11, &[0, 64, 0xf, 0, 0, 0, 0])];
+        let mut one = tally();
+        let mut sum = tally();
+        for part in parts {
+            one.walk(&part, &[]);
+            let mut other = sum.renewed();
+            other.walk(&part, &[]);
+            other.modules.note(b"/a", FileId::default());
+            sum.absorb(other);
+        }
+        assert_eq!(sum.counts, one.counts);
+        assert_eq!((sum.counts.first, sum.counts.aux.collisions, sum.modules.sorted().len()), (Some(7), 1, 1));
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_ends_the_walk() {
+        let mut zero = sample(1);
+        zero[6..8].fill(0);
+        let mut tally = tally();
+        tally.walk(&[sample(2), zero, sample(3)].concat(), &[]);
+        assert_eq!((tally.counts.samples, tally.counts.damaged), (1, 1));
+    }
+
+    #[test]
+    fn flags_of_aux_records_are_counted_and_told() {
+        let mut tally = tally();
+        for flags in [0, 1, 1, 2, 4, 0xd, 0x100] {
+            tally.walk(&fake_record(11, &[0, 64, flags, 0, 0, 0, 0]), &[]);
+        }
+        let aux = tally.counts.aux;
+        assert_eq!((aux.records, aux.truncated, aux.overwritten, aux.partial, aux.collisions), (7, 3, 1, 2, 1));
+        let warnings = aux.warnings();
+        assert_eq!(warnings.len(), 3);
+        assert!(warnings[0].starts_with("3 of 7 pieces of AUX trace were cut short"), "{warnings:?}");
+        assert!(AuxCounts { records: 5, overwritten: 5, ..AuxCounts::default() }.warnings().is_empty());
+    }
+
+    #[test]
+    fn modules_are_noted_once_with_their_first_identity() {
+        let mut modules = Modules::default();
+        let id = |ino| FileId { maj: 8, min: 1, ino };
+        modules.note(b"/lib/b", id(2));
+        modules.note(b"/lib/a", id(1));
+        modules.note(b"/lib/b", id(3));
+        assert_eq!(modules.sorted(), [(&b"/lib/a"[..], id(1)), (b"/lib/b", id(2))]);
+    }
+}

@@ -1,0 +1,82 @@
+//! A timer to wait on (timerfd_create(2)), on the monotonic clock.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
+
+use crate::messages::error::{Error, Result};
+
+/// A timer; readable when it has gone off.
+#[derive(Debug)]
+pub(crate) struct Timer(OwnedFd);
+
+impl Timer {
+    /// A timer that does not run yet.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub(crate) fn new() -> Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| Error::io("cannot make a timer", e))?;
+        Ok(Self(fd))
+    }
+
+    /// Lets it go off after this time (at once where that is nothing), and then again `every` so often.
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub(crate) fn set(&self, after: Duration, every: Option<Duration>) -> Result<()> {
+        // Nothing would stop it.
+        let after = after.max(Duration::from_nanos(1));
+        let value = Itimerspec { it_interval: spec(every.unwrap_or_default()), it_value: spec(after) };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &value)
+            .map(drop)
+            .map_err(|e| Error::io("cannot set a timer", e))
+    }
+
+    /// Forgets that it went off.
+    pub(crate) fn clear(&self) {
+        // A number of eight bytes, or EAGAIN where it did not go off.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// As far as the kernel counts.
+fn spec(time: Duration) -> Timespec {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    use super::*;
+
+    fn goes_off(timer: &Timer, within: Duration) -> bool {
+        poll(&mut [PollFd::new(timer, PollFlags::IN)], Some(&spec(within))).unwrap() > 0
+    }
+
+    #[test]
+    fn it_goes_off_once_or_again_and_again() {
+        let timer = Timer::new().unwrap();
+        assert!(!goes_off(&timer, Duration::ZERO));
+        timer.set(Duration::ZERO, None).unwrap();
+        assert!(goes_off(&timer, Duration::from_secs(60)));
+        timer.clear();
+        assert!(!goes_off(&timer, Duration::ZERO));
+        timer.set(Duration::from_millis(1), Some(Duration::from_millis(1))).unwrap();
+        for _ in 0..3 {
+            assert!(goes_off(&timer, Duration::from_secs(60)));
+            timer.clear();
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Whom to record, and the lists of numbers that say so.
+
+pub mod cgroup;
+pub mod workload;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+
+use crate::messages::error::{Error, Result, why_words};
+
+/// Whom to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The command alone, with its threads and children.
+    Command,
+    /// Everything on the CPUs (`-a`, `-C`); a command only says how long.
+    System,
+    /// Processes that run already (`-p`), with the threads and children they will have.
+    Processes(Vec<u32>),
+    /// Threads that run already (`-t`).
+    Threads(Vec<u32>),
+    /// All processes of a user that run already (`-u`), with the threads and children they will have.
+    User(u32),
+}
+
+/// A thread that runs already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Task {
+    /// Its process.
+    pub pid: u32,
+    /// Itself.
+    pub tid: u32,
+}
+
+impl Target {
+    /// Whether it is tasks that run already.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
+    }
+
+    /// The threads that there are now of the processes or threads named; empty for the other targets.
+    ///
+    /// # Errors
+    /// One that is not there.
+    pub fn tasks(&self) -> Result<Vec<Task>> {
+        let mut tasks = Vec::new();
+        match self {
+            Self::Command | Self::System => {}
+            Self::Processes(pids) => {
+                for pid in pids {
+                    tasks.extend(threads_of(*pid)?);
+                }
+            }
+            Self::Threads(tids) => {
+                for tid in tids {
+                    tasks.push(Task { pid: process_of(*tid)?, tid: *tid });
+                }
+            }
+            Self::User(uid) => {
+                tasks = tasks_of_user(*uid);
+                if tasks.is_empty() {
+                    return Err(Error::Failed(format!(
+                        "cannot record user {uid} (-u): none of its processes runs; start one first"
+                    )));
+                }
+            }
+        }
+        tasks.sort_unstable();
+        tasks.dedup();
+        Ok(tasks)
+    }
+}
+
+fn threads_of(pid: u32) -> Result<Vec<Task>> {
+    let gone = |why: &std::io::Error| match why.kind() {
+        std::io::ErrorKind::NotFound => Error::Failed(format!(
+            "cannot record process {pid} (-p {pid}): there is no such process; it may have ended already"
+        )),
+        _ => Error::Failed(format!("cannot list the threads of process {pid} (-p {pid}): {}", why_words(why))),
+    };
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| gone(&e))?;
+    let tids = entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
+    Ok(tids.map(|tid| Task { pid, tid }).collect())
+}
+
+/// All threads of a user's processes but rec's own; those that end meanwhile are passed over.
+fn tasks_of_user(uid: u32) -> Vec<Task> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pid = |entry: fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        (entry.metadata().ok()?.uid() == uid && pid != std::process::id()).then_some(pid)
+    };
+    entries.filter_map(pid).filter_map(|pid| threads_of(pid).ok()).flatten().collect()
+}
+
+fn process_of(tid: u32) -> Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).map_err(|why| match why.kind() {
+        std::io::ErrorKind::NotFound => Error::Failed(format!(
+            "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended already"
+        )),
+        _ => Error::io(format!("cannot look at thread {tid} (-t {tid})"), why),
+    })?;
+    let tgid = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
+    Ok(tgid.and_then(|t| t.trim().parse().ok()).unwrap_or(tid))
+}
+
+/// Reads a user: a number, or a name that `/etc/passwd` has.
+///
+/// # Errors
+/// In words, that there is none of that name.
+pub fn parse_user(text: &str) -> Result<u32, String> {
+    if let Some(uid) = number(text) {
+        return Ok(uid);
+    }
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    user_of(&passwd, text).ok_or_else(|| {
+        format!("there is no user '{text}' in /etc/passwd; if it is known elsewhere, give its number (id -u {text})")
+    })
+}
+
+fn user_of(passwd: &str, name: &str) -> Option<u32> {
+    let mut users = passwd.lines().map(|line| line.split(':'));
+    users.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten())
+}
+
+/// Reads `1,2,3`.
+///
+/// # Errors
+/// In words, what is no number.
+pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
+    list.split(',').map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list))).collect()
+}
+
+/// Reads `0-3,8`, as `-C` and the kernel's own lists have it; sorted, each CPU once.
+///
+/// # Errors
+/// In words, what is no number or range.
+pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
+    /// More than any kernel has: keeps a mistyped range from taking all memory.
+    const MOST: u32 = 1 << 16;
+    let mut cpus = Vec::new();
+    for item in list.trim().split(',') {
+        let (first, last) = item.split_once('-').unwrap_or((item, item));
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last && last < MOST => cpus.extend(first..=last),
+            _ => return Err(wrong(item, list)),
+        }
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+fn number(text: &str) -> Option<u32> {
+    let text = text.trim();
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn wrong(item: &str, list: &str) -> String {
+    format!("'{}' in '{}' is not a number", item.trim(), list.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        assert_eq!(parse_ids("1,22"), Ok(vec![1, 22]));
+        assert_eq!(parse_ids("1,x"), Err("'x' in '1,x' is not a number".to_owned()));
+        assert!(parse_ids("0").is_err());
+        assert!(parse_ids("").is_err());
+        assert!(parse_ids("-1").is_err());
+        assert_eq!(parse_cpus("0-2,1,5\n"), Ok(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("0"), Ok(vec![0]));
+        for bad in ["", "2-1", "a", "1-", "0-99999999"] {
+            assert!(parse_cpus(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_its_threads() {
+        let me = std::process::id();
+        let tasks = Target::Processes(vec![me, me]).tasks().unwrap();
+        assert_eq!(tasks.iter().filter(|t| t.tid == me).count(), 1);
+        assert_eq!(Target::Threads(vec![me]).tasks().unwrap(), [Task { pid: me, tid: me }]);
+        assert!(Target::System.tasks().unwrap().is_empty());
+    }
+
+    #[test]
+    fn users_by_name_and_number() {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1::/:\nbroken\n";
+        assert_eq!((user_of(passwd, "daemon"), user_of(passwd, "root")), (Some(1), Some(0)));
+        assert_eq!((user_of(passwd, "broken"), user_of(passwd, "x")), (None, None));
+        assert_eq!(parse_user("1234"), Ok(1234));
+        assert!(parse_user("no such user").unwrap_err().contains("id -u"));
+        let me = std::process::id();
+        let uid = fs::metadata(format!("/proc/{me}")).unwrap().uid();
+        assert!(tasks_of_user(uid).iter().all(|task| task.pid != me));
+        assert!(Target::User(0xffff_fff0).tasks().unwrap_err().to_string().contains("-u"));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_a_sentence() {
+        let message = Target::Processes(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
+        assert!(message.contains("there is no such process"), "{message}");
+        let message = Target::Threads(vec![0x7fff_fff0]).tasks().unwrap_err().to_string();
+        assert!(message.contains("there is no such thread"), "{message}");
+    }
+}
