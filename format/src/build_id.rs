@@ -13,7 +13,7 @@ impl BuildId {
     /// The longest that the format has room for (SHA-1).
     pub const MAX: usize = 20;
 
-    /// A build ID of these bytes; longer ones are cut as perf cuts them. `None` when there are none.
+    /// Returns a build ID of these bytes; longer ones are cut as perf cuts them. `None` when there are none.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let len = bytes.len().min(Self::MAX);
@@ -22,13 +22,13 @@ impl BuildId {
         (len > 0).then_some(id)
     }
 
-    /// The bytes that count.
+    /// Returns the bytes that count.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.len)).unwrap_or(&self.bytes)
     }
 
-    /// All 20 bytes, zeroes after the ones that count.
+    /// Returns all 20 bytes, zeroes after the ones that count.
     #[must_use]
     pub fn padded(&self) -> [u8; Self::MAX] {
         self.bytes

@@ -15,37 +15,37 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of `bytes`, which begin at byte `offset` of the file.
+    /// Returns a cursor at the start of `bytes`, which begin at byte `offset` of the file.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
         Self { bytes, offset, endian }
     }
 
-    /// The offset in the file of the next byte.
+    /// Returns the offset in the file of the next byte.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The byte order in which numbers are read.
+    /// Returns the byte order in which numbers are read.
     #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// How many bytes are left.
+    /// Returns the number of bytes left.
     #[must_use]
     pub fn left(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing is left.
+    /// Returns whether nothing is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next `len` bytes; `what` names them in the error.
+    /// Returns the next `len` bytes; `what` names them in the error.
     pub fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8]> {
         match self.bytes.split_at_checked(len) {
             Some((head, tail)) => {
@@ -57,21 +57,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `count` × 8 bytes, as numbers read when asked for.
+    /// Returns the next `count` × 8 bytes, as numbers read when asked for.
     pub(crate) fn take_u64s(&mut self, count: u64, what: &'static str) -> Result<U64s<'a>> {
         let short = Error::truncated(self.offset, what, count.saturating_mul(8), self.bytes.len() as u64);
         let len = usize::try_from(count).ok().and_then(|n| n.checked_mul(8)).ok_or(short)?;
         Ok(U64s { bytes: self.take(len, what)?, endian: self.endian })
     }
 
-    /// All that is left.
+    /// Returns all that is left.
     pub fn rest(&mut self) -> &'a [u8] {
         let all = std::mem::take(&mut self.bytes);
         self.offset += all.len() as u64;
         all
     }
 
-    /// The next `N` bytes.
+    /// Returns the next `N` bytes.
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
         match self.bytes.split_first_chunk::<N>() {
             Some((head, tail)) => {
@@ -83,24 +83,24 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A byte.
+    /// Returns a byte.
     pub fn u8(&mut self, what: &'static str) -> Result<u8> {
         self.array::<1>(what).map(|[b]| b)
     }
 
-    /// A 16-bit number.
+    /// Returns a 16-bit number.
     pub fn u16(&mut self, what: &'static str) -> Result<u16> {
         let endian = self.endian;
         self.array(what).map(|b| endian.u16(b))
     }
 
-    /// A 32-bit number.
+    /// Returns a 32-bit number.
     pub fn u32(&mut self, what: &'static str) -> Result<u32> {
         let endian = self.endian;
         self.array(what).map(|b| endian.u32(b))
     }
 
-    /// A 64-bit number.
+    /// Returns a 64-bit number.
     pub fn u64(&mut self, what: &'static str) -> Result<u64> {
         let endian = self.endian;
         self.array(what).map(|b| endian.u64(b))
@@ -115,44 +115,44 @@ pub struct U64s<'a> {
 }
 
 impl<'a> U64s<'a> {
-    /// The numbers in `bytes`; bytes after the last whole number are ignored.
+    /// Returns the numbers in `bytes`; bytes after the last whole number are ignored.
     #[must_use]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
         Self { bytes: bytes.get(..bytes.len() / 8 * 8).unwrap_or_default(), endian }
     }
 
-    /// The byte order in which they lie.
+    /// Returns the byte order in which they lie.
     #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / 8
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number at `index`.
+    /// Returns the number at `index`.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.endian.u64_at(self.bytes, index.checked_mul(8)?)
     }
 
-    /// The numbers in order.
+    /// Returns the numbers in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + use<'a> {
         let endian = self.endian;
         self.bytes.as_chunks::<8>().0.iter().map(move |b| endian.u64(*b))
     }
 
-    /// The bytes as they lie in the file.
+    /// Returns the bytes as they lie in the file.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes
@@ -181,37 +181,37 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An empty buffer that writes in `endian`.
+    /// Returns an empty buffer that writes in `endian`.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
         Self { bytes: Vec::new(), endian }
     }
 
-    /// The byte order in which numbers are written.
+    /// Returns the byte order in which numbers are written.
     #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// What was written.
+    /// Returns the bytes written.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What was written, given away.
+    /// Returns the buffer, with the bytes written.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -261,7 +261,7 @@ impl Encoder {
     /// Appends a length as a 32-bit number; `what` names it in the error.
     ///
     /// # Errors
-    /// The length takes more than 32 bits.
+    /// Returns an error if the length takes more than 32 bits.
     pub fn length(&mut self, len: usize, what: &'static str) -> Result<()> {
         let short = u32::try_from(len)
             .map_err(|_| Error::invalid(self.len() as u64, what, format!("{len} is more than 32 bits can say")))?;

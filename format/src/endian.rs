@@ -49,7 +49,7 @@ impl Endian {
         }
     }
 
-    /// The two bytes of `value`.
+    /// Returns the two bytes of `value`.
     #[inline]
     #[must_use]
     pub fn bytes_u16(self, value: u16) -> [u8; 2] {
@@ -59,7 +59,7 @@ impl Endian {
         }
     }
 
-    /// The four bytes of `value`.
+    /// Returns the four bytes of `value`.
     #[inline]
     #[must_use]
     pub fn bytes_u32(self, value: u32) -> [u8; 4] {
@@ -69,7 +69,7 @@ impl Endian {
         }
     }
 
-    /// The eight bytes of `value`.
+    /// Returns the eight bytes of `value`.
     #[inline]
     #[must_use]
     pub fn bytes_u64(self, value: u64) -> [u8; 8] {

@@ -14,30 +14,30 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub struct Error {
     /// The byte of the file or stream where the trouble begins.
     pub offset: u64,
-    /// What the trouble is.
+    /// The kind.
     pub kind: ErrorKind,
 }
 
 impl Error {
-    /// An error of this kind at this byte.
+    /// Returns an error of this kind at this byte.
     #[must_use]
     pub fn new(offset: u64, kind: ErrorKind) -> Self {
         Self { offset, kind }
     }
 
-    /// `what` needs `needed` bytes, and only `left` are there.
+    /// Returns the error that `what` needs `needed` bytes and only `left` are there.
     #[must_use]
     pub fn truncated(offset: u64, what: &'static str, needed: u64, left: u64) -> Self {
         Self::new(offset, ErrorKind::Truncated { what, needed, left })
     }
 
-    /// The input could not be read.
+    /// Returns the error of an input that could not be read.
     #[must_use]
     pub fn io(offset: u64, error: &std::io::Error) -> Self {
         Self::new(offset, ErrorKind::Io { kind: error.kind(), detail: error.to_string() })
     }
 
-    /// `what` has a value that the format does not allow.
+    /// Returns the error that `what` has a value that the format does not allow.
     #[must_use]
     pub fn invalid(offset: u64, what: &'static str, detail: impl Into<String>) -> Self {
         Self::new(offset, ErrorKind::Invalid { what, detail: detail.into() })
@@ -51,11 +51,11 @@ pub enum ErrorKind {
     /// The bytes end inside something.
     #[error("{what} needs {needed} bytes, and {left} are left")]
     Truncated {
-        /// What was being read.
+        /// Name of the item that was read.
         what: &'static str,
-        /// How many bytes it takes.
+        /// Number of bytes that it needs.
         needed: u64,
-        /// How many there are.
+        /// Number of bytes left.
         left: u64,
     },
     /// The file does not begin with `PERFILE2` or `PERFFILE`.
@@ -69,7 +69,7 @@ pub enum ErrorKind {
         /// The size that its header gives.
         size: u16,
     },
-    /// The input could not be read.
+    /// Returns the error of an input that could not be read.
     #[error("the input cannot be read: {detail}")]
     Io {
         /// Kind of the I/O error.
@@ -82,13 +82,13 @@ pub enum ErrorKind {
     Invalid {
         /// The part of the format.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         detail: String,
     },
 }
 
 impl ErrorKind {
-    /// The stable word for this kind of trouble, as JSON warnings give it.
+    /// Returns the stable word for this kind of trouble, as JSON warnings give it.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

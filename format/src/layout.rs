@@ -29,14 +29,14 @@ impl Slot {
     /// Not there.
     pub const NONE: Self = Self(u16::MAX);
 
-    /// The byte in the record; beyond its end when the field is not there.
+    /// Returns the byte in the record; beyond its end when the field is not there.
     #[inline]
     #[must_use]
     pub const fn at(self) -> usize {
         self.0 as usize
     }
 
-    /// Whether the field is there.
+    /// Returns whether the field is there.
     #[must_use]
     pub const fn is_some(self) -> bool {
         self.0 != u16::MAX
@@ -81,7 +81,7 @@ const FIXED: usize = 9;
 pub struct UpTo(u32);
 
 impl UpTo {
-    /// Up to this field. Made once, for it looks through all fields.
+    /// Returns the walk up to this field. Made once, as it looks through all fields.
     #[must_use]
     #[allow(clippy::indexing_slicing, reason = "the place is below the length")]
     pub const fn field(last: SampleType) -> Self {
@@ -131,7 +131,7 @@ pub struct SampleLayout {
 }
 
 impl SampleLayout {
-    /// The layout of the samples of `attr`.
+    /// Returns the layout of the samples of `attr`.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let mut next = 8u16;
@@ -166,7 +166,7 @@ impl SampleLayout {
         }
     }
 
-    /// The fields that must be walked to, in their order.
+    /// Returns the fields that must be walked to, in their order.
     #[inline]
     pub(crate) fn walked(&self, last: UpTo) -> impl Iterator<Item = SampleType> + use<> {
         let mut left = self.walked & last.0;
@@ -211,7 +211,7 @@ impl SampleIdLayout {
         SampleType::IDENTIFIER,
     ];
 
-    /// The layout of the trailers of `attr`.
+    /// Returns the layout of the trailers of `attr`.
     #[must_use]
     pub fn of(attr: &Attr) -> Self {
         if !attr.sample_id_all() {

@@ -18,7 +18,8 @@
 //!
 //! - [`read::Recording`] reads a recording front to back from any [`Read`](std::io::Read): a file, a pipe, the files of a
 //!   directory. It holds one record at a time, and decompresses COMPRESSED records on the way. Its
-//!   [`ordered`](read::Recording::ordered) returns the records in order of time.
+//!   [`ordered`](read::Recording::ordered) returns the records in order of time. Bytes that are in memory are read
+//!   without a copy by [`of_bytes`](read::Recording::of_bytes).
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
 //! - [`attr::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
@@ -27,8 +28,9 @@
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
 //! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
 //!
-//! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes to
-//! [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of the byte.
+//! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes
+//! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of
+//! the byte.
 //!
 //! Samples of each thread, from standard input:
 //!

@@ -1,7 +1,7 @@
 //! One declaration of a layout serves reading and writing.
 //!
-//! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which they lie in the file, and gives it
-//! [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is
+//! In this crate a macro, `wire!`, declares a struct whose fields are named in the order in which they lie in the file,
+//! and gives it [`Wire`]: `decode` reads the fields in that order, `encode` writes them in that order. So a layout is
 //! stated once, and cannot be read one way and written another.
 
 use crate::bytes::{Cursor, Encoder, U64s};
@@ -14,7 +14,7 @@ pub trait Wire<'a>: Sized {
     /// Writes the value.
     ///
     /// # Errors
-    /// The format cannot represent the value; what was written before stays in `e`.
+    /// Returns an error if the format cannot represent the value; what was written before stays in `e`.
     fn encode(&self, e: &mut Encoder) -> Result<()>;
 }
 
@@ -128,7 +128,7 @@ impl<'a> Text<'a> {
         Self { name, tail: ZEROES.get(..tail).unwrap_or(ZEROES) }
     }
 
-    /// The name in `bytes`, which hold it and its padding.
+    /// Returns the name in `bytes`, which hold it and its padding.
     #[must_use]
     pub fn found(bytes: &'a [u8]) -> Self {
         let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
@@ -136,7 +136,7 @@ impl<'a> Text<'a> {
         Self { name, tail }
     }
 
-    /// The name, without its NUL. It need not be UTF-8.
+    /// Returns the name, without its NUL. It need not be UTF-8.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.name
@@ -147,7 +147,7 @@ impl<'a> Text<'a> {
         self.name.len() + self.tail.len()
     }
 
-    /// The name as text; what is not UTF-8 is replaced.
+    /// Returns the name as text; what is not UTF-8 is replaced.
     #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.name)
@@ -171,8 +171,8 @@ impl<'a> Wire<'a> for Text<'a> {
     }
 }
 
-/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields must be `pub` and documented; a
-/// struct that owns lists is a `pub owned struct`, and not `Copy`.
+/// Declares a struct whose fields lie in the file in the order given, with its [`Wire`]. The fields must be `pub` and
+/// documented; a struct that owns lists is a `pub owned struct`, and not `Copy`.
 ///
 /// ```text
 /// wire! {

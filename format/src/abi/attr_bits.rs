@@ -247,16 +247,15 @@ impl AttrFlags {
         ((self.bits() >> 15) & 3) as u8
     }
 
-    /// The same flags with this `precise_ip` (of which the low two bits count).
+    /// Returns the same flags with this `precise_ip` (of which the low two bits count).
     #[must_use]
     pub const fn with_precise_ip(self, level: u8) -> Self {
         let cleared = self.bits() & !(3 << 15);
         Self::from_bits_retain(cleared | ((level as u64 & 3) << 15))
     }
 
-    /// The flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out from the
-    /// other
-    /// end, each with its own bits in order.
+    /// Returns the flags in the word of a file with this byte order: on big-endian machines bit-fields are laid out
+    /// from the other end, each with its own bits in order.
     #[must_use]
     pub const fn from_word(word: u64, endian: Endian) -> Self {
         match endian {
@@ -265,7 +264,7 @@ impl AttrFlags {
         }
     }
 
-    /// The word for a file with this byte order.
+    /// Returns the word for a file with this byte order.
     #[must_use]
     pub const fn to_word(self, endian: Endian) -> u64 {
         match endian {
@@ -274,7 +273,7 @@ impl AttrFlags {
         }
     }
 
-    /// The two bits of `precise_ip` the other way round.
+    /// Returns the two bits of `precise_ip` the other way round.
     const fn with_precise_ip_swapped(self) -> Self {
         let level = self.precise_ip();
         self.with_precise_ip(level << 1 | level >> 1)

@@ -128,7 +128,7 @@ impl BranchFlags {
     /// The bits of [`BranchFlags::cycles`].
     pub const CYCLES: u64 = 0xffff << 4;
 
-    /// The flags in the word of a file with this byte order: on big-endian machines the fields are laid out
+    /// Returns the flags in the word of a file with this byte order: on big-endian machines the fields are laid out
     /// from the other end, each with its own bits in order.
     #[inline]
     #[must_use]
@@ -139,7 +139,7 @@ impl BranchFlags {
         }
     }
 
-    /// The word for a file with this byte order.
+    /// Returns the word for a file with this byte order.
     #[must_use]
     pub fn to_word(self, endian: Endian) -> u64 {
         match endian {
@@ -170,25 +170,25 @@ impl BranchFlags {
         self.0 >> bit & 1 == 1
     }
 
-    /// The target was mispredicted.
+    /// Returns whether the target was mispredicted.
     #[must_use]
     pub const fn mispred(self) -> bool {
         self.bit(0)
     }
 
-    /// The target was predicted.
+    /// Returns whether the target was predicted.
     #[must_use]
     pub const fn predicted(self) -> bool {
         self.bit(1)
     }
 
-    /// In a transaction.
+    /// Returns whether the branch was in a transaction.
     #[must_use]
     pub const fn in_tx(self) -> bool {
         self.bit(2)
     }
 
-    /// A transaction abort.
+    /// Returns whether the branch aborted a transaction.
     #[must_use]
     pub const fn abort(self) -> bool {
         self.bit(3)

@@ -208,7 +208,7 @@ impl DataSrc {
         [part(2, " Data"), part(4, " Addr")].concat()
     }
 
-    /// The kind of access, as perf names it.
+    /// Returns the kind of access, as perf names it.
     #[must_use]
     pub fn op_name(self) -> &'static str {
         match self.op() {

@@ -100,7 +100,7 @@ impl RecordType {
     /// The first type that is perf's own, not the kernel's.
     pub const USER_TYPE_START: u32 = 64;
 
-    /// Whether the kernel defines the type; only its records end in a trailer.
+    /// Returns whether the kernel defines the type; only its records end in a trailer.
     #[inline]
     #[must_use]
     pub const fn is_kernel(self) -> bool {
@@ -154,7 +154,7 @@ pub enum CpuMode {
 }
 
 impl CpuMode {
-    /// The mode in a record's `misc`.
+    /// Returns the mode in a record's `misc`.
     #[inline]
     #[must_use]
     pub const fn of(misc: u16) -> Self {
@@ -169,7 +169,7 @@ impl CpuMode {
         }
     }
 
-    /// The bits of `misc` for this mode.
+    /// Returns the bits of `misc` for this mode.
     #[must_use]
     pub const fn bits(self) -> u16 {
         match self {

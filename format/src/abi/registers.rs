@@ -44,6 +44,7 @@ pub enum RegsArch {
 
 /// A register of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Register {
     /// Its name, as perf spells it.
     pub name: &'static str,
@@ -127,7 +128,7 @@ impl RegsArch {
         })
     }
 
-    /// The general registers, and those beyond them.
+    /// Returns the general registers, and those beyond them.
     const fn names(self) -> [Names; 2] {
         let (general, more): (&[&str], Names) = match self {
             Self::X86 => (X86, (32, 2, XMM)),

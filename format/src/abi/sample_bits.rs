@@ -101,7 +101,7 @@ bitflags! {
         const IND_CALL = 1 << 6;
         /// Transaction aborts.
         const ABORT_TX = 1 << 7;
-        /// In a transaction.
+        /// Returns whether the branch was in a transaction.
         const IN_TX = 1 << 8;
         /// Not in a transaction.
         const NO_TX = 1 << 9;

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 
 pub use table::{AttrEntry, AttrIndex, AttrTable};
 
-/// What is counted and what each sample of it holds (`struct perf_event_attr`; perf_event_open(2)).
+/// An event to count and the fields of its samples (`struct perf_event_attr`; perf_event_open(2)).
 /// ```
 /// use recrep_format::abi::{AttrFlags, SampleType};
 /// use recrep_format::attr::Attr;
@@ -46,13 +46,13 @@ pub struct Attr {
     pub kind: EventType,
     /// `size`: how long the writer's struct was, in bytes (0: 64).
     pub size: u32,
-    /// What the PMU is to count.
+    /// `config`: the event, in the encoding of its PMU.
     pub config: u64,
     /// `sample_period`, or `sample_freq` in Hz where [`AttrFlags::FREQ`] is set.
     pub sample_period: u64,
     /// The fields of each sample.
     pub sample_type: SampleType,
-    /// What reading the counter gives.
+    /// `read_format`: the values that reading the counter returns.
     pub read_format: ReadFormat,
     /// The bit-fields: one bit each, but for `precise_ip`.
     pub flags: AttrFlags,
@@ -64,27 +64,27 @@ pub struct Attr {
     pub config1: u64,
     /// `config2`, `bp_len`, `kprobe_addr`, `probe_offset`.
     pub config2: u64,
-    /// Which branches, where a branch stack is sampled.
+    /// `branch_sample_type`: the branches of a branch stack.
     pub branch_sample_type: BranchSampleType,
-    /// Which user registers (architecture's numbering).
+    /// `sample_regs_user`: user registers to sample, a bit each (the architecture's numbers).
     pub sample_regs_user: u64,
-    /// How many bytes of the user stack.
+    /// `sample_stack_user`: number of bytes of the user stack to copy.
     pub sample_stack_user: u32,
     /// The clock, where [`AttrFlags::USE_CLOCKID`] is set.
     pub clockid: i32,
-    /// Which registers at the interrupt.
+    /// `sample_regs_intr`: registers at the interrupt to sample, a bit each.
     pub sample_regs_intr: u64,
     /// Wake up after so many bytes of AUX data.
     pub aux_watermark: u32,
-    /// How many frames a callchain may have.
+    /// `sample_max_stack`: maximum number of frames of a callchain.
     pub sample_max_stack: u16,
     /// `__reserved_2`, kept as found.
     pub reserved_2: u16,
-    /// How many bytes of the AUX area a sample takes.
+    /// `aux_sample_size`: number of bytes of the AUX area in a sample.
     pub aux_sample_size: u32,
     /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13), in either byte order.
     pub aux_action: u32,
-    /// What a SIGTRAP carries.
+    /// `sig_data`: the value that a SIGTRAP carries.
     pub sig_data: u64,
     /// `config3`.
     pub config3: u64,
@@ -99,13 +99,13 @@ impl Attr {
     pub const SIZES: &[u32] = &[64, 72, 80, 96, 104, 112, 120, 128, 136, 144];
     /// The smallest size there is.
     pub const MIN_SIZE: usize = 64;
-    /// How many bytes the fields known here take.
+    /// Size of the fields that are known here, in bytes.
     pub const KNOWN_SIZE: usize = 144;
 
     /// Reads an attr that takes the next `len` bytes of `c`, whatever its own `size` says.
     ///
     /// # Errors
-    /// `len` is less than 64, or more than `c` has left.
+    /// Returns an error if `len` is less than 64, or more than `c` has left.
     pub fn decode(c: &mut Cursor<'_>, len: usize) -> Result<Self> {
         let (start, endian) = (c.offset(), c.endian());
         let bytes = c.take(len, "perf_event_attr")?;
@@ -125,7 +125,7 @@ impl Attr {
     /// Writes the attr in `len` bytes, zeroes behind what it has.
     ///
     /// # Errors
-    /// Something is set beyond `len` bytes; nothing is left written then.
+    /// Returns an error if a field beyond `len` bytes is set; nothing is written then.
     pub fn encode(&self, e: &mut Encoder, len: usize) -> Result<()> {
         let whole = self.to_bytes(e.endian());
         let (stored, beyond) = whole.split_at_checked(len).unwrap_or((&whole, &[]));
@@ -137,7 +137,7 @@ impl Attr {
         Ok(())
     }
 
-    /// All known fields, and what follows them.
+    /// Returns all known fields, and what follows them.
     fn to_bytes(&self, endian: Endian) -> Vec<u8> {
         let mut e = Encoder::new(endian);
         let mut copy = self.clone();
@@ -149,14 +149,15 @@ impl Attr {
         e.into_bytes()
     }
 
-    /// How many bytes the attr takes by its own word: `size`, or 64 where that is 0.
+    /// Returns the size of the attr in bytes as the attr says it: `size`, or 64 where that is 0.
     #[must_use]
     pub fn own_size(&self) -> usize {
         if self.size == 0 { Self::MIN_SIZE } else { self.size as usize }
     }
 
-    /// Returns how many bytes a file of this byte order must give the attr so that nothing is lost: its own size, as far as
-    /// that can be believed and all that is set fits in it. A size that ends inside a field fits in one order only.
+    /// Returns how many bytes a file of this byte order must give the attr so that nothing is lost: its own size, as
+    /// far as that can be believed and all that is set fits in it. A size that ends inside a field fits in one order
+    /// only.
     #[must_use]
     pub fn stored_size(&self, endian: Endian) -> usize {
         let whole = self.to_bytes(endian);
@@ -169,29 +170,29 @@ impl Attr {
         published.unwrap_or(whole.len())
     }
 
-    /// The same attr with the `size` that it is stored with.
+    /// Returns the same attr with the `size` that it is stored with.
     ///
     /// # Errors
-    /// That is more than 32 bits can say.
+    /// Returns an error if the size takes more than 32 bits.
     pub fn stored(&self, endian: Endian) -> Result<Self> {
         let len = self.stored_size(endian);
         let long = |_| Error::invalid(0, "perf_event_attr", format!("{len} bytes, more than its size can say"));
         Ok(Self { size: u32::try_from(len).map_err(long)?, ..self.clone() })
     }
 
-    /// The sampling frequency in Hz, where the kernel adapts the period.
+    /// Returns the sampling frequency in Hz, where the kernel adapts the period.
     #[must_use]
     pub fn frequency(&self) -> Option<u64> {
         self.flags.contains(AttrFlags::FREQ).then_some(self.sample_period)
     }
 
-    /// Whether records that are not samples end in a trailer.
+    /// Returns whether records that are not samples end in a trailer.
     #[must_use]
     pub fn sample_id_all(&self) -> bool {
         self.flags.contains(AttrFlags::SAMPLE_ID_ALL)
     }
 
-    /// The layout of the struct: each field once, in order, for reading and for writing.
+    /// Returns the layout of the struct: each field once, in order, for reading and for writing.
     fn fields(&mut self, f: &mut impl Fields) -> Result<()> {
         f.u32(&mut self.kind.0)?;
         f.u32(&mut self.size)?;
@@ -220,12 +221,12 @@ impl Attr {
     }
 }
 
-/// `aux_action` is a word of one-bit fields, which big-endian machines lay out from the other end: there and back.
+/// Reverses `aux_action` on big-endian machines, which lay out its one-bit fields from the other end.
 fn action_word(word: u32, endian: Endian) -> u32 {
     if endian == Endian::Big { word.reverse_bits() } else { word }
 }
 
-/// What is done with each field: pulled from a cursor, or pushed to a buffer.
+/// Reads each field from a cursor, or writes it to a buffer.
 trait Fields {
     fn u16(&mut self, value: &mut u16) -> Result<()>;
     fn u32(&mut self, value: &mut u32) -> Result<()>;
@@ -347,7 +348,8 @@ mod tests {
         assert_eq!(stored(Attr { size: 64, extra: SmallVec::from_slice(&[0, 1, 2]), ..Attr::default() }), 147);
     }
 
-    /// Found by the fuzz target `file`: two bytes of a 32-bit field are its low half in one order, its high half in the other.
+    /// Found by the fuzz target `file`: two bytes of a 32-bit field are its low half in one order, its high half in the
+    /// other.
     #[test]
     fn a_size_that_ends_inside_a_field_is_kept_in_either_order() {
         for endian in [Endian::Little, Endian::Big] {

@@ -26,7 +26,7 @@ pub struct AttrIndex(pub usize);
 /// An attr and what the file says about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttrEntry {
-    /// What was counted and sampled.
+    /// The event.
     pub attr: Attr,
     /// The ids of its counters.
     pub ids: Vec<u64>,
@@ -68,14 +68,14 @@ pub struct AttrTable {
     layouts: Vec<(SampleLayout, SampleIdLayout)>,
     by_id: FxHashMap<u64, AttrIndex>,
     fallback: SampleLayout,
-    /// Where a sample's id lies, in bytes from its start; the same for all attrs.
+    /// Offset of a sample's id in bytes from its start; the same for all attrs.
     sample_id_at: Option<usize>,
-    /// Where a trailer's id lies, in bytes before the record's end; the same for all attrs.
+    /// Offset of a trailer's id in bytes before the record's end; the same for all attrs.
     trailer_id_at: Option<usize>,
 }
 
 impl AttrTable {
-    /// A table of these attrs.
+    /// Returns a table of these attrs.
     #[must_use]
     pub fn new(entries: Vec<AttrEntry>, endian: Endian) -> Self {
         let mut table = Self {
@@ -107,19 +107,19 @@ impl AttrTable {
         self.entries.push(entry);
     }
 
-    /// The byte order of the stream.
+    /// Returns the byte order of the stream.
     #[must_use]
     pub fn endian(&self) -> Endian {
         self.endian
     }
 
-    /// The attrs in the file's order.
+    /// Returns the attrs in the file's order.
     #[must_use]
     pub fn entries(&self) -> &[AttrEntry] {
         &self.entries
     }
 
-    /// The attr at `index`.
+    /// Returns the attr at `index`.
     #[must_use]
     pub fn get(&self, index: AttrIndex) -> Option<&AttrEntry> {
         self.entries.get(index.0)
@@ -132,27 +132,27 @@ impl AttrTable {
         }
     }
 
-    /// The attr that has the event id `id`.
+    /// Returns the attr that has the event id `id`.
     #[must_use]
     pub fn by_id(&self, id: u64) -> Option<AttrIndex> {
         self.by_id.get(&id).copied()
     }
 
-    /// The layout of the samples of an attr.
+    /// Returns the layout of the samples of an attr.
     #[inline]
     #[must_use]
     pub fn sample_layout(&self, index: AttrIndex) -> Option<&SampleLayout> {
         self.layouts.get(index.0).map(|(sample, _)| sample)
     }
 
-    /// The layout of the trailers of an attr.
+    /// Returns the layout of the trailers of an attr.
     #[must_use]
     pub fn trailer_layout(&self, index: AttrIndex) -> SampleIdLayout {
         self.layouts.get(index.0).map_or(SampleIdLayout::NONE, |(_, trailer)| *trailer)
     }
 
-    /// Which attr a record belongs to: a sample by its id, another by its trailer's. `None` where there are no attrs,
-    /// where the id is one that no attr has, or where perf's own records (64 and up) belong to no attr.
+    /// Returns the attr of a record: of a sample by its id, of others by the trailer's. `None` where there are no
+    /// attrs, where the id is one that no attr has, or where perf's own records (64 and up) belong to no attr.
     #[inline]
     #[must_use]
     pub fn event_of(&self, raw: &RawRecord<'_>) -> Option<AttrIndex> {
@@ -175,7 +175,7 @@ impl AttrTable {
         }
     }
 
-    /// The record as a sample of its event; `None` where it is none or belongs to no attr.
+    /// Returns the record as a sample of its event; `None` where it is none or belongs to no attr.
     #[inline]
     #[must_use]
     pub fn sample<'a>(&self, raw: RawRecord<'a>) -> Option<(AttrIndex, Sample<'a, '_>)> {
@@ -186,8 +186,8 @@ impl AttrTable {
         Some((index, Sample::new(raw, self.sample_layout(index)?, self.endian)))
     }
 
-    /// When the record says that it happened, in nanoseconds of the perf clock: a sample by its TIME, another by its
-    /// trailer's. `None` where the stream has no times there.
+    /// Returns the record's time in nanoseconds of the perf clock: a sample's TIME, the time in the trailer of
+    /// any other. `None` where the stream has no times there.
     #[inline]
     #[must_use]
     pub fn time_of(&self, raw: &RawRecord<'_>) -> Option<u64> {
@@ -203,7 +203,7 @@ impl AttrTable {
     /// [`Record::rest`].
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for what it says.
     pub fn decode<'a>(&self, raw: &RawRecord<'a>) -> Result<Record<'a>> {
         let layouts = self.event_of(raw).and_then(|index| self.layouts.get(index.0));
         let (sample, trailer) = match layouts {

@@ -65,7 +65,8 @@ macro_rules! features {
                 }
             }
 
-            /// Decodes the section of the feature with this number, which is at `c`; what its layout does not use is left.
+            /// Decodes the section of the feature with this number, which is at `c`; what its layout does not use is
+            /// left.
             ///
             /// # Errors
             /// Returns an error if the section is malformed.

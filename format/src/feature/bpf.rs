@@ -8,7 +8,7 @@ use crate::wire::{List, Wire};
 /// A BPF program (`struct perf_bpil`): `struct bpf_prog_info` and the arrays it points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BpfProgInfoEntry<'a> {
-    /// Which arrays are in the data.
+    /// The arrays in the data, a bit each.
     pub arrays: u64,
     /// `struct bpf_prog_info` of the recorder, with offsets into the data in the place of addresses.
     pub info: &'a [u8],

@@ -10,7 +10,7 @@ use crate::wire::Wire;
 /// The events with their names (`EVENT_DESC`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventDesc<'a> {
-    /// How many bytes each attr takes in this section.
+    /// Size of each attr in this section, in bytes.
     pub attr_size: u32,
     /// The events, in the order of the attrs section.
     pub events: Vec<DescribedEvent<'a>>,
@@ -37,7 +37,7 @@ pub enum Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// How many there are.
+    /// Returns the number of ids.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -46,13 +46,13 @@ impl<'a> Ids<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The ids.
+    /// Returns the ids.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<'a> {
         let (found, list): (Option<U64s<'a>>, &'a [u64]) = match *self {
             Self::Found(ids) => (Some(ids), &[]),

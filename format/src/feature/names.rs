@@ -8,8 +8,8 @@ use crate::abi::EventType;
 use crate::attr::{AttrEntry, AttrIndex, AttrTable};
 
 impl AttrTable {
-    /// Takes the events' names from EVENT_DESC: by id where it has ids, by position elsewhere. Tracepoints that it does not
-    /// name take theirs from TRACING_DATA.
+    /// Takes the events' names from EVENT_DESC: by id where it has ids, by position elsewhere. Tracepoints that it does
+    /// not name take theirs from TRACING_DATA.
     pub fn take_names(&mut self, desc: Option<&EventDesc<'_>>, tracing: Option<&Tracing<'_>>) {
         let described = desc.iter().flat_map(|desc| desc.events.iter().enumerate());
         for (position, event) in described.filter(|(_, event)| !event.name.as_bytes().is_empty()) {

@@ -5,11 +5,11 @@ use crate::wire;
 use crate::wire::List;
 
 wire! {
-    /// How many CPUs there are (`NRCPUS`).
+    /// Numbers of CPUs (`NRCPUS`).
     pub struct NrCpus {
-        /// How many the machine can have.
+        /// Number of CPUs that the machine can have.
         pub available: u32,
-        /// How many were online.
+        /// Number of CPUs that were online.
         pub online: u32,
     }
 

@@ -7,9 +7,9 @@ use crate::wire::List;
 wire! {
     /// One thing that a PMU can do.
     pub struct PmuCap<'a> {
-        /// What (`max_precise`, `branches`, …).
+        /// Name (`max_precise`, `branches`, …).
         pub name: HeaderString<'a>,
-        /// How much.
+        /// Value.
         pub value: HeaderString<'a>,
     }
 
@@ -19,19 +19,19 @@ wire! {
         pub name: HeaderString<'a>,
         /// The place of its leader among the attrs.
         pub leader: u32,
-        /// How many events it has, with its leader.
+        /// Number of events, the leader included.
         pub members: u32,
     }
 }
 
 wire! {
-    /// What the CPU's PMU can do (`CPU_PMU_CAPS`).
+    /// Capabilities of the CPU's PMU (`CPU_PMU_CAPS`).
     pub owned struct CpuPmuCaps<'a> {
         /// The things.
         pub caps: List<PmuCap<'a>>,
     }
 
-    /// What one PMU can do.
+    /// Capabilities of one PMU.
     pub owned struct PmuCapsEntry<'a> {
         /// The things.
         pub caps: List<PmuCap<'a>>,
@@ -39,7 +39,7 @@ wire! {
         pub pmu: HeaderString<'a>,
     }
 
-    /// What the PMUs can do (`PMU_CAPS`).
+    /// Capabilities of all PMUs (`PMU_CAPS`).
     pub owned struct PmuCaps<'a> {
         /// The PMUs.
         pub pmus: List<PmuCapsEntry<'a>>,

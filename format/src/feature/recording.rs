@@ -64,7 +64,8 @@ wire! {
 }
 
 impl AuxtraceIndex<'_> {
-    /// Returns the entries, as many as the file says and holds: place in the file, and length of the record without its payload.
+    /// Returns the entries, as many as the file says and holds: place in the file, and length of the record without its
+    /// payload.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         let words = self.words;
         let count = usize::try_from(self.total).unwrap_or(usize::MAX).min(words.len() / 2);

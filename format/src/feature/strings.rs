@@ -17,7 +17,7 @@ impl<'a> HeaderString<'a> {
     /// perf pads strings to a multiple of this many bytes.
     const ALIGN: usize = 64;
 
-    /// A string to write, ended and padded as perf does.
+    /// Returns a string to write, ended and padded as perf does.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::of_bytes(text.as_bytes())
@@ -30,20 +30,20 @@ impl<'a> HeaderString<'a> {
         Self { bytes, padded: (bytes.len() + 1).next_multiple_of(Self::ALIGN) }
     }
 
-    /// The string, without NUL and padding.
+    /// Returns the string, without NUL and padding.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes.split(|b| *b == 0).next().unwrap_or_default()
     }
 
-    /// The string as text; what is not UTF-8 is replaced.
+    /// Returns the string as text; what is not UTF-8 is replaced.
     #[must_use]
     pub fn to_text(&self) -> std::borrow::Cow<'a, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
 }
 
-/// The bytes without the zeroes at their end.
+/// Returns the bytes without the zeroes at their end.
 pub(super) fn unpadded(bytes: &[u8]) -> &[u8] {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     bytes.get(..len).unwrap_or(bytes)
@@ -69,7 +69,7 @@ macro_rules! string_features {
         pub struct $name<'a>(pub HeaderString<'a>);
 
         impl<'a> $name<'a> {
-            /// The feature with this text.
+            /// Returns the feature with this text.
             #[must_use]
             pub fn new(text: &'a str) -> Self {
                 Self(HeaderString::new(text))

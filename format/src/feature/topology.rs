@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::wire;
 use crate::wire::{List, Wire};
 
-/// What follows the lists of CPU_TOPOLOGY: its shape depends on the number of CPUs, which NRCPUS tells.
+/// The rest of CPU_TOPOLOGY behind its lists. Its shape depends on the number of CPUs in NRCPUS.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuTopologyTail<'a>(Cursor<'a>);
 
@@ -24,20 +24,20 @@ impl<'a> CpuTopologyTail<'a> {
         c.rest()
     }
 
-    /// For each of `available` CPUs its core and socket.
+    /// Returns core and socket of each of `available` CPUs.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Returns an error if there are fewer.
     pub fn cpus(&self, available: u32) -> Result<Vec<(u32, u32)>> {
         const WHAT: &str = "CPU_TOPOLOGY";
         let mut c = self.0;
         (0..available).map(|_| Ok((c.u32(WHAT)?, c.u32(WHAT)?))).collect()
     }
 
-    /// The lists of CPUs that share a die; none in old files.
+    /// Returns the lists of CPUs that share a die; none in old files.
     ///
     /// # Errors
-    /// The section is too short for what it says.
+    /// Returns an error if the section is too short for what it says.
     pub fn dies(&self, available: u32) -> Result<Vec<HeaderString<'a>>> {
         let mut c = self.0;
         let ids = (available as usize).saturating_mul(8);
@@ -47,10 +47,10 @@ impl<'a> CpuTopologyTail<'a> {
 }
 
 impl CpuTopologyTail<'_> {
-    /// The die of each of `available` CPUs; none in old files.
+    /// Returns the die of each of `available` CPUs; none in old files.
     ///
     /// # Errors
-    /// The section is too short for what it says.
+    /// Returns an error if the section is too short for what it says.
     pub fn die_ids(&self, available: u32) -> Result<Vec<u32>> {
         const WHAT: &str = "CPU_TOPOLOGY";
         let mut c = self.0;
@@ -82,7 +82,7 @@ wire! {
         pub node: u32,
         /// Its memory in KiB.
         pub mem_total: u64,
-        /// What of it was free.
+        /// Free memory.
         pub mem_free: u64,
         /// Its CPUs, as a list (`0-3`).
         pub cpus: HeaderString<'a>,
@@ -102,9 +102,9 @@ wire! {
         pub level: u32,
         /// The length of a line in bytes.
         pub line_size: u32,
-        /// How many sets.
+        /// Number of sets.
         pub sets: u32,
-        /// How many ways.
+        /// Number of ways.
         pub ways: u32,
         /// `Data`, `Instruction`, `Unified`.
         pub kind: HeaderString<'a>,
@@ -120,7 +120,7 @@ wire! {
 pub struct MemNode<'a> {
     /// Its number.
     pub node: u64,
-    /// How many bits its set has.
+    /// Number of bits of its set.
     pub size: u64,
     /// The number of bits once more, as the set says it.
     pub bits: u64,

@@ -7,9 +7,9 @@
 //!                 held: B               copied ────▲            ^start      ^end
 //! ```
 //!
-//! Bytes are appended to the current block, and consumed from its beginning. A record that is needed longer is held, and its
-//! block with it. Where the current block is full, what was not consumed is copied to another, so that a record is always
-//! in one piece. A block is used again when nothing in it is held.
+//! Bytes are appended to the current block, and consumed from its beginning. A record that is needed longer is held,
+//! and its block with it. Where the current block is full, what was not consumed is copied to another, so that a record
+//! is always in one piece. A block is used again when nothing in it is held.
 
 /// Consecutive bytes that were read and not consumed, and records that are held.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Blocks {
     current: u32,
     /// Number of bytes of other blocks with held records.
     pinned: usize,
-    /// Where the bytes that were not consumed begin and end in the current block.
+    /// Start and end in the current block of the bytes that were not consumed.
     start: usize,
     end: usize,
 }

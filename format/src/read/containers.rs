@@ -27,8 +27,8 @@ pub(super) struct Containers {
 }
 
 impl Containers {
-    /// Maximum number of bytes of a record and its payload. No recorder compresses records with a payload, and the others
-    /// have at most 64 KiB.
+    /// Maximum number of bytes of a record and its payload. No recorder compresses records with a payload, and the
+    /// others have at most 64 KiB.
     const MAX_RECORD: usize = 64 << 20;
 
     /// Returns whether records of this type are decompressed.

@@ -6,8 +6,8 @@
 //! | record | record | rec ┆ ord | record | re  ┆ …    decompressed
 //! ```
 //!
-//! A piece may end inside a record, which the next piece continues; so the output is a stream of bytes, and is framed as
-//! one. Each data file has its own stream.
+//! A piece may end inside a record, which the next piece continues; so the output is a stream of bytes, and is framed
+//! as one. Each data file has its own stream.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -51,12 +51,12 @@ impl Decompressor {
         Ok(Self { decoder: Decoder::new().map_err(failed)? })
     }
 
-    /// Decompresses one piece, found at byte `offset` of the file, and appends the output to `out`: at most `limit` bytes,
-    /// because a few bytes can stand for very many.
+    /// Decompresses one piece, found at byte `offset` of the file, and appends the output to `out`: at most `limit`
+    /// bytes, because a few bytes can stand for very many.
     ///
     /// # Errors
-    /// Returns an error if the piece is damaged or decompresses to more than `limit` bytes. The output before that is in
-    /// `out`.
+    /// Returns an error if the piece is damaged or decompresses to more than `limit` bytes. The output before that is
+    /// in `out`.
     pub fn decompress(&mut self, piece: &[u8], offset: u64, limit: usize, out: &mut Vec<u8>) -> Result<()> {
         let end = out.len().saturating_add(limit);
         let mut left = piece;

@@ -5,8 +5,8 @@
 //!                 ^-----------'         the table: one section for each set feature bit, in bit order
 //! ```
 //!
-//! Nothing is believed that the file's true size does not bear. What can be mended is, with a [`Warning`]: a data section
-//! that reaches past the end (a copy that was cut), a data size of 0 (a recorder that was killed before it
+//! Nothing is believed that the file's true size does not bear. What can be mended is, with a [`Warning`]: a data
+//! section that reaches past the end (a copy that was cut), a data size of 0 (a recorder that was killed before it
 //! could write it), features past the end.
 
 use super::header::{FileHeader, PIPE_HEADER_SIZE, Section};
@@ -21,7 +21,7 @@ use crate::feature::{Feature, FeatureId};
 use crate::read::Frames;
 use crate::wire::Wire;
 
-/// How the parts of a stream are found.
+/// Mode of a stream: how its parts are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// By the header at the start (seekable).
@@ -69,7 +69,7 @@ pub struct File<'a> {
     pub data: Section,
     /// The features that are wholly there: which, and where.
     pub features: Vec<(FeatureId, Section)>,
-    /// What was wrong and mended.
+    /// Defects of the file that could be mended.
     pub warnings: Vec<Warning>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> File<'a> {
     /// Reads the parts of a file; no record is looked at.
     ///
     /// # Errors
-    /// Not a perf.data file, or a header or attrs that cannot be read.
+    /// Returns an error if it is not a perf.data file, or its header or attrs cannot be read.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let endian = parts::endian_of(bytes)?;
         if parts::is_pipe(bytes, endian) {
@@ -102,7 +102,7 @@ impl<'a> File<'a> {
         Ok(file)
     }
 
-    /// A pipe-mode stream as a file whose data section is all that follows its short header.
+    /// Returns a pipe-mode stream as a file whose data section is all that follows its short header.
     fn of_pipe(bytes: &'a [u8], endian: Endian) -> Self {
         let start = PIPE_HEADER_SIZE.min(bytes.len());
         let data = Section { offset: start as u64, size: (bytes.len() - start) as u64 };
@@ -128,32 +128,32 @@ impl<'a> File<'a> {
         self.attrs.take_names(desc.and_then(Result::ok).as_ref(), tracing.and_then(Result::ok).as_ref());
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The bytes of the data section.
+    /// Returns the bytes of the data section.
     #[must_use]
     pub fn data_bytes(&self) -> &'a [u8] {
         self.data.of(self.bytes).unwrap_or_default()
     }
 
-    /// The records of the data section, in file order.
+    /// Returns the records of the data section, in file order.
     #[must_use]
     pub fn records(&self) -> Frames<'a> {
         Frames::new(self.data_bytes(), self.data.offset, self.endian)
     }
 
-    /// A cursor over the section of a feature; `None` where the file does not have it.
+    /// Returns a cursor over the section of a feature; `None` where the file does not have it.
     #[must_use]
     pub fn feature_cursor(&self, id: FeatureId) -> Option<Cursor<'a>> {
         let (_, section) = self.features.iter().find(|(have, _)| *have == id)?;
         Some(Cursor::new(section.of(self.bytes)?, section.offset, self.endian))
     }
 
-    /// A feature, decoded; `None` where the file does not have it.
+    /// Returns a feature, decoded; `None` where the file does not have it.
     #[must_use]
     pub fn feature<F: Feature<'a>>(&self) -> Option<Result<F>> {
         self.feature_cursor(F::ID).map(|mut c| F::of_section(&mut c))

@@ -1,6 +1,7 @@
 //! Framing: where each record begins and ends, and nothing more.
 //!
-//! Only headers are read. A size that cannot be ends the walk with an error that says where; what came before it is good.
+//! Only headers are read. A size that cannot be ends the walk with an error that says where; what came before it is
+//! good.
 
 use crate::abi::RecordType;
 use crate::endian::Endian;
@@ -33,19 +34,19 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The records in `bytes`, which begin at byte `offset` of the file.
+    /// Returns the records in `bytes`, which begin at byte `offset` of the file.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
         Self { left: bytes, offset, endian, done: false }
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The bytes that were not walked yet.
+    /// Returns the bytes that were not walked yet.
     #[must_use]
     pub fn left(&self) -> &'a [u8] {
         self.left
@@ -80,7 +81,7 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
     Ok(RawRecord { header, offset, bytes: own, payload })
 }
 
-/// How many bytes follow a record of a type that has data behind it. A record too short to say has none.
+/// Returns the number of bytes of data behind a record; 0 for types without, and for a record too short to say.
 #[cold]
 fn payload_len(kind: RecordType, bytes: &[u8], endian: Endian) -> u64 {
     if kind == RecordType::AUXTRACE {

@@ -6,17 +6,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::wire;
 use crate::wire::Wire;
 
-/// How long the header of a file is.
+/// Size of the header of a file in bytes.
 pub const FILE_HEADER_SIZE: usize = 104;
-/// How long the header of a pipe-mode stream is.
+/// Size of the header of a pipe-mode stream in bytes.
 pub const PIPE_HEADER_SIZE: usize = 16;
 
 wire! {
     /// A part of a file (`struct perf_file_section`).
     pub struct Section {
-        /// Where it begins, in bytes from the start of the file.
+        /// Offset in the file.
         pub offset: u64,
-        /// How long it is, in bytes.
+        /// Size in bytes.
         pub size: u64,
     }
 
@@ -24,9 +24,9 @@ wire! {
     pub struct FileHeader {
         /// `PERFILE2` in the file's byte order.
         pub magic: [u8; 8],
-        /// How long this header is: 104.
+        /// Size of this header: 104.
         pub size: u64,
-        /// How long each entry of the attrs section is: an attr and the section of its ids.
+        /// Size of each entry of the attrs section: an attr and the section of its ids.
         pub attr_size: u64,
         /// The attrs.
         pub attrs: Section,
@@ -63,7 +63,7 @@ impl Section {
     /// Length of a section's place and size in a file, in bytes.
     pub(crate) const SIZE: usize = 16;
 
-    /// The bytes of the section in `file`; `None` where the file ends before it does.
+    /// Returns the bytes of the section in `file`; `None` where the file ends before it does.
     #[must_use]
     pub fn of<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
         let start = usize::try_from(self.offset).ok()?;
@@ -72,7 +72,7 @@ impl Section {
     }
 }
 
-/// What the first eight bytes say.
+/// Version and byte order, by the first eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Magic {
     /// `PERFILE2`: the format since 2012, in this byte order.
@@ -90,7 +90,7 @@ impl Magic {
     /// Reads the magic at the start of `bytes`.
     ///
     /// # Errors
-    /// They begin with none.
+    /// Returns an error if they do not begin with a magic.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         match bytes.first_chunk::<8>() {
             Some(&Self::V2_BYTES) => Ok(Self::V2(Endian::Little)),
@@ -100,7 +100,8 @@ impl Magic {
         }
     }
 
-    /// The magic of a file written in `endian`: perf writes the number, so a big-endian machine's bytes are reversed.
+    /// Returns the magic of a file written in `endian`: perf writes the number, so a big-endian machine's bytes are
+    /// reversed.
     #[must_use]
     pub const fn bytes(endian: Endian) -> [u8; 8] {
         match endian {

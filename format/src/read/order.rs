@@ -8,9 +8,9 @@ use crate::error::Result;
 
 /// The records of a [`Recording`] in order of time, in bounded memory.
 ///
-/// A recorder drains one ring after another, so records of different CPUs lie in the file out of order. What it promises is
-/// the round: after it has drained every ring once, it writes FINISHED_ROUND, and whatever it reads from then on is newer
-/// than all that was read one round before.
+/// A recorder drains one ring after another, so records of different CPUs lie in the file out of order. What it
+/// promises is the round: after it has drained every ring once, it writes FINISHED_ROUND, and whatever it reads from
+/// then on is newer than all that was read one round before.
 ///
 /// ```text
 ///   file     a1 a4 b2 b3 | a5 a8 b6 b7 | a9 b10 …      a, b: rings; numbers: times; |: FINISHED_ROUND
@@ -57,7 +57,7 @@ pub struct Ordered<I> {
     next: Next,
 }
 
-/// What follows the record that was returned last.
+/// The step after the record that was returned last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Read,
@@ -82,8 +82,8 @@ impl<I: Input> Ordered<I> {
     /// Number of bytes of blocks that may be kept whatever the limit.
     const MIN_PINNED: usize = 64 << 20;
 
-    /// Sets the number of bytes of records that may wait, 256 MiB by default. perf's rounds need as much as all its rings
-    /// together; where less is allowed, records may be late.
+    /// Sets the number of bytes of records that may wait, 256 MiB by default. perf's rounds need as much as all its
+    /// rings together; where less is allowed, records may be late.
     #[must_use]
     pub fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -167,8 +167,8 @@ impl<I: Input> Ordered<I> {
         true
     }
 
-    /// Makes the records ready that are not newer than a time, which may depend on the sorted records, and forgets those
-    /// that were returned.
+    /// Makes the records ready that are not newer than a time, which may depend on the sorted records, and forgets
+    /// those that were returned.
     fn release(&mut self, until: impl Fn(&[Record]) -> u64) {
         let Waiting { records, next, ready, .. } = &mut self.waiting;
         for record in records.drain(..*ready) {

@@ -99,8 +99,8 @@ pub(super) fn attrs(part: Part<'_>, header: &FileHeader, endian: Endian) -> Resu
     Ok(entries)
 }
 
-/// Returns whether the header gives no size of the data because the recorder did not finish, and not because there are no
-/// records: then the feature table, and not a record, is where the data would begin.
+/// Returns whether the header gives no size of the data because the recorder did not finish, and not because there are
+/// no records: then the feature table, and not a record, is where the data would begin.
 pub(super) fn is_unfinished(part: Part<'_>, header: &FileHeader, endian: Endian) -> bool {
     let Section { offset, size } = header.data;
     size == 0
@@ -133,8 +133,8 @@ pub(super) fn features_len(part: Part<'_>, header: &FileHeader, endian: Endian) 
 
 /// Returns the features that the header has.
 ///
-/// The bitmap is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves the halves of each word the
-/// other way round. HOSTNAME, which perf always writes, tells.
+/// The bitmap is an array of the recorder's `unsigned long`: a 32-bit big-endian machine leaves the halves of each word
+/// the other way round. HOSTNAME, which perf always writes, tells.
 fn feature_ids(header: &FileHeader, endian: Endian) -> impl Iterator<Item = FeatureId> {
     let has_host = |words: [u64; 4]| FeatureId::in_bitmap(words).any(|id| id == FeatureId::HOSTNAME);
     let halves = header.features.map(|word| word.rotate_left(32));

@@ -4,8 +4,8 @@
 //! | magic, size = 16 | ATTR … | FEATURE … | TRACING_DATA + data | BUILD_ID … | EVENT_UPDATE … | records … |
 //! ```
 //!
-//! perf writes them first, and reads them as they come: what a record says holds for the records after it. A FEATURE record
-//! holds what the section of a file would.
+//! perf writes them first, and reads them as they come: what a record says holds for the records after it. A FEATURE
+//! record holds what the section of a file would.
 
 use super::warning::Warning;
 use crate::abi::RecordType;

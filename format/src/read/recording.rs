@@ -21,13 +21,13 @@ use crate::wire::Wire;
 
 /// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
 ///
-/// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are read, so a
-/// `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed on the way, with the crate's feature `zstd`; without it they
-/// are returned as they are.
+/// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are
+/// read, so a `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed on
+/// the way, with the crate's feature `zstd`; without it they are returned as they are.
 ///
-/// The header of a file is known from the start. Its features follow the records: they, and the names of events, are known when
-/// all records were read; of [bytes in memory](Recording::of_bytes) they are known from the start. In pipe mode attrs, names
-/// and features come as records, and are known once these were read.
+/// The header of a file is known from the start. Its features follow the records: they, and the names of events, are
+/// known when all records were read; of [bytes in memory](Recording::of_bytes) they are known from the start. In pipe
+/// mode attrs, names and features come as records, and are known once these were read.
 /// ```
 /// use recrep_format::read::Recording;
 ///
@@ -50,7 +50,7 @@ pub struct Recording<I> {
     head: Head,
 }
 
-/// What a recording says about itself.
+/// Header, attrs and features of a recording.
 #[derive(Debug)]
 struct Head {
     endian: Endian,
@@ -91,16 +91,16 @@ impl<'r> RecordRef<'r> {
         Some((index, self.attrs.get(index)?))
     }
 
-    /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized records have 0 or all ones in
-    /// its place, which is no time.
+    /// Returns the time in nanoseconds of the perf clock, if the record has one. Synthesized records have 0 or all ones
+    /// in its place, which is no time.
     #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
         self.attrs.time_of(&self.raw).filter(|time| !matches!(*time, 0 | u64::MAX))
     }
 
-    /// Returns the record as a sample, read lazily; `None` for records of other types, and for samples whose event is unknown
-    /// ([`kind`](Self::kind) is SAMPLE then).
+    /// Returns the record as a sample, read lazily; `None` for records of other types, and for samples whose event is
+    /// unknown ([`kind`](Self::kind) is SAMPLE then).
     #[inline]
     #[must_use]
     pub fn sample(&self) -> Option<Sample<'r, 'r>> {
@@ -120,14 +120,15 @@ impl<R: Read> Recording<Reader<R>> {
     /// Begins to read a recording in file mode or in pipe mode.
     ///
     /// # Errors
-    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input fails; also
-    /// if the attrs follow the records, as `perf inject` writes them from a pipe: [`of_bytes`](Recording::of_bytes) can read that.
+    /// Returns an error if it is not a perf.data file, if its header or its attrs cannot be decoded, or if the input
+    /// fails; also if the attrs follow the records, as `perf inject` writes them from a pipe:
+    /// [`of_bytes`](Recording::of_bytes) can read that.
     pub fn new(input: R) -> Result<Self> {
         Self::with_streams(input, [])
     }
 
-    /// Begins to read the recording of a directory: its file `data`, and `data.0`, `data.1`, … in their order, which hold
-    /// records only.
+    /// Begins to read the recording of a directory: its file `data`, and `data.0`, `data.1`, … in their order, which
+    /// hold records only.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -149,7 +150,8 @@ impl<'a> Recording<Memory<'a>> {
         Self::of_bytes_with_streams(bytes, [])
     }
 
-    /// Begins to read the recording of a directory whose files are in memory, as [`with_streams`](Recording::with_streams) does.
+    /// Begins to read the recording of a directory whose files are in memory, as
+    /// [`with_streams`](Recording::with_streams) does.
     ///
     /// # Errors
     /// Returns the errors of [`of_bytes`](Self::of_bytes).
@@ -205,7 +207,8 @@ impl<I: Input> Recording<I> {
         &self.head.attrs
     }
 
-    /// Returns what was wrong with the recording so far and could be mended; more may follow until all records were read.
+    /// Returns what was wrong with the recording so far and could be mended; more may follow until all records were
+    /// read.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.head.warnings

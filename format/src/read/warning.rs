@@ -2,12 +2,13 @@
 
 /// Something about the input that its reader should know, with a stable code for scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// A short stable word, such as `truncated`.
     pub code: &'static str,
     /// A sentence: what is wrong, and what was done about it.
     pub message: String,
-    /// Where, in bytes from the start of the file.
+    /// Offset in the file.
     pub offset: u64,
 }
 

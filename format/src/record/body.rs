@@ -36,7 +36,7 @@ macro_rules! bodies {
         }
 
         impl<'a> Body<'a> {
-            /// The record's type.
+            /// Returns the record's type.
             #[must_use]
             pub fn kind(&self) -> RecordType {
                 match self {

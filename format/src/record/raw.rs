@@ -26,7 +26,7 @@ pub struct RawRecord<'a> {
 }
 
 impl<'a> RawRecord<'a> {
-    /// The bytes after the header.
+    /// Returns the bytes after the header.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         self.bytes.get(HEADER_SIZE..).unwrap_or_default()
@@ -49,7 +49,7 @@ impl<'a> RawRecord<'a> {
     /// Decodes the record.
     ///
     /// # Errors
-    /// The record is shorter than its type's fixed fields and the trailer.
+    /// Returns an error if the record is shorter than its type's fixed fields and the trailer.
     pub fn decode(&self, cx: &Context<'_>) -> Result<Record<'a>> {
         let body = self.body();
         let at = self.offset + HEADER_SIZE as u64;
@@ -99,18 +99,18 @@ pub struct Record<'a> {
     pub body: Body<'a>,
     /// Bytes after the fields known here and before the trailer, as found.
     pub rest: &'a [u8],
-    /// Who, when, which event; empty where the stream has no `sample_id_all`.
+    /// Thread, time and event; empty where the stream has no `sample_id_all`.
     pub trailer: SampleId,
 }
 
 impl<'a> Record<'a> {
-    /// A record to write, with nothing beyond its fields and no trailer.
+    /// Returns a record to write, with nothing beyond its fields and no trailer.
     #[must_use]
     pub fn new(misc: u16, body: Body<'a>) -> Self {
         Self { misc, body, rest: &[], trailer: SampleId::default() }
     }
 
-    /// The same record with this trailer.
+    /// Returns the same record with this trailer.
     #[must_use]
     pub fn with_trailer(mut self, trailer: SampleId) -> Self {
         self.trailer = trailer;
@@ -120,8 +120,8 @@ impl<'a> Record<'a> {
     /// Appends the record to `e`; the size in its header is what it takes.
     ///
     /// # Errors
-    /// The record takes more than the 65,535 bytes that a header can say, or has a field that its layout cannot
-    /// represent. Nothing is left written then.
+    /// Returns an error if the record takes more than the 65,535 bytes that a header can say, or has a field that its
+    /// layout cannot represent. Nothing is left written then.
     pub fn encode(&self, e: &mut Encoder) -> Result<()> {
         let start = e.len();
         let outcome = self.encode_at(e, start);

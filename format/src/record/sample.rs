@@ -45,28 +45,28 @@ pub struct Sample<'a, 'l> {
 }
 
 impl<'a, 'l> Sample<'a, 'l> {
-    /// The record `raw`, which must be of type SAMPLE, of the event with this layout.
+    /// Returns the record `raw`, which must be of type SAMPLE, of the event with this layout.
     #[inline]
     #[must_use]
     pub fn new(raw: RawRecord<'a>, layout: &'l SampleLayout, endian: Endian) -> Self {
         Self { raw, layout, endian }
     }
 
-    /// The record.
+    /// Returns the record.
     #[must_use]
     pub fn raw(&self) -> &RawRecord<'a> {
         &self.raw
     }
 
-    /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in user space, in a hypervisor or
-    /// in a guest. Every sample has it.
+    /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in user space, in a
+    /// hypervisor or in a guest. Every sample has it.
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
         self.raw.header.cpu_mode()
     }
 
-    /// The sampled instruction.
+    /// Returns the sampled instruction.
     #[inline]
     #[must_use]
     pub fn ip(&self) -> Option<u64> {
@@ -80,8 +80,8 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u32_at(self.raw.bytes, self.layout.tid.at())
     }
 
-    /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for a task that has ended
-    /// ([`Tid`](crate::abi::Tid)).
+    /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for a task that has
+    /// ended ([`Tid`](crate::abi::Tid)).
     #[inline]
     #[must_use]
     pub fn tid(&self) -> Option<u32> {
@@ -95,27 +95,27 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u64_at(self.raw.bytes, self.layout.time.at())
     }
 
-    /// The data address, or what the event defines.
+    /// Returns the data address, or what the event defines.
     #[inline]
     #[must_use]
     pub fn addr(&self) -> Option<u64> {
         self.endian.u64_at(self.raw.bytes, self.layout.addr.at())
     }
 
-    /// The event: IDENTIFIER, else ID.
+    /// Returns the event: IDENTIFIER, else ID.
     #[inline]
     #[must_use]
     pub fn event_id(&self) -> Option<u64> {
         self.endian.u64_at(self.raw.bytes, self.layout.event_id().at())
     }
 
-    /// The event that took the sample.
+    /// Returns the event that took the sample.
     #[must_use]
     pub fn stream_id(&self) -> Option<u64> {
         self.endian.u64_at(self.raw.bytes, self.layout.stream_id.at())
     }
 
-    /// The CPU.
+    /// Returns the CPU.
     #[inline]
     #[must_use]
     pub fn cpu(&self) -> Option<u32> {
@@ -129,10 +129,10 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.endian.u64_at(self.raw.bytes, self.layout.period.at())
     }
 
-    /// The callchain as recorded, context marks included.
+    /// Returns the callchain as recorded, context marks included.
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for what it says.
     pub fn callchain(&self) -> Result<Option<U64s<'a>>> {
         let mut fields = SampleFields::default();
         self.walk(const { UpTo::field(SampleType::CALLCHAIN) }, &mut fields)?;
@@ -143,7 +143,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// fixed places, and stay what they are in `fields`.
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for what it says.
     #[inline]
     pub fn walk(&self, last: UpTo, fields: &mut SampleFields<'a>) -> Result<()> {
         let mut cursor = self.cursor();
@@ -151,10 +151,10 @@ impl<'a, 'l> Sample<'a, 'l> {
         fields.walk(&mut cursor, self.layout, last)
     }
 
-    /// Every field.
+    /// Returns every field.
     ///
     /// # Errors
-    /// The record is too short for what it says.
+    /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
         SampleFields::decode(&mut self.cursor(), self.layout)
     }

@@ -123,7 +123,7 @@ wire! {
 }
 
 impl HeaderBuildId<'_> {
-    /// The build ID, by the record's `misc`.
+    /// Returns the build ID, by the record's `misc`.
     #[must_use]
     pub fn build_id(&self, misc: u16) -> Option<BuildId> {
         let told = misc & crate::abi::misc::BUILD_ID_SIZE != 0;
@@ -142,7 +142,7 @@ impl<'a> HeaderFeature<'a> {
 }
 
 impl<'a> Compressed2<'a> {
-    /// The bytes that count. perf has written sizes larger than the record here: they are cut to it.
+    /// Returns the bytes that count. perf has written sizes larger than the record here: they are cut to it.
     #[must_use]
     pub fn stream(&self) -> &'a [u8] {
         usize::try_from(self.data_size).ok().and_then(|len| self.data.get(..len)).unwrap_or(self.data)

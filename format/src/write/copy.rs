@@ -1,8 +1,8 @@
 //! Copies a recording, with all of its records or some.
 //!
-//! Records go through as they are, byte by byte, whether their types are known here or not. What stands around them may lie
-//! elsewhere in the copy: attrs are as long as the longest, header and features are where [`FileWriter`] puts them. One feature
-//! holds places in the file, the index of AUXTRACE records; it follows its records.
+//! Records go through as they are, byte by byte, whether their types are known here or not. What stands around them may
+//! lie elsewhere in the copy: attrs are as long as the longest, header and features are where [`FileWriter`] puts them.
+//! One feature holds places in the file, the index of AUXTRACE records; it follows its records.
 
 use std::io::{self, Seek, Write};
 use std::ops::Range;
@@ -16,17 +16,18 @@ use crate::read::{File, Mode};
 use crate::record::RawRecord;
 use crate::wire::Wire;
 
-/// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the records for which `keep` returns true.
-/// Returns the output, flushed and at its end.
+/// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the records for which `keep`
+/// returns true. Returns the output, flushed and at its end.
 ///
 /// `keep` is asked once for each record of the data section, in file order; [`RawRecord::payload`] goes with its record. It is not
-/// asked for records that stand for attrs, ids or features (ATTR, EVENT_TYPE, EVENT_UPDATE, FEATURE, TRACING_DATA, BUILD_ID): those
-/// are kept. Records inside of COMPRESSED ones are not seen: to choose among them, unpack them first. In a directory
-/// (`perf record --threads`) each data file has its own records, which this does not touch.
+/// asked for records that stand for attrs, ids or features (ATTR, EVENT_TYPE, EVENT_UPDATE, FEATURE, TRACING_DATA,
+/// BUILD_ID): those are kept. Records inside of COMPRESSED ones are not seen: to choose among them, unpack them first.
+/// In a directory (`perf record --threads`) each data file has its own records, which this does not touch.
 ///
-/// Attrs, ids and features are kept; entries of the AUXTRACE index follow the records that they point to and go with them. SAMPLE_TIME
-/// stays as it was, even if the first or last sample goes. A data section that was cut short, or whose recorder was killed,
-/// gets its true size, and ends in what follows its last whole record; features outside the file are left out.
+/// Attrs, ids and features are kept; entries of the AUXTRACE index follow the records that they point to and go with
+/// them. SAMPLE_TIME stays as it was, even if the first or last sample goes. A data section that was cut short, or
+/// whose recorder was killed, gets its true size, and ends in what follows its last whole record; features outside the
+/// file are left out.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -45,8 +46,8 @@ use crate::wire::Wire;
 /// let whole = copy(&file, Cursor::new(Vec::new()), |_| true)?.into_inner();
 /// assert_eq!(whole, bytes);
 ///
-/// let no_rounds = copy(&file, Cursor::new(Vec::new()), |raw| raw.header.kind != RecordType::FINISHED_ROUND)?.into_inner();
-/// assert_eq!(File::parse(&no_rounds)?.records().count(), 0);
+/// let no_rounds = copy(&file, Cursor::new(Vec::new()), |raw| raw.header.kind != RecordType::FINISHED_ROUND)?;
+/// assert_eq!(File::parse(no_rounds.get_ref())?.records().count(), 0);
 /// # Ok(())
 /// # }
 /// ```
@@ -61,8 +62,8 @@ pub fn copy<W: Write + Seek>(file: &File<'_>, out: W, keep: impl FnMut(&RawRecor
     }
 }
 
-/// Copies as [`copy`] does, into an output that cannot seek, such as a pipe or a buffer in front of a network. Returns the output, flushed, and in file mode the final header, which
-/// the caller puts at byte 0.
+/// Copies as [`copy`] does, into an output that cannot seek, such as a pipe or a buffer in front of a network. Returns
+/// the output, flushed, and in file mode the final header, which the caller puts at byte 0.
 ///
 /// # Errors
 /// Returns I/O errors from the output.
@@ -109,13 +110,14 @@ fn copy_pipe<W: Write>(file: &File<'_>, mut out: W, keep: impl FnMut(&RawRecord<
     Ok(out)
 }
 
-/// Whether a record stands for what a file has in sections.
+/// Returns whether a record stands for what a file has in sections.
 fn is_section(kind: RecordType) -> bool {
     use RecordType as T;
     [T::ATTR, T::EVENT_TYPE, T::EVENT_UPDATE, T::FEATURE, T::TRACING_DATA, T::BUILD_ID].contains(&kind)
 }
 
-/// Gives `write` each run of records that are kept, with its place in the file; the last has what follows the last whole record.
+/// Gives `write` each run of records that are kept, with its place in the file; the last has what follows the last
+/// whole record.
 fn kept_runs(
     file: &File<'_>,
     mut keep: impl FnMut(&RawRecord<'_>) -> bool,
@@ -145,7 +147,8 @@ struct Move {
     to: u64,
 }
 
-/// Returns the index of AUXTRACE records after these moves, without the entries of records that are gone; `None` if it cannot be read.
+/// Returns the index of AUXTRACE records after these moves, without the entries of records that are gone; `None` if it
+/// cannot be read.
 fn moved_index(file: &File<'_>, moves: &[Move]) -> Option<Vec<u8>> {
     let mut c = file.feature_cursor(FeatureId::AUXTRACE)?;
     let index = AuxtraceIndex::decode(&mut c, "AUXTRACE").ok()?;
@@ -196,7 +199,7 @@ mod tests {
         FileWriter::new(Cursor::new(Vec::new()), endian, entries).unwrap()
     }
 
-    /// An AUXTRACE record of 48 bytes with 8 bytes of payload.
+    /// Returns an AUXTRACE record of 48 bytes with 8 bytes of payload.
     fn auxtrace(endian: Endian, tid: u32) -> Vec<u8> {
         let mut e = Encoder::new(endian);
         let aux = Auxtrace { size: 8, offset: 0, reference: 1, idx: 0, tid: Tid(tid), cpu: Cpu(0), reserved: 0 };
@@ -205,7 +208,8 @@ mod tests {
         e.into_bytes()
     }
 
-    /// Three AUXTRACE records and an index with an entry for each, one that points elsewhere, and a word that is no entry.
+    /// Three AUXTRACE records and an index with an entry for each, one that points elsewhere, and a word that is no
+    /// entry.
     fn with_index(endian: Endian) -> Vec<u8> {
         // An attr of its own length, so that the data begins elsewhere in a copy with a longer one.
         let entry = AttrEntry { attr: Attr { size: 96, ..Attr::default() }, ids: vec![7], name: None };

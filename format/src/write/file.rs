@@ -1,7 +1,8 @@
 //! Writes file mode: header, ids, attrs, then records as they come, then features.
 //!
-//! The output is written front to back: [`FileWriter::new`] writes a header whose data size is 0, which tells readers of an
-//! unfinished file to read records up to its end. [`FileWriter::finish`] replaces that header, and is all that seeks.
+//! The output is written front to back: [`FileWriter::new`] writes a header whose data size is 0, which tells readers
+//! of an unfinished file to read records up to its end. [`FileWriter::finish`] replaces that header, and is all that
+//! seeks.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -54,8 +55,8 @@ pub struct FileWriter<W> {
 }
 
 impl<W: Write> FileWriter<W> {
-    /// Begins a file with these attrs and their ids; the output must be at its byte 0. The names of events are for a feature,
-    /// [`EventDesc::of`](crate::feature::EventDesc::of).
+    /// Begins a file with these attrs and their ids; the output must be at its byte 0. The names of events are for a
+    /// feature, [`EventDesc::of`](crate::feature::EventDesc::of).
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for an attr longer than its `size` can say.
@@ -121,7 +122,8 @@ impl<W: Write> FileWriter<W> {
         self.header.magic = magic;
     }
 
-    /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to copy a file that has it.
+    /// Adds the section of tracepoint names that recorders before 2013 wrote (`event_types`), to copy a file that has
+    /// it.
     pub(super) fn event_types(&mut self, section: &[u8]) {
         self.event_types = section.to_vec();
     }
@@ -148,8 +150,8 @@ impl<W: Write> FileWriter<W> {
         with_header(out, &header)
     }
 
-    /// Appends the features and returns the output, flushed, and the final header, which the caller puts at byte 0: for outputs
-    /// that cannot seek. Without it the file is one of a recorder that was killed.
+    /// Appends the features and returns the output, flushed, and the final header, which the caller puts at byte 0: for
+    /// outputs that cannot seek. Without it the file is one of a recorder that was killed.
     ///
     /// # Errors
     /// Returns I/O errors from the output, and an error for a feature that could not be encoded.
@@ -203,8 +205,8 @@ impl FeatureWriter {
         Self { endian, parts: Vec::new(), failed: None }
     }
 
-    /// Adds a feature, in the place of one with the same number. If the format cannot represent it, the error is returned when
-    /// the features are written.
+    /// Adds a feature, in the place of one with the same number. If the format cannot represent it, the error is
+    /// returned when the features are written.
     pub fn add<'a, F: Feature<'a>>(&mut self, feature: &F) -> &mut Self {
         let mut e = Encoder::new(self.endian);
         if let Err(error) = feature.encode(&mut e) {
@@ -219,7 +221,8 @@ impl FeatureWriter {
         self.parts.iter().map(|(id, bytes)| (*id, bytes.as_slice()))
     }
 
-    /// Returns the error of a feature that could not be encoded, and one if they are in another byte order than the recording.
+    /// Returns the error of a feature that could not be encoded, and one if they are in another byte order than the
+    /// recording.
     pub(super) fn check(&self, endian: Endian) -> io::Result<()> {
         if self.endian != endian {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the features have another byte order"));

@@ -47,8 +47,8 @@ impl<W: Write> PipeWriter<W> {
     /// Begins a stream with these attrs, their ids and names, and the features that are known by now.
     ///
     /// # Errors
-    /// Returns I/O errors from the output, and an error for an attr with more ids than a record holds (about 8,000), a feature
-    /// that is longer than a record or one that could not be encoded.
+    /// Returns I/O errors from the output, and an error for an attr with more ids than a record holds (about 8,000), a
+    /// feature that is longer than a record or one that could not be encoded.
     pub fn new(out: W, endian: Endian, entries: &[AttrEntry], features: &FeatureWriter) -> io::Result<Self> {
         let mut e = Encoder::new(endian);
         put_header(&mut e);
@@ -79,11 +79,12 @@ impl<W: Write> PipeWriter<W> {
         Ok(writer)
     }
 
-    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which have records of their own, and the
-    /// index of AUXTRACE records, which tells places in a file.
+    /// Appends the features that were not written yet. Two kinds are left out: build IDs, which have records of their
+    /// own, and the index of AUXTRACE records, which tells places in a file.
     ///
     /// # Errors
-    /// Returns I/O errors from the output, and an error for a feature that is longer than a record or could not be encoded.
+    /// Returns I/O errors from the output, and an error for a feature that is longer than a record or could not be
+    /// encoded.
     pub fn features(&mut self, features: &FeatureWriter) -> io::Result<()> {
         features.check(self.endian)?;
         let mut e = Encoder::new(self.endian);

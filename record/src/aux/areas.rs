@@ -17,7 +17,7 @@ use super::kind::Kind;
 use super::pmu_values::PmuValues;
 use super::snapshot::Seen;
 use crate::kernel::counters::{Counter, Counters};
-use crate::kernel::ring::{self, AuxRing, Clock, Pending, Ring};
+use crate::kernel::ring::{self, AuxRing, Clock, Ring};
 use crate::kernel::{Kernel, RingKey};
 use crate::machine::Machine;
 use crate::messages::Messages;
@@ -209,7 +209,8 @@ impl Areas {
                 continue;
             }
             let at = output.length();
-            written += area.write(&pending, area.ring.position(), unit, output)?;
+            let trace = (pending.first, pending.second);
+            written += area.write(trace, area.ring.position(), unit, output)?;
             self.index.push(at);
             let mark = pending.mark();
             area.ring.release(mark);
@@ -248,7 +249,8 @@ impl Areas {
             }
             let at = output.length();
             let end = if head < new as u64 { head + area.ring.size() as u64 } else { head };
-            written += area.write(&area.ring.last(head, new), end - new as u64, unit, output)?;
+            let (first, second) = area.ring.last(head, new);
+            written += area.write((&first, &second), end - new as u64, unit, output)?;
             self.index.push(at);
         }
         for area in self.all.iter().filter(|_| running) {
@@ -285,10 +287,9 @@ impl Areas {
 
 impl Area {
     /// Writes an AUXTRACE record and its trace, filled up to a multiple of 8 bytes.
-    fn write(&self, trace: &Pending<'_>, offset: u64, unit: usize, output: &mut Output) -> Result<u64> {
-        let first = trace.first.len() - trace.first.len() % unit;
-        let first = trace.first.get(..first).unwrap_or_default();
-        let length = first.len() + trace.second.len();
+    fn write(&self, (first, second): (&[u8], &[u8]), offset: u64, unit: usize, output: &mut Output) -> Result<u64> {
+        let first = first.get(..first.len() - first.len() % unit).unwrap_or_default();
+        let length = first.len() + second.len();
         let padded = length.next_multiple_of(8);
         let record = Auxtrace {
             size: padded as u64,
@@ -303,7 +304,7 @@ impl Area {
         put(&mut e, Body::Auxtrace(record));
         let padding = [0; 8];
         let padding = padding.get(..padded - length).unwrap_or_default();
-        let parts = [e.as_bytes(), first, trace.second, padding].map(IoSlice::new);
+        let parts = [e.as_bytes(), first, second, padding].map(IoSlice::new);
         output.write_plain(&parts)
     }
 

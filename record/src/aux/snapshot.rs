@@ -49,6 +49,6 @@ impl Seen {
 }
 
 fn bytes(ring: &AuxRing, head: u64, length: usize) -> Vec<u8> {
-    let last = ring.last(head, length);
-    [last.first, last.second].concat()
+    let (first, second) = ring.last(head, length);
+    [first, second].concat()
 }

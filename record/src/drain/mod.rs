@@ -154,13 +154,12 @@ impl Drain {
                 kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause a ring that is overwritten", e))
             };
             pause(true)?;
-            let pending = ring.pending().map_err(unreadable)?;
+            let (newest, mark) = ring.newest();
             let before = self.tally.counts;
-            self.tally.walk(pending.first, pending.second);
-            let records = reversed(&[pending.first, pending.second].concat());
+            self.tally.walk(&newest, &[]);
+            let records = reversed(&newest);
             let done = output.write_parts(&[IoSlice::new(&records)], &[]);
             written += done.inspect_err(|_| self.tally.counts = before)?;
-            let mark = pending.mark();
             ring.release(mark);
             pause(false)?;
         }

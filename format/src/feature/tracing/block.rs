@@ -38,13 +38,13 @@ pub struct Tracing<'a> {
     pub endian: Endian,
     /// The byte that names the order, as it stands.
     pub order: u8,
-    /// How many bytes a `long` has.
+    /// Size of a `long` in bytes.
     pub long_size: u8,
-    /// How many bytes a page has.
+    /// Size of a page in bytes.
     pub page_size: u32,
-    /// How a page of ftrace's buffer begins.
+    /// Format of the header of a page of ftrace's buffer.
     pub header_page: Part<'a>,
-    /// How an event in ftrace's buffer begins.
+    /// Format of the header of an event in ftrace's buffer.
     pub header_event: Part<'a>,
     /// The formats of ftrace's own events.
     pub ftrace: Vec<Part<'a>>,
@@ -56,7 +56,7 @@ pub struct Tracing<'a> {
     pub printk_formats: Part<'a>,
     /// Names of threads; there since version 0.6.
     pub saved_cmdlines: Option<Part<'a>>,
-    /// What follows: padding, as a rule.
+    /// The bytes behind it: usually padding.
     pub rest: &'a [u8],
 }
 
@@ -146,7 +146,7 @@ impl<'a> Wire<'a> for Tracing<'a> {
 }
 
 impl<'a> Tracing<'a> {
-    /// The formats of all tracepoints, read one after another.
+    /// Returns the formats of all tracepoints, read one after another.
     pub fn events(&self) -> impl Iterator<Item = Result<EventFormat>> + use<'_, 'a> {
         let of = |system: &'_ System<'a>| {
             let name = String::from_utf8_lossy(system.name).into_owned();
@@ -168,7 +168,7 @@ impl<'a> Tracing<'a> {
     }
 }
 
-/// Whether the names of threads are there, by the version.
+/// Returns whether the names of threads are there, by the version.
 fn has_cmdlines(offset: u64, version: &[u8]) -> Result<bool> {
     let number = std::str::from_utf8(version).ok().and_then(|text| text.parse::<f64>().ok());
     match number {

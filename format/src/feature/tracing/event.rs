@@ -27,7 +27,7 @@ pub struct EventFormat {
     pub common: Vec<EventField>,
     /// Its own fields.
     pub fields: Vec<EventField>,
-    /// How the kernel prints it: a format string and its arguments, in a subset of C. Empty where there is none.
+    /// The kernel's print format: a string and its arguments, in a subset of C. Empty if absent.
     pub print_fmt: String,
 }
 
@@ -35,7 +35,7 @@ impl EventFormat {
     /// Reads a text that begins at byte `offset` of the file.
     ///
     /// # Errors
-    /// It has no name, no number, or a field that is none.
+    /// Returns an error if it has no name, no number, or a field that cannot be read.
     pub fn parse(system: &str, text: &[u8], offset: u64) -> Result<Self> {
         const NAME: &str = "the name of a tracepoint";
         let mut lines = Lines { left: text, offset };
@@ -83,7 +83,7 @@ impl EventFormat {
         }
     }
 
-    /// A field by its name; those that all events have come first.
+    /// Returns a field by its name; those that all events have come first.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&EventField> {
         self.common.iter().chain(&self.fields).find(|field| field.name == name)

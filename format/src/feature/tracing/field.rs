@@ -11,15 +11,15 @@ pub struct EventField {
     pub type_name: String,
     /// Its name.
     pub name: String,
-    /// Where it begins in the raw bytes.
+    /// Offset in the raw bytes.
     pub offset: usize,
-    /// How many bytes it has there.
+    /// Size there in bytes.
     pub size: usize,
-    /// Whether it is a number with a sign. Old kernels do not say.
+    /// Whether it is a signed number. Old kernels do not say.
     pub is_signed: bool,
-    /// Whether it is an array: there, or elsewhere ([`EventField::is_dynamic`]).
+    /// Whether it is an array: in place, or elsewhere ([`EventField::is_dynamic`]).
     pub is_array: bool,
-    /// How many elements an array has by its declaration; 0 where that has no number.
+    /// Number of elements by the array's declaration; 0 if that gives none.
     pub array_len: usize,
 }
 
@@ -57,37 +57,38 @@ impl EventField {
         })
     }
 
-    /// Whether it is a word that says where the bytes are: the place in the low 16 bits, their number above.
+    /// Returns whether it is a word that says where the bytes are: the place in the low 16 bits, their number above.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
         self.type_name.starts_with("__data_loc") || self.is_relative()
     }
 
-    /// Whether that place counts from the end of the word itself.
+    /// Returns whether that place counts from the end of the word itself.
     #[must_use]
     pub fn is_relative(&self) -> bool {
         self.type_name.starts_with("__rel_loc")
     }
 
-    /// Whether it is an array of characters or bytes.
+    /// Returns whether it is an array of characters or bytes.
     #[must_use]
     pub fn is_string(&self) -> bool {
         self.is_array && ["char", "u8", "s8"].iter().any(|part| self.type_name.contains(part))
     }
 
-    /// Whether it is an address.
+    /// Returns whether it is an address.
     #[must_use]
     pub fn is_pointer(&self) -> bool {
         self.type_name.contains('*')
     }
 
-    /// Whether its type is called `long`.
+    /// Returns whether its type is called `long`.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.type_name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "long")
     }
 
-    /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if its type has no size here.
+    /// Returns the size of an element of an array in bytes, also of one that lies elsewhere; 0 if its type has no size
+    /// here.
     #[must_use]
     pub fn array_element_size(&self) -> usize {
         let of_word = |word: &str| match word.trim_end_matches("[]") {
@@ -113,7 +114,7 @@ impl EventField {
     }
 }
 
-/// Type, name and the first array bound of a declaration.
+/// Returns type, name and the first array bound of a declaration.
 fn declared(text: &str) -> Option<(&str, &str, Option<&str>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     // A pointer to a function has its name in its own parentheses.
@@ -138,7 +139,7 @@ fn number(text: &str) -> Option<usize> {
     }
 }
 
-/// The beginning of a line, for a message.
+/// Returns the beginning of a line, for a message.
 pub(super) fn shown(line: &[u8]) -> String {
     const MOST: usize = 60;
     line.get(..MOST).unwrap_or(line).escape_ascii().to_string()

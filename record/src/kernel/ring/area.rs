@@ -64,7 +64,11 @@ impl AuxRing {
     pub fn pending(&self, unit: usize) -> Result<Pending<'_>, Overrun> {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
         let rest = stretch.length.checked_rem(unit).unwrap_or(0);
-        Ok(Pending::new(self.halves(stretch.start, stretch.length - rest), stretch.head - rest as u64))
+        let (start, length) = (stretch.start, stretch.length - rest);
+        // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not overwritten (of one that is,
+        // nothing is lent out), and aux_tail cannot move while the slices borrow `self` (`release` takes `&mut self`).
+        let halves = unsafe { self.area.halves(0, self.size, start, if self.overwrite { 0 } else { length }) };
+        Ok(Pending::new(halves, stretch.head - rest as u64))
     }
 
     /// Where the first pending byte is in the trace: how many bytes came before it.
@@ -78,26 +82,22 @@ impl AuxRing {
         self.reader.release(self.control.word(AUX_TAIL), mark.0);
     }
 
-    /// The head of an area that is overwritten. All counters that write to the area must be stopped, and stay so until what
-    /// [`last`](Self::last) gives was read.
+    /// The head of an area that is overwritten. All counters that write to the area should be stopped, and stay so until
+    /// what [`last`](Self::last) gives was read.
     #[must_use]
     pub fn head(&self) -> u64 {
         self.control.word(AUX_HEAD).load(Ordering::Acquire)
     }
 
-    /// The last `length` bytes before `head`, around the end of the area.
+    /// Copies the last `length` bytes before `head`: those up to the end of the area, and those from its beginning on.
     #[must_use]
-    pub fn last(&self, head: u64, length: usize) -> Pending<'_> {
+    pub fn last(&self, head: u64, length: usize) -> (Vec<u8>, Vec<u8>) {
         let length = length.min(self.size);
         // As offsets, since a head that is a place may be smaller than `length`.
         let end = usize::try_from(head % self.size as u64).unwrap_or(0);
         let start = if end >= length { end - length } else { end + self.size - length };
-        Pending::new(self.halves(start, length), head)
-    }
-
-    fn halves(&self, start: usize, length: usize) -> (&[u8], &[u8]) {
-        // SAFETY: the kernel does not write between aux_tail and aux_head, and aux_tail cannot move while the slices borrow
-        // `self` (`release` takes `&mut self`); an area that is overwritten is read only while its counters are stopped.
-        unsafe { self.area.halves(0, self.size, start, length) }
+        let mut first = self.area.copy(0, self.size, start, length);
+        let second = first.split_off(length.min(self.size - start));
+        (first, second)
     }
 }

@@ -1,8 +1,8 @@
 //! The data ring: records, read forwards, or backwards where it is overwritten.
 //!
 //! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other way: `data_head` only
-//! falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It may be read
-//! only while its output is paused.
+//! falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It is read by
+//! copying, while its output is paused: the kernel knows no tail there that it would respect.
 
 #![allow(unsafe_code)] // Lends out shared memory.
 
@@ -90,18 +90,20 @@ impl Ring {
         Clock::read(&self.mapping)
     }
 
-    /// What there is to read. It stays where it is until [`release`](Self::release).
+    /// What there is to read. It stays where it is until [`release`](Self::release). A ring that is overwritten lends out
+    /// nothing: [`newest`](Self::newest) copies.
     ///
     /// # Errors
     /// A `data_head` that cannot be.
     pub fn pending(&self) -> Result<Pending<'_>, Overrun> {
-        let head = self.mapping.word(DATA_HEAD);
         if self.backward {
-            let head = head.load(Ordering::Acquire);
-            return self.pending_backward(head).ok_or(self.reader.overrun(head));
+            return Ok(Pending::new((&[], &[]), self.reader.tail()));
         }
-        let stretch = self.reader.pending(head)?;
-        Ok(Pending::new(self.halves(stretch.start, stretch.length), stretch.head))
+        let stretch = self.reader.pending(self.mapping.word(DATA_HEAD))?;
+        // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not overwritten, and data_tail
+        // cannot move while the slices borrow `self` (`release` takes `&mut self`).
+        let halves = unsafe { self.mapping.halves(self.page_size, self.data_size, stretch.start, stretch.length) };
+        Ok(Pending::new(halves, stretch.head))
     }
 
     /// Whether it is overwritten.
@@ -110,20 +112,16 @@ impl Ring {
         self.backward
     }
 
-    /// What is there of a ring that is overwritten, newest first: as many records as are whole.
-    fn pending_backward(&self, head: u64) -> Option<Pending<'_>> {
+    /// Copies the records that a ring that is overwritten has got since the last [`release`](Self::release), newest first: as
+    /// many as are whole. Its output should be paused; if the kernel writes meanwhile, the oldest records may be damaged.
+    #[must_use]
+    pub fn newest(&self) -> (Vec<u8>, Mark) {
+        let head = self.mapping.word(DATA_HEAD).load(Ordering::Acquire);
         let new = usize::try_from(self.reader.tail().wrapping_sub(head)).unwrap_or(usize::MAX).min(self.data_size);
-        let start = usize::try_from(head % self.data_size as u64).ok()?;
-        let (first, second) = self.halves(start, new);
-        let whole = whole_records(first, second);
-        Some(Pending::new(self.halves(start, whole), head))
-    }
-
-    /// `length` bytes of the data area from `start` on, around its end.
-    fn halves(&self, start: usize, length: usize) -> (&[u8], &[u8]) {
-        // SAFETY: the kernel does not write between data_tail and data_head, and data_tail cannot move while the slices borrow
-        // `self` (`release` takes `&mut self`); a ring that is overwritten is read only while its output is paused.
-        unsafe { self.mapping.halves(self.page_size, self.data_size, start, length) }
+        let start = usize::try_from(head % self.data_size as u64).unwrap_or(0);
+        let mut records = self.mapping.copy(self.page_size, self.data_size, start, new);
+        records.truncate(whole_records(&records));
+        (records, Mark(head))
     }
 
     /// Gives the room up to `mark` back to the kernel.
@@ -137,20 +135,13 @@ impl Ring {
     }
 }
 
-/// How many bytes of `first` and then `second` are whole records: a record that its own size leads beyond the end was
-/// overwritten in part, and a size of 0 is room that was never used.
-fn whole_records(first: &[u8], second: &[u8]) -> usize {
-    let all = first.len() + second.len();
+/// How many of the bytes are whole records: a record that its own size leads beyond the end was overwritten in part, and a
+/// size of 0 is room that was never used.
+fn whole_records(bytes: &[u8]) -> usize {
     let mut at = 0;
-    // Records are multiples of 8 bytes, so a header lies in one half.
-    let header = |at: usize| {
-        let half =
-            first.get(at..).filter(|half| !half.is_empty()).or_else(|| second.get(at.checked_sub(first.len())?..))?;
-        half.first_chunk::<HEADER_SIZE>()
-    };
-    while let Some(header) = header(at) {
+    while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_SIZE>()) {
         let size = usize::from(RecordHeader::read(*header, Endian::NATIVE).size);
-        if size < HEADER_SIZE || at + size > all {
+        if size < HEADER_SIZE || at + size > bytes.len() {
             break;
         }
         at += size;

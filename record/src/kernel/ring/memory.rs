@@ -4,7 +4,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -46,6 +46,26 @@ impl SharedMemory {
         // `self` lives. All access of ours to it is atomic, the kernel's is by READ_ONCE and WRITE_ONCE. Where the mapping may
         // not be written to, the word is only loaded, which atomics of this size do without writing.
         unsafe { AtomicU64::from_ptr(self.place(offset).cast::<u64>().as_ptr()) }
+    }
+
+    /// Copies `length` bytes of the area of `size` bytes (both areas and sizes are multiples of a page) that begins at `area`,
+    /// from the place `start` in it on, around its end.
+    ///
+    /// The kernel may write to them meanwhile: each word is loaded atomically, so the bytes may then be of different times,
+    /// and that is all that can happen. Who wants them of one time pauses the output first.
+    pub(super) fn copy(&self, area: usize, size: usize, start: usize, length: usize) -> Vec<u8> {
+        let (start, length) = (start.min(size), length.min(size));
+        let skipped = start % 8;
+        let from = start - skipped;
+        let len = (skipped + length).next_multiple_of(8);
+        let in_first = len.min(size - from);
+        let mut bytes = Vec::with_capacity(len);
+        for offset in (from..from + in_first).chain(0..len - in_first).step_by(8) {
+            bytes.extend_from_slice(&self.word(area + offset).load(Ordering::Relaxed).to_ne_bytes());
+        }
+        bytes.truncate(skipped + length);
+        bytes.drain(..skipped);
+        bytes
     }
 
     /// `length` bytes of the area of `size` bytes that begins at `area`, from the place `start` in it on, around its end.

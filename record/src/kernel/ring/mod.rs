@@ -17,8 +17,9 @@
 //! until then, so it can be lent out as slices: two where it wraps. The order of the accesses is in [`protocol`], which a
 //! model check goes through.
 //!
-//! An area that is overwritten is mapped without the right to write, so that the kernel knows that no tail will come. It
-//! may be read only while its output is paused (data) or its counters are stopped (AUX).
+//! An area that is overwritten is mapped without the right to write, so that the kernel knows that no tail will come.
+//! Nothing of it is lent out: it is copied word by word, so that a kernel that writes meanwhile can damage what is read, and
+//! nothing else. Its output is paused (data) or its counters are stopped (AUX) before, so that it does not.
 
 mod area;
 mod clock;

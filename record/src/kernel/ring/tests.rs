@@ -1,9 +1,12 @@
 //! The data ring, against a kernel's side on a memfd.
 
-use super::fake::{FakeRing, fake_record};
+use std::sync::atomic::Ordering;
+
 use rustix::io::Errno;
 
 use super::Ring;
+use super::fake::{FakeRing, fake_record};
+use super::memory::SharedMemory;
 
 fn take(ring: &mut Ring) -> Vec<u8> {
     let pending = ring.pending().unwrap();
@@ -48,13 +51,18 @@ fn a_record_that_wraps_comes_in_two_halves() {
 fn an_overwritten_ring_gives_the_newest_records_first_and_each_once() {
     let mut fake = FakeRing::new(1);
     let mut ring = fake.map_backward();
-    assert!(take(&mut ring).is_empty());
+    let newest = |ring: &mut Ring| {
+        let (records, mark) = ring.newest();
+        ring.release(mark);
+        records
+    };
+    assert!(newest(&mut ring).is_empty() && ring.pending().unwrap().is_empty());
     let record = |n: u64| fake_record(9, &vec![n; 3 + usize::try_from(n % 5).unwrap()]);
     let mut next = 0;
     for (written, round) in [(3u64, 0), (1000, 1), (0, 2), (2, 3)] {
         (next..next + written).for_each(|n| fake.write_backward(&record(n)));
         next += written;
-        let got = take(&mut ring);
+        let got = newest(&mut ring);
         let mut expected = Vec::new();
         for n in (next - written..next).rev() {
             if expected.len() + record(n).len() > ring.size() {
@@ -112,5 +120,21 @@ fn a_head_that_cannot_be_is_an_error() {
 fn only_powers_of_two() {
     for pages in [0, 3] {
         assert_eq!(Ring::map(FakeRing::new(3).memory(), pages).unwrap_err(), Errno::INVAL);
+    }
+}
+
+#[test]
+fn a_copy_begins_at_any_byte_and_goes_around_the_end() {
+    let fake = FakeRing::new(1);
+    let size = rustix::param::page_size();
+    let memory = SharedMemory::new(fake.memory(), size as u64, size, true).unwrap();
+    for at in (0..size).step_by(8) {
+        let word = std::array::from_fn(|n| u8::try_from((at + n) % 251).unwrap());
+        memory.word(at).store(u64::from_ne_bytes(word), Ordering::Relaxed);
+    }
+    for (start, length) in [(0, 0), (3, 1), (5, 4), (8, 8), (size - 3, 10), (size - 16, 16), (1, size), (0, 2 * size)] {
+        let expected: Vec<_> =
+            (start..start + length.min(size)).map(|at| u8::try_from(at % size % 251).unwrap()).collect();
+        assert!(memory.copy(0, size, start, length) == expected, "{length} bytes from {start}");
     }
 }
