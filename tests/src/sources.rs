@@ -36,8 +36,9 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
         return;
     };
     for path in entries.map(|entry| entry.expect("a folder can be read").path()) {
-        let skipped =
-            path.file_name().is_some_and(|name| name == "target" || name.as_encoded_bytes().starts_with(b"."));
+        // Hidden folders, and those that cargo builds in.
+        let skipped = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+            || path.join("CACHEDIR.TAG").exists();
         if path.is_dir() && !skipped {
             walk(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

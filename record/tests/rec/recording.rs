@@ -162,8 +162,11 @@ fn a_signal_ends_the_recording_and_the_file_is_whole() {
         let mut rec = rec();
         let rec = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--", "sleep", "100"]);
         let child = rec.stderr(Stdio::piped()).spawn().unwrap();
-        wait_until(|| path.exists() && std::fs::metadata(&path).unwrap().len() > 0);
-        std::thread::sleep(Duration::from_millis(100));
+        // Until the command is there: a signal before that ends rec without it.
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let comms =
+            || std::fs::read_to_string(&children).unwrap_or_default().split_whitespace().map(comm).collect::<String>();
+        wait_until(|| comms().contains("sleep"));
         assert!(std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         // The command was asked to end, and is gone.
@@ -308,6 +311,11 @@ fn wait_until(mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(20), "waited too long");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Returns the name of a process; empty if it is gone.
+fn comm(pid: &str) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
 }
 
 /// Two threads, of which the first ends at once, by itself (`SYS_exit`): its process goes on without it.

@@ -174,8 +174,7 @@ fn unsafe_code_is_where_the_kernel_is() {
 }
 
 /// Where `report` and `record` take numbers out of bytes themselves: file, number of lines, and the reason. All bytes
-/// of the
-/// perf.data format are read in `format`.
+/// of the perf.data format are read in `format`.
 const BYTES: [(&str, usize, &str); 12] = [
     ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/jitdump.rs", 2, "jitdump, a format of its own"),
