@@ -41,6 +41,9 @@ pub(super) struct Flags {
     /// Fail where the kernel does not allow the frequency asked for
     #[arg(long, help_heading = "Events")]
     pub(super) strict_freq: bool,
+    /// Also sample every context switch with its callchain: where threads wait; implies -g and --switch-events
+    #[arg(long, conflicts_with = "no_samples", help_heading = "Events")]
+    pub(super) off_cpu: bool,
     /// Count the kernel only, whatever the events say
     #[arg(long, conflicts_with = "all_user", help_heading = "Events")]
     pub(super) all_kernel: bool,
@@ -121,7 +124,7 @@ pub(super) struct Flags {
     #[arg(short = 'k', long, value_name = "CLOCK", help_heading = "Samples")]
     pub(super) clockid: Option<String>,
 
-    /// Record context switches
+    /// Record when threads leave a CPU and run again, without samples; --off-cpu records the callchains too
     #[arg(long, help_heading = "Records beside samples")]
     pub(super) switch_events: bool,
     /// Record namespaces

@@ -94,13 +94,14 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
         strict_freq: flags.strict_freq,
         sample: sample(&flags, matches, &facts)?,
         side_band: SideBand {
-            switch: switch(&flags, matches),
+            switch: switch(&flags, matches)?,
             namespaces: flags.namespaces,
             cgroups: flags.all_cgroups,
             no_bpf: flags.no_bpf_event,
             synth: flags.synth.as_deref().map_or(Ok(Synth::default()), values::synth)?,
             map_timeout: flags.proc_map_timeout.as_deref().map(values::map_timeout).transpose()?,
         },
+        off_cpu: flags.off_cpu,
         only: one_of(flags.all_kernel, flags.all_user),
         cpus: flags.cpu.as_deref().map(target::parse_cpus).transpose().map_err(|e| format!("-C: {e}"))?,
         per_thread: flags.per_thread,
@@ -165,6 +166,8 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
         Some(mode) => Callchain::parse(mode).map_err(|e| format!("--call-graph: {e}"))?,
         None => (Callchain::Fp, None),
     };
+    let implied = flags.off_cpu && !is_negated(matches, "call_graph");
+    let with_callchain = flags.graph || flags.call_graph.is_some() || implied;
     let max_stack = flags.max_stack.as_deref().map(values::max_stack).transpose()?;
     let branches = flags.branch_filter.as_deref().map(sampling::parse_branches).transpose();
     let registers = |list: &Option<String>, of: Of, flag: &str| {
@@ -175,7 +178,7 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
         list.as_deref().map(mask).transpose().map_err(|e| format!("{flag}: {e}"))
     };
     Ok(Sample {
-        callchain: (flags.graph || flags.call_graph.is_some()).then_some(callchain),
+        callchain: with_callchain.then_some(callchain),
         callchain_only: one_of(flags.kernel_callchains, flags.user_callchains),
         max_stack: depth.or(max_stack),
         branches: match branches.map_err(|e| format!("-j: {e}"))? {
@@ -198,8 +201,14 @@ fn sample(flags: &Flags, matches: &ArgMatches, machine: &Machine) -> Result<Samp
     })
 }
 
-fn switch(flags: &Flags, matches: &ArgMatches) -> Option<bool> {
-    if is_negated(matches, "switch_events") { Some(false) } else { flags.switch_events.then_some(true) }
+fn switch(flags: &Flags, matches: &ArgMatches) -> Result<Option<bool>, String> {
+    match (is_negated(matches, "switch_events"), flags.off_cpu) {
+        (true, true) => {
+            Err("--no-switch-events: --off-cpu needs the records of when threads run again; leave it out".to_owned())
+        }
+        (true, false) => Ok(Some(false)),
+        (false, off_cpu) => Ok((flags.switch_events || off_cpu).then_some(true)),
+    }
 }
 
 fn rings(flags: &Flags) -> Result<Rings, String> {

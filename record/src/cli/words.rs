@@ -134,7 +134,6 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--vmlinux", "it serves perf's --filter of AUX areas by symbol; give addresses there (filter 0xADDR/0xLEN)"),
     ("--pfm-events", "rec does not use libpfm; name the event as the PMU has it (rec list), or raw (rNNN)"),
     ("--debuginfod", "rec fetches nothing from the network; symbols are looked for at report time"),
-    ("--off-cpu", "it needs a BPF program; record -e sched:sched_switch -g, or --switch-events"),
     ("--setup-filter", "it pins perf's BPF filter programs; rec filters in the kernel with --filter on tracepoints"),
     (
         "--aio",

@@ -29,6 +29,8 @@ pub struct Config {
     pub sample: Sample,
     /// Which records beside samples are asked for.
     pub side_band: SideBand,
+    /// Sample context switches, so that the time that threads wait is known too (`--off-cpu`).
+    pub off_cpu: bool,
     /// What is counted of all events (`--all-kernel`, `--all-user`).
     pub only: Option<Only>,
     /// Whom to record.

@@ -1,5 +1,6 @@
 //! An event of the plan.
 
+use recrep_format::abi::{EventType, SwEvent};
 use recrep_format::attr::Attr;
 
 use crate::event::Probe;
@@ -47,6 +48,8 @@ pub struct PlannedEvent {
     pub tracepoint: Option<String>,
     /// What it is put on, where it is a probe.
     pub probe: Option<Probe>,
+    /// Whether `--off-cpu` added it: where the kernel refuses it, the SWITCH records stand alone.
+    pub off_cpu: bool,
 }
 
 impl PlannedEvent {
@@ -66,7 +69,16 @@ impl PlannedEvent {
     /// Whether it counts nothing, so that others can be told of on its behalf.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
-        use recrep_format::abi::{EventType, SwEvent};
-        self.attr.kind == EventType::SOFTWARE && self.attr.config == SwEvent::DUMMY.0
+        self.is_software(SwEvent::DUMMY)
+    }
+
+    /// Whether it counts context switches.
+    #[must_use]
+    pub fn is_context_switches(&self) -> bool {
+        self.is_software(SwEvent::CONTEXT_SWITCHES)
+    }
+
+    fn is_software(&self, event: SwEvent) -> bool {
+        self.attr.kind == EventType::SOFTWARE && self.attr.config == event.0
     }
 }

@@ -4,6 +4,7 @@
 //!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
 //!  Machine ┤  attr ──────▶ one attr for each event         (perf's evsel__config, rule by rule)
 //!          ├─ group ─────▶ leaders, leader sampling (:S)
+//!          ├─ off_cpu ───▶ context switches, each sampled
 //!          ├─ tracking ──▶ who carries the side-band: the first event, or a dummy
 //!          ├─ aux ───────▶ what events with an AUX area need beside it
 //!          └─ rings ─────▶ sizes, when the kernel wakes rec
@@ -25,6 +26,7 @@ mod context;
 mod event;
 mod group;
 mod notes;
+mod off_cpu;
 mod rate;
 mod rings;
 #[cfg(test)]
@@ -85,10 +87,12 @@ impl Plan {
 pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes::default();
     let cpus = cpus(config, machine)?;
-    let specs = match config.events.as_slice() {
+    let mut specs = match config.events.as_slice() {
         [] => default_events(machine, &cpus),
         named => named.to_vec(),
     };
+    let asked = specs.len();
+    off_cpu::add(&mut specs, config, &mut notes);
     let rates = Rates::new(config, machine, &mut notes)?;
     let context = Context { config, machine, rates, system: config.target == Target::System };
     let mut events = Vec::new();
@@ -97,11 +101,15 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
         let mut event = planned(spec, attr::of(spec, group, &context, &mut notes)?);
         event.cpus = placed(spec, &cpus)?;
         event.cgroup = config.cgroups.get(index).cloned().flatten();
+        if index >= asked {
+            off_cpu::place(&mut event, config)?;
+        }
         events.push(event);
     }
     group::lead(&mut events, &specs);
     let area = aux::arrange(&mut events, &specs, &context, &mut notes)?;
-    tracking::add(&mut events, &area, &context);
+    let switches_carried = off_cpu::carry_switches(&mut events, config);
+    tracking::add(&mut events, &area, switches_carried, &context);
     let ring_pages = rings::data_pages(config.rings.data, area.small_rings, machine, &mut notes)?;
     rings::wake(&mut events, ring_pages, config, machine);
     Ok(Plan {

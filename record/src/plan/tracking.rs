@@ -13,8 +13,8 @@ use crate::plan::config::{BuildIds, Delay};
 /// Chooses the event that tracks, or adds one, and gives it its flags.
 ///
 /// The first event does where it waits for the command's exec. Where tasks run already, where counting begins later than
-/// they do, and where the first event is not on every CPU, it is a dummy.
-pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, context: &Context<'_>) {
+/// they do, and where the first event is not on every CPU, it is a dummy. `switches_carried`: another event carries the SWITCH records.
+pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carried: bool, context: &Context<'_>) {
     let attached = context.config.target.is_attached();
     let delayed = context.config.delay != Delay::None;
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
@@ -36,6 +36,9 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, context: &Cont
     let tracker = if own && !reused { events.last_mut() } else { events.first_mut() };
     let Some(tracker) = tracker else { return };
     tracker.attr.flags |= side_band(area, own, context);
+    if switches_carried {
+        tracker.attr.flags -= AttrFlags::CONTEXT_SWITCH;
+    }
     if own {
         let waits = context.config.target == crate::target::Target::Command && !area.immediate && !partial;
         tracker.attr.flags.set(AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC, waits);

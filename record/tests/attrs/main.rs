@@ -199,6 +199,11 @@ fn whom_and_what_beside_samples() {
 }
 
 #[test]
+fn context_switches_beside_cpu_samples() {
+    hold("off_cpu.cases", 15);
+}
+
+#[test]
 fn areas_that_are_traced_into() {
     hold("aux.cases", 8);
 }
@@ -297,6 +302,9 @@ fn what_does_not_go_together_is_told_with_what_to_do() {
         ("-e cycles/time=0/ x", "leave it out"),
         ("-e cycles -F 200000 --strict-freq x", "--strict-freq"),
         ("-e cycles -m 2G x", "larger than a ring may be"),
+        ("--off-cpu --no-switch-events x", "leave it out"),
+        ("--off-cpu -n x", "cannot be used with"),
+        ("--off-cpu -a -e cycles,faults -G one,two", "name one with -G"),
     ] {
         let said = plan(line, &x86).unwrap_err();
         assert!(said.contains(named), "{line}: {said}");

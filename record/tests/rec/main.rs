@@ -10,4 +10,5 @@
 mod cli;
 mod common;
 mod draining;
+mod off_cpu;
 mod recording;

@@ -1,12 +1,12 @@
 //! Real recordings, read back with the format crate.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::common::{Recording, can_record, can_record_system, last_line, place, rec, run, said, skipped};
+use super::common::{
+    Recording, can_record, can_record_system, last_line, place, rec, run, run_as_nobody, said, skipped,
+};
 use recrep_format::abi::{AttrFlags, RecordType, SampleType, misc};
 use recrep_format::feature::{BuildIds, Cmdline, EventDesc, Hostname, SampleTime};
 use recrep_format::record::{Body, SampleId};
@@ -283,12 +283,8 @@ fn without_privilege_user_space_only_with_a_line_that_says_so() {
     if !can_record() || paranoid.trim() != "2" {
         return skipped("needs kernel.perf_event_paranoid to be 2");
     }
-    // Nobody may not look into the directory of the build.
-    let (dir, path) = place();
-    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let program = dir.path().join("rec");
-    std::fs::copy(env!("CARGO_BIN_EXE_rec"), &program).unwrap();
-    let output = rec_as_nobody(&program, &path, &["--", "sh", "-c", BUSY]);
+    let (_dir, path) = place();
+    let output = run_as_nobody(&path, &["--", "sh", "-c", BUSY]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("sampling user space only (c"), "{}", said(&output));
     let recording = Recording::read(&path);
@@ -296,13 +292,9 @@ fn without_privilege_user_space_only_with_a_line_that_says_so() {
     assert!(file.attrs.entries()[0].attr.flags.contains(AttrFlags::EXCLUDE_KERNEL));
     assert!(file.attrs.entries()[0].name.as_deref().unwrap().ends_with(":u"));
     assert!(recording.count(RecordType::SAMPLE) > 5);
-    let all = rec_as_nobody(&program, &path, &["-a", "--", "true"]);
+    let all = run_as_nobody(&path, &["-a", "--", "true"]);
     assert_eq!(all.status.code(), Some(125));
     assert!(said(&all).contains("perf_event_paranoid"), "{}", said(&all));
-}
-
-fn rec_as_nobody(program: &std::path::Path, path: &std::path::Path, words: &[&str]) -> std::process::Output {
-    std::process::Command::new(program).arg("-o").arg(path).args(words).uid(65534).gid(65534).output().unwrap()
 }
 
 fn wait_until(mut done: impl FnMut() -> bool) {

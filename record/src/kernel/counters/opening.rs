@@ -33,15 +33,15 @@ pub fn open<K: Kernel>(
 ) -> Result<Counters> {
     let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };
     let cgroups = Cgroups::open(plan)?;
-    let mut counters = Counters { events: plan.events.clone(), ..Counters::default() };
+    let mut counters = Counters::default();
     let places: Vec<Vec<Place>> = plan.events.iter().map(|event| places(event, plan, threads, &cgroups)).collect();
     allow_files(places.iter().map(Vec::len).sum());
     let leads: FxHashSet<usize> = plan.events.iter().filter_map(|event| event.leader).collect();
     // The counters that lead groups, by event and place.
     let mut leaders: FxHashMap<(usize, Place), usize> = FxHashMap::default();
-    for (index, places) in places.iter().enumerate() {
-        let before = counters.all.len();
-        let Some(mut event) = counters.events.get(index).cloned() else { continue };
+    'events: for (mut event, places) in plan.events.iter().cloned().zip(&places) {
+        // An event that is left out comes after all that lead groups, so that their places stay.
+        let (index, before) = (counters.events.len(), counters.all.len());
         let starts = counters.starts(&event);
         let mut hidden = None;
         for place in places {
@@ -52,6 +52,7 @@ pub fn open<K: Kernel>(
             let fd = match open_one(kernel, &mut event, at, with, messages)? {
                 Attempt::Opened(fd) => fd,
                 Attempt::Gone => continue,
+                Attempt::LeftOut => continue 'events,
                 Attempt::Hidden(why) => {
                     counters.hidden.extend(place.thread);
                     hidden.get_or_insert(why);
@@ -69,9 +70,7 @@ pub fn open<K: Kernel>(
             return Err(Error::Failed(hidden.unwrap_or_else(|| fallback_message(&event, with))));
         }
         messages.explain(|| explain(&event, counters.all.len() - before));
-        if let Some(slot) = counters.events.get_mut(index) {
-            *slot = event;
-        }
+        counters.events.push(event);
     }
     counters.map_rings(kernel, plan, messages)?;
     Ok(counters)
@@ -127,6 +126,8 @@ enum Attempt {
     Opened(OwnedFd),
     /// Its thread ended, or its CPU went offline.
     Gone,
+    /// The recording goes on without its event.
+    LeftOut,
     /// Its thread is one of a user's (`-u`) that this user may not look into; the refusal in words.
     Hidden(String),
 }
@@ -171,9 +172,15 @@ fn open_one<K: Kernel>(
                 }
                 given_up.extend(what);
             }
+            Step::LeaveOut(what) if !settled => {
+                messages.note(what);
+                return Ok(Attempt::LeftOut);
+            }
             // That of others of the user's may be looked into, so it is not the event.
-            Step::Retry { .. } if unnamed(errno, place, with) => return Ok(Attempt::Hidden(String::new())),
-            Step::Retry { .. } => {
+            Step::Retry { .. } | Step::LeaveOut(_) if unnamed(errno, place, with) => {
+                return Ok(Attempt::Hidden(String::new()));
+            }
+            Step::Retry { .. } | Step::LeaveOut(_) => {
                 let why = crate::messages::error::why_words(&errno.into());
                 let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
                 return Err(Error::Failed(format!(
@@ -221,7 +228,9 @@ fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) 
 fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
     match fallback::next(event, Errno::SRCH, with) {
         Step::GiveUp(advice) => advice,
-        Step::Retry { .. } => format!("cannot count {}: there is nothing to count it for", event.full_name()),
+        Step::Retry { .. } | Step::LeaveOut(_) => {
+            format!("cannot count {}: there is nothing to count it for", event.full_name())
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::machine::Machine;
 use crate::messages::Messages;
 use crate::messages::Verbosity;
 use crate::messages::error::Result;
+use crate::plan::PlannedEvent;
 
 /// A kernel that opens what `refuse` lets it, and remembers.
 #[derive(Default)]
@@ -239,6 +240,24 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     // Who was named is not passed over.
     let named = opened(&kernel(), "-p 7,8 -e cpu-clock", &[Some(7), Some(8)]).unwrap_err().to_string();
     assert!(named.contains("protected from ptrace") || named.contains("on those before it"), "{named}");
+}
+
+#[test]
+fn switches_that_may_not_be_sampled_leave_the_others_as_they_are() {
+    use recrep_format::abi::AttrFlags as F;
+    fn user_only(attr: &Attr, _: Place) -> Option<Errno> {
+        (!attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
+    }
+    let kernel = FakeKernel { refuse: Some(user_only), ..FakeKernel::default() };
+    let counters = opened(&kernel, "-p 7 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    let names: Vec<_> = counters.events.iter().map(PlannedEvent::full_name).collect();
+    assert_eq!(names, ["cpu-clock:u", "dummy:u"]);
+    // Each on two CPUs, by the places that the events have now.
+    assert_eq!(counters.all.iter().map(|counter| counter.event).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(counters.tracker().unwrap().attr.flags.contains(F::CONTEXT_SWITCH));
+    assert_eq!(counters.tracking_id(), counters.ids(1)[0]);
+    let all = opened(&FakeKernel::default(), "-p 7 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    assert_eq!(all.events.len(), 3);
 }
 
 #[test]

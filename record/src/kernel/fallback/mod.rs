@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
+//!                                ├─▶ LeaveOut: what --off-cpu added, and records tell of too
 //!                                └─▶ GiveUp: why, and what would allow it
 //! ```
 //!
@@ -13,7 +14,7 @@
 //! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, where it is "as exact as can be" (`P`) |
 //! | EOPNOTSUPP | guests, which some PMUs cannot count |
 //! | ENOENT ENODEV EOPNOTSUPP | cycles, for cpu-clock |
-//! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal |
+//! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal; samples of switches |
 //! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
 //!
 //! What the user named himself (a flag, a modifier) is not given up: `advice` says which flag to leave out.
@@ -36,6 +37,7 @@ pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>
     less_precise(event, errno)
         .or_else(|| no_guests(event, errno))
         .or_else(|| clock_for_cycles(event, errno))
+        .or_else(|| switch_records_alone(event, errno, circumstances))
         .or_else(|| user_only(event, errno, circumstances))
         .or_else(|| older_kernel(event, errno, circumstances))
         .unwrap_or_else(|| Step::GiveUp(advice::of(event, errno, circumstances)))
@@ -71,14 +73,29 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     retry(event, Some(GivenUp::Cycles))
 }
 
-/// Who may not sample the kernel may still sample user space.
-fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
-    let flags = event.attr.flags;
-    let possible = matches!(errno, Errno::ACCESS | Errno::PERM)
+/// Who may not sample the kernel gets no samples of its switches, but the records that tell of them.
+fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    (event.off_cpu && is_kernel_kept(event, errno, with)).then(|| {
+        Step::LeaveOut(format!(
+            "recording context switches without callchains: kernel.perf_event_paranoid is {}, which keeps the kernel from users \
+             without CAP_PERFMON; times off the CPU are exact, with the callchain of the thread's nearest sample",
+            with.paranoid
+        ))
+    })
+}
+
+/// Whether it explains the refusal that the user may not look into the kernel.
+fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM)
         && with.paranoid > 1
         && *with.target != Target::System
-        && !event.system_wide
-        && !flags.intersects(AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_USER);
+        && !event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
+}
+
+/// Who may not sample the kernel may still sample user space.
+fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+    let possible =
+        is_kernel_kept(event, errno, with) && !event.system_wide && !event.attr.flags.contains(AttrFlags::EXCLUDE_USER);
     possible.then_some(())?;
     let mut event = event.clone();
     event.attr.flags |= AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;

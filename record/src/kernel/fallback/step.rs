@@ -26,6 +26,8 @@ pub enum Step {
         /// What was given up, where the user must know of it.
         given_up: Option<GivenUp>,
     },
+    /// Go on without the event: what that means.
+    LeaveOut(String),
     /// There is nothing else to try: what was tried, why not, and what would help.
     GiveUp(String),
 }

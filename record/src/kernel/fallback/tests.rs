@@ -55,7 +55,7 @@ fn settle_on(
                 }
                 changes.extend(given_up);
             }
-            Step::GiveUp(advice) => return Err(advice),
+            Step::GiveUp(advice) | Step::LeaveOut(advice) => return Err(advice),
         }
     }
     panic!("the steps do not end");
@@ -296,4 +296,18 @@ fn probes_are_for_root() {
         step = next(&event, Errno::ACCESS, with);
     }
     assert!(matches!(step, Step::GiveUp(advice) if advice.contains("for root and CAP_PERFMON only")));
+}
+
+#[test]
+fn switches_that_may_not_be_sampled_are_left_out_and_told() {
+    let config = cli::parse(["rec", "--off-cpu", "-e", "cpu-clock", "x"].map(Into::into)).unwrap();
+    let plan = plan(&config, &Machine { max_rate: 100_000, ..Machine::default() }).unwrap();
+    let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
+    let answer =
+        |errno, paranoid| next(event, errno, Circumstances { target: &Target::Command, paranoid, kernel: (6, 18) });
+    let Step::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
+    assert!(told.contains("perf_event_paranoid is 2") && !told.contains('\n'), "{told}");
+    // A seccomp filter refuses every event.
+    assert!(matches!(answer(Errno::PERM, 1), Step::GiveUp(_)));
+    assert!(matches!(answer(Errno::OPNOTSUPP, 2), Step::GiveUp(_)));
 }
