@@ -58,7 +58,8 @@ impl<'k> Session<'k> {
         let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
         let plan = crate::plan::plan(&config, &machine).unwrap();
         let threads = [config.per_thread.then_some(7)];
-        let mut counters = counters::open(kernel, &plan, &threads, (&config.target, &machine), &messages).unwrap();
+        let mut counters =
+            counters::open(kernel, &plan, &mut || threads.to_vec(), (&config.target, &machine), &messages).unwrap();
         let rings = std::mem::take(&mut counters.rings);
         let areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
         let attrs: Vec<_> = (0..counters.events.len())

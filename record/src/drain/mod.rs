@@ -7,6 +7,7 @@
 //! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
 //! let go of all that is older than the youngest of the round before.
 
+pub mod filter;
 pub mod threads;
 pub mod wait;
 
@@ -26,6 +27,7 @@ use crate::kernel::ring::{Overrun, Ring};
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::output::tally::Tally;
+use filter::Filter;
 
 /// Room is given back after so many bytes at most, so that with many CPUs the first ring does not wait for the last.
 const BATCH_BYTES: usize = 1 << 20;
@@ -43,13 +45,28 @@ pub struct Drain {
     /// Where each ring is drained (`--affinity`); nothing: anywhere.
     places: Vec<CpuSet>,
     at: Option<CpuSet>,
+    /// What of the rings goes into the file; nothing: all of it.
+    filter: Option<Filter>,
 }
 
 impl Drain {
     /// Counts what passes in `tally`.
     #[must_use]
     pub fn new(tally: Tally) -> Self {
-        Self { tally, finished_round: marker(Body::FinishedRound), least: 1, places: Vec::new(), at: None }
+        Self {
+            tally,
+            finished_round: marker(Body::FinishedRound),
+            least: 1,
+            places: Vec::new(),
+            at: None,
+            filter: None,
+        }
+    }
+
+    /// Leaves out what the filter does.
+    #[must_use]
+    pub fn with(self, filter: Option<Filter>) -> Self {
+        Self { filter, ..self }
     }
 
     /// Leaves rings alone that have fewer bytes than this.
@@ -95,6 +112,11 @@ impl Drain {
     }
 
     fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
+        if let Some(mut filter) = self.filter.take() {
+            let written = self.empty_filtered(rings, sink, (least, &mut filter));
+            self.filter = Some(filter);
+            return written;
+        }
         let mut written = 0;
         let mut next = 0;
         // Where something was left in a ring, or will be read only later, nothing is over.
@@ -136,6 +158,51 @@ impl Drain {
         Ok(written)
     }
 
+    /// As [`empty_of`](Self::empty_of), without what the filter leaves out: up to the heads that all rings had at the beginning.
+    fn empty_filtered<R: BorrowMut<Ring>>(
+        &mut self,
+        rings: &mut [R],
+        sink: &mut impl Sink,
+        (least, filter): (usize, &mut Filter),
+    ) -> Result<u64> {
+        let mut heads = Vec::new();
+        for (index, ring) in rings.iter().enumerate() {
+            let ring: &Ring = ring.borrow();
+            if !ring.is_backward() {
+                let pending = ring.pending().map_err(unreadable)?;
+                heads.push((index, pending.len(), pending.mark()));
+            }
+        }
+        let mut contents = Vec::new();
+        for ring in heads.iter().filter_map(|(index, ..)| rings.get(*index)) {
+            let pending = ring.borrow().pending().map_err(unreadable)?;
+            contents.push([pending.first, pending.second].concat());
+        }
+        filter.look(contents.iter().map(Vec::as_slice));
+        let mut over = heads.len() == rings.len();
+        let mut written = 0;
+        let last = heads.len();
+        for (number, ((index, length, mark), content)) in (1..).zip(heads.into_iter().zip(&contents)) {
+            self.go_to(index);
+            let before = self.tally.counts;
+            let mut kept = Vec::new();
+            if length >= least {
+                filter.keep(content.get(..length).unwrap_or_default(), &mut kept);
+                self.tally.walk(&kept, &[]);
+            } else {
+                over &= length == 0;
+            }
+            let part = IoSlice::new(&kept);
+            let parts = if kept.is_empty() { &[][..] } else { std::slice::from_ref(&part) };
+            let done = sink.batch(parts, &self.finished_round, over && number == last);
+            written += done.inspect_err(|_| self.tally.counts = before)?;
+            if let Some(ring) = rings.get_mut(index).filter(|_| length >= least) {
+                ring.borrow_mut().release(mark);
+            }
+        }
+        Ok(written)
+    }
+
     /// Writes what the rings that are overwritten have, and had not when they were dumped before: the oldest first, though in
     /// the ring it is last. Nothing marks the end of a round then: what is dumped is older than what came before it.
     ///
@@ -156,8 +223,13 @@ impl Drain {
             pause(true)?;
             let (newest, mark) = ring.newest();
             let before = self.tally.counts;
-            self.tally.walk(&newest, &[]);
-            let records = reversed(&newest);
+            let mut records = reversed(&newest);
+            if let Some(filter) = &mut self.filter {
+                filter.look(std::iter::once(records.as_slice()));
+                let all = std::mem::take(&mut records);
+                filter.keep(&all, &mut records);
+            }
+            self.tally.walk(&records, &[]);
             let done = output.write_parts(&[IoSlice::new(&records)], &[]);
             written += done.inspect_err(|_| self.tally.counts = before)?;
             ring.release(mark);

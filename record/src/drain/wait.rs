@@ -21,9 +21,11 @@ const DELAY: u64 = u64::MAX - 3;
 const SWITCH: u64 = u64::MAX - 4;
 const CONTROL: u64 = u64::MAX - 5;
 const NUDGE: u64 = u64::MAX - 6;
-/// The smallest of these.
+/// The first task whose end is waited for.
+const ENDS: u64 = 1 << 32;
+/// No ring has such a number.
 #[cfg(test)]
-const NO_RING: u64 = NUDGE;
+const NO_RING: u64 = ENDS;
 
 /// Why waiting ended. All false: a ring has something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct Waiter<'a> {
     /// For each ring that is waited for, which counter is polled; `None` when all have hung up, a number that no counter has when none
     /// is left that could tell.
     polled: Vec<Option<usize>>,
+    /// Whose end is waited for, and how many have not ended.
+    ends: Option<(&'a [OwnedFd], usize)>,
 }
 
 impl<'a> Waiter<'a> {
@@ -81,6 +85,17 @@ impl<'a> Waiter<'a> {
         // The kernel tells of a ring's wakeup once, to whoever asks first.
         let owners = counters.owners.iter().copied().filter(|_| others.drainers.is_none());
         Self::make(counters, owners, signals.into_iter().chain(own))
+    }
+
+    /// Waits for the end of all of these, each readable then, in the place of the counters' (`None`: not).
+    ///
+    /// # Errors
+    /// The system's refusal.
+    pub fn until(self, ends: Option<&'a [OwnedFd]>) -> Result<Self> {
+        let mut numbered = (ENDS..).zip(ends.into_iter().flatten());
+        let added = numbered.try_for_each(|(data, end)| add(&self.epoll, end.as_fd(), data));
+        added.map_err(|e| Error::io("cannot wait for the end of the processes", e))?;
+        Ok(Self { ends: ends.map(|ends| (ends, ends.len())), ..self })
     }
 
     /// Waits for the rings of these counters, and for the bells that end waiting and that only ring.
@@ -103,7 +118,7 @@ impl<'a> Waiter<'a> {
         let make = || -> Result<Self, Errno> {
             let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             own.try_for_each(|(fd, data)| add(&epoll, fd, data))?;
-            let mut waiter = Self { epoll, counters, polled: Vec::new() };
+            let mut waiter = Self { epoll, counters, polled: Vec::new(), ends: None };
             for (ring, owner) in (0u64..).zip(owners) {
                 if let Some(counter) = counters.all.get(owner) {
                     add_counter(&waiter.epoll, counters, counter, ring)?;
@@ -138,13 +153,17 @@ impl<'a> Waiter<'a> {
                 SWITCH => woken.switch = true,
                 CONTROL => woken.control = true,
                 NUDGE => woken.nudged = true,
+                end if end >= ENDS => self.ended(end),
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
                 // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
                 ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
                 _ => {}
             }
         }
-        woken.all_ended = !self.polled.is_empty() && self.polled.iter().all(Option::is_none);
+        woken.all_ended = match self.ends {
+            Some((_, left)) => left == 0,
+            None => !self.polled.is_empty() && self.polled.iter().all(Option::is_none),
+        };
         Ok(woken)
     }
 
@@ -152,6 +171,17 @@ impl<'a> Waiter<'a> {
     pub fn forget(&self, control: BorrowedFd<'_>) {
         // It was added, so it can be taken away.
         let _ = epoll::delete(&self.epoll, control);
+    }
+
+    /// One of those whose end is waited for has ended: it says so once.
+    fn ended(&mut self, data: u64) {
+        let Some((ends, left)) = &mut self.ends else { return };
+        let index = usize::try_from(data - ENDS).unwrap_or(usize::MAX);
+        if let Some(end) = ends.get(index) {
+            // It was added, so it can be taken away.
+            let _ = epoll::delete(&self.epoll, end);
+            *left -= 1;
+        }
     }
 
     /// Polls the next counter of a ring whose counter hung up.

@@ -87,7 +87,7 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         flags: spec.modifiers.flags() | F::SAMPLE_ID_ALL,
         ..Attr::default()
     };
-    attr.flags.set(F::INHERIT, !config.no_inherit && !config.per_thread);
+    attr.flags.set(F::INHERIT, inherits(context));
     attr.flags.set(F::WRITE_BACKWARD, config.rings.overwrite);
     attr.sample_type.set(S::RAW | S::PERIOD, spec.raw);
     if group::samples_for_all(spec) {
@@ -105,6 +105,11 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
         attr.clockid = clock;
     }
     attr
+}
+
+/// Whether threads and children that come are counted too.
+pub(super) fn inherits(context: &Context<'_>) -> bool {
+    !context.config.no_inherit && !context.config.per_thread
 }
 
 /// What is counted one by one has a period of 1, where nothing else is asked for.

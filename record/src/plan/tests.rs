@@ -50,15 +50,27 @@ fn a_command_s_first_event_tracks_and_starts_on_exec() {
 }
 
 #[test]
-fn what_runs_already_is_tracked_by_a_dummy_from_the_start() {
-    for line in ["-a", "-p 1", "-t 1", "-C 0"] {
+fn what_runs_already_on_whole_cpus_or_later_is_tracked_by_a_dummy_from_the_start() {
+    for line in
+        ["-a", "-C 0", "-p 1 -D 5", "-p 1 --control fd:0", "-p 1 -e {cycles,faults}:S", "-p 1 -e cycles/no-inherit/"]
+    {
         let plan = planned(line);
-        let [event, dummy] = plan.events.as_slice() else { panic!("{line}") };
+        let [event, .., dummy] = plan.events.as_slice() else { panic!("{line}") };
         assert!(event.attr.flags.contains(AttrFlags::DISABLED));
         assert!(!event.attr.flags.intersects(AttrFlags::ENABLE_ON_EXEC | AttrFlags::MMAP2));
         assert_eq!((dummy.attr.kind, dummy.attr.config), (EventType::SOFTWARE, SwEvent::DUMMY.0));
         assert!(dummy.attr.flags.contains(AttrFlags::MMAP2) && !dummy.attr.flags.contains(AttrFlags::DISABLED));
         assert_eq!(dummy.full_name(), "dummy:u");
+    }
+}
+
+#[test]
+fn of_threads_that_run_already_the_first_event_tracks() {
+    for line in ["-p 1 -e cpu-clock,faults", "-t 1 -e cpu-clock,faults", "-u 1 -e cpu-clock,faults"] {
+        let flags: Vec<_> = planned(line).events.iter().map(|event| event.attr.flags).collect();
+        let [first, second] = flags[..] else { panic!("{line}: {flags:?}") };
+        assert!(first.contains(AttrFlags::MMAP2 | AttrFlags::COMM | AttrFlags::TASK | AttrFlags::DISABLED), "{line}");
+        assert!(!second.intersects(AttrFlags::MMAP2 | AttrFlags::COMM | AttrFlags::TASK), "{line}");
     }
 }
 

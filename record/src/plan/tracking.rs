@@ -12,19 +12,25 @@ use crate::plan::config::{BuildIds, Delay};
 
 /// Chooses the event that tracks, or adds one, and gives it its flags.
 ///
-/// The first event does where it waits for the command's exec. Where tasks run already, where counting begins later than
-/// they do, and where the first event is not on every CPU, it is a dummy. `switches_carried`: another event carries the SWITCH records.
+/// The first event does where it can: a thread's own counters alone tell of what it maps and forks, on the CPU that it does it
+/// on, so a dummy beside it costs another descriptor for each thread and CPU. It is a dummy all the same on whole CPUs, where the
+/// first event is not on every CPU, is overwritten or not inherited, and where it stops while tasks go on (`-D`, `--control`).
+/// `switches_carried`: another event carries the SWITCH records.
 pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carried: bool, context: &Context<'_>) {
     let attached = context.config.target.is_attached();
-    let delayed = context.config.delay != Delay::None;
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);
     if let Some(dummy) = switches(area, context) {
         events.push(dummy);
     }
+    let Some(first) = events.first() else { return };
     // What tells of tasks must not be overwritten.
-    let overwritten = events.first().is_some_and(|first| first.attr.flags.contains(AttrFlags::WRITE_BACKWARD));
-    let own = context.system || attached || delayed || partial || overwritten || area.wants_tracker;
-    let reused = events.first().is_some_and(PlannedEvent::is_dummy) && !area.wants_tracker && !overwritten;
+    let overwritten = first.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
+    let stops = context.config.delay != Delay::None || (attached && context.config.control.is_some());
+    // Threads that are not counted map what others run in.
+    let uninherited = attached && attr::inherits(context) && !first.attr.flags.contains(AttrFlags::INHERIT);
+    let reused = first.is_dummy() && !area.wants_tracker && !overwritten;
+    let own =
+        context.system || stops || partial || overwritten || uninherited || area.wants_tracker || (attached && reused);
     if own && !reused {
         let mut dummy = dummy(context);
         // Tasks move between CPUs, so that what they map must be seen on all of them.

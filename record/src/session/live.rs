@@ -3,6 +3,7 @@
 use recrep_format::attr::AttrEntry;
 use recrep_format::write::FeatureWriter;
 
+use super::coverage::Coverage;
 use super::delays::Delays;
 use super::losses::Losses;
 use super::schedule::{self, Urgent};
@@ -35,6 +36,7 @@ pub(super) struct Recording<'a, K> {
     pub(super) counters: &'a Counters,
     pub(super) signals: &'a Signals,
     pub(super) tasks: &'a [Task],
+    pub(super) coverage: &'a Coverage,
     /// The events as files describe them.
     pub(super) entries: Vec<AttrEntry>,
     /// What is known at the start of any file.
@@ -84,6 +86,7 @@ impl Live {
             return Err(Error::Usage(why.to_owned()));
         }
         let drainers = split.map(|split| Drainers::new(split, counters, recording.machine)).transpose()?;
+        let filter = recording.coverage.filter(config, counters, recording.tasks);
         let switch = match config.output.switch {
             Some(Switch::Time(_)) => Some(Timer::new()?),
             _ => None,
@@ -91,7 +94,7 @@ impl Live {
         Ok(Self {
             rings,
             areas,
-            drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places),
+            drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places).with(filter),
             drainers,
             losses: Losses::default(),
             names: Names::new(&config.output),
@@ -110,7 +113,7 @@ impl<'a, K: Kernel> Recording<'a, K> {
     pub(super) fn new(
         config: &'a Config,
         (kernel, messages): (&'a K, &'a Messages),
-        (machine, tasks): (&'a Machine, &'a [Task]),
+        (machine, tasks, coverage): (&'a Machine, &'a [Task], &'a Coverage),
         counters: &'a Counters,
         signals: &'a Signals,
     ) -> Result<Self> {
@@ -123,6 +126,6 @@ impl<'a, K: Kernel> Recording<'a, K> {
             name: Some(event.full_name()),
         };
         let entries = events.map(entry).collect();
-        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, entries, head })
+        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, coverage, entries, head })
     }
 }

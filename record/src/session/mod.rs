@@ -8,6 +8,7 @@
 //! ```
 
 pub mod control;
+mod coverage;
 mod delays;
 pub mod dry_run;
 mod live;
@@ -30,8 +31,9 @@ use crate::messages::error::Result;
 use crate::plan;
 use crate::plan::config::Config;
 use crate::session::control::Channel;
+use crate::session::coverage::Coverage;
+use crate::target::Task;
 use crate::target::workload::Workload;
-use crate::target::{Target, Task};
 use live::{Live, Recording};
 
 /// Records, and gives the exit status.
@@ -46,13 +48,13 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     let channel = config.control.as_ref().map(Channel::open).transpose()?;
     let mut workload = Workload::at_gate(&config.command, config.output.is_stdout())?;
     let tasks = config.target.tasks()?;
-    let threads = threads(&config.target, &tasks, workload.as_ref());
-    let (counters, rings, areas) = opened::open(kernel, (config, plan), &threads, &machine, messages)?;
+    let coverage = Coverage::choose(config, &plan, (&tasks, workload.as_ref()), &machine, messages);
+    let (counters, rings, areas) = opened::open(kernel, (config, plan), &coverage, &machine, messages)?;
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
     }
     let urgent = schedule::apply(config)?;
-    let recording = Recording::new(config, (kernel, messages), (&machine, &tasks), &counters, &signals)?;
+    let recording = Recording::new(config, (kernel, messages), (&machine, &tasks, &coverage), &counters, &signals)?;
     let live = Live::new(&recording, (rings, areas), channel, urgent)?;
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
@@ -72,17 +74,6 @@ fn left_out(tasks: &[Task], hidden: &BTreeSet<u32>) -> Option<String> {
             some.join(", ")
         )
     })
-}
-
-/// The threads that counters are opened for; `None` for all that runs on a CPU.
-fn threads(target: &Target, tasks: &[Task], workload: Option<&Workload>) -> Vec<Option<u32>> {
-    match target {
-        Target::Command => workload.map(|w| Some(w.pid())).into_iter().collect(),
-        Target::System => vec![None],
-        Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
-            tasks.iter().map(|task| Some(task.tid)).collect()
-        }
-    }
 }
 
 #[cfg(test)]

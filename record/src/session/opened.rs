@@ -1,5 +1,6 @@
 //! What is open before the first file: counters, their rings, AUX areas.
 
+use super::coverage::Coverage;
 use crate::aux::Areas;
 use crate::kernel::Kernel;
 use crate::kernel::counters::{self, Counters};
@@ -9,18 +10,22 @@ use crate::messages::Messages;
 use crate::messages::error::Result;
 use crate::plan::Plan;
 use crate::plan::config::Config;
+use crate::target::Target;
 
 /// Opens what the plan says. Where the user's budget halves rings or areas so far that the kernel would wake rec too late, the
 /// counters are opened again, as a watermark cannot be changed.
 pub(super) fn open<K: Kernel>(
     kernel: &K,
     (config, mut plan): (&Config, Plan),
-    threads: &[Option<u32>],
+    coverage: &Coverage,
     machine: &Machine,
     messages: &Messages,
 ) -> Result<(Counters, Vec<Ring>, Areas)> {
+    // Who counts whole CPUs is told of those.
+    let target = if *coverage == Coverage::Filtered { &Target::System } else { &config.target };
     loop {
-        let mut counters = counters::open(kernel, &plan, threads, (&config.target, machine), messages)?;
+        let mut threads = || coverage.threads(&config.target);
+        let mut counters = counters::open(kernel, &plan, &mut threads, (target, machine), messages)?;
         let rings = std::mem::take(&mut counters.rings);
         let areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
         let page = machine.page_size;
@@ -58,7 +63,7 @@ mod tests {
             let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most);
             let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
             let (counters, rings, areas) =
-                open(&kernel, (&config, plan.clone()), &[None], &machine, &messages).unwrap();
+                open(&kernel, (&config, plan.clone()), &Coverage::These(vec![None]), &machine, &messages).unwrap();
             assert_eq!((rings[0].size() / 4096, areas.pages(4096)), most);
             let attr = &counters.events[0].attr;
             assert_eq!((attr.aux_watermark, attr.wakeup), (watermark, wakeup), "{most:?}");

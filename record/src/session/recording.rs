@@ -1,5 +1,6 @@
 //! The recording while it goes on: rounds, waiting, and what comes in between.
 
+use recrep_format::abi::AttrFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Live, Recording};
@@ -18,15 +19,21 @@ impl<K: Kernel> Recording<'_, K> {
     /// From the first file's first byte to the last one's last. Gives rec's own exit status.
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
+        live.areas.follow(self.config.delay == Delay::None);
+        let waits = self.config.delay == Delay::None && self.config.target != Target::Command;
+        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not never.
+        let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
+        if waits && tracks {
+            self.counters.enable(self.kernel)?;
+        }
         let scope = match (&self.config.target, live.child) {
             (Target::Command, Some(pid)) => Scope::Child(pid),
             // Looked for anew: a thread may have come after its parent's counter was opened, and before what tells of it was.
             (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
             _ => Scope::All,
         };
-        live.areas.follow(self.config.delay == Delay::None);
         let mut piece = Some(self.begin(&mut live, &scope)?);
-        if self.config.delay == Delay::None && self.config.target != Target::Command {
+        if waits && !tracks {
             self.counters.enable(self.kernel)?;
         }
         if let Some(workload) = workload.as_deref_mut()
@@ -63,13 +70,14 @@ impl<K: Kernel> Recording<'_, K> {
 
     /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
     fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
+        let ends = self.coverage.ends(&self.config.target, self.tasks);
         let others = Others {
             delay: live.delays.fd(),
             switch: live.switch.as_ref().map(std::os::fd::AsFd::as_fd),
             control: live.channel.as_ref().map(std::os::fd::AsFd::as_fd),
             drainers: live.drainers.as_ref().map(Drainers::fd),
         };
-        let mut waiter = Waiter::new(self.signals, self.counters, others)?;
+        let mut waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
         live.delays.start()?;
         if let (Some(timer), Some(Switch::Time(every))) = (&live.switch, self.config.output.switch) {
             timer.set(every, Some(every))?;

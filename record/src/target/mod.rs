@@ -1,6 +1,7 @@
 //! Whom to record, and the lists of numbers that say so.
 
 pub mod cgroup;
+pub mod usage;
 pub mod workload;
 
 use std::fs;

@@ -47,6 +47,7 @@ mod rec_links;
 mod rec_output;
 mod rec_processes;
 mod rec_steering;
+mod rec_threads;
 mod rep_agrees;
 mod rep_input;
 mod rewrite;

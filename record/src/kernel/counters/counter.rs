@@ -48,6 +48,8 @@ pub struct Counters {
     pub owners: Vec<usize>,
     /// Threads of a user (`-u`) that have no counters, as this user may not look into them.
     pub hidden: BTreeSet<u32>,
+    /// Threads that started while counters were opened: who has counters by inheritance is not known of them.
+    pub late: BTreeSet<u32>,
 }
 
 impl Counters {

@@ -1,7 +1,7 @@
 //! Opening counters: each event at each of its places, what is refused given up one thing at a time.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,60 +20,150 @@ use crate::messages::error::{Error, Result};
 use crate::plan::{Plan, PlannedEvent};
 use crate::target::Target;
 
-/// Opens what the plan says, for `threads` (none: for whatever runs on the CPUs).
+/// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
+pub type Threads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
+
+/// How often threads are listed at most. Who keeps starting threads does so in threads that have counters by then, which
+/// the new ones inherit.
+const LISTINGS: usize = 5;
+
+/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those that
+/// are listed afterwards, until there are no new ones.
 ///
 /// # Errors
 /// A refusal that nothing could be given up for, in words.
 pub fn open<K: Kernel>(
     kernel: &K,
     plan: &Plan,
-    threads: &[Option<u32>],
+    threads: &mut Threads<'_>,
     (target, machine): (&Target, &Machine),
     messages: &Messages,
 ) -> Result<Counters> {
     let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };
-    let cgroups = Cgroups::open(plan)?;
-    let mut counters = Counters::default();
-    let places: Vec<Vec<Place>> = plan.events.iter().map(|event| places(event, plan, threads, &cgroups)).collect();
-    allow_files(places.iter().map(Vec::len).sum());
-    let leads: FxHashSet<usize> = plan.events.iter().filter_map(|event| event.leader).collect();
-    // The counters that lead groups, by event and place.
-    let mut leaders: FxHashMap<(usize, Place), usize> = FxHashMap::default();
-    'events: for (mut event, places) in plan.events.iter().cloned().zip(&places) {
-        // An event that is left out comes after all that lead groups, so that their places stay.
-        let (index, before) = (counters.events.len(), counters.all.len());
-        let starts = counters.starts(&event);
-        let mut hidden = None;
-        for place in places {
-            let settled = counters.all.len() > before;
-            let leader = event.leader.and_then(|leader| leaders.get(&(leader, *place)));
-            let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
-            let at = Spot { place: *place, leader, starts, settled };
-            let fd = match open_one(kernel, &mut event, at, with, messages)? {
-                Attempt::Opened(fd) => fd,
-                Attempt::Gone => continue,
-                Attempt::LeftOut => continue 'events,
-                Attempt::Hidden(why) => {
-                    counters.hidden.extend(place.thread);
-                    hidden.get_or_insert(why);
-                    continue;
-                }
-            };
-            filter(kernel, fd.as_fd(), &event)?;
-            let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
-            if leads.contains(&index) {
-                leaders.insert((index, *place), counters.all.len());
-            }
-            counters.all.push(Counter::new(fd, id, index, *place));
+    let mut opener = Opener {
+        kernel,
+        plan,
+        with,
+        messages,
+        cgroups: Cgroups::open(plan)?,
+        counters: Counters { events: plan.events.clone(), ..Counters::default() },
+        leads: plan.events.iter().filter_map(|event| event.leader).collect(),
+        leaders: FxHashMap::default(),
+        left_out: BTreeSet::new(),
+    };
+    let first = threads();
+    opener.add(&first, false)?;
+    let mut known: FxHashSet<_> = first.into_iter().collect();
+    for _ in 1..LISTINGS {
+        let new: Vec<_> = threads().into_iter().filter(|thread| known.insert(*thread)).collect();
+        if new.is_empty() {
+            break;
         }
-        if counters.all.len() == before {
-            return Err(Error::Failed(hidden.unwrap_or_else(|| fallback_message(&event, with))));
+        let needed = opener.counters.all.len() + files(plan, new.len());
+        if allow_files(needed) < needed {
+            messages.warn(format_args!(
+                "threads that started just now are not recorded, unless a recorded one started them ({}): there are more \
+                 counters than files may be open; raise the hard limit (ulimit -Hn)",
+                new.len()
+            ));
+            break;
         }
-        messages.explain(|| explain(&event, counters.all.len() - before));
-        counters.events.push(event);
+        opener.counters.late.extend(new.iter().flatten());
+        opener.add(&new, true)?;
     }
+    let mut counters = opener.counters;
+    // They come after all that lead groups, whose places stay.
+    for index in opener.left_out.into_iter().rev() {
+        counters.events.remove(index);
+        counters.all.iter_mut().filter(|counter| counter.event > index).for_each(|counter| counter.event -= 1);
+    }
+    counters.all.sort_by_key(|counter| counter.event);
     counters.map_rings(kernel, plan, messages)?;
     Ok(counters)
+}
+
+/// What opening takes, and what is open by now.
+struct Opener<'a, K> {
+    kernel: &'a K,
+    plan: &'a Plan,
+    with: Circumstances<'a>,
+    messages: &'a Messages,
+    cgroups: Cgroups,
+    counters: Counters,
+    /// The events that lead groups.
+    leads: FxHashSet<usize>,
+    /// Their counters, by event and place.
+    leaders: FxHashMap<(usize, Place), usize>,
+    /// The events that the recording goes on without.
+    left_out: BTreeSet<usize>,
+}
+
+impl<K: Kernel> Opener<'_, K> {
+    /// Opens every event for these threads; `late`: after others, for which the events are settled.
+    fn add(&mut self, threads: &[Option<u32>], late: bool) -> Result<()> {
+        let (kernel, plan, with, messages) = (self.kernel, self.plan, self.with, self.messages);
+        let places = plan.events.iter().map(|event| places(event, plan, threads, &self.cgroups)).collect::<Vec<_>>();
+        allow_files(self.counters.all.len() + places.iter().map(Vec::len).sum::<usize>());
+        let counters = &mut self.counters;
+        'events: for (index, places) in places.iter().enumerate() {
+            let before = counters.all.len();
+            let Some(mut event) = counters.events.get(index).cloned() else { continue };
+            if late && (!is_of_threads(&event) || self.left_out.contains(&index)) {
+                continue;
+            }
+            let starts = counters.starts(&event);
+            let mut hidden = None;
+            for place in places {
+                let settled = late || counters.all.len() > before;
+                let leader = event.leader.and_then(|leader| self.leaders.get(&(leader, *place)));
+                let leader = leader.and_then(|leader| counters.all.get(*leader)).map(AsFd::as_fd);
+                let at = Spot { place: *place, leader, starts, settled };
+                let fd = match open_one(kernel, &mut event, at, with, messages)? {
+                    Attempt::Opened(fd) => fd,
+                    Attempt::Gone => continue,
+                    Attempt::LeftOut => {
+                        self.left_out.insert(index);
+                        continue 'events;
+                    }
+                    Attempt::Hidden(why) => {
+                        counters.hidden.extend(place.thread);
+                        hidden.get_or_insert(why);
+                        continue;
+                    }
+                };
+                filter(kernel, fd.as_fd(), &event)?;
+                let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
+                if self.leads.contains(&index) {
+                    self.leaders.insert((index, *place), counters.all.len());
+                }
+                counters.all.push(Counter::new(fd, id, index, *place));
+            }
+            if counters.all.len() == before && !late {
+                return Err(Error::Failed(hidden.unwrap_or_else(|| fallback_message(&event, with))));
+            }
+            messages.explain(|| explain(&event, counters.all.len() - before));
+            if let Some(slot) = counters.events.get_mut(index) {
+                *slot = event;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an event is opened for each thread.
+fn is_of_threads(event: &PlannedEvent) -> bool {
+    event.cgroup.is_none() && !event.system_wide
+}
+
+/// How many counters, and so descriptors, the plan takes for so many threads.
+#[must_use]
+pub fn files(plan: &Plan, threads: usize) -> usize {
+    let of = |event: &PlannedEvent| {
+        let cpus =
+            if plan.per_thread && !event.system_wide { 1 } else { event.cpus.as_ref().unwrap_or(&plan.cpus).len() };
+        if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
+    };
+    plan.events.iter().map(of).sum()
 }
 
 /// The directories of the cgroups that events count.
@@ -97,7 +187,7 @@ fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &
         false => event.cpus.as_ref().unwrap_or(&plan.cpus).iter().map(|cpu| Some(*cpu)).collect(),
     };
     let cgroup = event.cgroup.as_ref().and_then(|name| cgroups.0.get(name)).map(AsRawFd::as_raw_fd);
-    let threads = if cgroup.is_some() || event.system_wide { &[None] } else { threads };
+    let threads = if is_of_threads(event) { threads } else { &[None] };
     threads.iter().flat_map(|thread| cpus.iter().map(|cpu| Place { thread: *thread, cpu: *cpu, cgroup })).collect()
 }
 
@@ -252,14 +342,22 @@ fn explain(event: &PlannedEvent, counters: usize) -> String {
     )
 }
 
-/// Raises the soft limit on open files where the counters need it.
-fn allow_files(counters: usize) {
+/// Files that rec has open beside counters, at most.
+const OTHER_FILES: u64 = 64;
+
+/// Raises the limits on open files where so many counters need it, as far as this user may. Gives how many may be open then.
+pub fn allow_files(counters: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let needed = counters as u64 + 64;
+    let needed = counters as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
-        let soft = limit.maximum.map_or(needed, |hard| hard.min(needed));
-        // If this fails, so will the opening of a counter, which says what to do.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum: limit.maximum });
+        // The hard limit is only for who has CAP_SYS_RESOURCE.
+        let hard = limit.maximum.map(|hard| hard.max(needed));
+        let raised = Rlimit { current: Some(needed), maximum: hard };
+        let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        // If both fail, so will the opening of a counter, which says what to do.
+        let _ = setrlimit(Resource::Nofile, raised).or_else(|_| setrlimit(Resource::Nofile, most));
     }
+    let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(soft.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX)
 }

@@ -78,6 +78,10 @@ impl Kernel for FakeKernel {
 }
 
 fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
+    opened_as_listed(kernel, line, &mut || threads.to_vec())
+}
+
+fn opened_as_listed(kernel: &FakeKernel, line: &str, threads: &mut Threads<'_>) -> Result<Counters> {
     let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
     let config = crate::cli::parse(args).unwrap();
     let machine = Machine {
@@ -97,16 +101,16 @@ fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Co
 fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
     let kernel = FakeKernel::default();
     let counters = opened(&kernel, "-p 7 -e cpu-clock", &[Some(7), Some(8)]).unwrap();
-    // cpu-clock and the tracking dummy, two threads, two CPUs.
-    assert_eq!(counters.all.len(), 8);
+    // cpu-clock, which tracks, two threads, two CPUs.
+    assert_eq!(counters.all.len(), 4);
     assert_eq!(counters.rings.len(), 2);
     let owners: Vec<_> = counters.owners.iter().map(|i| counters.all[*i].place).collect();
     assert_eq!(owners, [0, 3].map(|cpu| Place { thread: Some(7), cpu: Some(cpu), cgroup: None }));
-    assert_eq!(kernel.redirected.borrow().len(), 6);
+    assert_eq!(kernel.redirected.borrow().len(), 2);
     let cpu_of = |fd: i32| kernel.opened.borrow().iter().find(|o| o.0 == fd).unwrap().2.cpu;
     assert!(kernel.redirected.borrow().iter().all(|(from, to)| cpu_of(*from) == cpu_of(*to)));
     assert_eq!(counters.ids(0).len(), 4);
-    assert_eq!(Some(counters.tracking_id()), counters.ids(1).first().copied());
+    assert_eq!(Some(counters.tracking_id()), counters.ids(0).first().copied());
 }
 
 #[test]
@@ -134,9 +138,50 @@ fn threads_that_ended_meanwhile_are_passed_over() {
         (place.thread == Some(8)).then_some(Errno::SRCH)
     }
     let kernel = FakeKernel { refuse: Some(ended), ..FakeKernel::default() };
-    assert_eq!(opened(&kernel, "-p 7 -e cpu-clock", &[Some(8), Some(7)]).unwrap().all.len(), 4);
+    assert_eq!(opened(&kernel, "-p 7 -e cpu-clock", &[Some(8), Some(7)]).unwrap().all.len(), 2);
     let error = opened(&kernel, "-p 8 -e cpu-clock", &[Some(8)]).unwrap_err();
     assert!(error.to_string().contains("it has ended"), "{error}");
+}
+
+#[test]
+fn threads_that_start_meanwhile_have_counters_too() {
+    let kernel = FakeKernel::default();
+    let listings = [vec![7], vec![7, 9], vec![8, 9, 7], vec![7, 8, 9]];
+    let mut later = listings.iter().map(|tids| tids.iter().copied().map(Some).collect());
+    let counters = opened_as_listed(&kernel, "-p 7 -e {cpu-clock,faults},cs", &mut || later.next().unwrap()).unwrap();
+    assert_eq!(later.next(), None, "it was listed until there was nothing new");
+    assert_eq!(counters.late, [8, 9].into());
+    // Three events, three threads, two CPUs.
+    assert_eq!(counters.all.len(), 18);
+    for event in 0..3 {
+        let places = counters.all.iter().filter(|counter| counter.event == event).map(|counter| counter.place.thread);
+        assert_eq!(places.collect::<Vec<_>>(), [7, 7, 9, 9, 8, 8].map(Some));
+        assert_eq!(counters.ids(event).len(), 6);
+    }
+}
+
+#[test]
+fn a_process_that_keeps_starting_threads_is_listed_so_many_times() {
+    let kernel = FakeKernel::default();
+    let mut listings = 0;
+    let mut threads = || {
+        listings += 1;
+        (7..7 + listings).map(Some).collect()
+    };
+    let counters = opened_as_listed(&kernel, "-p 7 -e cpu-clock", &mut threads).unwrap();
+    assert_eq!((listings, counters.late.len(), counters.all.len()), (5, 4, 10));
+}
+
+#[test]
+fn so_many_files_as_there_are_counters() {
+    let machine = Machine { online: vec![0, 3], ..Machine::default() };
+    for (line, threads, all) in
+        [("-p 7 -e cpu-clock", 5, 10), ("-p 7 -e cpu-clock,faults", 5, 20), ("-a -e cpu-clock", 1, 4)]
+    {
+        let config = crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+        let plan = crate::plan::plan(&config, &machine).unwrap();
+        assert_eq!(files(&plan, threads), all, "{line}");
+    }
 }
 
 #[test]
@@ -173,7 +218,8 @@ fn filters_are_set_on_every_counter() {
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].filter = Some("prio < 5".to_owned());
     let messages = Messages::stderr(Verbosity::Quiet);
-    let open = |plan: &crate::plan::Plan| open(&kernel, plan, &[Some(1)], (&config.target, &machine), &messages);
+    let open =
+        |plan: &crate::plan::Plan| open(&kernel, plan, &mut || vec![Some(1)], (&config.target, &machine), &messages);
     open(&plan).unwrap();
     let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
     let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
@@ -192,7 +238,7 @@ fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
     let messages = Messages::stderr(Verbosity::Quiet);
-    let counters = open(&kernel, &plan, &[Some(1)], (&config.target, &machine), &messages).unwrap();
+    let counters = open(&kernel, &plan, &mut || vec![Some(1)], (&config.target, &machine), &messages).unwrap();
     assert_ne!(kernel.opened.borrow()[0].1.config1, 0);
     assert_eq!(counters.events[0].attr.config1, 0);
 }
@@ -229,8 +275,8 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     let kernel = || FakeKernel { refuse: Some(protected), ..FakeKernel::default() };
     for threads in [[Some(7), Some(8)], [Some(8), Some(7)]] {
         let counters = opened(&kernel(), "-u 1 -e cpu-clock", &threads).unwrap();
-        // cpu-clock and the tracking dummy on two CPUs.
-        assert_eq!(counters.all.len(), 4);
+        // cpu-clock on two CPUs.
+        assert_eq!(counters.all.len(), 2);
         assert!(counters.all.iter().all(|counter| counter.place.thread == Some(7)));
         assert_eq!(counters.hidden, [8].into());
         assert_eq!(counters.events[0].full_name(), "cpu-clock:u");
@@ -265,12 +311,12 @@ fn counters_are_found_by_event_and_by_id() {
     let kernel = FakeKernel::default();
     let counters = opened(&kernel, "-p 7 -e {cpu-clock,faults},cs", &[Some(7), Some(8), Some(9)]).unwrap();
     let by_id = counters.by_id();
-    assert_eq!((counters.all.len(), by_id.len()), (24, 24));
-    for event in 0..4 {
+    assert_eq!((counters.all.len(), by_id.len()), (18, 18));
+    for event in 0..3 {
         let ids: Vec<_> = counters.all.iter().filter(|counter| counter.event == event).map(|c| c.id).collect();
         assert_eq!((counters.ids(event), ids.len()), (ids.clone(), 6));
         assert!(ids.iter().all(|id| by_id[id].event == event));
     }
-    assert!(counters.ids(4).is_empty());
-    assert_eq!(counters.tracking_id(), counters.ids(3)[0]);
+    assert!(counters.ids(3).is_empty());
+    assert_eq!(counters.tracking_id(), counters.ids(0)[0]);
 }

@@ -1,0 +1,311 @@
+//! Leaving records out while rings are drained: of other processes, where whole CPUs are counted, and of a second counter that a
+//! thread has by inheritance.
+//!
+//! Rings of several CPUs are read one after the other, and a thread's first records may be on another CPU than the FORK that tells
+//! of it. So a round goes over the rings twice:
+//!
+//! ```text
+//!  heads of all rings ──▶ look: FORKs, and who gives samples, up to now ──▶ keep: records up to those heads
+//! ```
+//!
+//! A record before the heads is younger than the FORK of its thread, which therefore was in its ring when the look began.
+
+use std::collections::BTreeSet;
+
+use recrep_format::abi::{AttrFlags, RecordType};
+use recrep_format::attr::Attr;
+use recrep_format::endian::Endian;
+use recrep_format::layout::{SampleIdLayout, SampleLayout};
+use recrep_format::read::Frames;
+use recrep_format::record::{HEADER_SIZE, RawRecord};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::kernel::counters::Counters;
+
+/// Which records of the rings go into the file.
+#[derive(Debug)]
+pub struct Filter {
+    layout: SampleLayout,
+    trailer: SampleIdLayout,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Members(Members),
+    Once(Once),
+}
+
+/// The tasks whose records are kept.
+#[derive(Debug)]
+pub struct Members {
+    /// Processes, or threads.
+    pub ids: FxHashSet<u32>,
+    /// Whether they are threads.
+    pub threads: bool,
+    /// Whether their children belong to them.
+    pub inherit: bool,
+}
+
+/// Threads that may have counters of their own and inherited ones.
+#[derive(Debug, Default)]
+struct Once {
+    threads: FxHashSet<u32>,
+    /// Their own counters' ids, by thread and event.
+    own: FxHashMap<(u32, usize), Vec<u64>>,
+    /// The events of all counters, by id.
+    events: FxHashMap<u64, usize>,
+    /// The ids of own counters of threads that have inherited ones.
+    second: FxHashSet<u64>,
+}
+
+/// A FORK record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fork {
+    time: u64,
+    child: u32,
+    parent: u32,
+}
+
+impl Filter {
+    /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's: rec gives all of them the fields
+    /// that are read here.
+    #[must_use]
+    pub fn members(attr: &Attr, members: Members) -> Self {
+        Self::new(attr, Kind::Members(members))
+    }
+
+    /// Keeps one of two records, where threads that started late turn out to have inherited the counters that were opened for them.
+    /// `None`: there are no such threads.
+    #[must_use]
+    pub fn once(attr: &Attr, counters: &Counters) -> Option<Self> {
+        let inherits = |event: usize| {
+            counters.events.get(event).is_some_and(|event| event.attr.flags.contains(AttrFlags::INHERIT))
+        };
+        let mut once = Once::default();
+        for counter in counters.all.iter().filter(|counter| inherits(counter.event)) {
+            once.events.insert(counter.id, counter.event);
+            if let Some(thread) = counter.place.thread.filter(|thread| counters.late.contains(thread)) {
+                once.threads.insert(thread);
+                once.own.entry((thread, counter.event)).or_default().push(counter.id);
+            }
+        }
+        (!once.threads.is_empty()).then(|| Self::new(attr, Kind::Once(once)))
+    }
+
+    fn new(attr: &Attr, kind: Kind) -> Self {
+        Self { layout: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr), kind }
+    }
+
+    /// Learns from the records of all rings what [`keep`](Self::keep) depends on.
+    pub(super) fn look<'r>(&mut self, rings: impl Iterator<Item = &'r [u8]>) {
+        let (layout, trailer) = (&self.layout, self.trailer);
+        match &mut self.kind {
+            Kind::Members(members) => {
+                let forks = rings.flat_map(records).filter_map(|record| members.fork(&record));
+                // What was forked by whom, in the order of time, whichever CPU it was on.
+                let forks: BTreeSet<Fork> = forks.collect();
+                forks.into_iter().for_each(|fork| members.apply(fork));
+            }
+            Kind::Once(once) => {
+                for record in rings.flat_map(records).filter(|record| record.header.kind == RecordType::SAMPLE) {
+                    let tid = number(record.bytes, layout.tid.at() + 4);
+                    if let Some((tid, id)) = tid.zip(id(&record, layout, trailer)) {
+                        once.look(tid, id);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends those of a ring's records that are kept. What is no record stays for the tally to tell of.
+    pub(super) fn keep(&self, ring: &[u8], kept: &mut Vec<u8>) {
+        let mut end = 0;
+        for record in records(ring) {
+            end += record.bytes.len();
+            if self.keeps(&record) {
+                kept.extend_from_slice(record.bytes);
+            }
+        }
+        kept.extend_from_slice(ring.get(end..).unwrap_or_default());
+    }
+
+    fn keeps(&self, record: &RawRecord<'_>) -> bool {
+        match &self.kind {
+            Kind::Members(members) => self.task(record, members.threads).is_none_or(|(task, parent)| {
+                members.ids.contains(&task) || parent.is_some_and(|parent| members.ids.contains(&parent))
+            }),
+            Kind::Once(once) => id(record, &self.layout, self.trailer).is_none_or(|id| !once.second.contains(&id)),
+        }
+    }
+
+    /// The process or thread that a record is of, and who forked it; `None` if it is of none.
+    fn task(&self, record: &RawRecord<'_>, thread: bool) -> Option<(u32, Option<u32>)> {
+        use RecordType as T;
+        let bytes = record.bytes;
+        let second = if thread { 4 } else { 0 };
+        let at = match record.header.kind {
+            T::SAMPLE => self.layout.tid.at() + second,
+            T::COMM | T::MMAP | T::MMAP2 | T::READ | T::NAMESPACES | T::ITRACE_START => HEADER_SIZE + second,
+            T::FORK | T::EXIT => HEADER_SIZE + 2 * second,
+            T::SWITCH | T::SWITCH_CPU_WIDE => bytes.len().checked_sub(self.trailer.size)? + second,
+            // Losses, throttling, what the kernel loads: of the CPU or the machine.
+            _ => return None,
+        };
+        let parent = if record.header.kind == T::FORK { number(bytes, at + 4) } else { None };
+        Some((number(bytes, at)?, parent))
+    }
+}
+
+impl Members {
+    /// What a FORK record says of those that are counted here: processes or threads.
+    fn fork(&self, record: &RawRecord<'_>) -> Option<Fork> {
+        if record.header.kind != RecordType::FORK {
+            return None;
+        }
+        let at = HEADER_SIZE + if self.threads { 8 } else { 0 };
+        let [child, parent] = [number(record.bytes, at)?, number(record.bytes, at + 4)?];
+        let time = record.bytes.get(HEADER_SIZE + 16..)?.first_chunk().copied()?;
+        // A new thread of the same process.
+        (child != parent).then_some(Fork { time: Endian::NATIVE.u64(time), child, parent })
+    }
+
+    /// A child of a member is one, if that was asked for; another's child that has a member's number is a new task.
+    fn apply(&mut self, fork: Fork) {
+        if self.inherit && self.ids.contains(&fork.parent) {
+            self.ids.insert(fork.child);
+        } else {
+            self.ids.remove(&fork.child);
+        }
+    }
+}
+
+impl Once {
+    /// A sample of a thread by another thread's counter is by an inherited one.
+    fn look(&mut self, tid: u32, id: u64) {
+        if !self.threads.contains(&tid) {
+            return;
+        }
+        let Some(event) = self.events.get(&id) else { return };
+        if let Some(own) = self.own.get(&(tid, *event)).filter(|own| !own.contains(&id)) {
+            self.second.extend(own);
+        }
+    }
+}
+
+fn records(ring: &[u8]) -> impl Iterator<Item = RawRecord<'_>> {
+    Frames::new(ring, 0, Endian::NATIVE).map_while(Result::ok)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(|bytes| Endian::NATIVE.u32(bytes))
+}
+
+/// The id of the counter that a record is of.
+fn id(record: &RawRecord<'_>, layout: &SampleLayout, trailer: SampleIdLayout) -> Option<u64> {
+    let at = match record.header.kind {
+        RecordType::SAMPLE => layout.event_id().at(),
+        _ => record.bytes.len().checked_sub(trailer.event_id?)?,
+    };
+    record.bytes.get(at..)?.first_chunk().copied().map(|bytes| Endian::NATIVE.u64(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Place;
+    use crate::kernel::counters::Counter;
+    use crate::kernel::ring::fake::fake_record;
+    use crate::plan::PlannedEvent;
+    use recrep_format::abi::SampleType as S;
+
+    fn attr() -> Attr {
+        let sample_type = S::IDENTIFIER | S::IP | S::TID | S::TIME | S::CPU;
+        Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL | AttrFlags::INHERIT, ..Attr::default() }
+    }
+
+    fn two(low: u32, high: u32) -> u64 {
+        u64::from(low) | u64::from(high) << 32
+    }
+
+    fn sample(id: u64, pid: u32, tid: u32) -> Vec<u8> {
+        fake_record(RecordType::SAMPLE.0, &[id, 0x1000, two(pid, tid), 5, 0])
+    }
+
+    /// A record of a task, with a trailer that names somebody else.
+    fn of_task(kind: RecordType, [child, parent]: [[u32; 2]; 2], time: u64) -> Vec<u8> {
+        let task = [two(child[0], parent[0]), two(child[1], parent[1]), time];
+        fake_record(kind.0, &[&task[..], &[two(99, 99), time, 0, 1]].concat())
+    }
+
+    fn comm(pid: u32, tid: u32) -> Vec<u8> {
+        fake_record(RecordType::COMM.0, &[two(pid, tid), 0x61, two(99, 99), 0, 0, 1])
+    }
+
+    fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
+        let rings: Vec<Vec<u8>> = rings.iter().map(|ring| ring.concat()).collect();
+        filter.look(rings.iter().map(Vec::as_slice));
+        let mut all = Vec::new();
+        rings.iter().for_each(|ring| filter.keep(ring, &mut all));
+        records(&all).map(|record| record.bytes.to_vec()).collect()
+    }
+
+    fn members(ids: &[u32], threads: bool, inherit: bool) -> Filter {
+        Filter::members(&attr(), Members { ids: ids.iter().copied().collect(), threads, inherit })
+    }
+
+    #[test]
+    fn other_processes_are_left_out_and_what_is_of_nobody_stays() {
+        let lost = fake_record(RecordType::LOST.0, &[0, 3, 0, 0, 0, 1]);
+        let ours = [sample(1, 7, 8), comm(7, 7), of_task(RecordType::EXIT, [[7, 8], [7, 7]], 5), lost];
+        let others = [sample(1, 8, 8), comm(9, 9), of_task(RecordType::EXIT, [[8, 8], [7, 7]], 5)];
+        let ring = ours.iter().chain(&others).cloned().collect();
+        assert_eq!(kept(&mut members(&[7], false, true), &[ring]), ours);
+    }
+
+    #[test]
+    fn children_are_followed_over_all_rings_in_the_order_of_time() {
+        let fork = |child: u32, parent: u32, time| of_task(RecordType::FORK, [[child; 2], [parent; 2]], time);
+        // The grandchild's FORK is looked at before its parent's.
+        let rings = [vec![sample(1, 30, 30), fork(30, 20, 2)], vec![fork(20, 10, 1), sample(1, 20, 20)]];
+        assert_eq!(kept(&mut members(&[10], false, true), &rings).len(), 4);
+        // Without children, only that the member forked is its own record.
+        assert_eq!(kept(&mut members(&[10], false, false), &rings), [fork(20, 10, 1)]);
+    }
+
+    #[test]
+    fn a_number_that_another_task_gets_is_no_member_any_more() {
+        let again = of_task(RecordType::FORK, [[7, 7], [1, 1]], 1);
+        assert_eq!(kept(&mut members(&[7], false, true), &[vec![again, sample(1, 7, 7)]]), [[0; 0]; 0]);
+        // A new thread of the process is no new process.
+        let thread = of_task(RecordType::FORK, [[7, 70], [7, 7]], 1);
+        assert_eq!(kept(&mut members(&[7], false, true), &[vec![thread, sample(1, 7, 70)]]).len(), 2);
+    }
+
+    #[test]
+    fn threads_alone() {
+        let fork = of_task(RecordType::FORK, [[7, 80], [7, 8]], 1);
+        let ring = vec![fork, sample(1, 7, 8), sample(1, 7, 80), sample(1, 7, 7)];
+        assert_eq!(kept(&mut members(&[8], true, false), std::slice::from_ref(&ring)).len(), 2);
+        assert_eq!(kept(&mut members(&[8], true, true), &[ring]).len(), 3);
+    }
+
+    #[test]
+    fn of_two_counters_of_a_late_thread_the_inherited_one_stays() {
+        let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let counter =
+            |id, event, tid| Counter::new(fd(), id, event, Place { thread: Some(tid), cpu: Some(0), cgroup: None });
+        let event = || PlannedEvent { attr: attr(), ..PlannedEvent::default() };
+        // Thread 7 was there; 8 and 9 started late.
+        let all = vec![counter(1, 0, 7), counter(2, 0, 8), counter(3, 0, 9), counter(4, 1, 7), counter(5, 1, 8)];
+        let mut counters = Counters { all, events: vec![event(), event()], late: [8, 9].into(), ..Counters::default() };
+        let mut filter = Filter::once(&attr(), &counters).unwrap();
+        let inherited = [sample(1, 7, 8), sample(4, 7, 7)];
+        // 8 has event 0 twice, also on another CPU; event 1 and thread 9 have one counter each.
+        let single = [sample(5, 7, 8), sample(3, 7, 9)];
+        let rings = [[&[sample(2, 7, 8)], &inherited[..]].concat(), [&single[..], &[sample(2, 7, 8)]].concat()];
+        assert_eq!(kept(&mut filter, &rings), [inherited, single].concat());
+        counters.late.clear();
+        assert!(Filter::once(&attr(), &counters).is_none());
+    }
+}
