@@ -1,5 +1,5 @@
 //! Waiting until there is something to do: a ring half full, a signal, a command, a timer
-//! that the user asked for, the end of what was attached to. Never a timer of rec's own.
+//! that the user asked for, the end of what was attached to. Of rec's own there is one timer, that of the status line.
 //!
 //! The kernel wakes whoever polls any counter of a ring when half of the ring is filled. A counter whose threads have all
 //! ended (the inherited ones too) hangs up; then the next counter of the same ring is polled in its place, so that
@@ -21,6 +21,7 @@ const DELAY: u64 = u64::MAX - 3;
 const SWITCH: u64 = u64::MAX - 4;
 const CONTROL: u64 = u64::MAX - 5;
 const NUDGE: u64 = u64::MAX - 6;
+const STATUS: u64 = u64::MAX - 7;
 /// The first task whose end is waited for.
 const ENDS: u64 = 1 << 32;
 /// No ring has such a number.
@@ -42,6 +43,8 @@ pub struct Woken {
     pub switch: bool,
     /// A command came.
     pub control: bool,
+    /// It is time for the status line.
+    pub status: bool,
     /// Another thread rang.
     pub nudged: bool,
     /// All threads attached to have ended.
@@ -57,6 +60,8 @@ pub struct Others<'a> {
     pub switch: Option<BorrowedFd<'a>>,
     /// Where commands come from.
     pub control: Option<BorrowedFd<'a>>,
+    /// The timer of the status line.
+    pub status: Option<BorrowedFd<'a>>,
     /// The bell of drain threads: they wait for the rings.
     pub drainers: Option<BorrowedFd<'a>>,
 }
@@ -79,7 +84,13 @@ impl<'a> Waiter<'a> {
     /// # Errors
     /// The system's refusal.
     pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
-        let own = [(others.delay, DELAY), (others.switch, SWITCH), (others.control, CONTROL), (others.drainers, NUDGE)];
+        let own = [
+            (others.delay, DELAY),
+            (others.switch, SWITCH),
+            (others.control, CONTROL),
+            (others.status, STATUS),
+            (others.drainers, NUDGE),
+        ];
         let own = own.into_iter().filter_map(|(fd, data)| Some((fd?, data)));
         let signals = [(signals.stop(), STOP), (signals.child(), CHILD), (signals.user(), USER)];
         // The kernel tells of a ring's wakeup once, to whoever asks first.
@@ -152,6 +163,7 @@ impl<'a> Waiter<'a> {
                 DELAY => woken.delay = true,
                 SWITCH => woken.switch = true,
                 CONTROL => woken.control = true,
+                STATUS => woken.status = true,
                 NUDGE => woken.nudged = true,
                 end if end >= ENDS => self.ended(end),
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,

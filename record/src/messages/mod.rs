@@ -1,10 +1,12 @@
 //! What rec says on standard error: one line each, after `rec: `.
 //!
-//! Three levels: `-q` leaves only errors and losses, `-v` adds how the plan came about.
+//! Three levels: `-q` leaves only errors and losses, `-v` adds how the plan came about. On a terminal, one more line can tell how the
+//! recording goes on: it is written over by the next, and by any other message.
 
 pub mod error;
+mod terminal;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::Write;
 
@@ -24,19 +26,48 @@ pub enum Verbosity {
 pub struct Messages {
     verbosity: Verbosity,
     out: RefCell<Box<dyn Write>>,
+    on_terminal: bool,
+    /// Whether the last line on the terminal is a status line.
+    has_status: Cell<bool>,
 }
+
+/// Begins the line anew, empty.
+const CLEARED: &str = "\r\x1b[K";
 
 impl Messages {
     /// Messages to standard error.
     #[must_use]
     pub fn stderr(verbosity: Verbosity) -> Self {
-        Self::to(verbosity, Box::new(std::io::stderr()))
+        Self { on_terminal: terminal::is_there(), ..Self::to(verbosity, Box::new(std::io::stderr())) }
     }
 
     /// Messages to any writer.
     #[must_use]
     pub fn to(verbosity: Verbosity, out: Box<dyn Write>) -> Self {
-        Self { verbosity, out: RefCell::new(out) }
+        Self { verbosity, out: RefCell::new(out), on_terminal: false, has_status: Cell::new(false) }
+    }
+
+    /// The same, as if they went to a terminal.
+    #[cfg(test)]
+    pub(crate) fn on_a_terminal(self) -> Self {
+        Self { on_terminal: true, ..self }
+    }
+
+    /// Returns whether a status line would be seen.
+    #[must_use]
+    pub fn shows_status(&self) -> bool {
+        self.on_terminal && self.verbosity >= Verbosity::Normal
+    }
+
+    /// Writes a line, cut to the terminal's width, that the next one replaces.
+    pub fn status(&self, text: &str) {
+        if let Some(columns) = terminal::columns().filter(|_| self.shows_status()) {
+            let line = format!("rec: {text}");
+            // A full line would have the cursor on the next.
+            let cut: String = line.chars().take(columns.saturating_sub(1)).collect();
+            self.has_status.set(true);
+            self.write(&format!("{CLEARED}{cut}"));
+        }
     }
 
     /// Something failed: always said.
@@ -64,8 +95,13 @@ impl Messages {
     }
 
     fn line(&self, what: &dyn Display) {
+        let before = if self.has_status.take() { CLEARED } else { "" };
+        self.write(&format!("{before}rec: {what}\n"));
+    }
+
+    fn write(&self, text: &str) {
         // In one piece, as the command writes there too. Nothing can be said about a standard error that takes nothing.
-        let _ = self.out.borrow_mut().write_all(format!("rec: {what}\n").as_bytes());
+        let _ = self.out.borrow_mut().write_all(text.as_bytes());
     }
 }
 

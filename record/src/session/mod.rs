@@ -18,6 +18,7 @@ mod opened;
 mod piece;
 mod recording;
 mod schedule;
+mod status;
 mod timer;
 mod updates;
 

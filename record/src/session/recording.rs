@@ -1,10 +1,13 @@
 //! The recording while it goes on: rounds, waiting, and what comes in between.
 
+use std::os::fd::AsFd;
+
 use recrep_format::abi::AttrFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Live, Recording};
 use super::piece::Piece;
+use super::status::Status;
 use crate::drain;
 use crate::drain::threads::Drainers;
 use crate::drain::wait::{Others, Waiter, Woken};
@@ -71,10 +74,12 @@ impl<K: Kernel> Recording<'_, K> {
     /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
     fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
         let ends = self.coverage.ends(&self.config.target, self.tasks);
+        let mut status = Status::start(self.config, self.messages)?;
         let others = Others {
+            status: status.as_ref().map(|status| status.timer.as_fd()),
             delay: live.delays.fd(),
-            switch: live.switch.as_ref().map(std::os::fd::AsFd::as_fd),
-            control: live.channel.as_ref().map(std::os::fd::AsFd::as_fd),
+            switch: live.switch.as_ref().map(AsFd::as_fd),
+            control: live.channel.as_ref().map(AsFd::as_fd),
             drainers: live.drainers.as_ref().map(Drainers::fd),
         };
         let mut waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
@@ -87,6 +92,9 @@ impl<K: Kernel> Recording<'_, K> {
             // A round before each wait: what came before the waiter was made does not wake it any more.
             let by_threads = self.round(live, piece, &mut waiter)?;
             let length = piece.output.length();
+            if let Some(status) = &mut status {
+                status.show(&live.drain.tally.counts, length, self.messages);
+            }
             if self.config.output.max_size.is_some_and(|most| length >= most) {
                 self.messages.note(format_args!("stopped at {length} bytes, as --max-size says"));
                 break;
@@ -98,6 +106,9 @@ impl<K: Kernel> Recording<'_, K> {
             };
             if woken.child {
                 self.signals.clear_child();
+            }
+            if let Some(status) = status.as_mut().filter(|_| woken.status) {
+                status.went_off();
             }
             let ended = workload.as_deref_mut().is_some_and(|w| w.ended().is_some());
             if woken.stop || ended || (attached && woken.all_ended) {

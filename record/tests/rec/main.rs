@@ -12,3 +12,4 @@ mod common;
 mod draining;
 mod off_cpu;
 mod recording;
+mod status;

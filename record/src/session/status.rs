@@ -1,0 +1,115 @@
+//! The status line: what is recorded so far, on a terminal, once a second.
+//!
+//! A command's output would be mixed with it, as it writes to the same terminal; so it is there only where something that runs already
+//! is recorded, whose end is up to the user. Drain threads (`--threads`) would have to stop for the counts, and rings that are
+//! overwritten have none before their dump.
+
+use std::time::{Duration, Instant};
+
+use super::timer::Timer;
+use crate::messages::Messages;
+use crate::messages::error::Result;
+use crate::output::tally::Counts;
+use crate::plan::config::Config;
+use crate::target::Target;
+
+/// How long a recording goes on before it has a status line, and until the next.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The status line's timer, and what it said last.
+#[derive(Debug)]
+pub(super) struct Status {
+    /// Goes off when the line is to be written.
+    pub(super) timer: Timer,
+    /// Whether it is to be written after the next round.
+    is_due: bool,
+    start: Instant,
+    last: Reading,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    samples: u64,
+}
+
+impl Status {
+    /// Starts the timer, if somebody sees the line.
+    ///
+    /// # Errors
+    /// Returns the system's refusal of a timer.
+    pub(super) fn start(config: &Config, messages: &Messages) -> Result<Option<Self>> {
+        let rings = &config.rings;
+        let countable = rings.threads.split.is_none() && !rings.overwrite;
+        if config.target == Target::Command || !countable || !messages.shows_status() {
+            return Ok(None);
+        }
+        let timer = Timer::new()?;
+        timer.set(EVERY, Some(EVERY))?;
+        let start = Instant::now();
+        Ok(Some(Self { timer, is_due: false, start, last: Reading { at: start, samples: 0 } }))
+    }
+
+    /// Notes that the timer went off.
+    pub(super) fn went_off(&mut self) {
+        self.timer.clear();
+        self.is_due = true;
+    }
+
+    /// Writes the line, if it is due. `bytes`: the length of the file.
+    pub(super) fn show(&mut self, counts: &Counts, bytes: u64, messages: &Messages) {
+        if std::mem::take(&mut self.is_due) {
+            let now = Reading { at: Instant::now(), samples: counts.samples };
+            messages.status(&line(now.at - self.start, (self.last, now), bytes, counts.lost_events));
+            self.last = now;
+        }
+    }
+}
+
+fn line(elapsed: Duration, (last, now): (Reading, Reading), bytes: u64, lost: u64) -> String {
+    let seconds = elapsed.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    // In another file (--switch-output) the count begins anew.
+    let more = now.samples.checked_sub(last.samples).unwrap_or(now.samples);
+    let millis = (now.at - last.at).as_millis().max(1);
+    let rate = u128::from(more) * 1000 / millis;
+    let size = in_units(bytes);
+    format!("{hours}:{minutes:02}:{seconds:02}, {} samples ({rate}/s), {size}, {lost} lost", now.samples)
+}
+
+/// A number of bytes with three digits or more, in the largest unit that leaves one before the point.
+#[allow(clippy::cast_precision_loss, reason = "a rounded size")]
+fn in_units(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
+    unit.map_or_else(|| format!("{bytes} bytes"), |(size, name)| format!("{:.1} {name}", bytes as f64 / *size as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_time_samples_rate_bytes_and_losses() {
+        let at = Instant::now();
+        let last = Reading { at, samples: 1000 };
+        let now = Reading { at: at + Duration::from_secs(2), samples: 9000 };
+        let long = Duration::from_secs(3725);
+        assert_eq!(line(long, (last, now), 3_440_000, 7), "1:02:05, 9000 samples (4000/s), 3.4 MB, 7 lost");
+        let anew = Reading { samples: 500, ..now };
+        assert!(line(long, (last, anew), 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
+    }
+
+    #[test]
+    fn a_command_shares_the_terminal_and_has_no_line() {
+        for line in ["x", "-a", "-a x", "-p 1", "-a --threads", "-a --overwrite"] {
+            let words = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
+            let config = crate::cli::parse(words).unwrap();
+            let shown = |messages: &Messages| Status::start(&config, messages).unwrap().is_some();
+            let messages = || Messages::to(crate::messages::Verbosity::Normal, Box::new(std::io::sink()));
+            let wanted = ["-a", "-a x", "-p 1"].contains(&line);
+            assert_eq!(shown(&messages().on_a_terminal()), wanted, "{line}");
+            assert!(!shown(&messages()), "{line}: no terminal");
+        }
+    }
+}
