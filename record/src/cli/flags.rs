@@ -204,7 +204,7 @@ pub(super) struct Flags {
     /// Write the build IDs of all files, hit or not, as is always done
     #[arg(long, help_heading = "Into what")]
     pub(super) buildid_all: bool,
-    /// Have the kernel put build IDs into the records of mappings
+    /// Record build IDs in the records of mappings too (the default); --no-buildid-mmap keeps device and inode
     #[arg(long, help_heading = "Into what")]
     pub(super) buildid_mmap: bool,
 

@@ -115,7 +115,7 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
             sample: flags.aux_sample.as_deref().map(values::aux_sample).transpose()?,
         },
         output: output(&flags)?,
-        build_ids: build_ids(&flags),
+        build_ids: build_ids(matches, &flags),
         clock: flags.clockid.as_deref().map(values::clock).transpose()?,
         dry_run: flags.dry_run,
         json: flags.json,
@@ -251,11 +251,12 @@ fn output(flags: &Flags) -> Result<Output, String> {
     Ok(output)
 }
 
-fn build_ids(flags: &Flags) -> BuildIds {
+fn build_ids(matches: &ArgMatches, flags: &Flags) -> BuildIds {
     match (flags.buildid_mmap, flags.no_buildid) {
         (true, _) => BuildIds::InMmap,
         (false, true) => BuildIds::None,
-        (false, false) => BuildIds::Mapped,
+        (false, false) if is_negated(matches, "buildid_mmap") => BuildIds::Table,
+        (false, false) => BuildIds::InMmap,
     }
 }
 

@@ -175,15 +175,18 @@ fn where_it_goes() {
     assert!(refused("--switch-output -o - x").contains("no name"));
     assert!(parsed("--overwrite x").rings.tail_synthesize);
     for (line, ids) in [
-        ("x", BuildIds::Mapped),
+        ("x", BuildIds::InMmap),
         ("-B x", BuildIds::None),
-        ("-N x", BuildIds::Mapped),
-        ("--buildid-all x", BuildIds::Mapped),
+        ("-N x", BuildIds::InMmap),
+        ("--buildid-all x", BuildIds::InMmap),
+        ("--no-buildid-mmap x", BuildIds::Table),
+        ("--no-buildid-mmap -B x", BuildIds::None),
+        ("--no-buildid-mmap --buildid-mmap x", BuildIds::InMmap),
         ("--buildid-mmap x", BuildIds::InMmap),
         ("--buildid-mmap -B x", BuildIds::InMmap),
-        ("--switch-output x", BuildIds::Mapped),
-        ("--switch-output --buildid x", BuildIds::Mapped),
-        ("--switch-output --no-no-buildid x", BuildIds::Mapped),
+        ("--switch-output x", BuildIds::InMmap),
+        ("--switch-output --buildid x", BuildIds::InMmap),
+        ("--switch-output --no-no-buildid x", BuildIds::InMmap),
     ] {
         assert_eq!(parsed(line).build_ids, ids, "{line}");
     }

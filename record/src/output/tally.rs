@@ -2,7 +2,7 @@
 //!
 //! Of a sample, the header and the time are read, which lie in its first cache line; of the rare records that say that
 //! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
-//! sample were, and the build IDs can be read at the end without reading the recording back.
+//! sample were, and build IDs are known at the end without reading the recording back.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -13,7 +13,8 @@ use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
 use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
-use rustc_hash::FxHashMap;
+
+use crate::output::build_ids::{FileId, MappedFile, Modules};
 
 /// Counts of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl AuxCounts {
 pub struct Tally {
     /// The counts.
     pub counts: Counts,
-    /// The files mapped as code.
+    /// The files mapped as code; nothing is kept by default.
     pub modules: Modules,
     /// The processes that were forked and have not ended: one set for all threads that drain, as one may see the start and
     /// another one the end.
@@ -128,38 +129,6 @@ pub struct Tally {
     layout: SampleLayout,
     trailer: SampleIdLayout,
     scratch: Vec<u8>,
-}
-
-/// The files mapped as code, each with its identity, as of its first mapping.
-#[derive(Debug, Default)]
-pub struct Modules(FxHashMap<Vec<u8>, FileId>);
-
-/// A file by device and inode, as a mapping gives it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileId {
-    /// The device's major number.
-    pub maj: u32,
-    /// The device's minor number.
-    pub min: u32,
-    /// The inode.
-    pub ino: u64,
-}
-
-impl Modules {
-    /// Notes a mapped file.
-    pub fn note(&mut self, path: &[u8], id: FileId) {
-        if !self.0.contains_key(path) {
-            self.0.insert(path.to_vec(), id);
-        }
-    }
-
-    /// The files by name.
-    #[must_use]
-    pub fn sorted(&self) -> Vec<(&[u8], FileId)> {
-        let mut all: Vec<_> = self.0.iter().map(|(path, id)| (path.as_slice(), *id)).collect();
-        all.sort_unstable_by_key(|(path, _)| *path);
-        all
-    }
 }
 
 impl Tally {
@@ -181,7 +150,7 @@ impl Tally {
     pub fn renewed(&self) -> Self {
         Self {
             counts: Counts::default(),
-            modules: Modules::default(),
+            modules: self.modules.renewed(),
             alive: Arc::clone(&self.alive),
             layout: self.layout.clone(),
             trailer: self.trailer,
@@ -203,9 +172,7 @@ impl Tally {
     /// Adds what another one counted.
     pub fn absorb(&mut self, other: Self) {
         self.counts.add(&other.counts);
-        for (path, id) in other.modules.0 {
-            self.modules.0.entry(path).or_insert(id);
-        }
+        self.modules.absorb(other.modules);
     }
 
     /// Walks the records in the two halves of a ring.
@@ -268,13 +235,21 @@ impl Tally {
         match raw.decode(&context).map(|record| record.body) {
             Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
             Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
-            Ok(Body::Mmap(m)) if is_user_code(header) => self.modules.note(m.filename.as_bytes(), FileId::default()),
+            Ok(Body::Mmap(m)) if is_user_code(header) => {
+                let range = m.addr..m.addr.saturating_add(m.len);
+                let mapped = MappedFile { pid: m.pid, range, file: FileId::default() };
+                self.modules.add_file(m.filename.as_bytes(), mapped);
+            }
             Ok(Body::Mmap2(m)) if is_user_code(header) => {
-                let id = match m.identity {
-                    MmapIdentity::Inode(inode) => FileId { maj: inode.maj, min: inode.min, ino: inode.ino },
-                    MmapIdentity::BuildId(_) => FileId::default(),
-                };
-                self.modules.note(m.filename.as_bytes(), id);
+                let (path, range) = (m.filename.as_bytes(), m.addr..m.addr.saturating_add(m.len));
+                match m.identity {
+                    MmapIdentity::Inode(inode) => {
+                        self.modules.add_file(path, MappedFile { pid: m.pid, range, file: inode.into() });
+                    }
+                    MmapIdentity::BuildId(_) => {
+                        m.identity.build_id().into_iter().for_each(|id| self.modules.add_identified(path, id));
+                    }
+                }
             }
             Ok(Body::Aux(aux)) => self.counts.aux.count(aux.flags),
             Ok(Body::Fork(task)) if task.pid == task.tid => drop(self.processes().insert(task.pid)),
@@ -355,11 +330,10 @@ mod tests {
             one.walk(&part, &[]);
             let mut other = sum.renewed();
             other.walk(&part, &[]);
-            other.modules.note(b"/a", FileId::default());
             sum.absorb(other);
         }
         assert_eq!(sum.counts, one.counts);
-        assert_eq!((sum.counts.first, sum.counts.aux.collisions, sum.modules.sorted().len()), (Some(7), 1, 1));
+        assert_eq!((sum.counts.first, sum.counts.aux.collisions), (Some(7), 1));
     }
 
     #[test]
@@ -383,15 +357,5 @@ mod tests {
         assert_eq!(warnings.len(), 3);
         assert!(warnings[0].starts_with("3 of 7 pieces of AUX trace were cut short"), "{warnings:?}");
         assert!(AuxCounts { records: 5, overwritten: 5, ..AuxCounts::default() }.warnings().is_empty());
-    }
-
-    #[test]
-    fn modules_are_noted_once_with_their_first_identity() {
-        let mut modules = Modules::default();
-        let id = |ino| FileId { maj: 8, min: 1, ino };
-        modules.note(b"/lib/b", id(2));
-        modules.note(b"/lib/a", id(1));
-        modules.note(b"/lib/b", id(3));
-        assert_eq!(modules.sorted(), [(&b"/lib/a"[..], id(1)), (b"/lib/b", id(2))]);
     }
 }

@@ -53,7 +53,7 @@ pub struct Config {
     pub aux: Aux,
     /// Where the recording goes.
     pub output: Output,
-    /// How build IDs are found.
+    /// Where build IDs are recorded.
     pub build_ids: BuildIds,
     /// The clock of the timestamps (`-k`): a number of clock_gettime(2).
     pub clock: Option<i32>,
@@ -328,14 +328,14 @@ pub enum Switch {
     Time(Duration),
 }
 
-/// How build IDs are found.
+/// Where build IDs are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuildIds {
-    /// Of all files that were mapped as code, at the end.
+    /// In MMAP2 records too, by the kernel where it can.
     #[default]
-    Mapped,
-    /// In MMAP2 records, where the kernel can (`--buildid-mmap`).
     InMmap,
-    /// Not at all (`-B`).
+    /// In the file's table only; mappings keep device and inode (`--no-buildid-mmap`).
+    Table,
+    /// Nowhere (`-B`).
     None,
 }

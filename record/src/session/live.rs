@@ -19,10 +19,11 @@ use crate::machine::tracepoint;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
 use crate::output::Names;
+use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
 use crate::output::tally::Tally;
 use crate::plan::PlannedEvent;
-use crate::plan::config::{Config, Switch};
+use crate::plan::config::{BuildIds, Config, Switch};
 use crate::session::control::Channel;
 use crate::session::timer::Timer;
 use crate::target::Task;
@@ -91,10 +92,14 @@ impl Live {
             Some(Switch::Time(_)) => Some(Timer::new()?),
             _ => None,
         };
+        let mut tally = Tally::new(&first.attr);
+        if config.build_ids != BuildIds::None {
+            tally.modules = Modules::read_by(BuildIdReader::default());
+        }
         Ok(Self {
             rings,
             areas,
-            drain: Drain::new(Tally::new(&first.attr)).at_least(least).at(places).with(filter),
+            drain: Drain::new(tally).at_least(least).at(places).with(filter),
             drainers,
             losses: Losses::default(),
             names: Names::new(&config.output),

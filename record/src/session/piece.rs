@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use recrep_format::abi::AttrFlags;
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use recrep_format::feature::BuildIdEvent;
@@ -57,7 +56,11 @@ impl<K: Kernel> Recording<'_, K> {
         if early {
             self.synthesize(live, piece, scope)?;
         }
-        self.stream_build_ids(piece, live).map(drop)
+        if piece.output.is_pipe() {
+            // What is known already, before the samples.
+            self.stream_build_ids(piece, live)?;
+        }
+        Ok(())
     }
 
     /// Writes what was there before.
@@ -176,18 +179,12 @@ impl<K: Kernel> Recording<'_, K> {
         Ok((readings, counts, ids))
     }
 
-    /// The build IDs of what was mapped by now.
+    /// Returns the build IDs of what was mapped by now.
     fn build_ids(&self, piece: &Piece, live: &Live) -> Vec<Identified> {
-        // A kernel that does not know of them was asked without.
-        let in_mmap = self.counters.tracker().is_some_and(|event| event.attr.flags.contains(AttrFlags::BUILD_ID));
-        let mut files = live.drain.tally.modules.sorted();
         match self.config.build_ids {
-            BuildIds::None => return Vec::new(),
-            // The kernel tells those of files; the vDSO is none.
-            BuildIds::InMmap if in_mmap => files.retain(|(name, _)| *name == b"[vdso]"),
-            BuildIds::InMmap | BuildIds::Mapped => {}
+            BuildIds::None => Vec::new(),
+            BuildIds::InMmap | BuildIds::Table => build_ids::collect(&live.drain.tally.modules, piece.image.as_ref()),
         }
-        build_ids::collect(&files, piece.image.as_ref())
     }
 
     /// The same; a stream, which has no table of them at its end, gets a record of each that it has none of.

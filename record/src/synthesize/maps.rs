@@ -7,7 +7,7 @@
 
 use recrep_format::abi::{map_flags, prot};
 
-use crate::output::tally::FileId;
+use crate::output::build_ids::FileId;
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl<'a> MapsLine<'a> {
             prot: bit(*r, b'r', prot::READ) | bit(*w, b'w', prot::WRITE) | bit(*x, b'x', prot::EXEC),
             flags: if *s == b's' { map_flags::SHARED } else { map_flags::PRIVATE },
             pgoff,
-            file: FileId { maj: u32::try_from(maj).ok()?, min: u32::try_from(min).ok()?, ino },
+            file: FileId { maj: u32::try_from(maj).ok()?, min: u32::try_from(min).ok()?, ino, generation: 0 },
             path: rest.get(spaces..)?,
         })
     }
@@ -86,7 +86,7 @@ mod tests {
         let m = parsed("7f5c0a228000-7f5c0a39b000 r-xp 00028000 fd:01 41038                      /usr/lib/libc.so.6");
         assert_eq!((m.start, m.end, m.pgoff), (0x7f5c_0a22_8000, 0x7f5c_0a39_b000, 0x28000));
         assert_eq!((m.prot, m.flags), (prot::READ | prot::EXEC, map_flags::PRIVATE));
-        assert_eq!(m.file, FileId { maj: 0xfd, min: 1, ino: 41038 });
+        assert_eq!(m.file, FileId { maj: 0xfd, min: 1, ino: 41038, generation: 0 });
         assert_eq!(m.name(), b"/usr/lib/libc.so.6");
         assert!(m.is_code());
     }

@@ -1,6 +1,5 @@
 //! Synthesized records on their way into the file.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use recrep_format::abi::{AttrFlags, CpuMode, misc};
@@ -18,8 +17,7 @@ use super::maps::MapsLine;
 use crate::machine::kernel_image::KernelImage;
 use crate::messages::error::Result;
 use crate::output::Output;
-use crate::output::build_ids;
-use crate::output::tally::{FileId, Modules};
+use crate::output::build_ids::{MappedFile, Modules};
 use crate::plan::config::{SideBand, Synth};
 
 /// Buffered records are written when there are so many bytes of them.
@@ -42,8 +40,6 @@ pub struct Synthesizer<'a> {
     map_timeout: Duration,
     /// How many processes had more mappings than could be read in that time.
     cut: usize,
-    /// What is known of the files that were mapped, where mappings carry build IDs.
-    build_ids: HashMap<Vec<u8>, Option<BuildId>>,
 }
 
 impl<'a> Synthesizer<'a> {
@@ -53,7 +49,7 @@ impl<'a> Synthesizer<'a> {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
         let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));
-        Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0, build_ids: HashMap::new() }
+        Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0 }
     }
 
     /// Whether records of tasks are wanted at all.
@@ -128,11 +124,16 @@ impl<'a> Synthesizer<'a> {
             return Ok(());
         }
         let (id, name) = (map.file, map.name());
-        if code {
-            self.modules.note(name, id);
+        let mapped = MappedFile { pid, range: map.start..map.end, file: id };
+        // As the kernel does, of data too.
+        let known = if self.flags.contains(AttrFlags::BUILD_ID) { self.modules.build_id(name, &mapped) } else { None };
+        match known {
+            Some(known) if code => self.modules.add_identified(name, known),
+            None if code => self.modules.add_file(name, mapped),
+            _ => {}
         }
-        let inode = Inode { maj: id.maj, min: id.min, ino: id.ino, ino_generation: 0 };
-        let known = if self.flags.contains(AttrFlags::BUILD_ID) { self.build_id(name, id) } else { None };
+        let known = known.and_then(of_mmap);
+        let inode = Inode { maj: id.maj, min: id.min, ino: id.ino, ino_generation: id.generation };
         let mmap = Mmap2 {
             pid,
             tid: pid,
@@ -148,22 +149,6 @@ impl<'a> Synthesizer<'a> {
         let by_id = if known.is_some() { misc::MMAP_BUILD_ID } else { 0 };
         let cut = if cut { misc::PROC_MAP_PARSE_TIMEOUT } else { 0 };
         self.put(CpuMode::User.bits() | data | by_id | cut, Body::Mmap2(mmap), [pid, pid])
-    }
-
-    /// The build ID of a mapped file as MMAP2 records have it.
-    fn build_id(&mut self, name: &[u8], file: FileId) -> Option<MmapBuildId> {
-        let known = match self.build_ids.get(name) {
-            Some(known) => *known,
-            None => {
-                let found = build_ids::of_mapped(name, file);
-                self.build_ids.insert(name.to_vec(), found);
-                found
-            }
-        };
-        let id = known?;
-        let mut bytes = [0; 20];
-        bytes.get_mut(..id.as_bytes().len())?.copy_from_slice(id.as_bytes());
-        Some(MmapBuildId { size: u8::try_from(id.as_bytes().len()).ok()?, reserved: [0; 3], bytes })
     }
 
     pub(super) fn cgroup(&mut self, id: u64, path: &[u8]) -> Result<()> {
@@ -190,4 +175,10 @@ impl<'a> Synthesizer<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns a build ID as MMAP2 records have it.
+fn of_mmap(id: BuildId) -> Option<MmapBuildId> {
+    let size = u8::try_from(id.as_bytes().len()).ok()?;
+    Some(MmapBuildId { size, reserved: [0; 3], bytes: id.padded() })
 }

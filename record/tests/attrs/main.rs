@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Each event in its order has its name and the fields that are not 0; a field without a value is 1. `+` in
-//! `sample_type` and `read_format` stands for what every attr has. `leader`, `cpus`, `pids`, `filter` and `cgroup` are told where they
+//! `sample_type` and `read_format` stands for what every attr has, `mmap2` for `build_id` too, unless `build_id=0` is there. `leader`, `cpus`, `pids`, `filter` and `cgroup` are told where they
 //! are not the plan's. `size` is 128 unless told.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
@@ -135,6 +135,7 @@ fn word(name: &str, attr: &serde_json::Map<String, Value>) -> Option<String> {
         "sample_regs_user" | "sample_regs_intr" | "config" | "config1" | "config2" | "branch_sample_type" => {
             (value != 0).then(|| format!("{name}={value:#x}"))
         }
+        "build_id" => (value != number("mmap2")).then(|| format!("build_id={value}")),
         _ if value == 1 && !FIELDS.contains(&name) => Some(name.to_owned()),
         _ => (value != 0).then(|| format!("{name}={value}")),
     }

@@ -71,14 +71,15 @@ fn build_ids(file: &File<'_>) -> BTreeMap<(u16, String), BuildId> {
     all
 }
 
-/// Device and inode of the workload's mappings; nothing where they carry build IDs.
-fn inodes(file: &File<'_>, name: &str) -> Vec<Option<(u32, u32, u64)>> {
+/// What the records of the workload's mappings have: the inode, or else the build ID. Which device a file system says that it is on may
+/// differ (overlayfs, btrfs).
+fn identities(file: &File<'_>, name: &str) -> Vec<Result<u64, String>> {
     let records = file.records().filter_map(|raw| {
         let raw = raw.unwrap();
         match file.attrs.decode(&raw).map(|record| record.body) {
             Ok(Body::Mmap2(mmap)) if mmap.filename.as_bytes() == name.as_bytes() => Some(match mmap.identity {
-                MmapIdentity::Inode(inode) => Some((inode.maj, inode.min, inode.ino)),
-                MmapIdentity::BuildId(_) => None,
+                MmapIdentity::Inode(inode) => Ok(inode.ino),
+                MmapIdentity::BuildId(_) => Err(mmap.identity.build_id().unwrap().to_string()),
             }),
             _ => None,
         }
@@ -129,13 +130,13 @@ fn every_kind_of_recording_has_proofs() {
         "--switch-output=1s",
         "-a",
         "--tail-synthesize",
-        "--buildid-mmap",
+        "--no-buildid-mmap",
         "-o -",
         PACKED_STREAM,
         "-o - --overwrite",
         "-o - -a",
         "-o - -a --tail-synthesize",
-        "-o - --buildid-mmap",
+        "-o - --no-buildid-mmap",
     ] {
         let dir = tempfile::tempdir().unwrap();
         let path = recorded(dir.path(), args);
@@ -146,16 +147,13 @@ fn every_kind_of_recording_has_proofs() {
         let id = |mode: CpuMode, name: &str| ids.get(&(mode.bits(), name.to_owned())).map(ToString::to_string);
         assert_eq!(id(CpuMode::Kernel, "[kernel.kallsyms]"), Some(kernel.clone()), "{args}: {ids:?}");
         assert!(id(CpuMode::User, "[vdso]").is_some(), "{args}: {ids:?}");
-        let in_mmap = args.contains("--buildid-mmap");
-        assert_eq!(id(CpuMode::User, &name), (!in_mmap).then(|| id_of_program.clone()), "{args}: {ids:?}");
+        assert_eq!(id(CpuMode::User, &name), Some(id_of_program.clone()), "{args}: {ids:?}");
         if !args.contains("-z") {
-            let inodes = inodes(&file, &name);
-            assert!(!inodes.is_empty(), "{args}");
-            // Which device a file system says that it is on may differ (overlayfs, btrfs).
-            assert!(
-                inodes.iter().all(|inode| inode.map(|(.., ino)| ino) == (!in_mmap).then(|| found.ino())),
-                "{args}: {inodes:?}"
-            );
+            let in_mmap = !args.contains("--no-buildid-mmap");
+            let identities = identities(&file, &name);
+            assert!(!identities.is_empty(), "{args}");
+            let expected = if in_mmap { Err(id_of_program.clone()) } else { Ok(found.ino()) };
+            assert!(identities.iter().all(|identity| *identity == expected), "{args}: {identities:?}");
         }
         let said = perf_says(&path, args);
         for said in &said {
@@ -164,9 +162,7 @@ fn every_kind_of_recording_has_proofs() {
                 assert_eq!(said[0].iter().filter(|l| l.starts_with(&line)).count(), 1, "{args}: {told}: {:?}", said[0]);
             }
             let listed = |id: &str, end: &str| said[1].iter().any(|l| l.starts_with(id) && l.ends_with(end));
-            // Where there is a table, perf lists no more than that: not what mappings tell.
-            let only_table = in_mmap && file.mode == Mode::File;
-            let both = listed(&kernel, "[kernel.kallsyms]") && (only_table || listed(&id_of_program, &name));
+            let both = listed(&kernel, "[kernel.kallsyms]") && listed(&id_of_program, &name);
             assert!(both || args == PACKED_STREAM, "{args}: {:?}", said[1]);
             // Not each build of perf demangles names of Rust.
             let named = |parts: &[&str]| said[2].iter().any(|l| parts.iter().all(|part| l.contains(part)));

@@ -48,7 +48,7 @@ const ADDITIONS: &[Addition] = &[
         asked: |e| e.attr.flags.contains(F::BUILD_ID),
         without: |a| a.flags -= F::BUILD_ID,
         means: Some(
-            "this kernel puts no build IDs into mappings (Linux 5.12 does): without --buildid-mmap they are looked up at the end",
+            "this kernel records no build IDs of mappings (Linux 5.12 does): they are read from the files, as with --no-buildid-mmap",
         ),
     },
     Addition {

@@ -1,0 +1,122 @@
+//! Reads the build IDs of mapped files aside, in a thread of its own, so that no disk slows the drain down.
+//!
+//! A file is looked for as soon as its mapping is drained: what a short-lived process mapped may be gone a moment later.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use recrep_format::build_id::BuildId;
+use rustc_hash::FxHashMap;
+
+use super::mapped::{FileId, MappedFile};
+
+/// The build IDs of mapped files, read at most once for each file. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct BuildIdReader(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Something was added to the queue.
+    added: Condvar,
+    /// The thread has read all that was in the queue.
+    idle: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<(Vec<u8>, MappedFile)>,
+    found: FxHashMap<Vec<u8>, Vec<(FileId, Option<BuildId>)>>,
+    has_thread: bool,
+    is_busy: bool,
+}
+
+impl BuildIdReader {
+    /// Has a file read soon.
+    pub fn later(&self, path: &[u8], mapped: MappedFile) {
+        let mut state = self.lock();
+        if state.known(path, mapped.file).is_some() {
+            return;
+        }
+        if !state.has_thread {
+            let other = self.clone();
+            // Without a thread, `settle` reads what is in the queue.
+            state.has_thread = thread::Builder::new().name("build-ids".to_owned()).spawn(move || other.work()).is_ok();
+        }
+        state.queue.push_back((path.to_vec(), mapped));
+        drop(state);
+        self.0.added.notify_one();
+    }
+
+    /// Returns the build ID of a file, which is read now if it was not before.
+    #[must_use]
+    pub fn now(&self, path: &[u8], mapped: &MappedFile) -> Option<BuildId> {
+        if let Some(known) = self.lock().known(path, mapped.file) {
+            return known;
+        }
+        // A file that cannot be found may be by another mapping of it.
+        let id = mapped.read(path)?;
+        self.lock().found.entry(path.to_vec()).or_default().push((mapped.file, id));
+        id
+    }
+
+    /// Waits until all files that were asked for have been read.
+    pub fn settle(&self) {
+        while let Some((path, mapped)) = self.next() {
+            let _ = self.now(&path, &mapped);
+        }
+        let mut state = self.lock();
+        while state.is_busy {
+            state = self.0.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Returns the build ID of a file that was read before.
+    #[must_use]
+    pub fn known(&self, path: &[u8], file: FileId) -> Option<BuildId> {
+        self.lock().known(path, file).flatten()
+    }
+
+    fn next(&self) -> Option<(Vec<u8>, MappedFile)> {
+        self.lock().queue.pop_front()
+    }
+
+    fn work(&self) {
+        let _end = End(self);
+        let mut state = self.lock();
+        loop {
+            while let Some((path, mapped)) = state.queue.pop_front() {
+                state.is_busy = true;
+                drop(state);
+                let _ = self.now(&path, &mapped);
+                state = self.lock();
+            }
+            state.is_busy = false;
+            self.0.idle.notify_all();
+            state = self.0.added.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What a thread that panicked left is whole.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of the thread, which nobody waits for any more.
+struct End<'a>(&'a BuildIdReader);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        (state.has_thread, state.is_busy) = (false, false);
+        self.0.0.idle.notify_all();
+    }
+}
+
+impl State {
+    fn known(&self, path: &[u8], file: FileId) -> Option<Option<BuildId>> {
+        self.found.get(path)?.iter().find(|(known, _)| *known == file).map(|(_, id)| *id)
+    }
+}
