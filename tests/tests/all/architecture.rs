@@ -186,7 +186,7 @@ const BYTES: [(&str, usize, &str); 12] = [
     ("record/src/kernel/ring/clock.rs", 3, "the page that the kernel maps before a ring"),
     ("record/src/kernel/ring/fake.rs", 1, "words of fake records"),
     ("record/src/machine/topology.rs", 1, "the tail of CPU_TOPOLOGY, whose shape depends on another feature"),
-    ("record/src/output/build_ids.rs", 1, "the header of an ELF note"),
+    ("record/src/output/build_ids/elf.rs", 1, "the header of an ELF note"),
     ("record/src/kernel/sys.rs", 1, "what read(2) of a counter returns"),
 ];
 
