@@ -134,14 +134,14 @@ pub fn is_sound(words: &[u64]) -> bool {
     words.iter().all(|word| *word < context::MAX || MARKERS.contains(word))
 }
 
-/// Removes the sampled instruction from a chain whose innermost frame it is, and returns the number of words left, at
-/// the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers, so these are
-/// kept alone.
+/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and returns the number of
+/// words left, at the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers, so
+/// these are kept alone.
 #[inline]
-pub fn callers(sample: &Sample<'_, '_>, words: &mut [u64]) -> Option<usize> {
-    let marker = context_marker(sample.cpu_mode());
+pub fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
+    let marker = context_marker(mode);
     match words {
-        [first, second, rest @ ..] if *first == marker && Some(*second) == sample.ip() => match rest.first() {
+        [first, second, rest @ ..] if *first == marker && Some(*second) == ip => match rest.first() {
             None => Some(0),
             // No frame of this CPU mode is left.
             Some(next) if *next >= context::MAX => Some(rest.len()),

@@ -44,6 +44,15 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
+    /// Show the time that threads were off their CPUs, by the stacks at which they left them, as one event `off-cpu` in
+    /// nanoseconds (needs context switches: rec --off-cpu)
+    #[arg(long, conflicts_with_all = ["wall", "branch_stack", "mem_mode", "branch_history", "event", "stats"])]
+    off_cpu: bool,
+
+    /// Show that and the CPU samples as one event `wall` in nanoseconds
+    #[arg(long, conflicts_with_all = ["branch_stack", "mem_mode", "branch_history", "event", "stats"])]
+    wall: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: FormatArg,
@@ -169,6 +178,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         // As in perf, --branch-history counts samples.
         (true, _) if !args.calls.asks_for_history() => Mode::Branches,
         (_, true) => Mode::Memory,
+        _ if args.off_cpu => Mode::OffCpu,
+        _ if args.wall => Mode::Wall,
         _ => Mode::Samples,
     };
     let format = match args.format {
@@ -348,6 +359,9 @@ mod tests {
             ("rep --sort no-pe x", "no-pe"),
             ("rep --sort comm,dso_from x", "needs -b"),
             ("rep -b --mem-mode x", "--mem-mode"),
+            ("rep --off-cpu --wall x", "--wall"),
+            ("rep --wall --event cycles x", "--event"),
+            ("rep --sort comm,switch x", "--off-cpu"),
             ("rep -g srcfile x", "srcfile"),
             ("rep --pid one x", "one"),
             ("rep --cpu 4-2 x", "4-2"),

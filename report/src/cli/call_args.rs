@@ -92,7 +92,7 @@ impl CallArgs {
         percent_limit: Option<f64>,
     ) -> Result<ChainOptions, String> {
         let text = format == Format::Text && !mode.is_of_branches();
-        let default_children = text && mode == Mode::Samples && !is_nested;
+        let default_children = text && mode != Mode::Memory && !is_nested;
         let mut graph = match &self.call_graph {
             Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
             None => Some(Graph::default()),

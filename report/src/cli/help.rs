@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::query::sort_key::SortKey;
+use crate::query::sort_key::{Availability, SortKey};
 
 /// The commands, with what each shows.
 const COMMANDS: [(&str, &str); 10] = [
@@ -23,10 +23,12 @@ pub(super) fn commands_and_keys() -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
     format!(
         "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
-         trace_fields; with -b only: {} (report/docs/options.md explains those that only rep has)",
+         trace_fields; with --off-cpu and --wall only: {}; with -b only: {} (report/docs/options.md explains those that \
+         only rep has)",
         commands.join("\n"),
-        SortKey::list_of(false),
-        SortKey::list_of(true)
+        SortKey::list_of(Availability::Always),
+        SortKey::list_of(Availability::OfTime),
+        SortKey::list_of(Availability::OfBranches)
     )
 }
 

@@ -18,7 +18,7 @@ use crate::commands::derived;
 use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::sort_key::{Availability, Mode, SortKey};
 use crate::query::times;
 use crate::query::warning::Warning;
 use crate::query::{Column, Format, Query};
@@ -42,7 +42,7 @@ pub struct MemQuery {
 /// Show the cost of memory accesses: samples per memory level, with exact percentiles of their weights
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
-#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(false)))]
+#[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(Availability::Always)))]
 struct MemArgs {
     #[command(flatten)]
     view: ViewArgs,

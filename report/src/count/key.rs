@@ -75,6 +75,8 @@ pub enum Field {
     Process,
     /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
     Reach,
+    /// What the thread did ([`crate::timeline::Activity::pack`]).
+    Switch,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
     /// Number of the sampled instruction's frame among those of a worker; it stands for all the words that a frame
@@ -93,7 +95,7 @@ impl Field {
     /// Number of fields.
     pub const COUNT: usize = Self::ALL.len();
     /// All fields, ordered by discriminant.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::Meta,
         Self::Comm,
         Self::Module,
@@ -129,6 +131,7 @@ impl Field {
         Self::Chain,
         Self::Process,
         Self::Reach,
+        Self::Switch,
         Self::Payload,
         Self::Frame,
     ];

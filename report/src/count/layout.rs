@@ -84,6 +84,7 @@ fn needs(key: SortKey) -> &'static [Field] {
         SortKey::DataSymbol => &[Field::DataModule, Field::DataAddr, Field::DataAddress],
         SortKey::DataCacheLine | SortKey::DataMapping => &[Field::DataModule, Field::DataLine],
         SortKey::Trace | SortKey::TraceField(_) => &[Field::Payload],
+        SortKey::Switch => &[Field::Switch],
     }
 }
 

@@ -101,6 +101,7 @@ fn count(
         layout: &layout,
         filter: &filter,
         groups: &groups,
+        off_cpu: session.off_cpu.as_ref(),
         traced,
         quantum,
         module_count,
@@ -123,7 +124,8 @@ fn count(
         },
     };
     let modules = side_band.modules.iter().collect();
-    let labeller = Labeller { query, timeline, modules, events: &session.events, groups: &groups, traced };
+    let events = session.events_of(mode);
+    let labeller = Labeller { query, timeline, modules, events: &events, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));
@@ -135,7 +137,11 @@ fn count(
         leave_out_unresolved(&mut totals, &scanned.rows, query.mode);
     }
     for (index, total) in totals.iter().enumerate() {
-        let of = |counts: &FxHashMap<_, u64>| counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0);
+        let of = |counts: &FxHashMap<_, u64>| match &session.off_cpu {
+            Some(times) if index == 0 => times.roles.used().filter_map(|used| counts.get(&Some(used))).sum(),
+            Some(_) => 0,
+            None => counts.get(&Some(AttrIndex(index))).copied().unwrap_or(0),
+        };
         profile.add_total(index, *total, of(&side_band.lost_samples), of(&side_band.filtered_samples));
     }
     if query.has(SortKey::Symbol) {
@@ -196,8 +202,8 @@ fn needs_groups(query: &Query) -> bool {
 /// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose
 /// period `perf script` does not print, else the period.
 fn folded_value(query: &Query, entry: &AttrEntry) -> CountValue {
-    let by_samples =
-        query.numbers().any(|number| number == Number::Samples) || entry.attr.kind == EventType::TRACEPOINT;
+    let is_traced = entry.attr.kind == EventType::TRACEPOINT && !query.mode.is_of_time();
+    let by_samples = query.numbers().any(|number| number == Number::Samples) || is_traced;
     if by_samples { |count| count.samples } else { |count| count.period }
 }
 

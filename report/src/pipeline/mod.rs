@@ -8,5 +8,6 @@
 
 pub mod counted;
 pub mod fetching;
+mod off_cpu;
 pub mod report;
 pub mod session;

@@ -14,6 +14,7 @@ use crate::input::several::{each_merged, settled};
 use crate::input::{Input, OpenError};
 use crate::pipeline::counted::{has_chains, histogram, samples_have};
 use crate::pipeline::fetching;
+use crate::pipeline::off_cpu;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 
@@ -62,7 +63,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let answered = OnceLock::new();
     let of_input = |number: usize, source: &Source| {
         let input = Input::open(source)?;
-        let mut profile = session::on(&input, |session| {
+        let mut profile = session::on_mode(&input, query.mode, |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
             let query = answered.get_or_init(|| {
                 let query = if by_trace() { query.by_trace() } else { query.clone() };
@@ -129,7 +130,7 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
         anyhow::bail!("{name}: no callchains were recorded; record with -g, or leave --children, -g and -G out");
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
-    let mut profile = Profile::of_events(&session.events);
+    let mut profile = Profile::of_events(&session.events_of(query.mode));
     let dropped = histogram(&mut profile, query, session, resolver)?;
     let (split, side_band) = (session.split, &session.side_band);
     profile.inputs.push(InputSummary {
@@ -146,6 +147,11 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
     profile.warnings.extend(not_fetched);
     profile.chain_ends = dropped.ends;
     profile.warnings.extend(dropped_warnings(dropped));
+    if let Some(times) = &session.off_cpu {
+        let unfinished = off_cpu::unfinished(&times.counts).map(|hint| format!("{}: {hint}", input.name));
+        profile.hints.extend(unfinished);
+        profile.warnings.extend(off_cpu::warnings(&times.counts));
+    }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
         profile.hints.push(format!("{} has branch stacks: -b counts the branches in them", input.name));
     }
@@ -170,7 +176,7 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
         Mode::Memory if !samples_have(session, access) => {
             anyhow::bail!("{name}: no memory accesses were recorded; record with -d and -W")
         }
-        _ => Ok(()),
+        _ => off_cpu::check_recorded(name, mode, session),
     }
 }
 

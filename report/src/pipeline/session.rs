@@ -4,6 +4,8 @@
 //!   bytes ─► File (parts) ─► Streams (unpacked where compressed) ─► Split (one pass) ─► SideBand ─► Timeline (frozen)
 //! ```
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::feature::SampleTime;
@@ -14,6 +16,7 @@ use crate::input::Input;
 use crate::input::split::{Piece, Split};
 use crate::input::streams::Streams;
 use crate::query::Filters;
+use crate::query::sort_key;
 use crate::query::times::Times;
 use crate::query::warning::Warning;
 use crate::scan::FileFilters;
@@ -21,6 +24,7 @@ use crate::symbols::{Functions, Module, Resolver};
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
+use crate::timeline::off_cpu::OffCpu;
 use crate::timeline::sideband::SideBand;
 
 /// A file with its side-band frozen.
@@ -38,6 +42,8 @@ pub struct Session<'f> {
     pub timeline: Timeline,
     /// Names of the events.
     pub events: Vec<String>,
+    /// Times of threads off and on their CPUs, if they are counted.
+    pub off_cpu: Option<OffCpu>,
     streams: &'f Streams<'f>,
 }
 
@@ -46,14 +52,30 @@ pub struct Session<'f> {
 /// # Errors
 /// Returns the errors of [`Input::read`].
 pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+    on_mode(input, sort_key::Mode::Samples, act)
+}
+
+/// Like [`on`], with all that counting in this mode needs.
+///
+/// # Errors
+/// Returns the errors of [`Input::read`].
+pub fn on_mode<R>(
+    input: &Input,
+    mode: sort_key::Mode,
+    act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
+) -> anyhow::Result<R> {
     input.read(|file| {
         let streams = Streams::of(input, file);
         let split = &streams.split(file.endian);
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
         let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
+        let off_cpu = mode.is_of_time().then(|| OffCpu::read(&file.attrs, &split.pieces));
+        if off_cpu.is_some() {
+            side_band.add_stand_ins();
+        }
         let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
         let events = file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
-        act(&Session { file, split, clock, side_band, timeline, events, streams: &streams })
+        act(&Session { file, split, clock, side_band, timeline, events, off_cpu, streams: &streams })
     })
 }
 
@@ -79,6 +101,12 @@ impl Session<'_> {
             times.intervals(first, last)
         });
         FileFilters { events, modules, socket, times }
+    }
+
+    /// Returns the names of the events that are counted in a mode: those of the file, or the mode's own.
+    #[must_use]
+    pub fn events_of(&self, mode: sort_key::Mode) -> Cow<'_, [String]> {
+        mode.event().map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
     /// Returns a finder of functions in the modules of the file.

@@ -1,7 +1,7 @@
 //! Columns, with the names that the user typed.
 
 use super::output::Format;
-use super::sort_key::{Mode, SortKey};
+use super::sort_key::{Availability, Mode, SortKey};
 use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
 
 /// A sort key, with the name that the user typed.
@@ -35,6 +35,9 @@ pub enum KeyError {
     /// A key of branches without `-b`.
     #[error("sort key `{0}` is only for branches: it needs -b (--branch-stack)")]
     OfBranch(String),
+    /// A key of time without `--off-cpu` or `--wall`.
+    #[error("sort key `{0}` is only for times: it needs --off-cpu or --wall")]
+    OfTime(String),
 }
 
 impl Column {
@@ -45,8 +48,10 @@ impl Column {
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
         let field = || FieldSpec::parse(name).map(|_| SortKey::TraceField(0));
         let key = SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
-        if key.is_of_branch() && !mode.is_of_branches() {
-            return Err(KeyError::OfBranch(name.into()));
+        match key.availability() {
+            Availability::OfBranches if !mode.is_of_branches() => return Err(KeyError::OfBranch(name.into())),
+            Availability::OfTime if !mode.is_of_time() => return Err(KeyError::OfTime(name.into())),
+            _ => {}
         }
         Ok(Self { typed: name.into(), key })
     }

@@ -119,6 +119,8 @@ pub enum SortKey {
     External,
     /// The caller that matches `--parent`.
     Parent,
+    /// What the thread did in the counted time: it ran, waited or was preempted.
+    Switch,
     /// A tracepoint's fields, as the kernel prints them.
     Trace,
     /// A tracepoint field: the column's index among the field columns.
@@ -145,6 +147,10 @@ pub enum Mode {
     Branches,
     /// Code ranges executed from the target of one branch to the next branch, each with a period of 1.
     FallThroughs,
+    /// Times in which threads were off their CPUs, with their nanoseconds as periods (`--off-cpu`).
+    OffCpu,
+    /// The same, and CPU samples with their nanoseconds as periods (`--wall`).
+    Wall,
 }
 
 impl Mode {
@@ -153,6 +159,33 @@ impl Mode {
     pub const fn is_of_branches(self) -> bool {
         matches!(self, Self::Branches | Self::FallThroughs)
     }
+
+    /// Returns whether samples stand for time.
+    #[must_use]
+    pub const fn is_of_time(self) -> bool {
+        matches!(self, Self::OffCpu | Self::Wall)
+    }
+
+    /// Returns the name of the only event, if the counted items are not those of the file's events.
+    #[must_use]
+    pub const fn event(self) -> Option<&'static str> {
+        match self {
+            Self::OffCpu => Some("off-cpu"),
+            Self::Wall => Some("wall"),
+            _ => None,
+        }
+    }
+}
+
+/// The modes in which a sort key is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// All modes.
+    Always,
+    /// Modes that count branches.
+    OfBranches,
+    /// Modes that count time.
+    OfTime,
 }
 
 /// Names and heading of a sort key.
@@ -162,20 +195,20 @@ struct Known {
     /// Main name, then aliases.
     names: &'static [&'static str],
     heading: &'static str,
-    is_of_branch: bool,
+    availability: Availability,
 }
 
 const fn known(key: SortKey, names: &'static [&'static str], heading: &'static str) -> Known {
-    Known { key, names, heading, is_of_branch: false }
+    Known { key, names, heading, availability: Availability::Always }
 }
 
 const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'static str) -> Known {
-    Known { key, names, heading, is_of_branch: true }
+    Known { key, names, heading, availability: Availability::OfBranches }
 }
 
 /// All sort keys that users can name. Names and headings are perf's where perf has the key (`docs/options.md` lists
 /// those that only rep has).
-const ALL: [Known; 59] = [
+const ALL: [Known; 60] = [
     known(SortKey::Comm, &["comm"], "Command"),
     known(SortKey::Pid, &["pid"], "    Pid:Command"),
     known(SortKey::Tid, &["tid"], "    Tid:Command"),
@@ -220,6 +253,7 @@ const ALL: [Known; 59] = [
     known(SortKey::Process, &["process"], "Process"),
     known(SortKey::Reach, &["reach"], "Reach"),
     known(SortKey::Trace, &["trace"], "Trace output"),
+    Known { key: SortKey::Switch, names: &["switch"], heading: "Switch", availability: Availability::OfTime },
     of_branch(SortKey::FromPlace, &["place_from"], "Source Place"),
     of_branch(SortKey::External, &["external"], "From another module"),
     of_branch(SortKey::ToPlace, &["place_to"], "Target Place"),
@@ -248,13 +282,13 @@ impl SortKey {
     /// Returns all names, for messages.
     #[must_use]
     pub fn list() -> String {
-        [false, true].map(Self::list_of).join(", ")
+        [Availability::Always, Availability::OfTime, Availability::OfBranches].map(Self::list_of).join(", ")
     }
 
-    /// Returns the names of the keys that are of branches, or of the others.
+    /// Returns the names of the keys with this availability.
     #[must_use]
-    pub fn list_of(of_branches: bool) -> String {
-        let keys = ALL.iter().filter(|known| known.is_of_branch == of_branches);
+    pub fn list_of(availability: Availability) -> String {
+        let keys = ALL.iter().filter(|known| known.availability == availability);
         keys.flat_map(|known| known.names).copied().collect::<Vec<&str>>().join(", ")
     }
 
@@ -264,10 +298,10 @@ impl SortKey {
         self.known().map_or("", |known| known.heading)
     }
 
-    /// Returns whether the key is of branches, and so needs `-b`.
+    /// Returns the modes in which the key is available.
     #[must_use]
-    pub fn is_of_branch(self) -> bool {
-        self.known().is_some_and(|known| known.is_of_branch)
+    pub fn availability(self) -> Availability {
+        self.known().map_or(Availability::Always, |known| known.availability)
     }
 
     /// Returns whether the key is of tracepoint fields.
@@ -320,7 +354,7 @@ impl Mode {
     #[must_use]
     pub const fn default_keys(self) -> &'static str {
         match self {
-            Self::Samples => "comm,dso,symbol",
+            Self::Samples | Self::OffCpu | Self::Wall => "comm,dso,symbol",
             Self::Memory => {
                 "local_weight,mem,symbol,dso,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc"
             }
@@ -349,7 +383,7 @@ mod tests {
 
     #[test]
     fn default_keys_exist() {
-        for mode in [Mode::Samples, Mode::Memory, Mode::Branches] {
+        for mode in [Mode::Samples, Mode::Memory, Mode::Branches, Mode::Wall] {
             assert!(mode.default_keys().split(',').all(|name| SortKey::named(name).is_some()));
         }
     }

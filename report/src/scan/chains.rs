@@ -1,6 +1,6 @@
 //! Callchains in one worker.
 
-use recrep_format::abi::SampleType;
+use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
@@ -11,7 +11,8 @@ use crate::callchain::{
     ChainLimit, ChainRef, ChainSource, FrameFields, FrameFinder, History, Recorded, callers, is_sound,
 };
 use crate::symbols::Functions;
-use crate::timeline::{Moment, Task, Timeline};
+use crate::timeline::off_cpu::StandIn;
+use crate::timeline::{Moment, SpaceId, Task, Timeline};
 
 /// Settings for the callchains of a file.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +66,8 @@ impl<'f> ChainCounter<'f> {
     pub(super) fn of(
         &mut self,
         (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
-        task: &Task,
-        at: Moment,
+        (task, at): (&Task, Moment),
+        stand_in: Option<StandIn>,
     ) -> Result<ChainRef> {
         self.words.clear();
         let (sampled, words) = ((sample, attr, origin), &mut self.words);
@@ -79,11 +80,38 @@ impl<'f> ChainCounter<'f> {
         let len = self.words.len();
         let is_historic = self.history.is_some();
         if len == 0 || ((!is_historic || origin == Origin::Calls) && !is_sound(&self.words)) {
+            self.words.clear();
+        }
+        if let Some(frame) = stand_in {
+            return Ok(self.standing_in(frame, task.space, at));
+        }
+        if self.words.is_empty() {
             return Ok(ChainRef::default());
         }
-        let left = if self.whole || is_historic { None } else { callers(sample, &mut self.words) };
+        let own = (sample.cpu_mode(), sample.ip());
+        let left = if self.whole || is_historic { None } else { callers(own, &mut self.words) };
+        Ok(self.numbered(left, task.space, at))
+    }
+
+    /// Returns the chain of a frame without callers that stands in for a stack.
+    pub(super) fn alone(&mut self, frame: StandIn, at: Moment) -> ChainRef {
+        self.words.clear();
+        self.standing_in(frame, None, at)
+    }
+
+    /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
+    fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> ChainRef {
+        self.words.splice(0..0, [context::KERNEL, frame.address()]);
+        let own = (CpuMode::Kernel, Some(frame.address()));
+        let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
+        self.numbered(left, space, at)
+    }
+
+    /// Returns the chain of the last words; with `left`, only these are left without the sampled instruction.
+    fn numbered(&mut self, left: Option<usize>, space: Option<SpaceId>, at: Moment) -> ChainRef {
+        let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
-        Ok(ChainRef { callers: self.finder.chain(task.space, at, words), own: left.is_some() })
+        ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }
     }
 }
 

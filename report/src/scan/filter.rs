@@ -65,6 +65,12 @@ impl<'f> SampleFilter<'f> {
             && (self.compiled.times.is_none() || self.compiled.takes_time(sample.time()))
     }
 
+    /// Returns whether time from this moment on, after running on this CPU, counts at all.
+    pub(super) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
+        self.filters.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
+            && self.compiled.takes_time(Some(time))
+    }
+
     /// Returns whether the samples of a thread get rows, judging by pid, tid and comm.
     pub(super) fn takes_task(&self, task: &Task, tid: i32) -> bool {
         let lacks = |set: &Option<HashSet<i32>>, number: i32| set.as_ref().is_some_and(|set| !set.contains(&number));

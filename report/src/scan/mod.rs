@@ -10,6 +10,7 @@ mod chains;
 mod extras;
 mod filter;
 mod naming;
+mod off_cpu;
 mod recent;
 mod run;
 mod task;

@@ -46,8 +46,11 @@ impl Scan<'_> {
     pub fn run<F: Naming>(&self, pieces: &[Piece<'_>], prepare: impl FnOnce(&[bool]) -> F) -> Scanned {
         self.preload(pieces);
         let next = AtomicUsize::new(0);
-        let workers = rayon::broadcast(|_| {
+        let workers = rayon::broadcast(|context| {
             let mut worker = Worker::new(self);
+            if context.index() == 0 {
+                worker.times_before_samples();
+            }
             while let Some((index, piece)) = next_piece(&next, pieces) {
                 worker.piece(index, piece);
                 progress::advance(piece.bytes.len());

@@ -10,6 +10,7 @@ use crate::query::sort_key::Mode;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
+use crate::timeline::off_cpu::OffCpu;
 use crate::tracepoints::Traced;
 
 /// Input of the scan, shared by all workers.
@@ -31,6 +32,8 @@ pub struct Scan<'f> {
     pub filter: &'f SampleFilter<'f>,
     /// CPU sockets, cgroups and cgroup namespaces; empty if the query needs none.
     pub groups: &'f Groups,
+    /// Times of threads, if they are counted in place of the samples.
+    pub off_cpu: Option<&'f OffCpu>,
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
     /// Step of [`crate::count::Field::Time`] in nanoseconds.

@@ -14,6 +14,7 @@ use crate::callchain::{ChainRef, Frame};
 use crate::count::{Count, End, Field, Histogram, Key, Layout, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::input::split::Piece;
 use crate::query::sort_key::Mode;
+use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{ModuleId, Moment, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
@@ -42,7 +43,7 @@ pub(super) struct Worker<'s> {
     pub(super) chains: ChainCounter<'s>,
     events: Vec<Event>,
     /// Last field to decode.
-    last: UpTo,
+    pub(super) last: UpTo,
     /// Whether functions replace the addresses of sampled instructions.
     names_own: bool,
     /// Rows of recent branches, if branches are counted.
@@ -59,11 +60,39 @@ pub(super) struct Worker<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     pub(super) number: u16,
-    period: u64,
+    pub(super) period: u64,
     reads: bool,
     has_time: bool,
     group: bool,
     origin: Origin,
+}
+
+/// Where and when a row is counted: a sample's data, or those of time without a sample.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    pub(super) mode: CpuMode,
+    pub(super) ip: u64,
+    pub(super) cpu: Option<u32>,
+    pub(super) time: Option<u64>,
+    pub(super) offset: u64,
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+}
+
+impl Point {
+    /// Returns the data of a sample.
+    #[inline]
+    pub(super) fn of(event: Event, sample: &Sample<'_, '_>) -> Self {
+        Self {
+            mode: sample.cpu_mode(),
+            ip: sample.ip().unwrap_or(0),
+            cpu: sample.cpu(),
+            time: if event.has_time { sample.time() } else { None },
+            offset: sample.raw().offset,
+            pid: sample.pid().map_or(-1, u32::cast_signed),
+            tid: sample.tid().map_or(-1, u32::cast_signed),
+        }
+    }
 }
 
 /// A sample's task and moment.
@@ -112,13 +141,12 @@ impl<'s> Worker<'s> {
         let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(SAMPLES);
         for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
-            let has_time = self.events.get(index.0).is_some_and(|event| event.has_time);
-            let time = if has_time { sample.time() } else { None };
-            let at = self.scan.clock.moment(time, sample.raw().offset);
-            let (task, is_taken) = self.task(&sample, at);
+            let Some(event) = self.events.get(index.0) else { continue };
+            let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(*event, &sample);
+            let at = self.scan.clock.moment(time, offset);
+            let (task, is_taken) = self.task(pid, tid, at);
             if is_taken && self.scan.filter.counts(index.0, &sample) {
-                let ip = sample.ip().unwrap_or(0);
-                let place = self.scan.timeline.place(sample.cpu_mode(), &task, ip, at);
+                let place = self.scan.timeline.place(mode, &task, ip, at);
                 self.hit(place.module);
             }
         }
@@ -143,6 +171,9 @@ impl<'s> Worker<'s> {
     #[inline]
     fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
+        if let Some(off_cpu) = self.scan.off_cpu {
+            return self.times(off_cpu, (index, event), sample);
+        }
         if !self.scan.filter.counts(index.0, sample) {
             return;
         }
@@ -154,10 +185,16 @@ impl<'s> Worker<'s> {
         let mut key = self.unpacked.take().unwrap_or_else(|| Box::new(NO_KEY));
         self.layout.clear(&mut key);
         if self.key(event, sample, &mut key).is_some() {
-            self.layout.pack(&key, &mut self.packed);
-            self.histogram.add(&self.packed, count);
+            self.add(&key, count);
         }
         self.unpacked = Some(key);
+    }
+
+    /// Adds to the count of a key.
+    #[inline]
+    pub(super) fn add(&mut self, key: &Key, count: Count) {
+        self.layout.pack(key, &mut self.packed);
+        self.histogram.add(&self.packed, count);
     }
 
     /// Counts a sample whose fields of variable size must be walked.
@@ -240,23 +277,32 @@ impl<'s> Worker<'s> {
     /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
     #[inline]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
+        let (task, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
+        if self.scan.layout.has(Field::Chain) {
+            self.chain(event, sample, (&task, at, None), key);
+        }
+        Some((task, at))
+    }
+
+    /// Fills a key but for the callchain, and returns task and moment; `None` if it gets no row.
+    #[inline]
+    pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
-        let mode = sample.cpu_mode();
+        let mode = point.mode;
         if !self.scan.guests && matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
             self.dropped.guest += 1;
             return None;
         }
         let cpu_mode = if layout.cpu_mode && !self.names_own { u8::try_from(mode.bits()).unwrap_or(0) } else { 0 };
-        let cpu = if layout.cpu { sample.cpu().unwrap_or(u32::MAX) } else { 0 };
+        let cpu = if layout.cpu { point.cpu.unwrap_or(u32::MAX) } else { 0 };
         let at = End { cpu_mode, ..End::default() };
-        *Field::Meta.of_mut(key) = Meta { event: event.number, at, cpu, ..Meta::default() }.pack();
-        let time = if event.has_time { sample.time() } else { None };
-        let at = self.scan.clock.moment(time, sample.raw().offset);
-        let (task, is_taken) = self.task(sample, at);
-        if !is_taken || !filter.takes_cpu(sample.cpu()) {
+        *Field::Meta.of_mut(key) = Meta { event, at, cpu, ..Meta::default() }.pack();
+        let at = self.scan.clock.moment(point.time, point.offset);
+        let (task, is_taken) = self.task(point.pid, point.tid, at);
+        if !is_taken || !filter.takes_cpu(point.cpu) {
             return None;
         }
-        let ip = sample.ip().unwrap_or(0);
+        let ip = point.ip;
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
             if filter.is_by_module() && !filter.takes_module(self.scan.timeline.place(mode, &task, ip, at).module) {
@@ -274,24 +320,26 @@ impl<'s> Worker<'s> {
         *Field::Ip.of_mut(key) = ip;
         *Field::Process.of_mut(key) = u64::from(task.pid.cast_unsigned());
         if layout.has(Field::Time) {
-            let time = sample.time().unwrap_or(0);
+            let time = point.time.unwrap_or(0);
             *Field::Time.of_mut(key) = time - time % self.scan.quantum.max(1);
         }
         if layout.has(Field::CgroupSpace) {
-            let tid = sample.tid().map_or(-1, u32::cast_signed);
-            *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(tid, at);
-        }
-        if layout.has(Field::Chain) {
-            self.chain(event, sample, (&task, at), key);
+            *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
         }
         Some((task, at))
     }
 
-    /// Sets the callchain in the sample's key.
+    /// Sets the callchain in the sample's key; it may be that of a frame that stands in for another stack.
     #[inline]
-    fn chain(&mut self, event: Event, sample: &Sample<'_, '_>, (task, at): (&Task, Moment), key: &mut Key) {
+    pub(super) fn chain(
+        &mut self,
+        event: Event,
+        sample: &Sample<'_, '_>,
+        (task, at, stand_in): (&Task, Moment, Option<StandIn>),
+        key: &mut Key,
+    ) {
         let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
-        let chained = self.chains.of((sample, &entry.attr, event.origin), task, at);
+        let chained = self.chains.of((sample, &entry.attr, event.origin), (task, at), stand_in);
         let chained = chained.unwrap_or_else(|_| {
             self.dropped.torn_chains += 1;
             ChainRef::default()
@@ -325,11 +373,9 @@ impl<'s> Worker<'s> {
         u64::from(module) + 1
     }
 
-    /// Returns the sample's task, and whether the filters select it.
+    /// Returns a sample's task, and whether the filters select it.
     #[inline]
-    fn task(&mut self, sample: &Sample<'_, '_>, at: Moment) -> (Task, bool) {
-        let pid = sample.pid().map_or(-1, u32::cast_signed);
-        let tid = sample.tid().map_or(-1, u32::cast_signed);
+    pub(super) fn task(&mut self, pid: i32, tid: i32, at: Moment) -> (Task, bool) {
         let slot = usize::try_from(tid.cast_unsigned()).unwrap_or(0) & (SPANS - 1);
         if let Some(Some((span, is_taken))) = self.spans.get(slot)
             && span.covers(pid, tid, at)

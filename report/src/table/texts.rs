@@ -15,7 +15,7 @@ use crate::query::sort_key::SortKey;
 use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::{Kind, Labels, cpu, hex};
 use crate::timeline::cgroups::Groups;
-use crate::timeline::{CommRef, ThreadRef, Timeline};
+use crate::timeline::{Activity, CommRef, ThreadRef, Timeline};
 use crate::tracepoints::Traced;
 
 /// Number of rows whose distinct contents one core finds at a time.
@@ -153,6 +153,7 @@ impl Texts<'_, '_> {
             SortKey::Op => DataSrc(word(Field::DataSrc)).op_name().into(),
             SortKey::Parent => self.parent(word(Field::Parent)),
             SortKey::Trace | SortKey::TraceField(_) => self.traced(column, word(Field::Payload)),
+            SortKey::Switch => Activity::unpack(word(Field::Switch)).name().into(),
             SortKey::FromPlace => self.place(row, KeyAddress::From),
             SortKey::ToPlace => self.place(row, KeyAddress::At),
             // Columns of numbers have no text.
@@ -349,6 +350,7 @@ fn content(column: SortKey, nanosecs: bool, row: &Key) -> Content {
         SortKey::CodePageSize => [word(Field::CodePage), 0, 0],
         SortKey::DataPageSize => [word(Field::DataPage), 0, 0],
         SortKey::Trace | SortKey::TraceField(_) => [word(Field::Payload), 0, 0],
+        SortKey::Switch => [word(Field::Switch), 0, 0],
         SortKey::DataSymbol => [word(Field::DataModule), word(Field::DataAddr), word(Field::DataAddress)],
         SortKey::DataCacheLine => [word(Field::DataModule), word(Field::DataLine), u64::from(meta.at.cpu_mode)],
         SortKey::DataMapping => [word(Field::DataLine), 0, 0],

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Reference, kernel_module_name};
 use crate::timeline::clock::Clock;
+use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
 /// Name of the kernel image in its `MMAP` record.
@@ -198,6 +199,19 @@ impl SideBand {
             _ => return,
         };
         self.changes.push((clock.moment(file.attrs.time_of(raw), raw.offset), change));
+    }
+
+    /// Maps the frames that stand in for stacks that were not recorded.
+    pub fn add_stand_ins(&mut self) {
+        // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.
+        let at = Moment::untimed(0, u64::MAX);
+        for frame in StandIn::ALL {
+            let (start, end) = (frame.address(), frame.address() + 1);
+            let (index, _) = self.modules.insert_full(Module::kernel_symbol(frame.name().as_bytes(), start, end));
+            let module = u32::try_from(index).ok().map(ModuleId);
+            let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
+            self.changes.push((at, Change::KernelMap(mapping)));
+        }
     }
 
     /// Adds to each process's JIT code the jitdump with its names. JITs map a page of that file as executable, so that

@@ -1,0 +1,54 @@
+//! What a report on time says of its inputs: what they lack, and how far it can be trusted.
+
+use crate::pipeline::session::Session;
+use crate::query::sort_key::Mode;
+use crate::query::warning::Warning;
+use crate::timeline::off_cpu::SwitchCounts;
+
+/// How to record what is missing.
+const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
+                      -e context-switches/period=1/ -g`";
+
+/// Returns an error if the records that counting time needs were not recorded.
+pub(super) fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Result<()> {
+    let Some(times) = &session.off_cpu else { return Ok(()) };
+    if times.counts.records == 0 {
+        anyhow::bail!("{name}: no switches of threads (SWITCH records with times) were recorded; {ADVICE}");
+    }
+    if mode == Mode::Wall && !times.roles.have_cpu() {
+        anyhow::bail!("{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}");
+    }
+    Ok(())
+}
+
+/// Returns warnings of times that are missing, or shown at another stack.
+pub(super) fn warnings(counts: &SwitchCounts) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if counts.unpaired > 0 {
+        let message = format!(
+            "{} switches lack the record of the switch out or in (lost?), so their time is unknown and left out",
+            counts.unpaired
+        );
+        all.push(Warning::new("unpaired-switches", message));
+    }
+    if counts.unsampled > 0 {
+        let message = format!(
+            "{} of {} switches have no sample of their own: their time is shown below `[nearest sample]`, called by the stack of \
+             the thread's CPU sample before, or `[no sample]`",
+            counts.unsampled, counts.stretches
+        );
+        all.push(Warning::new("unsampled-switches", message));
+    }
+    all
+}
+
+/// Returns a hint on threads that were off their CPUs when the recording ended.
+pub(super) fn unfinished(counts: &SwitchCounts) -> Option<String> {
+    let message = || {
+        format!(
+            "{} threads were off their CPUs when the recording ended; that time counts until its last record",
+            counts.unfinished
+        )
+    };
+    (counts.unfinished > 0).then(message)
+}

@@ -1,0 +1,106 @@
+//! Times of threads in one worker: samples count with the time that they stand for.
+
+use recrep_format::abi::CpuMode;
+use recrep_format::attr::AttrIndex;
+use recrep_format::record::{Sample, SampleFields};
+
+use super::worker::{Event, Point, Worker};
+use crate::count::{Count, Field, NO_KEY};
+use crate::query::sort_key::Mode;
+use crate::timeline::Activity;
+use crate::timeline::off_cpu::{OffCpu, Role, StandIn, Unsampled};
+
+/// Index of the only event that times are counted for.
+const EVENT: u16 = 0;
+
+impl Worker<'_> {
+    /// Counts what a sample stands for, and times without samples of their own for which this is the nearest one.
+    pub(super) fn times(&mut self, off_cpu: &OffCpu, (index, event): (AttrIndex, Event), sample: &Sample<'_, '_>) {
+        let point = Point::of(event, sample);
+        let (tid, time) = (point.tid, point.time.unwrap_or(0));
+        let role = off_cpu.role(index);
+        match role {
+            Role::None => {}
+            Role::Switch => {
+                if let Some(stretch) = off_cpu.stretch(tid, time) {
+                    self.time(&point, (event, sample), stretch);
+                }
+            }
+            Role::Clock | Role::Cycles => {
+                let Some(run) = off_cpu.run(tid, (time, point.offset)) else { return };
+                if self.scan.mode == Mode::Wall {
+                    let length = if role == Role::Clock { sample.period().unwrap_or(event.period) } else { run.share };
+                    self.time(&point, (event, sample), (length, Activity::Running));
+                }
+                for unsampled in run.unsampled {
+                    self.unsampled(unsampled, point, Some((event, sample)));
+                }
+            }
+        }
+    }
+
+    /// Counts the times that have no sample of their own and no CPU sample of their thread before.
+    pub(super) fn times_before_samples(&mut self) {
+        let Some(off_cpu) = self.scan.off_cpu else { return };
+        for (pid, tid, all) in off_cpu.before_samples() {
+            for unsampled in all {
+                let point =
+                    Point { mode: CpuMode::Kernel, ip: 0, cpu: None, time: Some(unsampled.at), offset: 0, pid, tid };
+                self.unsampled(unsampled, point, None);
+            }
+        }
+    }
+
+    /// Counts the time that a sample stands for.
+    fn time(&mut self, point: &Point, (event, sample): (Event, &Sample<'_, '_>), (length, activity): (u64, Activity)) {
+        if !self.scan.filter.counts_time(point.cpu, point.time.unwrap_or(0)) {
+            return;
+        }
+        let mut fields = SampleFields::default();
+        if self.scan.layout.last.is_some() && sample.walk(self.last, &mut fields).is_err() {
+            self.dropped.malformed += 1;
+            return;
+        }
+        let count = Count { samples: 1, period: length };
+        self.histogram.count_total(EVENT.into(), count);
+        let mut key = NO_KEY;
+        let Some((task, at)) = self.key_at(EVENT, point, &mut key) else { return };
+        if self.scan.layout.has(Field::Chain) {
+            self.chain(event, sample, (&task, at, None), &mut key);
+        }
+        if self.scan.layout.last.is_some() {
+            self.extras(event, (&mut key, Some((task, at))), sample, &fields);
+        }
+        *Field::Switch.of_mut(&mut key) = activity.pack();
+        self.add(&key, count);
+    }
+
+    /// Counts time without a sample of its own, at the nearest one if there is one.
+    fn unsampled(&mut self, unsampled: &Unsampled, nearest: Point, sample: Option<(Event, &Sample<'_, '_>)>) {
+        let Unsampled { at: start, length, cpu, activity } = *unsampled;
+        let cpu = (cpu != u32::MAX).then_some(cpu);
+        let is_counted = self.scan.mode == Mode::Wall || activity != Activity::Running;
+        if !is_counted || !self.scan.filter.counts_time(cpu, start) {
+            return;
+        }
+        let count = Count { samples: 1, period: length };
+        self.histogram.count_total(EVENT.into(), count);
+        let frame = if sample.is_some() { StandIn::NearestSample } else { StandIn::NoSample };
+        let point = Point { mode: CpuMode::Kernel, ip: frame.address(), cpu, time: Some(start), ..nearest };
+        let mut key = NO_KEY;
+        let Some((_, at)) = self.key_at(EVENT, &point, &mut key) else { return };
+        if self.scan.layout.has(Field::Chain) {
+            match sample {
+                Some((event, sample)) => {
+                    // The addresses are those of its own moment.
+                    let at = self.scan.clock.moment(nearest.time, nearest.offset);
+                    let (task, _) = self.task(nearest.pid, nearest.tid, at);
+                    self.chain(event, sample, (&task, at, Some(frame)), &mut key);
+                }
+                None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at).pack(),
+            }
+        }
+        *Field::Switch.of_mut(&mut key) = activity.pack();
+        self.add(&key, count);
+    }
+}

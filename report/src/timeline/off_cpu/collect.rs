@@ -1,0 +1,129 @@
+//! Collecting the records of each thread, on all cores.
+
+use rayon::prelude::*;
+use recrep_format::abi::{RecordType, misc};
+use recrep_format::attr::AttrTable;
+use recrep_format::read::Frames;
+use recrep_format::record::{Body, RawRecord};
+use rustc_hash::FxHashMap;
+
+use super::walk::{Entry, Mark, Walk};
+use super::{Activity, OffCpu, Role, Roles, SwitchCounts, Thread};
+use crate::input::split::Piece;
+use crate::timeline::is_time;
+
+/// Thread number of the idle tasks, one for each CPU.
+const IDLE: u32 = 0;
+
+/// Thread number of a task that has exited.
+const GONE: u32 = u32::MAX;
+
+/// Records of some pieces.
+#[derive(Debug, Default)]
+struct Collected {
+    /// Process and records, by thread.
+    threads: FxHashMap<u32, (u32, Vec<Entry>)>,
+    /// Time of the last record.
+    end: u64,
+    switches: u64,
+}
+
+impl OffCpu {
+    /// Reads the context switches of a file.
+    #[must_use]
+    pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
+        let roles = Roles::find(attrs);
+        let parts: Vec<Collected> = pieces.par_iter().map(|piece| Collected::of(attrs, &roles, piece)).collect();
+        let mut all = Collected::default();
+        parts.into_iter().for_each(|part| all.append(part));
+        let Collected { threads, end, switches } = all;
+        let shares = roles.have_cycles();
+        let walk = |(tid, (pid, mut entries)): (u32, (u32, Vec<Entry>))| {
+            // Equal times stay in file order.
+            entries.sort_by_key(|entry| entry.time);
+            let (thread, counts) = Walk::of(pid.cast_signed(), &entries, end, shares);
+            (tid.cast_signed(), thread, counts)
+        };
+        let walked: Vec<(i32, Thread, SwitchCounts)> = threads.into_par_iter().map(walk).collect();
+        let mut counts = SwitchCounts { records: switches, ..SwitchCounts::default() };
+        walked.iter().for_each(|(_, _, one)| counts.add(*one));
+        Self { roles, counts, threads: walked.into_iter().map(|(tid, thread, _)| (tid, thread)).collect() }
+    }
+}
+
+impl Collected {
+    fn of(attrs: &AttrTable, roles: &Roles, piece: &Piece<'_>) -> Self {
+        let mut collected = Self::default();
+        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+            let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
+            collected.end = collected.end.max(time);
+            match raw.header.kind {
+                RecordType::SAMPLE => collected.sample(attrs, roles, raw, time),
+                RecordType::SWITCH
+                | RecordType::SWITCH_CPU_WIDE
+                | RecordType::FORK
+                | RecordType::EXIT
+                | RecordType::COMM => collected.record(attrs, &raw, time),
+                _ => {}
+            }
+        }
+        collected
+    }
+
+    fn sample(&mut self, attrs: &AttrTable, roles: &Roles, raw: RawRecord<'_>, time: u64) {
+        let Some((index, sample)) = attrs.sample(raw) else { return };
+        let mark = match roles.of(index) {
+            Role::None => return,
+            Role::Switch => Mark::Switch,
+            Role::Clock | Role::Cycles => Mark::Cpu,
+        };
+        let (Some(pid), Some(tid)) = (sample.pid(), sample.tid()) else { return };
+        let cpu = sample.cpu().unwrap_or(u32::MAX);
+        self.push([pid, tid], Entry { time, offset: raw.offset, cpu, mark });
+    }
+
+    fn record(&mut self, attrs: &AttrTable, raw: &RawRecord<'_>, time: u64) {
+        let Ok(record) = attrs.decode(raw) else { return };
+        let Some(task) = record.trailer.tid else { return };
+        let cpu = record.trailer.cpu.map_or(u32::MAX, |[cpu, _]| cpu);
+        let entry = |mark| Entry { time, offset: raw.offset, cpu, mark };
+        match record.body {
+            Body::Switch | Body::SwitchCpuWide(_) => {
+                self.switches += 1;
+                let mark = match record.misc {
+                    bits if bits & misc::SWITCH_OUT == 0 => Mark::In,
+                    bits if bits & misc::SWITCH_OUT_PREEMPT == 0 => Mark::Out(Activity::Waiting),
+                    _ => Mark::Out(Activity::Preempted),
+                };
+                self.push(task, entry(mark));
+            }
+            Body::Fork(child) => {
+                self.push(task, entry(Mark::Alive));
+                self.push([child.pid, child.tid], entry(Mark::Begin));
+            }
+            Body::Exit(_) => self.push(task, entry(Mark::Exit)),
+            // The name may be another thread's; the trailer's thread wrote it.
+            Body::Comm(_) => self.push(task, entry(Mark::Alive)),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, [pid, tid]: [u32; 2], entry: Entry) {
+        if tid != IDLE && tid != GONE {
+            let (known, entries) = self.threads.entry(tid).or_default();
+            *known = pid;
+            entries.push(entry);
+        }
+    }
+
+    /// Appends the records of the pieces that follow.
+    fn append(&mut self, next: Self) {
+        self.end = self.end.max(next.end);
+        self.switches += next.switches;
+        for (tid, (pid, mut entries)) in next.threads {
+            let (known, all) = self.threads.entry(tid).or_default();
+            *known = pid;
+            all.append(&mut entries);
+        }
+    }
+}

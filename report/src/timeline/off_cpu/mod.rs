@@ -1,0 +1,200 @@
+//! Time of threads off and on their CPUs, from the records of context switches.
+//!
+//! ```text
+//!   thread   ──running──┤ switch sample, OUT ····waiting···· IN ├──running── sample ──running──┤ OUT ··· IN ├──
+//!                         └ the sample of the switch stands         └ stands for the running   └ no sample of its own:
+//!                           for OUT to IN                             time since the sample      shown at the nearest
+//!                                                                     before                     CPU sample before
+//! ```
+//!
+//! The kernel samples the event `context-switches` while the old thread is still current, just before it writes the SWITCH
+//! record (`perf_event_task_sched_out` in its `include/linux/perf_event.h`), so a sample belongs to the next OUT of its
+//! thread; if the next record is an IN instead, to the OUT before it. All this is found once, for each thread by itself
+//! ([`walk`]); then it is frozen, and each sample looks up its own time by thread and moment.
+
+mod collect;
+mod roles;
+mod stand_in;
+mod walk;
+
+use recrep_format::attr::AttrIndex;
+use rustc_hash::FxHashMap;
+
+pub use roles::{Role, Roles};
+pub use stand_in::StandIn;
+
+/// What a thread did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It ran.
+    Running,
+    /// It gave up its CPU: it slept, or waited for a lock or for data.
+    Waiting,
+    /// The kernel took its CPU away, although it could have run on.
+    Preempted,
+}
+
+impl Activity {
+    /// Packs it into one word, for packed keys.
+    #[must_use]
+    pub const fn pack(self) -> u64 {
+        self as u64
+    }
+
+    /// Reverses [`Activity::pack`].
+    #[must_use]
+    pub const fn unpack(word: u64) -> Self {
+        match word {
+            0 => Self::Running,
+            1 => Self::Waiting,
+            _ => Self::Preempted,
+        }
+    }
+
+    /// Returns the value of the sort key `switch`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Preempted => "preempted",
+        }
+    }
+}
+
+/// Time off the CPU that has a sample of its own. There may be millions of them, so they are small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch {
+    /// Time of the sample.
+    at: u64,
+    /// Length in nanoseconds, times four, plus the [`Activity`].
+    word: u64,
+}
+
+const _: () = assert!(size_of::<Stretch>() == 16);
+
+impl Stretch {
+    fn new(at: u64, length: u64, activity: Activity) -> Self {
+        Self { at, word: length << 2 | activity.pack() }
+    }
+}
+
+/// Time of a thread without a sample of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsampled {
+    /// Start.
+    pub at: u64,
+    /// Length in nanoseconds.
+    pub length: u64,
+    /// CPU on which the thread had run; all ones if not recorded.
+    pub cpu: u32,
+    /// What the thread did.
+    pub activity: Activity,
+}
+
+/// A CPU sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    time: u64,
+    offset: u64,
+    /// Nanoseconds that the thread ran since its sample before; of the last one also those after it.
+    share: u64,
+}
+
+/// Times of a thread, each list in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Thread {
+    pid: i32,
+    sampled: Vec<Stretch>,
+    unsampled: Vec<Unsampled>,
+    runs: Vec<Run>,
+}
+
+impl Thread {
+    /// Returns the index of the first unsampled time from this moment on.
+    fn unsampled_from(&self, time: u64) -> usize {
+        self.unsampled.partition_point(|one| one.at < time)
+    }
+}
+
+/// What a CPU sample stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunningTime<'t> {
+    /// Nanoseconds that the thread ran since its sample before; of the last one also those after it.
+    pub share: u64,
+    /// Times without samples of their own, until the thread's next CPU sample.
+    pub unsampled: &'t [Unsampled],
+}
+
+/// Numbers of switches that are told in warnings and hints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwitchCounts {
+    /// Number of SWITCH records with a thread and a time.
+    pub records: u64,
+    /// Number of switches whose length is unknown, because the record of the switch in or out is missing.
+    pub unpaired: u64,
+    /// Number of threads that were off their CPUs when the recording ended.
+    pub unfinished: u64,
+    /// Number of times off the CPU.
+    pub stretches: u64,
+    /// Number of these without a sample of their own.
+    pub unsampled: u64,
+}
+
+impl SwitchCounts {
+    fn add(&mut self, other: Self) {
+        self.records += other.records;
+        self.unpaired += other.unpaired;
+        self.unfinished += other.unfinished;
+        self.stretches += other.stretches;
+        self.unsampled += other.unsampled;
+    }
+}
+
+/// Times of all threads of a file.
+#[derive(Debug, Default)]
+pub struct OffCpu {
+    /// Kinds of the file's events.
+    pub roles: Roles,
+    /// Numbers of switches.
+    pub counts: SwitchCounts,
+    threads: FxHashMap<i32, Thread>,
+}
+
+impl OffCpu {
+    /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is unknown.
+    #[must_use]
+    pub fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
+        let sampled = &self.threads.get(&tid)?.sampled;
+        let index = sampled.binary_search_by_key(&time, |stretch| stretch.at).ok()?;
+        let Stretch { word, .. } = *sampled.get(index)?;
+        Some((word >> 2, Activity::unpack(word & 3)))
+    }
+
+    /// Returns what the CPU sample at this offset in the file stands for; `None` if its thread is not looked at.
+    #[must_use]
+    pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<RunningTime<'_>> {
+        let thread = self.threads.get(&tid)?;
+        let index = thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
+        let share = thread.runs.get(index)?.share;
+        let next = thread.runs.get(index + 1).map(|next| thread.unsampled_from(next.time));
+        let until = next.unwrap_or(thread.unsampled.len());
+        let unsampled = thread.unsampled.get(thread.unsampled_from(time)..until).unwrap_or_default();
+        Some(RunningTime { share, unsampled })
+    }
+
+    /// Iterates over pid, tid and times of the threads that have times before their first CPU sample.
+    pub fn before_samples(&self) -> impl Iterator<Item = (i32, i32, &[Unsampled])> {
+        self.threads.iter().filter_map(|(tid, thread)| {
+            let first = thread.runs.first().map_or(thread.unsampled.len(), |run| thread.unsampled_from(run.time));
+            let before = thread.unsampled.get(..first).filter(|before| !before.is_empty())?;
+            Some((thread.pid, *tid, before))
+        })
+    }
+
+    /// Returns the role of an event.
+    #[must_use]
+    pub fn role(&self, event: AttrIndex) -> Role {
+        self.roles.of(event)
+    }
+}

@@ -1,0 +1,100 @@
+//! Kinds of events, by what their samples stand for.
+
+use recrep_format::abi::{EventType, HwEvent, SwEvent};
+use recrep_format::attr::{Attr, AttrIndex, AttrTable};
+
+/// What the samples of an event stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing that is time.
+    #[default]
+    None,
+    /// Switches of threads from their CPUs.
+    Switch,
+    /// Running time: the samples' periods in nanoseconds.
+    Clock,
+    /// Running time: what the thread ran since its sample before.
+    Cycles,
+}
+
+impl Role {
+    /// Returns whether the samples stand for running time.
+    #[must_use]
+    pub const fn is_cpu(self) -> bool {
+        matches!(self, Self::Clock | Self::Cycles)
+    }
+}
+
+/// Roles of a file's events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roles(Vec<Role>);
+
+impl Roles {
+    /// Finds the first event of context switches and the event that tells of running time: the first clock; else cycles, on
+    /// each kind of core; else the first other event of the hardware.
+    pub(super) fn find(attrs: &AttrTable) -> Self {
+        let attrs = || attrs.entries().iter().map(|entry| &entry.attr);
+        let mut roles = vec![Role::None; attrs().len()];
+        let mut set = |place: Option<usize>, role| {
+            place.and_then(|place| roles.get_mut(place)).into_iter().for_each(|slot| *slot = role);
+        };
+        set(attrs().position(is_switches), Role::Switch);
+        if let Some(clock) = attrs().position(is_clock) {
+            set(Some(clock), Role::Clock);
+        } else if attrs().any(is_cycles) {
+            attrs()
+                .enumerate()
+                .filter(|(_, attr)| is_cycles(attr))
+                .for_each(|(place, _)| set(Some(place), Role::Cycles));
+        } else {
+            set(attrs().position(is_hardware), Role::Cycles);
+        }
+        Self(roles)
+    }
+
+    /// Returns the role of an event.
+    #[must_use]
+    #[inline]
+    pub fn of(&self, event: AttrIndex) -> Role {
+        self.0.get(event.0).copied().unwrap_or_default()
+    }
+
+    /// Returns whether any event has samples of running time.
+    #[must_use]
+    pub fn have_cpu(&self) -> bool {
+        self.0.iter().any(|role| role.is_cpu())
+    }
+
+    /// Returns whether running time is what threads ran between samples.
+    #[must_use]
+    pub fn have_cycles(&self) -> bool {
+        self.0.contains(&Role::Cycles)
+    }
+
+    /// Iterates over the events whose samples stand for time.
+    pub fn used(&self) -> impl Iterator<Item = AttrIndex> {
+        self.0.iter().enumerate().filter(|(_, role)| **role != Role::None).map(|(index, _)| AttrIndex(index))
+    }
+}
+
+fn is_software(attr: &Attr, event: SwEvent) -> bool {
+    attr.kind == EventType::SOFTWARE && attr.config == event.0
+}
+
+fn is_switches(attr: &Attr) -> bool {
+    is_software(attr, SwEvent::CONTEXT_SWITCHES)
+}
+
+fn is_clock(attr: &Attr) -> bool {
+    is_software(attr, SwEvent::CPU_CLOCK) || is_software(attr, SwEvent::TASK_CLOCK)
+}
+
+/// Returns whether an event counts cycles; the upper half of its config may have the PMU of a kind of cores.
+fn is_cycles(attr: &Attr) -> bool {
+    attr.kind == EventType::HARDWARE && attr.config & u64::from(u32::MAX) == HwEvent::CPU_CYCLES.0
+}
+
+fn is_hardware(attr: &Attr) -> bool {
+    let other = [EventType::SOFTWARE, EventType::TRACEPOINT, EventType::BREAKPOINT];
+    !other.contains(&attr.kind) && attr.sample_period > 0
+}

@@ -1,0 +1,316 @@
+//! The times of one thread, from its records in order of time.
+//!
+//! Lost records leave gaps. A switch whose other half is missing has no known length and is counted as unpaired: an OUT that
+//! follows an OUT, an IN that follows an IN, and an OUT after which two CPU samples say that the thread ran again (one may come
+//! between the record and the moment at which the kernel stops the counter).
+
+use super::{Activity, Run, Stretch, SwitchCounts, Thread, Unsampled};
+
+/// What a record says of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It is forked: an earlier thread with its number is gone.
+    Begin,
+    /// It exits, but runs on for a while.
+    Exit,
+    /// It runs.
+    Alive,
+    /// It is switched in.
+    In,
+    /// It is switched out.
+    Out(Activity),
+    /// A sample of its switch out.
+    Switch,
+    /// A CPU sample.
+    Cpu,
+}
+
+/// A record of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) time: u64,
+    pub(super) offset: u64,
+    pub(super) cpu: u32,
+    pub(super) mark: Mark,
+}
+
+/// A switch out that is not over.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    at: u64,
+    cpu: u32,
+    activity: Activity,
+    /// Time of its sample.
+    sample: Option<u64>,
+    /// Number of CPU samples since.
+    samples: u32,
+}
+
+/// State of the walk through the records of a thread.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    thread: Thread,
+    counts: SwitchCounts,
+    open: Option<Open>,
+    /// Sample of a switch whose OUT is to come, or has just come.
+    sample: Option<u64>,
+    /// Whether a SWITCH record was seen before, in this life.
+    has_switched: bool,
+    has_exited: bool,
+    /// Number of CPU samples of earlier threads with this number.
+    first_run: usize,
+    /// Time up to which the running time is counted, if the thread runs.
+    running: Option<(u64, u32)>,
+    /// Running time that no sample stands for yet, with its start and CPU.
+    unspent: Option<(u64, u32, u64)>,
+}
+
+impl Walk {
+    /// Returns the times of a thread whose records, in order of time, are these; the recording ends at `end`. With `shares`,
+    /// running time without a CPU sample is listed, too.
+    pub(super) fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
+        let mut walk = Self { thread: Thread { pid, ..Thread::default() }, ..Self::default() };
+        entries.iter().for_each(|entry| walk.take(entry));
+        walk.finish(end);
+        walk.end_life();
+        let Self { mut thread, mut counts, .. } = walk;
+        if !shares {
+            thread.unsampled.retain(|one| one.activity != Activity::Running);
+        }
+        thread.unsampled.sort_by_key(|one| one.at);
+        let off_cpu = thread.unsampled.iter().filter(|one| one.activity != Activity::Running).count();
+        counts.unsampled = off_cpu as u64;
+        counts.stretches = (off_cpu + thread.sampled.len()) as u64;
+        (thread, counts)
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        let Entry { time, cpu, .. } = *entry;
+        match entry.mark {
+            Mark::Begin => self.end_life(),
+            Mark::Exit => {
+                self.drop_open();
+                self.run(time, cpu);
+                self.has_exited = true;
+            }
+            Mark::Alive if self.open.is_none() => self.run(time, cpu),
+            Mark::Alive => {}
+            Mark::In => self.switch_in(time, cpu),
+            Mark::Out(activity) => self.switch_out(time, cpu, activity),
+            Mark::Switch => {
+                if self.open.is_some_and(|open| open.sample.is_some()) {
+                    self.drop_open();
+                }
+                if self.open.is_none() {
+                    self.run(time, cpu);
+                }
+                self.sample = Some(time);
+            }
+            Mark::Cpu => {
+                if let Some(open) = &mut self.open {
+                    open.samples += 1;
+                    if open.samples > 1 {
+                        self.drop_open();
+                    }
+                }
+                if self.open.is_none() {
+                    self.run(time, cpu);
+                }
+                let share = self.unspent.take().map_or(0, |(_, _, length)| length);
+                self.thread.runs.push(Run { time, offset: entry.offset, share });
+            }
+        }
+    }
+
+    /// Ends the use of the thread's number: running time after the last sample counts for that sample.
+    fn end_life(&mut self) {
+        let runs = &mut self.thread.runs;
+        let last = if runs.len() > self.first_run { runs.last_mut() } else { None };
+        match (self.unspent.take(), last) {
+            (Some((_, _, length)), Some(last)) => last.share = last.share.saturating_add(length),
+            (Some((at, cpu, length)), None) if length > 0 => {
+                self.thread.unsampled.push(Unsampled { at, length, cpu, activity: Activity::Running });
+            }
+            _ => {}
+        }
+        self.first_run = runs.len();
+        (self.open, self.sample, self.running) = (None, None, None);
+        (self.has_switched, self.has_exited) = (false, false);
+    }
+
+    /// Drops a switch out whose switch in is missing.
+    fn drop_open(&mut self) {
+        self.counts.unpaired += u64::from(self.open.take().is_some());
+    }
+
+    /// Counts running time up to now; the thread runs on.
+    fn run(&mut self, time: u64, cpu: u32) {
+        if let Some((since, cpu)) = self.running {
+            let (start, cpu, length) = self.unspent.unwrap_or((since, cpu, 0));
+            self.unspent = Some((start, cpu, length.saturating_add(time.saturating_sub(since))));
+        }
+        self.running = Some((time, cpu));
+    }
+
+    fn switch_in(&mut self, time: u64, cpu: u32) {
+        let sample = self.sample.take();
+        match self.open.take() {
+            Some(open) => self.close(Open { sample: open.sample.or(sample), ..open }, time),
+            // The first record of a thread may be its switch in.
+            None => self.counts.unpaired += u64::from(self.has_switched || sample.is_some()),
+        }
+        self.running = Some((time, cpu));
+        self.has_switched = true;
+    }
+
+    fn switch_out(&mut self, time: u64, cpu: u32, activity: Activity) {
+        self.drop_open();
+        if self.running.is_some() {
+            self.run(time, cpu);
+        }
+        self.running = None;
+        self.has_switched = true;
+        self.open = Some(Open { at: time, cpu, activity, sample: self.sample.take(), samples: 0 });
+    }
+
+    fn close(&mut self, open: Open, time: u64) {
+        let Open { at, cpu, activity, sample, .. } = open;
+        let length = time.saturating_sub(at);
+        match sample {
+            Some(sample) => self.thread.sampled.push(Stretch::new(sample, length, activity)),
+            None => self.thread.unsampled.push(Unsampled { at, length, cpu, activity }),
+        }
+    }
+
+    /// Ends the times of a thread that has not exited at the end of the recording.
+    fn finish(&mut self, end: u64) {
+        if self.has_exited {
+            return;
+        }
+        if let Some(open) = self.open.take() {
+            let sample = self.sample.take();
+            self.close(Open { sample: open.sample.or(sample), ..open }, end);
+            self.counts.unfinished += 1;
+        } else if let Some((_, cpu)) = self.running {
+            self.run(end, cpu);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Mark = Mark::Out(Activity::Waiting);
+    const PREEMPT: Mark = Mark::Out(Activity::Preempted);
+
+    fn walk(marks: &[(u64, Mark)], end: u64) -> (Thread, SwitchCounts) {
+        let entry = |(offset, (time, mark)): (usize, &(u64, Mark))| Entry {
+            time: *time,
+            offset: offset as u64,
+            cpu: 3,
+            mark: *mark,
+        };
+        let entries: Vec<Entry> = marks.iter().enumerate().map(entry).collect();
+        Walk::of(1, &entries, end, true)
+    }
+
+    fn sampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
+        thread.sampled.iter().map(|one| (one.at, one.word >> 2, Activity::unpack(one.word & 3))).collect()
+    }
+
+    fn unsampled(thread: &Thread) -> Vec<(u64, u64, Activity)> {
+        thread.unsampled.iter().map(|one| (one.at, one.length, one.activity)).collect()
+    }
+
+    fn shares(thread: &Thread) -> Vec<u64> {
+        thread.runs.iter().map(|run| run.share).collect()
+    }
+
+    #[test]
+    fn a_sample_belongs_to_the_switch_out_beside_it() {
+        let (thread, counts) = walk(
+            &[
+                (10, Mark::Switch),
+                (12, WAIT),
+                (50, Mark::In),
+                (60, PREEMPT),
+                (61, Mark::Switch),
+                (80, Mark::In),
+                (85, WAIT),
+                (95, Mark::In),
+            ],
+            100,
+        );
+        assert_eq!(sampled(&thread), [(10, 38, Activity::Waiting), (61, 20, Activity::Preempted)]);
+        assert_eq!(unsampled(&thread), [(10, 22, Activity::Running), (85, 10, Activity::Waiting)]);
+        assert_eq!((counts.stretches, counts.unsampled, counts.unpaired, counts.unfinished), (3, 1, 0, 0));
+    }
+
+    #[test]
+    fn samples_share_the_running_time_between_them() {
+        let marks = [
+            (10, Mark::Alive),
+            (30, Mark::Cpu),
+            (40, WAIT),
+            (70, Mark::In),
+            (75, Mark::Cpu),
+            (90, WAIT),
+            (95, Mark::In),
+        ];
+        let (thread, counts) = walk(&marks, 100);
+        // The last one also stands for 75 to 90 and 95 to 100.
+        assert_eq!(shares(&thread), [20, 15 + 20]);
+        let off: u64 = unsampled(&thread).iter().map(|(_, length, _)| length).sum();
+        assert_eq!((off, shares(&thread).iter().sum::<u64>() + off), (35, 90));
+        assert_eq!(counts.unpaired, 0);
+    }
+
+    #[test]
+    fn a_thread_that_stays_away_counts_until_the_end_unless_it_has_exited() {
+        let (thread, counts) = walk(&[(5, Mark::In), (10, Mark::Switch), (11, WAIT)], 100);
+        assert_eq!((sampled(&thread), counts.unfinished), (vec![(10, 89, Activity::Waiting)], 1));
+        let (thread, counts) = walk(&[(5, Mark::In), (8, Mark::Exit), (9, PREEMPT), (10, Mark::In), (11, WAIT)], 100);
+        assert_eq!(unsampled(&thread), [(5, 4, Activity::Running), (9, 1, Activity::Preempted)]);
+        assert_eq!((counts.unfinished, counts.unpaired), (0, 0));
+    }
+
+    #[test]
+    fn switches_without_their_other_half_have_no_length() {
+        for (marks, unpaired) in [
+            // Nothing is known of the time before the first switch in.
+            (vec![(10, Mark::In), (20, WAIT), (30, Mark::In)], 0),
+            (vec![(10, WAIT), (20, WAIT), (30, Mark::In)], 1),
+            (vec![(15, Mark::In), (18, Mark::In), (20, WAIT), (30, Mark::In)], 1),
+            (vec![(10, Mark::Switch), (15, Mark::In), (20, WAIT), (30, Mark::In)], 1),
+            (vec![(9, Mark::Switch), (10, WAIT), (19, Mark::Switch), (20, WAIT), (30, Mark::In)], 1),
+            (vec![(10, WAIT), (12, Mark::Cpu), (14, Mark::Cpu), (20, WAIT), (30, Mark::In)], 1),
+            (vec![(10, WAIT), (12, Mark::Exit)], 1),
+        ] {
+            let (thread, counts) = walk(&marks, 40);
+            assert_eq!(counts.unpaired, unpaired, "{marks:?}");
+            let lengths: Vec<u64> = sampled(&thread)
+                .into_iter()
+                .chain(unsampled(&thread))
+                .filter(|(_, _, activity)| *activity != Activity::Running)
+                .map(|(_, length, _)| length)
+                .collect();
+            let expected = if marks.last().is_some_and(|(_, mark)| *mark == Mark::Exit) { vec![] } else { vec![10] };
+            assert_eq!(lengths, expected, "{marks:?}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_sample_just_after_the_switch_out_does_not_end_it() {
+        let (thread, counts) = walk(&[(10, WAIT), (11, Mark::Cpu), (50, Mark::In)], 60);
+        assert_eq!((unsampled(&thread), counts.unpaired), (vec![(10, 40, Activity::Waiting)], 0));
+    }
+
+    #[test]
+    fn a_reused_number_is_another_thread() {
+        let marks = [(10, Mark::In), (12, Mark::Cpu), (20, WAIT), (40, Mark::Begin), (45, Mark::In), (48, Mark::Cpu)];
+        let (thread, counts) = walk(&marks, 50);
+        assert_eq!((unsampled(&thread), shares(&thread)), (vec![], vec![2 + 8, 3 + 2]));
+        assert_eq!(counts, SwitchCounts::default());
+    }
+}
