@@ -46,11 +46,11 @@ struct Args {
 
     /// Show the time that threads were off their CPUs, by the stacks at which they left them, as one event `off-cpu` in
     /// nanoseconds (needs context switches: rec --off-cpu)
-    #[arg(long, conflicts_with_all = ["wall", "branch_stack", "mem_mode", "branch_history", "event", "stats"])]
+    #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
     /// Show that and the CPU samples as one event `wall` in nanoseconds
-    #[arg(long, conflicts_with_all = ["branch_stack", "mem_mode", "branch_history", "event", "stats"])]
+    #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
     /// Output format
@@ -147,6 +147,10 @@ struct Args {
     #[arg(long, conflicts_with_all = ["stats", "sort", "limit", "percent_limit"])]
     mmaps: bool,
 }
+
+/// Options that concern the file's own events or records.
+const OF_EVENTS: [&str; 8] =
+    ["branch_stack", "mem_mode", "branch_history", "event", "stats", "tasks", "mmaps", "dump_raw_trace"];
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FormatArg {

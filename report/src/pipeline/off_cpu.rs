@@ -1,9 +1,11 @@
 //! What a report on time says of its inputs: what they lack, and how far it can be trusted.
 
+use recrep_format::abi::RecordType;
+
 use crate::pipeline::session::Session;
 use crate::query::sort_key::Mode;
 use crate::query::warning::Warning;
-use crate::timeline::off_cpu::SwitchCounts;
+use crate::timeline::off_cpu::{SwitchCounts, is_switches};
 
 /// How to record what is missing.
 const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
@@ -19,6 +21,16 @@ pub(super) fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> a
         anyhow::bail!("{name}: no clock or hardware event was sampled, so running time is unknown; {ADVICE}");
     }
     Ok(())
+}
+
+/// Returns a hint that a report by samples could be one on time.
+pub(super) fn hint(name: &str, session: &Session<'_>) -> Option<String> {
+    let counts = &session.split.counts;
+    let has_records = [RecordType::SWITCH, RecordType::SWITCH_CPU_WIDE].iter().any(|kind| counts.contains_key(kind));
+    let is_sampled = || session.file.attrs.entries().iter().any(|entry| is_switches(&entry.attr));
+    (has_records && is_sampled()).then(|| {
+        format!("{name} has switches of threads: --off-cpu shows where they waited, --wall where they ran, too")
+    })
 }
 
 /// Returns warnings of times that are missing, or shown at another stack.

@@ -152,6 +152,9 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
         profile.hints.extend(unfinished);
         profile.warnings.extend(off_cpu::warnings(&times.counts));
     }
+    if query.mode == Mode::Samples {
+        profile.hints.extend(off_cpu::hint(&input.name, session));
+    }
     if query.mode == Mode::Samples && !query.chains.branches && have_branches(session) {
         profile.hints.push(format!("{} has branch stacks: -b counts the branches in them", input.name));
     }

@@ -33,6 +33,7 @@ mod keys_agree;
 mod lost;
 mod modes_agree;
 mod names_agree;
+mod off_cpu;
 mod oracle;
 mod perf_reads_rec;
 mod perf_reads_sessions;

@@ -20,7 +20,7 @@ mod walk;
 use recrep_format::attr::AttrIndex;
 use rustc_hash::FxHashMap;
 
-pub use roles::{Role, Roles};
+pub use roles::{Role, Roles, is_switches};
 pub use stand_in::StandIn;
 
 /// What a thread did.

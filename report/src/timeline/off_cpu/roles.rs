@@ -81,7 +81,9 @@ fn is_software(attr: &Attr, event: SwEvent) -> bool {
     attr.kind == EventType::SOFTWARE && attr.config == event.0
 }
 
-fn is_switches(attr: &Attr) -> bool {
+/// Returns whether an event counts switches of threads from their CPUs.
+#[must_use]
+pub fn is_switches(attr: &Attr) -> bool {
     is_software(attr, SwEvent::CONTEXT_SWITCHES)
 }
 

@@ -2,4 +2,5 @@
 
 mod common;
 mod history;
+mod off_cpu;
 mod recorded;

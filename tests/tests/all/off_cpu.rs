@@ -1,0 +1,95 @@
+//! Times off CPUs and wall times, held against what a program measured of itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use recrep_fixtures::WAITS;
+use recrep_tests::needs;
+use recrep_tests::programs::{rep, workload};
+use recrep_tests::record::record;
+use recrep_tests::report::report_of;
+use recrep_tests::run::run;
+use serde_json::Value;
+
+/// Switches with callchains, beside CPU samples.
+const SWITCHES: &str = "-e cpu-clock -e context-switches/period=1/ -g --switch-events";
+
+/// Returns the periods of functions with their callees.
+fn with_callees(file: &Path, flag: &str) -> BTreeMap<String, u64> {
+    let outcome = run(rep().args(["--json", "--children", "--sort", "symbol", flag]).arg(file)).expect(0);
+    let answer: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+    let rows = answer["events"][0]["rows"].as_array().unwrap().iter();
+    let row =
+        |row: &Value| (row["key"]["symbol"].as_str().unwrap().to_owned(), row["children"]["period"].as_u64().unwrap());
+    rows.map(row).collect()
+}
+
+/// Whether a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a switch may be
+/// on either side.
+#[track_caller]
+fn assert_near(what: &str, time: u64, truth: u64) {
+    let most = truth / 100 + 500_000;
+    assert!(time.abs_diff(truth) <= most, "{what}: {time} ns, in truth {truth} ns");
+}
+
+#[test]
+fn times_are_those_that_the_program_measured() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("waits.data");
+    let outcome = record(&file, SWITCHES, &workload("waits --ms 500"));
+    let (off_cpu, wall) = (with_callees(&file, "--off-cpu"), with_callees(&file, "--wall"));
+    for line in outcome.text().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [function, all, cpu] = words[..] else { panic!("{line}") };
+        let (all, cpu): (u64, u64) = (all.parse().unwrap(), cpu.parse().unwrap());
+        let of = |times: &BTreeMap<String, u64>| times.get(&format!("{WAITS}::{function}")).copied().unwrap_or(0);
+        assert_near(&format!("{function}, off its CPU"), of(&off_cpu), all - cpu);
+        assert_near(&format!("{function}, all"), of(&wall), all);
+    }
+    // The first thread lives as long as the recording: from its exec to its exit.
+    let threads = report_of(&file, &["--wall"], "tid,comm");
+    let of = |flag: &str, key: &str| {
+        let report = report_of(&file, &[flag], "tid,switch");
+        let rows = report.events[0].rows.iter().filter(|row| row.key["switch"] == key);
+        rows.map(|row| row.period).sum::<u64>()
+    };
+    assert_eq!(threads.events[0].name, "wall");
+    assert_eq!(of("--wall", "waiting"), of("--off-cpu", "waiting"));
+    let main = report_of(&file, &["--wall"], "tid").events[0].rows.iter().map(|row| row.period).max().unwrap();
+    let listed = run(rep().args(["script", "-F", "time,event", "--ns"]).arg(&file)).expect(0);
+    let times: Vec<f64> =
+        listed.text().lines().filter_map(|line| line.split(':').next()?.trim().parse().ok()).collect();
+    let length = times.last().unwrap() - times.first().unwrap();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a short recording")]
+    assert_near("the first thread", main, (length * 1e9) as u64);
+}
+
+#[test]
+fn without_samples_of_switches_times_stay_exact() {
+    if !needs::perf_events() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bare.data");
+    let outcome = record(&file, "-e cpu-clock:u -g --switch-events", &workload("waits --ms 200"));
+    let off: u64 = outcome
+        .text()
+        .lines()
+        .map(|line| {
+            let numbers: Vec<u64> = line.split(' ').skip(1).map(|word| word.parse().unwrap()).collect();
+            numbers[0] - numbers[1]
+        })
+        .sum();
+    let report = report_of(&file, &["--off-cpu"], "tid,symbol");
+    let symbols: Vec<&str> = report.events[0].rows.iter().map(|row| row.key["symbol"].as_str()).collect();
+    assert!(symbols.iter().all(|symbol| ["[nearest sample]", "[no sample]"].contains(symbol)), "{symbols:?}");
+    assert!(report.warnings.iter().any(|warning| warning.code == "unsampled-switches"));
+    let mut threads = BTreeMap::<&str, u64>::new();
+    report.events[0].rows.iter().for_each(|row| *threads.entry(&row.key["tid"]).or_default() += row.period);
+    assert_near("the first thread, off its CPU", threads.values().copied().max().unwrap(), off);
+}
