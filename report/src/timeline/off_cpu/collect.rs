@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::walk::{Entry, Mark, Walk};
 use super::{Activity, OffCpu, Role, Roles, SwitchCounts, Thread};
 use crate::input::split::Piece;
-use crate::timeline::is_time;
+use crate::timeline::moment::is_time;
 
 /// Thread number of the idle tasks, one for each CPU.
 const IDLE: u32 = 0;
