@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
+use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::{AuxRing, Clock, Ring};
 use crate::kernel::{Kernel, Place};
 use buffer::Buffer;
@@ -41,6 +42,7 @@ pub struct FakeKernel {
     most_pages: (usize, usize),
     /// The answer to whoever stops a counter.
     unstoppable: Option<Errno>,
+    bpf_programs: Result<Vec<BpfProgram>, Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,
     /// The number of the next counter.
     next: Mutex<u64>,
@@ -66,6 +68,7 @@ impl FakeKernel {
             clock: None,
             most_pages: (usize::MAX, usize::MAX),
             unstoppable: None,
+            bpf_programs: Ok(Vec::new()),
             counters,
             next: Mutex::new(100),
         }
@@ -93,6 +96,12 @@ impl FakeKernel {
     #[must_use]
     pub fn with_unstoppable_counters(self, errno: Errno) -> Self {
         Self { unstoppable: Some(errno), ..self }
+    }
+
+    /// A kernel with these BPF programs, or one that refuses to list them.
+    #[must_use]
+    pub fn with_bpf_programs(self, programs: Result<Vec<BpfProgram>, Errno>) -> Self {
+        Self { bpf_programs: programs, ..self }
     }
 
     /// What the areas were given, by the places of their counters.
@@ -182,6 +191,10 @@ impl Kernel for FakeKernel {
 
     fn pause(&self, _: BorrowedFd<'_>, _: bool) -> Result<(), Errno> {
         Ok(())
+    }
+
+    fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno> {
+        self.bpf_programs.clone()
     }
 
     fn set_filter(&self, _: BorrowedFd<'_>, _: &CStr) -> Result<(), Errno> {

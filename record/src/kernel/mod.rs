@@ -1,5 +1,6 @@
 //! What rec asks of the kernel's perf events, as a trait: [`Perf`](crate::kernel::sys::Perf) is the real one, tests stand in others.
 
+pub mod bpf;
 pub mod counters;
 pub mod fallback;
 pub mod ring;
@@ -12,6 +13,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
 
+use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::{AuxRing, Ring};
 
 /// Where a counter counts.
@@ -100,6 +102,12 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's refusal.
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
+
+    /// Returns the BPF programs that are loaded.
+    ///
+    /// # Errors
+    /// The kernel's refusal: EPERM without CAP_SYS_ADMIN.
+    fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno>;
 
     /// Maps the AUX area of the counter that has this ring, this many pages long; `overwrite`: one that is overwritten.
     ///

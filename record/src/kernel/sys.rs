@@ -1,4 +1,4 @@
-//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; and the mask of signals.
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; bpf(2); the mask of signals; the scheduler.
 //!
 //! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
 
@@ -12,6 +12,7 @@ use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
 use rustix::io::Errno;
 
+use crate::kernel::bpf::{self, BpfFunction, BpfProgram};
 use crate::kernel::ring::Ring;
 use crate::kernel::{Kernel, Place};
 
@@ -124,6 +125,10 @@ impl Kernel for Perf {
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno> {
         if backward { Ring::map_backward(counter, pages) } else { Ring::map(counter, pages) }
     }
+
+    fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno> {
+        bpf::list(next_bpf_program, bpf_program)
+    }
 }
 
 /// Another descriptor of whatever an open descriptor, known by its number, is of. Not inherited by the command.
@@ -199,6 +204,117 @@ pub fn set_fifo(priority: u32) -> std::io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: `param` is a whole sched_param that lives through the call; 0 is this thread.
     Ok(check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) })?)
+}
+
+/// The commands of bpf(2) that list programs (`enum bpf_cmd`, `include/uapi/linux/bpf.h`).
+const BPF_PROG_GET_NEXT_ID: libc::c_long = 11;
+const BPF_PROG_GET_FD_BY_ID: libc::c_long = 13;
+const BPF_OBJ_GET_INFO_BY_FD: libc::c_long = 15;
+
+/// bpf(2)'s argument for those commands (`union bpf_attr`).
+#[repr(C)]
+struct BpfAttr {
+    /// `start_id`, `prog_id`, `bpf_fd`.
+    what: u32,
+    /// `next_id`, `info_len`.
+    more: u32,
+    /// `info`: an address.
+    info: u64,
+}
+
+/// The part of `struct bpf_prog_info` that tells where a program is. `prog_tags` is there since Linux 5.0.
+#[repr(C)]
+#[derive(Default)]
+struct BpfProgInfo {
+    kind: u32,
+    id: u32,
+    tag: [u8; 8],
+    insns_lens: [u32; 2],
+    insns: [u64; 2],
+    load_time: u64,
+    created_by_uid: u32,
+    nr_map_ids: u32,
+    map_ids: u64,
+    name: [u8; 16],
+    ifindex: u32,
+    gpl_compatible: u32,
+    netns: [u64; 2],
+    nr_jited_ksyms: u32,
+    nr_jited_func_lens: u32,
+    jited_ksyms: u64,
+    jited_func_lens: u64,
+    btf_id: u32,
+    func_info_rec_size: u32,
+    func_info: u64,
+    nr_func_info: u32,
+    nr_line_info: u32,
+    line_info: u64,
+    jited_line_info: u64,
+    nr_jited_line_info: u32,
+    line_info_rec_size: u32,
+    jited_line_info_rec_size: u32,
+    nr_prog_tags: u32,
+    prog_tags: u64,
+}
+
+const _: () = assert!(size_of::<BpfAttr>() == 16 && size_of::<BpfProgInfo>() == 192);
+
+/// Returns the id of the BPF program after this one.
+///
+/// # Errors
+/// ENOENT: this is the last one; EPERM without CAP_SYS_ADMIN.
+pub(super) fn next_bpf_program(id: u32) -> Result<u32, Errno> {
+    let mut attr = BpfAttr { what: id, more: 0, info: 0 };
+    bpf(BPF_PROG_GET_NEXT_ID, &mut attr)?;
+    Ok(attr.more)
+}
+
+/// Returns a BPF program and where its functions are, or none if the kernel tells no addresses.
+///
+/// # Errors
+/// The kernel's refusal; ENOENT: it was unloaded.
+pub(super) fn bpf_program(id: u32) -> Result<BpfProgram, Errno> {
+    let fd = bpf(BPF_PROG_GET_FD_BY_ID, &mut BpfAttr { what: id, more: 0, info: 0 })?;
+    // SAFETY: the kernel has just given us this descriptor, and nobody else knows it.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut info = BpfProgInfo::default();
+    bpf_info(&fd, &mut info)?;
+    let count = info.nr_jited_ksyms.min(info.nr_jited_func_lens).min(info.nr_prog_tags);
+    let n = count as usize;
+    let (mut addrs, mut lens, mut tags) = (vec![0u64; n], vec![0u32; n], vec![[0u8; 8]; n]);
+    let mut info = BpfProgInfo {
+        nr_jited_ksyms: count,
+        nr_jited_func_lens: count,
+        nr_prog_tags: count,
+        jited_ksyms: addrs.as_mut_ptr() as u64,
+        jited_func_lens: lens.as_mut_ptr() as u64,
+        prog_tags: tags.as_mut_ptr() as u64,
+        ..BpfProgInfo::default()
+    };
+    bpf_info(&fd, &mut info)?;
+    let functions = addrs.into_iter().zip(lens).zip(tags);
+    let functions = functions.map(|((addr, len), tag)| BpfFunction { addr, len, tag });
+    // Those that are not translated are run by the kernel's interpreter, which has a name.
+    let functions = functions.filter(|function| function.addr != 0 && function.len != 0).collect();
+    let name = info.name.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+    Ok(BpfProgram { id, tag: info.tag, name, has_btf: info.btf_id != 0, functions })
+}
+
+/// Asks for the facts about a program. The addresses in `info` are of arrays as long as the counts beside them say, or the counts
+/// are 0.
+fn bpf_info(program: &OwnedFd, info: &mut BpfProgInfo) -> Result<(), Errno> {
+    let what = u32::try_from(program.as_raw_fd()).map_err(|_| Errno::BADF)?;
+    let more = u32::try_from(size_of::<BpfProgInfo>()).map_err(|_| Errno::TOOBIG)?;
+    bpf(BPF_OBJ_GET_INFO_BY_FD, &mut BpfAttr { what, more, info: std::ptr::from_mut(info) as u64 }).map(drop)
+}
+
+fn bpf(command: libc::c_long, attr: &mut BpfAttr) -> Result<i32, Errno> {
+    // SAFETY: `attr` is as long as its size says and lives through the call. Only BPF_OBJ_GET_INFO_BY_FD takes addresses from it:
+    // of a BpfProgInfo, which the kernel overwrites up to `info_len`, and of the arrays in that, into each of which it writes as many
+    // items as the count beside it says at most (`bpf_prog_get_info_by_fd` in kernel/bpf/syscall.c). `bpf_program` keeps all of
+    // them until the call is over.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<BpfAttr>()) };
+    i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(last_errno)
 }
 
 fn check(result: libc::c_int) -> Result<(), Errno> {

@@ -1,4 +1,4 @@
-//! The kernel's image and its modules: where they are.
+//! The kernel's image, its modules and the code of BPF programs: where they are.
 //!
 //! The image is `[kernel.kallsyms]`, from the reference symbol (`_text` or `_stext`) to `_etext`; the record's pgoff is
 //! the address of the reference symbol, by which readers find out how far the kernel was moved at boot.
@@ -19,6 +19,17 @@ pub struct KernelImage {
     pub end: u64,
     /// The modules.
     pub modules: Vec<KernelModule>,
+    /// The symbols of BPF programs and of what calls them, by address, where they were asked for.
+    pub bpf_symbols: Vec<BpfSymbol>,
+}
+
+/// A symbol of code that BPF made, without its length, which the kernel does not tell here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BpfSymbol {
+    /// Its address.
+    pub addr: u64,
+    /// Its name.
+    pub name: Vec<u8>,
 }
 
 /// A kernel module in memory.
@@ -36,11 +47,11 @@ pub struct KernelModule {
 
 impl KernelImage {
     /// Asks `/proc`. None where this user may not know addresses (`kernel.kptr_restrict`), or the kernel has no
-    /// `/proc/kallsyms`.
+    /// `/proc/kallsyms`. `bpf`: with the symbols of BPF programs, which are the last in it.
     #[must_use]
-    pub fn find() -> Option<Self> {
+    pub fn find(bpf: bool) -> Option<Self> {
         let symbols = BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?);
-        let mut image = Self::of_symbols(symbols)?;
+        let mut image = Self::of_symbols(symbols, bpf)?;
         let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
         let index = module_index();
         image.modules = modules.lines().filter_map(|line| module(line, &index)).collect();
@@ -51,11 +62,13 @@ impl KernelImage {
         Some(image)
     }
 
-    /// The image, from lines `address type name [module]`. Its modules and, without `_etext`, its end are left open.
-    fn of_symbols(mut symbols: impl BufRead) -> Option<Self> {
+    /// The image, from lines `address type name [module]`. Its modules and, without `_etext`, its end are left open. Unless `bpf`
+    /// symbols are asked for, no more is read than up to there.
+    fn of_symbols(mut symbols: impl BufRead, bpf: bool) -> Option<Self> {
         let (mut text, mut stext, mut end) = (None, None, 0);
+        let mut bpf_symbols = Vec::new();
         let mut line = Vec::new();
-        while end == 0 && matches!({ line.clear(); symbols.read_until(b'\n', &mut line) }, Ok(n) if n > 0) {
+        while (end == 0 || bpf) && matches!({ line.clear(); symbols.read_until(b'\n', &mut line) }, Ok(n) if n > 0) {
             let slot = match name_of(&line) {
                 b"_text" => &mut text,
                 b"_stext" => &mut stext,
@@ -63,13 +76,19 @@ impl KernelImage {
                     end = address(&line)?;
                     continue;
                 }
-                _ => continue,
+                name => {
+                    if let Some(name) = name.strip_suffix(b"\t[bpf]").filter(|_| bpf) {
+                        bpf_symbols.push(BpfSymbol { addr: address(&line)?, name: name.to_vec() });
+                    }
+                    continue;
+                }
             };
             // 0: addresses are hidden.
             *slot = Some(address(&line).filter(|a| *a != 0)?);
         }
         let (reference, reference_at) = text.map(|at| ("_text", at)).or(stext.map(|at| ("_stext", at)))?;
-        Some(Self { reference, reference_at, start: reference_at, end, modules: Vec::new() })
+        bpf_symbols.sort_unstable_by_key(|symbol| symbol.addr);
+        Some(Self { reference, reference_at, start: reference_at, end, modules: Vec::new(), bpf_symbols })
     }
 }
 
@@ -114,7 +133,7 @@ mod tests {
     use super::*;
 
     fn image(symbols: &str) -> Option<KernelImage> {
-        KernelImage::of_symbols(symbols.as_bytes())
+        KernelImage::of_symbols(symbols.as_bytes(), false)
     }
 
     #[test]
@@ -138,6 +157,24 @@ mod tests {
     fn hidden_addresses_are_no_image() {
         assert_eq!(image("0000000000000000 T _stext\n0000000000000000 T _text\n0000000000000000 T _etext\n"), None);
         assert_eq!(image(""), None);
+    }
+
+    #[test]
+    fn bpf_programs_are_the_last_symbols() {
+        let symbols = "ffffffff81000000 T _text\nffffffff8220bb08 T _etext\nffffffffc0001000 t xt_x\t[xt]\n\
+                       ffffffffc0203100 t bpf_prog_6deef7357e7b4530_f\t[bpf]\n\
+                       ffffffffc0203000 t bpf_trampoline_6442\t[bpf]\n";
+        let found = KernelImage::of_symbols(symbols.as_bytes(), true).unwrap();
+        let symbol = |addr, name: &str| BpfSymbol { addr, name: name.into() };
+        assert_eq!(
+            found.bpf_symbols,
+            [
+                symbol(0xffff_ffff_c020_3000, "bpf_trampoline_6442"),
+                symbol(0xffff_ffff_c020_3100, "bpf_prog_6deef7357e7b4530_f")
+            ]
+        );
+        assert_eq!(found.end, 0xffff_ffff_8220_bb08);
+        assert!(image(symbols).unwrap().bpf_symbols.is_empty());
     }
 
     #[test]

@@ -103,6 +103,36 @@ mod tests {
     }
 
     #[test]
+    fn bpf_programs_from_before_are_in_the_file() {
+        use crate::kernel::bpf::{BpfFunction, BpfProgram};
+        use recrep_format::record::Body;
+        let function = BpfFunction { addr: 0xffff_0000_0000_1000, len: 64, tag: [0xab; 8] };
+        let program =
+            BpfProgram { id: 7, tag: [0xab; 8], name: b"f".to_vec(), has_btf: false, functions: vec![function] };
+        for (flag, events) in [("--bpf-event", 1), ("--no-bpf-event", 0)] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("x.data");
+            let words = ["rec", "-a", "-e", "cpu-clock", flag, "-o", path.to_str().unwrap(), "true"];
+            let config = crate::cli::parse(words.map(Into::into)).unwrap();
+            let kernel = FakeKernel::new(|_, _| Vec::new()).with_bpf_programs(Ok(vec![program.clone()]));
+            let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
+            assert_eq!(run(&config, &kernel, &messages).unwrap(), 0);
+            let bytes = std::fs::read(&path).unwrap();
+            let file = File::parse(&bytes).unwrap();
+            let raw: Vec<_> = file.records().map(std::result::Result::unwrap).collect();
+            let records: Vec<_> = raw.iter().map(|raw| file.attrs.decode(raw).unwrap().body).collect();
+            let is_symbol = |body: &Body<'_>| {
+                let Body::KSymbol(symbol) = body else { return false };
+                let name = symbol.name.as_bytes();
+                (symbol.addr, symbol.len, name) == (function.addr, 64, b"bpf_prog_abababababababab_f")
+            };
+            assert_eq!(records.iter().filter(|body| is_symbol(body)).count(), 1, "{flag}");
+            let is_event = |body: &Body<'_>| matches!(body, Body::BpfEvent(event) if event.id == 7);
+            assert_eq!(records.iter().filter(|body| is_event(body)).count(), events, "{flag}");
+        }
+    }
+
+    #[test]
     fn processes_that_were_left_out_are_told_each_once() {
         let tasks: Vec<Task> = (1..=7).flat_map(|pid| [0, 100].map(|more| Task { pid, tid: pid + more })).collect();
         assert_eq!(left_out(&tasks, &BTreeSet::new()), None);

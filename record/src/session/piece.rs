@@ -19,7 +19,7 @@ use crate::output::build_ids::{self, Identified};
 use crate::output::features;
 use crate::output::tally::Counts;
 use crate::plan::config::BuildIds;
-use crate::synthesize::{self, Scope, Synthesizer};
+use crate::synthesize::{self, BpfCode, Scope, Synthesizer};
 use crate::target::Target;
 
 /// A file in the making.
@@ -74,11 +74,14 @@ impl<K: Kernel> Recording<'_, K> {
             &self.config.side_band,
         );
         if self.counters.sees_kernel() {
-            piece.image = KernelImage::find();
+            let bpf = BpfCode::new(self.kernel.bpf_programs());
+            piece.image = KernelImage::find(bpf.needs_symbols());
             match &piece.image {
                 Some(image) => synthesizer.kernel(image)?,
                 None => self.hidden_kernel(live.pieces),
             }
+            let symbols = piece.image.as_ref().map(|image| image.bpf_symbols.as_slice());
+            bpf.write(&mut synthesizer, symbols.unwrap_or_default())?;
         }
         synthesize::cgroups(&mut synthesizer)?;
         synthesize::tasks(&mut synthesizer, scope)?;

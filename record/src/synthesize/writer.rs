@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use recrep_format::abi::{AttrFlags, CpuMode, misc};
+use recrep_format::abi::{AttrFlags, BpfEventType, CpuMode, KSymbolFlags, KSymbolType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::{Encoder, U64s};
 use recrep_format::endian::Endian;
 use recrep_format::layout::SampleIdLayout;
 use recrep_format::record::{
-    Body, Cgroup, Comm, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, SampleId, Task as TaskFields,
+    Body, BpfEvent, Cgroup, Comm, Inode, KSymbol, Mmap, Mmap2, MmapBuildId, MmapIdentity, Namespaces, Record, SampleId,
+    Task as TaskFields,
 };
 use recrep_format::wire::Text;
 
+use super::bpf::Symbol;
 use super::maps::MapsLine;
+use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::KernelImage;
 use crate::messages::error::Result;
 use crate::output::Output;
@@ -88,6 +91,21 @@ impl<'a> Synthesizer<'a> {
             self.kernel_mmap(module.start, module.size, 0, module.path.as_bytes())?;
         }
         Ok(())
+    }
+
+    pub(super) fn bpf_symbol(&mut self, symbol: &Symbol) -> Result<()> {
+        let Symbol { addr, len, name } = symbol;
+        let (ksym_type, flags) = (KSymbolType::BPF, KSymbolFlags::empty());
+        self.put(0, Body::KSymbol(KSymbol { addr: *addr, len: *len, ksym_type, flags, name: Text::new(name) }), [0, 0])
+    }
+
+    /// A program that was loaded, unless such records are not wanted.
+    pub(super) fn bpf_program(&mut self, program: &BpfProgram) -> Result<()> {
+        if !self.flags.contains(AttrFlags::BPF_EVENT) {
+            return Ok(());
+        }
+        let event = BpfEvent { event_type: BpfEventType::PROG_LOAD, flags: 0, id: program.id, tag: program.tag };
+        self.put(0, Body::BpfEvent(event), [0, 0])
     }
 
     /// Writes what is buffered, and the mark that the synthesized records are over. Gives the number of processes whose

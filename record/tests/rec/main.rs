@@ -7,6 +7,7 @@
     reason = "a test fails by panicking, and says what it skips"
 )]
 
+mod bpf;
 mod build_ids;
 mod cli;
 mod common;

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::*;
+use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::Ring;
 use crate::kernel::ring::fake::FakeRing;
 use crate::kernel::{Kernel, Place};
@@ -51,6 +52,10 @@ impl Kernel for FakeKernel {
     fn disable(&self, _: BorrowedFd<'_>) -> Result<(), Errno> {
         Ok(())
     }
+    fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno> {
+        Ok(Vec::new())
+    }
+
     fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
         self.filtered.borrow_mut().push((counter.as_raw_fd(), filter.to_owned()));
         if filter.to_bytes() == b"wrong" { Err(Errno::INVAL) } else { Ok(()) }
