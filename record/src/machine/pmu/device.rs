@@ -102,10 +102,11 @@ impl Pmu {
         means(name) || (!name.starts_with("uncore_") && means(&format!("uncore_{name}")))
     }
 
-    /// Whether its events count for whole CPUs, whatever thread runs there.
+    /// Whether its events count for whole CPUs, whatever thread runs there. Arm SPE is part of a core, and says in `cpumask` which
+    /// cores have it.
     #[must_use]
     pub fn uncore(&self) -> bool {
-        !self.core && self.cpus.is_some()
+        !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")
     }
 
     /// Whether its events write to an AUX area. Nothing in sysfs says so: these are the drivers that set one up.
