@@ -4,16 +4,20 @@
 //!  words as typed ── words ──▶ what clap reads ── flags ──▶ Flags ── here, values, selection ──▶ Config
 //! ```
 //!
+//! `rec mem` and `rec c2c` ([`memory`]) are the same with a few flags more, and choose the events.
+//!
 //! A flag that perf record has and rec has not is refused by name, with what to do instead; nothing is accepted and ignored.
 //! The table of all of them is `record/docs/options.md`.
 
 mod flags;
 pub mod list;
+mod memory;
 mod selection;
 mod values;
 mod words;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
@@ -27,25 +31,44 @@ use crate::plan::config::{
 };
 use crate::target::{self, Target};
 use flags::Flags;
+use memory::{Chosen, Tool};
 use words::is_negated;
 
-/// A command line that was not taken: a mistake, or a wish for help or the version.
+/// A command line that is no recording: a mistake, or a request for help, the version or a list.
 #[derive(Debug)]
-pub struct Refusal(clap::Error);
+pub enum Refusal {
+    /// A mistake, or a request for help or the version.
+    Usage(clap::Error),
+    /// A list that was asked for.
+    List(String),
+}
 
 impl Refusal {
     /// Prints it where it belongs and gives the exit status.
     #[must_use]
     pub fn print(&self) -> u8 {
         // Nothing can be said about an output that does not take what is said.
-        let _ = self.0.print();
-        u8::try_from(self.0.exit_code()).unwrap_or(2)
+        let _ = match self {
+            Self::Usage(error) => error.print(),
+            Self::List(list) => std::io::stdout().lock().write_all(list.as_bytes()),
+        };
+        self.exit_status()
+    }
+
+    fn exit_status(&self) -> u8 {
+        match self {
+            Self::Usage(error) => u8::try_from(error.exit_code()).unwrap_or(2),
+            Self::List(_) => 0,
+        }
     }
 }
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        match self {
+            Self::Usage(error) => error.fmt(f),
+            Self::List(list) => list.fmt(f),
+        }
     }
 }
 
@@ -54,28 +77,47 @@ impl std::fmt::Display for Refusal {
 /// # Errors
 /// What cannot be taken, and requests for help and version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal> {
-    let args: Vec<OsString> = args.into_iter().collect();
+    let mut args: Vec<OsString> = args.into_iter().collect();
     let cmdline = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
-    let mut command = words::with_negations(Flags::command());
-    let args = words::separated(args, &command);
+    let tool = Tool::of(&args);
+    if tool.is_some() {
+        args.remove(1);
+    }
+    let mut command = words::with_negations(tool.map_or_else(Flags::command, Tool::command));
+    let args = words::separated(args, &command, tool.map(|_| "record"));
     let matches =
-        command.try_get_matches_from_mut(args).map_err(|e| Refusal(words::name_perfs_own(e, &mut command)))?;
-    let flags = Flags::from_arg_matches(&matches).map_err(Refusal)?;
-    config(flags, &matches, cmdline).map_err(|e| Refusal(command.error(ErrorKind::ValueValidation, e)))
+        command.try_get_matches_from_mut(args).map_err(|e| Refusal::Usage(words::name_perfs_own(e, &mut command)))?;
+    let mut flags = Flags::from_arg_matches(&matches).map_err(Refusal::Usage)?;
+    let mut wrong = |e: String| Refusal::Usage(command.error(ErrorKind::ValueValidation, e));
+    let machine = match &flags.machine {
+        Some(path) => Machine::given(path),
+        None => Machine::read(),
+    };
+    let machine = machine.map_err(|e| wrong(e.to_string()))?;
+    let mut memory = None;
+    if let Some(tool) = tool {
+        if let Some(list) = tool.listing(&flags, &machine).map_err(&mut wrong)? {
+            return Err(Refusal::List(list));
+        }
+        memory = Some(tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?);
+    }
+    config(flags, &matches, memory, &machine, cmdline).map_err(wrong)
 }
 
-fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Config, String> {
+fn config(
+    flags: Flags,
+    matches: &ArgMatches,
+    memory: Option<Chosen>,
+    machine: &Machine,
+    cmdline: Vec<String>,
+) -> Result<Config, String> {
     for (id, why) in words::ALWAYS {
         if is_negated(matches, id) {
             return Err((*why).to_owned());
         }
     }
-    let machine = flags.machine.as_deref().map(Machine::given).transpose().map_err(|e| e.to_string())?;
-    let facts = match &machine {
-        Some(machine) => machine.clone(),
-        None => Machine::read().map_err(|e| e.to_string())?,
-    };
-    let (events, cgroups) = selection::read(matches, &facts)?;
+    let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
+    let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), machine)?;
     let target = target(&flags)?;
     if target == Target::Command && flags.command.is_empty() {
         return Err(
@@ -92,7 +134,7 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
         cgroups,
         rate: rate(&flags)?,
         strict_freq: flags.strict_freq,
-        sample: sample(&flags, matches, &facts)?,
+        sample: sample(&flags, matches, machine)?,
         side_band: SideBand {
             switch: switch(&flags, matches)?,
             namespaces: flags.namespaces,
@@ -119,7 +161,8 @@ fn config(flags: Flags, matches: &ArgMatches, cmdline: Vec<String>) -> Result<Co
         clock: flags.clockid.as_deref().map(values::clock).transpose()?,
         dry_run: flags.dry_run,
         json: flags.json,
-        machine,
+        machine: flags.machine.is_some().then(|| machine.clone()),
+        notes,
         verbosity: match (flags.quiet, flags.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) => Verbosity::Normal,

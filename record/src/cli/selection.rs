@@ -17,11 +17,15 @@ enum Word {
     Cgroups(String),
 }
 
-/// The events, and the cgroup of each.
-pub(super) fn read(matches: &ArgMatches, machine: &Machine) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
+/// The events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives.
+pub(super) fn read(
+    matches: &ArgMatches,
+    chosen: Option<Vec<String>>,
+    machine: &Machine,
+) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
     let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
     let mut selection = Selection::default();
-    for word in in_order(matches) {
+    for word in in_order(matches, chosen) {
         match word {
             Word::List(list) => event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?,
             Word::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
@@ -33,14 +37,18 @@ pub(super) fn read(matches: &ArgMatches, machine: &Machine) -> Result<(Vec<Event
     Ok((selection.events, selection.cgroups))
 }
 
-fn in_order(matches: &ArgMatches) -> Vec<Word> {
-    let mut words: Vec<(usize, Word)> = Vec::new();
+fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {
+    let by_flag = chosen.is_none();
+    let mut words: Vec<(usize, Word)> = chosen.into_iter().flatten().map(|list| (0, Word::List(list))).collect();
     for (id, word) in [
         ("event", Word::List as fn(String) -> Word),
         ("filter", Word::Filter),
         ("cgroup", Word::Cgroups),
         ("exclude_perf", |_| Word::ExcludeSelf),
     ] {
+        if id == "event" && !by_flag {
+            continue;
+        }
         let places = matches.indices_of(id).into_iter().flatten();
         if id == "exclude_perf" {
             // A flag has a place, where it is not given too.

@@ -13,7 +13,7 @@ fn parsed(line: &str) -> Config {
 
 fn refused(line: &str) -> String {
     let refusal = parse(["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from)).unwrap_err();
-    assert_eq!(refusal.0.exit_code(), 2, "{line}");
+    assert_eq!(refusal.exit_status(), 2, "{line}");
     refusal.to_string()
 }
 

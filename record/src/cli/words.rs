@@ -56,13 +56,16 @@ pub(super) const ALWAYS: &[(&str, &str)] = &[
 ];
 
 /// Puts a `=` before values that are glued to a flag whose value may be left out: `-z5`, `-gI?`. What follows the flags is
-/// the command's own.
-pub(super) fn separated(args: Vec<OsString>, command: &Command) -> Vec<OsString> {
+/// the command's own. `subcommand`: a word that may come before or among the flags, and says nothing more.
+pub(super) fn separated(args: Vec<OsString>, command: &Command, mut subcommand: Option<&str>) -> Vec<OsString> {
     let mut out = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();
     out.extend(rest.next());
     while let Some(word) = rest.next() {
         let bytes = word.as_bytes();
+        if subcommand.take_if(|name| bytes == name.as_bytes()).is_some() {
+            continue;
+        }
         if !bytes.starts_with(b"-") || bytes == b"-" || bytes == b"--" {
             out.push(word);
             break;
@@ -151,7 +154,7 @@ mod tests {
     fn separate(line: &str) -> String {
         let command = with_negations(crate::cli::flags::Flags::command());
         let words = ["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
-        let words = separated(words, &command);
+        let words = separated(words, &command, None);
         words.iter().skip(1).map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 

@@ -23,6 +23,7 @@
 mod breakpoint;
 mod error;
 mod filter;
+mod memory;
 mod modifiers;
 mod names;
 mod nearest;
@@ -37,6 +38,7 @@ mod tracepoints;
 
 pub use error::{Problem, SpecError};
 pub use filter::{attach_filter, exclude_process};
+pub use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 pub use modifiers::Modifiers;
 pub use names::{Known, known};
 pub use nearest::nearest;

@@ -63,6 +63,8 @@ pub struct Config {
     pub json: bool,
     /// The machine to plan for (`--machine`); none: this one.
     pub machine: Option<Machine>,
+    /// What the user must know of the events that were chosen.
+    pub notes: Vec<String>,
     /// How much to say.
     pub verbosity: Verbosity,
     /// The command line, as the file's header keeps it.

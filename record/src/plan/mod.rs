@@ -40,7 +40,7 @@ use crate::machine::Machine;
 use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
-use crate::target::Target;
+use crate::target::{Target, ranges};
 use context::Context;
 use group::Group;
 use notes::Notes;
@@ -85,7 +85,7 @@ impl Plan {
 /// # Errors
 /// CPUs that are not online; sizes and combinations that are impossible.
 pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
-    let mut notes = Notes::default();
+    let mut notes = Notes(config.notes.clone());
     let cpus = cpus(config, machine)?;
     let mut specs = match config.events.as_slice() {
         [] => default_events(machine, &cpus),
@@ -181,11 +181,4 @@ fn cpus(config: &Config, machine: &Machine) -> Result<Vec<u32>> {
             Err(Error::Failed(format!("cannot record on CPU {cpu} (-C): online are {}", ranges(&machine.online))))
         }
     }
-}
-
-/// `0-3,8` again.
-fn ranges(cpus: &[u32]) -> String {
-    let runs = cpus.chunk_by(|a, b| a + 1 == *b).filter_map(|run| run.first().zip(run.last()));
-    let texts: Vec<_> = runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    texts.join(",")
 }

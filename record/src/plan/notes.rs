@@ -1,7 +1,6 @@
 //! What is done otherwise than asked.
 
 /// What the user must know, each thing once.
-#[derive(Default)]
 pub(super) struct Notes(pub(super) Vec<String>);
 
 impl Notes {

@@ -153,6 +153,14 @@ pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
+/// Writes sorted CPUs as `0-3,8`.
+#[must_use]
+pub fn ranges(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b).filter_map(|run| run.first().zip(run.last()));
+    let texts: Vec<_> = runs.map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    texts.join(",")
+}
+
 fn number(text: &str) -> Option<u32> {
     let text = text.trim();
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()

@@ -29,11 +29,13 @@ use tempfile::TempDir;
 
 use machine::{data, machine};
 
-/// The plan for a command line.
+/// The plan for a command line, which may begin with a command of rec's.
 fn plan(line: &str, machine: &TempDir) -> Result<Value, String> {
     let mut rec = Command::new(env!("CARGO_BIN_EXE_rec"));
+    let mut words = line.split_whitespace().peekable();
+    rec.args(words.next_if(|word| ["mem", "c2c"].contains(word)));
     rec.args(["--dry-run", "--json", "--machine"]).arg(machine.path().join("machine.json"));
-    let output = rec.args(line.split_whitespace()).output().unwrap();
+    let output = rec.args(words).output().unwrap();
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
@@ -205,6 +207,25 @@ fn context_switches_beside_cpu_samples() {
 }
 
 #[test]
+fn memory_accesses() {
+    hold("memory.cases", 15);
+}
+
+#[test]
+fn the_memory_events_that_a_machine_has() {
+    let listed = |name: &str| {
+        let machine = machine(name);
+        let mut rec = Command::new(env!("CARGO_BIN_EXE_rec"));
+        rec.args(["mem", "-e", "list", "--dry-run", "--machine"]).arg(machine.path().join("machine.json"));
+        let output = rec.output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(listed("amd").trim_end(), "mem-ldst      ibs_op//");
+    assert!(listed("spr").starts_with("ldlat-loads   {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/}:P\n"));
+}
+
+#[test]
 fn areas_that_are_traced_into() {
     hold("aux.cases", 8);
 }
@@ -306,8 +327,25 @@ fn what_does_not_go_together_is_told_with_what_to_do() {
         ("--off-cpu --no-switch-events x", "leave it out"),
         ("--off-cpu -n x", "cannot be used with"),
         ("--off-cpu -a -e cycles,faults -G one,two", "name one with -G"),
+        ("mem -t all x", "neither load nor store"),
+        ("mem -e spe-load x", "there is ldlat-loads, ldlat-stores"),
+        ("mem -t store --ldlat 4 x", "leave it out"),
+        ("mem -t load -e loads x", "cannot be used with"),
+        ("mem", "nothing to record"),
     ] {
         let said = plan(line, &x86).unwrap_err();
         assert!(said.contains(named), "{line}: {said}");
     }
+    let said = plan("mem x", &machine("user")).unwrap_err();
+    assert!(said.contains("this machine cannot sample memory accesses") && said.contains("virtual machine"), "{said}");
+    assert!(plan("mem -t load x", &machine("amd")).unwrap_err().contains("leave -t out"));
+}
+
+#[test]
+fn accesses_that_some_cpus_cannot_sample_are_noted() {
+    let hybrid = machine("hybrid");
+    let atom = hybrid.path().join("sys/bus/event_source/devices/cpu_atom/events");
+    fs::remove_dir_all(atom).unwrap();
+    let noted = plan("mem x", &hybrid).unwrap();
+    assert_eq!(noted["notes"][0], "sampling memory accesses on CPU 0-1 only; CPU 2-3 has no events for them");
 }

@@ -1,0 +1,288 @@
+//! `rec mem` and `rec c2c`: the options of `perf mem record` and `perf c2c record`, and the events that they choose.
+//!
+//! ```text
+//!  rec mem [record] [OPTIONS] -- COMMAND
+//!       │ the flags of rec, some letters with other meanings (-p -t -e, in c2c -k -u), --type, --ldlat
+//!       ▼
+//!  event::memory_events(machine) ── -t, -e, -C ──▶ event specs, and flags: -d, -W, in c2c --phys-data
+//! ```
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, ArgMatches, Args as _, Command, value_parser};
+
+use super::flags::Flags;
+use super::words::is_negated;
+use crate::event::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
+use crate::machine::Machine;
+use crate::machine::registers::Arch;
+use crate::machine::sources::EventSources;
+use crate::target;
+
+/// A command that records memory accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// `rec mem`
+    Mem,
+    /// `rec c2c`
+    C2c,
+}
+
+/// The events of a recording of memory accesses.
+#[derive(Debug, Default)]
+pub(super) struct Chosen {
+    /// Lists of event specs, as `rec -e` takes them.
+    pub(super) lists: Vec<String>,
+    /// What the user must know of the choice.
+    pub(super) notes: Vec<String>,
+}
+
+impl Tool {
+    /// The tool that the command line, the program's name first, asks for.
+    pub(super) fn of(args: &[OsString]) -> Option<Self> {
+        match args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str) {
+            Some("mem") => Some(Self::Mem),
+            Some("c2c") => Some(Self::C2c),
+            _ => None,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Mem => "mem",
+            Self::C2c => "c2c",
+        }
+    }
+
+    /// The flags: those of rec, with the letters that perf has for them here.
+    pub(super) fn command(self) -> Command {
+        const HEADING: &str = "Memory accesses";
+        let name = format!("rec {}", self.name());
+        let latency = Arg::new("ldlat")
+            .long("ldlat")
+            .value_name("CYCLES")
+            .value_parser(value_parser!(u32))
+            .help(format!("Sample only loads that take at least CYCLES [default: {DEFAULT_LATENCY}]"));
+        let kind = Arg::new("type")
+            .short('t')
+            .long("type")
+            .value_name("TYPES")
+            .conflicts_with("event")
+            .help("Sample these accesses: load, store [default: load,store]");
+        let command = Command::new(name.clone()).bin_name(&name).next_help_heading(HEADING);
+        let command = match self {
+            Self::Mem => command.arg(kind).arg(latency),
+            Self::C2c => command.arg(latency.short('l')),
+        };
+        let command = Flags::augment_args(command.next_help_heading(None::<&str>))
+            .name(name.clone())
+            .about(self.about())
+            .override_usage(format!(
+                "{name} [record] [OPTIONS] [--] COMMAND [ARGS]...\n       \
+                 {name} [record] [OPTIONS] -a | -C LIST | --pid PIDS | ... [[--] COMMAND [ARGS]...]\n       \
+                 {name} -e list"
+            ))
+            .after_help(format!(
+                "The file is read by rep {0}, and by perf {0} report. A program that is called {0} is recorded by: rec -- {0}",
+                self.name()
+            ))
+            .mut_arg("event", |event| {
+                event
+                    .value_name("NAMES")
+                    .help("Use the memory events with these names; 'list' shows those of this machine")
+                    .help_heading(HEADING)
+            });
+        let free = |command: Command, id: &str| command.mut_arg(id, |arg| arg.short(None));
+        match self {
+            Self::Mem => free(free(command, "tid"), "pid")
+                .mut_arg("phys_data", |arg| arg.short('p'))
+                .mut_arg("all_kernel", |arg| arg.short('K'))
+                .mut_arg("all_user", |arg| arg.short('U')),
+            Self::C2c => free(free(command, "uid"), "clockid")
+                .mut_arg("all_kernel", |arg| arg.short('k'))
+                .mut_arg("all_user", |arg| arg.short('u')),
+        }
+    }
+
+    const fn about(self) -> &'static str {
+        match self {
+            Self::Mem => {
+                "Record memory accesses: their addresses, latencies, and where in the memory hierarchy they hit"
+            }
+            Self::C2c => "Record memory accesses with physical addresses, to find cache lines that CPUs contend for",
+        }
+    }
+
+    /// Returns the names and specs of this machine's events, a line each (`-e list`), if that is asked for.
+    ///
+    /// # Errors
+    /// A machine that has none.
+    pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>, String> {
+        if flags.event != ["list"] {
+            return Ok(None);
+        }
+        let line = |event: &MemoryEvent| format!("{:<13} {}\n", event.name, event.spec);
+        Ok(Some(self.available(machine, DEFAULT_LATENCY)?.iter().map(line).collect()))
+    }
+
+    /// Chooses the events and sets the flags that go with them.
+    ///
+    /// # Errors
+    /// Accesses that this machine cannot sample.
+    pub(super) fn choose(self, flags: &mut Flags, matches: &ArgMatches, machine: &Machine) -> Result<Chosen, String> {
+        let latency = matches.get_one::<u32>("ldlat").copied();
+        let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
+        if let Some(list) = &flags.cpu {
+            let asked = target::parse_cpus(list).map_err(|e| format!("-C: {e}"))?;
+            events.retain(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu))));
+        }
+        let kinds = match self {
+            Self::Mem => matches.get_one::<String>("type").map(String::as_str),
+            Self::C2c => None,
+        };
+        let events = match flags.event.as_slice() {
+            [] => by_accesses(&events, kinds)?,
+            names => by_name(&events, names)?,
+        };
+        if latency.is_some() && !events.iter().any(|event| event.has_latency) {
+            return Err(format!(
+                "--ldlat: {} samples accesses of any latency on this machine; leave it out, and see rep mem for latencies",
+                names_of(&events)
+            ));
+        }
+        let loads = events.iter().any(|event| event.accesses.have_loads());
+        flags.data |= !is_negated(matches, "data");
+        flags.weight |= loads && !is_negated(matches, "weight");
+        flags.phys_data |= self == Self::C2c && !is_negated(matches, "phys_data");
+        let lists = events.iter().map(|event| event.spec.clone()).collect();
+        Ok(Chosen { lists, notes: partial(&events, machine).into_iter().collect() })
+    }
+
+    /// The events that this machine has.
+    fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>, String> {
+        let events = memory_events(&EventSources::new(&machine.sysfs, None), latency);
+        if !events.is_empty() {
+            return Ok(events);
+        }
+        let (what, why) = match machine.arch {
+            Arch::X86_64 => (
+                "mem-loads and mem-stores of the PMU cpu (Intel) or the PMU ibs_op (AMD)",
+                "the CPU has no precise sampling of addresses, or the hypervisor does not pass it to this virtual machine",
+            ),
+            Arch::Aarch64 => (
+                "a PMU arm_spe_0 (statistical profiling)",
+                "the CPU or the firmware has none, the module arm_spe_pmu is not loaded, or the kernel runs with kpti=on",
+            ),
+            Arch::Other => ("mem-loads and mem-stores of the CPU's PMU", "the CPU or the kernel does not offer them"),
+        };
+        Err(format!(
+            "rec {}: this machine cannot sample memory accesses: it takes {what}, which {} lacks; {why}",
+            self.name(),
+            machine.sysfs.join("bus/event_source/devices").display()
+        ))
+    }
+}
+
+/// The events that sample these accesses: `load`, `store`, both with a comma between them.
+fn by_accesses(all: &[MemoryEvent], kinds: Option<&str>) -> Result<Vec<MemoryEvent>, String> {
+    let (mut loads, mut stores) = (kinds.is_none(), kinds.is_none());
+    for kind in kinds.into_iter().flat_map(|kinds| kinds.split(',')) {
+        match kind {
+            _ if kind.eq_ignore_ascii_case("load") => loads = true,
+            _ if kind.eq_ignore_ascii_case("store") => stores = true,
+            _ => return Err(format!("-t: '{kind}' is neither load nor store")),
+        }
+    }
+    let of = |accesses: Accesses| -> Vec<MemoryEvent> {
+        all.iter().filter(|event| event.accesses == accesses).cloned().collect()
+    };
+    let both = of(Accesses::Both);
+    if loads && stores && !both.is_empty() {
+        return Ok(both);
+    }
+    let mut chosen = Vec::new();
+    for (wanted, accesses, kind, other) in
+        [(loads, Accesses::Loads, "load", "store"), (stores, Accesses::Stores, "store", "load")]
+    {
+        let found = if wanted { of(accesses) } else { Vec::new() };
+        if wanted && found.is_empty() {
+            let advice = match both.is_empty() {
+                true => format!("it has {} only; record those with rec mem -t {other}", names_of(all)),
+                false => format!("{} samples loads and stores together; leave -t out", names_of(&both)),
+            };
+            return Err(format!("this machine has no event that samples {kind}s alone: {advice}"));
+        }
+        chosen.extend(found);
+    }
+    // The events of a PMU together.
+    chosen.sort_by_key(|event| all.iter().position(|other| other.spec == event.spec));
+    Ok(chosen)
+}
+
+/// The events with names that contain these, as perf selects them.
+fn by_name(all: &[MemoryEvent], lists: &[String]) -> Result<Vec<MemoryEvent>, String> {
+    let names: Vec<&str> = lists.iter().flat_map(|list| list.split(',')).collect();
+    if let Some(unknown) = names.iter().find(|name| name.is_empty() || !all.iter().any(|e| e.name.contains(*name))) {
+        return Err(format!("-e: there is no memory event '{unknown}' on this machine; there is {}", names_of(all)));
+    }
+    Ok(all.iter().filter(|event| names.iter().any(|name| event.name.contains(name))).cloned().collect())
+}
+
+fn names_of(events: &[MemoryEvent]) -> String {
+    let mut names: Vec<&str> = events.iter().map(|event| event.name).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+/// A note where accesses are not sampled on all CPUs.
+fn partial(events: &[MemoryEvent], machine: &Machine) -> Option<String> {
+    let samples = |cpu: &u32| events.iter().any(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.contains(cpu)));
+    let (with, without): (Vec<u32>, Vec<u32>) = machine.online.iter().partition(|cpu| samples(cpu));
+    (!without.is_empty()).then(|| {
+        format!(
+            "sampling memory accesses on CPU {} only; CPU {} has no events for them",
+            target::ranges(&with),
+            target::ranges(&without)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &'static str, accesses: Accesses, spec: &str) -> MemoryEvent {
+        MemoryEvent { name, accesses, spec: spec.to_owned(), has_latency: false, cpus: None }
+    }
+
+    fn specs(events: Result<Vec<MemoryEvent>, String>) -> Result<Vec<String>, String> {
+        events.map(|events| events.into_iter().map(|event| event.spec).collect())
+    }
+
+    #[test]
+    fn events_by_their_accesses() {
+        let hybrid = [
+            event("ldlat-loads", Accesses::Loads, "a"),
+            event("ldlat-stores", Accesses::Stores, "b"),
+            event("ldlat-loads", Accesses::Loads, "c"),
+        ];
+        assert_eq!(specs(by_accesses(&hybrid, None)).unwrap(), ["a", "b", "c"]);
+        assert_eq!(specs(by_accesses(&hybrid, Some("load"))).unwrap(), ["a", "c"]);
+        assert_eq!(specs(by_accesses(&hybrid, Some("Store"))).unwrap(), ["b"]);
+        assert!(by_accesses(&hybrid, Some("load,x")).unwrap_err().contains("'x'"));
+        assert!(by_accesses(&hybrid[..1], None).unwrap_err().contains("rec mem -t load"));
+        let both = [event("mem-ldst", Accesses::Both, "d")];
+        assert_eq!(specs(by_accesses(&both, Some("store,load"))).unwrap(), ["d"]);
+        assert!(by_accesses(&both, Some("load")).unwrap_err().contains("mem-ldst samples loads and stores together"));
+    }
+
+    #[test]
+    fn events_by_parts_of_their_names() {
+        let all = [event("spe-load", Accesses::Loads, "a"), event("spe-ldst", Accesses::Both, "b")];
+        let found = |names: &str| specs(by_name(&all, &[names.to_owned()]));
+        assert_eq!(found("spe-load").unwrap(), ["a"]);
+        assert_eq!(found("spe").unwrap(), ["a", "b"]);
+        assert!(found("cycles").unwrap_err().ends_with("there is spe-load, spe-ldst"));
+        assert!(found("spe-load,").is_err());
+    }
+}
