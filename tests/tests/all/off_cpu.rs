@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Instant;
 
 use recrep_fixtures::WAITS;
 use recrep_tests::needs;
@@ -76,7 +77,9 @@ fn without_samples_of_switches_times_stay_exact() {
     let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bare.data");
+    let start = Instant::now();
     let outcome = record(&file, "-e cpu-clock:u -g --switch-events", &workload("waits --ms 200"));
+    let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap();
     let off: u64 = outcome
         .text()
         .lines()
@@ -91,5 +94,10 @@ fn without_samples_of_switches_times_stay_exact() {
     assert!(report.warnings.iter().any(|warning| warning.code == "unsampled-switches"));
     let mut threads = BTreeMap::<&str, u64>::new();
     report.events[0].rows.iter().for_each(|row| *threads.entry(&row.key["tid"]).or_default() += row.period);
-    assert_near("the first thread, off its CPU", threads.values().copied().max().unwrap(), off);
+    // The first thread was also off its CPU before and between the parts.
+    let first = threads.values().copied().max().unwrap();
+    assert!(
+        first >= off - off / 100 && first <= elapsed,
+        "{first} ns, in truth more than {off} and less than {elapsed} ns"
+    );
 }

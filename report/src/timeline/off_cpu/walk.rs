@@ -271,7 +271,7 @@ mod tests {
         let (thread, counts) = walk(&[(5, Mark::In), (10, Mark::Switch), (11, WAIT)], 100);
         assert_eq!((sampled(&thread), counts.unfinished), (vec![(10, 89, Activity::Waiting)], 1));
         let (thread, counts) = walk(&[(5, Mark::In), (8, Mark::Exit), (9, PREEMPT), (10, Mark::In), (11, WAIT)], 100);
-        assert_eq!(unsampled(&thread), [(5, 4, Activity::Running), (9, 1, Activity::Preempted)]);
+        assert_eq!(unsampled(&thread), [(5, 5, Activity::Running), (9, 1, Activity::Preempted)]);
         assert_eq!((counts.unfinished, counts.unpaired), (0, 0));
     }
 
