@@ -220,7 +220,10 @@ pub(super) struct Flags {
     /// Every record wakes rec
     #[arg(long, help_heading = "How")]
     pub(super) no_buffering: bool,
-    /// Run with this priority of SCHED_FIFO
+    /// Drain with this niceness: -20 to 19
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "realtime", help_heading = "How")]
+    pub(super) nice: Option<String>,
+    /// Drain with this priority of SCHED_FIFO
     #[arg(short = 'r', long, value_name = "PRIORITY", help_heading = "How")]
     pub(super) realtime: Option<String>,
     /// Threads read the rings: one for each cpu, core, package or numa node, or CPUS/RUN-ON:CPUS/RUN-ON...

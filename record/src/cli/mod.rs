@@ -270,6 +270,7 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         tail_synthesize: flags.tail_synthesize || flags.overwrite,
         flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
         no_buffering: flags.no_buffering,
+        nice: flags.nice.as_deref().map(values::niceness).transpose()?,
         realtime: flags.realtime.as_deref().map(values::priority).transpose()?,
         threads: Threads { split: flags.threads.as_deref().map(values::threads).transpose()?, affinity },
     })

@@ -193,6 +193,19 @@ fn where_it_goes() {
 }
 
 #[test]
+fn how_urgently_it_drains() {
+    let urgency = |line| (parsed(line).rings.nice, parsed(line).rings.realtime);
+    assert_eq!(urgency("x"), (None, None));
+    assert_eq!(urgency("--nice=-20 x"), (Some(-20), None));
+    assert_eq!(urgency("--nice -5 x"), (Some(-5), None));
+    assert_eq!(urgency("--nice 5 --no-nice x"), (None, None));
+    assert_eq!(urgency("-r 1 x"), (None, Some(1)));
+    for line in ["--nice 20 x", "--nice=-21 x", "--nice low x", "--nice 1 -r 1 x"] {
+        assert!(refused(line).contains("--nice"), "{line}");
+    }
+}
+
+#[test]
 fn perfs_own_flags_are_named() {
     for (flag, advice) in words::PERFS_OWN {
         let message = refused(&format!("{flag} x"));

@@ -114,6 +114,14 @@ pub(super) fn map_timeout(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(ms.into()))
 }
 
+/// `--nice`.
+pub(super) fn niceness(text: &str) -> Result<i32, String> {
+    text.parse()
+        .ok()
+        .filter(|nice| (-20..=19).contains(nice))
+        .ok_or_else(|| format!("--nice: '{text}' is not a niceness, -20 to 19"))
+}
+
 /// `-r`.
 pub(super) fn priority(text: &str) -> Result<u32, String> {
     text.parse()

@@ -223,6 +223,8 @@ pub struct Rings {
     pub flush: Option<RingSize>,
     /// Every record wakes rec (`--no-buffering`).
     pub no_buffering: bool,
+    /// The niceness of what drains (`--nice`); none: as rec has it.
+    pub nice: Option<i32>,
     /// The priority of the SCHED_FIFO class (`-r`).
     pub realtime: Option<u32>,
     /// Who drains (`--threads`), and where that runs (`--affinity`).

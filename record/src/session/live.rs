@@ -56,7 +56,7 @@ pub(super) struct Live {
     pub(super) channel: Option<Channel>,
     pub(super) delays: Delays,
     pub(super) switch: Option<Timer>,
-    /// Until the draining is over.
+    /// As long as nothing but draining is to be done.
     pub(super) urgent: Option<Urgent>,
     /// The command's process.
     pub(super) child: Option<u32>,
@@ -70,7 +70,6 @@ impl Live {
         recording: &Recording<'_, K>,
         (rings, areas): (Vec<Ring>, Areas),
         channel: Option<Channel>,
-        urgent: Option<Urgent>,
     ) -> Result<Self> {
         let (config, counters) = (recording.config, recording.counters);
         let Some(first) = recording.entries.first() else {
@@ -94,7 +93,7 @@ impl Live {
         };
         let mut tally = Tally::new(&first.attr);
         if config.build_ids != BuildIds::None {
-            tally.modules = Modules::read_by(BuildIdReader::default());
+            tally.modules = Modules::read_by(BuildIdReader::in_thread());
         }
         Ok(Self {
             rings,
@@ -106,7 +105,7 @@ impl Live {
             channel,
             delays: Delays::new(&config.delay)?,
             switch,
-            urgent,
+            urgent: None,
             child: None,
             pieces: 0,
         })

@@ -36,6 +36,7 @@ use crate::session::coverage::Coverage;
 use crate::target::Task;
 use crate::target::workload::Workload;
 use live::{Live, Recording};
+use schedule::Urgent;
 
 /// Records, and gives the exit status.
 ///
@@ -54,9 +55,10 @@ pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Resul
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
     }
-    let urgent = schedule::apply(config)?;
+    // Whether it can be had is known before anything runs; it is had only while rings are drained.
+    drop(Urgent::apply(&config.rings)?);
     let recording = Recording::new(config, (kernel, messages), (&machine, &tasks, &coverage), &counters, &signals)?;
-    let live = Live::new(&recording, (rings, areas), channel, urgent)?;
+    let live = Live::new(&recording, (rings, areas), channel)?;
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
     Ok(if child == 0 { status } else { child })

@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Live, Recording};
 use super::piece::Piece;
+use super::schedule::Urgent;
 use super::status::Status;
 use crate::drain;
 use crate::drain::threads::Drainers;
@@ -88,6 +89,7 @@ impl<K: Kernel> Recording<'_, K> {
             timer.set(every, Some(every))?;
         }
         let attached = self.config.target.is_attached();
+        live.urgent = Some(Urgent::apply(&self.config.rings)?);
         while let Some(piece) = slot.as_mut() {
             // A round before each wait: what came before the waiter was made does not wake it any more.
             let by_threads = self.round(live, piece, &mut waiter)?;
@@ -183,6 +185,7 @@ impl<K: Kernel> Recording<'_, K> {
 
     /// Goes on in another file.
     fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
+        live.urgent = None;
         if let Some(piece) = slot.as_mut() {
             live.drain.last_round(&mut live.rings, &mut piece.output)?;
             live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
@@ -192,6 +195,7 @@ impl<K: Kernel> Recording<'_, K> {
         }
         let scope = self.present(live);
         *slot = Some(self.begin(live, &scope)?);
+        live.urgent = Some(Urgent::apply(&self.config.rings)?);
         Ok(())
     }
 

@@ -1,9 +1,9 @@
-//! Where and how urgently rec itself runs (`-r`, `--affinity`).
+//! Where and how urgently rec itself runs (`--nice`, `-r`, `--affinity`).
 //!
 //! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait for a
 //! few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes soonest (Linux
-//! 6.12), and, where this user may, for the least niceness: it then runs when it is woken. It needs little of a CPU, and gives up
-//! both again when the draining is over.
+//! 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are at the cost of what is
+//! recorded. All of that is for draining only, which needs little of a CPU: not for reading `/proc`, nor for the end of the file.
 
 use std::fs;
 use std::path::Path;
@@ -16,31 +16,40 @@ use crate::kernel::counters::Counters;
 use crate::kernel::sys;
 use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
-use crate::plan::config::{Affinity, Config};
+use crate::plan::config::{Affinity, Rings};
 use crate::target;
 
 /// The shortest slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);
-/// The least niceness.
-const LEAST_NICE: i32 = -20;
-
-/// That this thread runs soon when it is woken, until this is dropped.
+/// A more urgent place among this CPU's threads, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Urgent {
     nice: i32,
 }
 
-/// Makes this thread urgent, or gives it the priority that was asked for. The command was forked before, and keeps its own.
-pub(super) fn apply(config: &Config) -> Result<Option<Urgent>> {
-    let Some(priority) = config.rings.realtime else {
-        let nice = getpriority_process(None).unwrap_or(0);
-        // Who may not is not worse off than with any other recorder.
-        let _ = sys::set_share(LEAST_NICE, SLICE).or_else(|_| sys::set_share(nice, SLICE));
-        return Ok(Some(Urgent { nice }));
-    };
-    sys::set_fifo(priority).map(|()| None).map_err(|why| {
-        Error::io(format!("cannot run with real-time priority {priority} (-r; 1 to 99, needs CAP_SYS_NICE)"), why)
-    })
+impl Urgent {
+    /// Gives this thread the niceness or the priority that was asked for. The command was forked before, and keeps its own.
+    ///
+    /// # Errors
+    /// The system's refusal of what was asked for.
+    pub(super) fn apply(rings: &Rings) -> Result<Self> {
+        let usual = getpriority_process(None).unwrap_or(0);
+        match (rings.realtime, rings.nice) {
+            (Some(priority), _) => sys::set_fifo(priority).map_err(|why| {
+                let what = format!("cannot run with real-time priority {priority} (-r; 1 to 99, needs CAP_SYS_NICE)");
+                Error::io(what, why)
+            })?,
+            (None, Some(nice)) => sys::set_share(nice, SLICE).map_err(|why| {
+                let what = format!(
+                    "cannot run with niceness {nice} (--nice; less than {usual} needs CAP_SYS_NICE, or a higher RLIMIT_NICE)"
+                );
+                Error::io(what, why)
+            })?,
+            // Who has no slice of his own is not worse off than with any other recorder.
+            (None, None) => drop(sys::set_share(usual, SLICE)),
+        }
+        Ok(Self { nice: usual })
+    }
 }
 
 impl Drop for Urgent {
@@ -68,4 +77,32 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
 fn online() -> CpuSet {
     let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     cpus::set(&target::parse_cpus(&list).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn niceness() -> i32 {
+        getpriority_process(None).unwrap()
+    }
+
+    #[test]
+    fn niceness_is_changed_only_where_it_is_asked_for_and_as_long_as_needed() {
+        // In a thread of its own, as niceness is a thread's.
+        std::thread::spawn(|| {
+            let before = niceness();
+            let usual = Urgent::apply(&Rings::default()).unwrap();
+            assert_eq!(niceness(), before);
+            drop(usual);
+            let more = before + 1;
+            let nice = Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }).unwrap();
+            assert_eq!((niceness(), nice.nice), (more, before));
+            drop(nice);
+            // Less niceness again is not for everyone.
+            assert!([before, more].contains(&niceness()));
+        })
+        .join()
+        .unwrap();
+    }
 }

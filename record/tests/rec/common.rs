@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use recrep_format::abi::RecordType;
 use recrep_format::read::File;
@@ -69,6 +70,15 @@ pub(crate) fn can_record_system() -> bool {
 pub(crate) fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested here: {why}");
     eprintln!("SKIPPED: {why}");
+}
+
+/// Waits for something that comes soon.
+pub(crate) fn wait_until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "waited too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A recording, decoded.

@@ -1,6 +1,10 @@
 //! How rings are drained and `/proc` is read: threads, and what is asked of them.
 
-use super::common::{Recording, can_record_system, last_line, place, run, said};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+
+use super::common::{Recording, can_record, can_record_system, last_line, place, rec, run, said, skipped, wait_until};
 use recrep_format::abi::{RecordType, misc};
 
 /// Two shells that are busy.
@@ -92,4 +96,54 @@ fn mappings_that_took_too_long_are_marked_and_told_of() {
     assert!(mmaps.filter(|raw| marked(raw.header.misc)).count() > 0);
     let output = run(&path, &["-a", "-e", "cpu-clock", "--", "true"]);
     assert!(!said(&output).contains("--proc-map-timeout"), "{}", said(&output));
+}
+
+/// The niceness of a process's first thread.
+fn niceness(pid: u32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    fields.split(' ').nth(16).unwrap().parse().unwrap()
+}
+
+#[test]
+fn niceness_is_for_draining_only() {
+    if !can_record_system() {
+        return;
+    }
+    let usual = niceness(std::process::id());
+    let asked = usual + 1;
+    let mut rec = rec();
+    let rec = rec.args(["-q", "-a", "-e", "cpu-clock", "-o", "-", &format!("--nice={asked}"), "--", "cat"]);
+    let mut child = rec.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stream = child.stdout.take().unwrap();
+    // What there was before does not fit into this, so that rec waits before the first round.
+    rustix::pipe::fcntl_setpipe_size(&stream, 4096).unwrap();
+    wait_until(|| rustix::io::ioctl_fionread(&stream).unwrap() > 0);
+    for _ in 0..10 {
+        assert_eq!(niceness(child.id()), usual, "while /proc is read");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let reader = std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
+    wait_until(|| niceness(child.id()) == asked);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert!(reader.join().unwrap() > 4096);
+}
+
+#[test]
+fn niceness_that_this_user_may_not_have_is_refused_before_anything_runs() {
+    if !rustix::process::geteuid().is_root() || !can_record() {
+        return skipped("needs root, to become somebody else");
+    }
+    let (dir, path) = place();
+    let started = dir.path().join("started");
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = dir.path().join("rec");
+    std::fs::copy(env!("CARGO_BIN_EXE_rec"), &program).unwrap();
+    let mut rec = std::process::Command::new(&program);
+    let rec = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--nice=-20", "touch"]).arg(&started);
+    let output = rec.uid(65534).gid(65534).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{}", said(&output));
+    assert!(said(&output).contains("cannot run with niceness -20 (--nice; less than"), "{}", said(&output));
+    assert!(!started.exists() && !path.exists());
 }

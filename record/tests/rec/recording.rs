@@ -2,10 +2,10 @@
 
 use std::io::Write;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::common::{
-    Recording, can_record, can_record_system, last_line, place, rec, run, run_as_nobody, said, skipped,
+    Recording, can_record, can_record_system, last_line, place, rec, run, run_as_nobody, said, skipped, wait_until,
 };
 use recrep_format::abi::{AttrFlags, RecordType, SampleType, misc};
 use recrep_format::feature::{BuildIds, Cmdline, EventDesc, Hostname, SampleTime};
@@ -295,14 +295,6 @@ fn without_privilege_user_space_only_with_a_line_that_says_so() {
     let all = run_as_nobody(&path, &["-a", "--", "true"]);
     assert_eq!(all.status.code(), Some(125));
     assert!(said(&all).contains("perf_event_paranoid"), "{}", said(&all));
-}
-
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited too long");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Returns the name of a process; empty if it is gone.

@@ -28,21 +28,26 @@ struct Shared {
 struct State {
     queue: VecDeque<(Vec<u8>, MappedFile)>,
     found: FxHashMap<Vec<u8>, Vec<(FileId, Option<BuildId>)>>,
-    has_thread: bool,
     is_busy: bool,
 }
 
 impl BuildIdReader {
+    /// Returns a reader with a thread, which runs as urgently as this one does now. The default has none, and reads when it is
+    /// waited for.
+    #[must_use]
+    pub fn in_thread() -> Self {
+        let reader = Self::default();
+        let other = reader.clone();
+        // Without a thread nothing is read aside, but all the same.
+        let _ = thread::Builder::new().name("build-ids".to_owned()).spawn(move || other.work());
+        reader
+    }
+
     /// Has a file read soon.
     pub fn later(&self, path: &[u8], mapped: MappedFile) {
         let mut state = self.lock();
         if state.known(path, mapped.file).is_some() {
             return;
-        }
-        if !state.has_thread {
-            let other = self.clone();
-            // Without a thread, `settle` reads what is in the queue.
-            state.has_thread = thread::Builder::new().name("build-ids".to_owned()).spawn(move || other.work()).is_ok();
         }
         state.queue.push_back((path.to_vec(), mapped));
         drop(state);
@@ -110,7 +115,7 @@ struct End<'a>(&'a BuildIdReader);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        (state.has_thread, state.is_busy) = (false, false);
+        state.is_busy = false;
         self.0.0.idle.notify_all();
     }
 }
