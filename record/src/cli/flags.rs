@@ -23,6 +23,9 @@ pub(super) struct Flags {
     /// The events to sample, separated by commas; may be repeated [default: cycles:P, or cpu-clock]
     #[arg(short, long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(super) event: Vec<String>,
+    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of Linux)
+    #[arg(long, value_name = "DIR", help_heading = "Events")]
+    pub(super) event_tables: Option<PathBuf>,
     /// Record of the tracepoints before only what passes; may be repeated
     #[arg(long, value_name = "FILTER", action = ArgAction::Append, help_heading = "Events")]
     pub(super) filter: Vec<String>,

@@ -17,6 +17,7 @@ use crate::event::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 use crate::machine::Machine;
 use crate::machine::registers::Arch;
 use crate::machine::sources::EventSources;
+use crate::messages::error::{Error, Result};
 use crate::target;
 
 /// A command that records memory accesses.
@@ -117,7 +118,7 @@ impl Tool {
     ///
     /// # Errors
     /// A machine that has none.
-    pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>, String> {
+    pub(super) fn listing(self, flags: &Flags, machine: &Machine) -> Result<Option<String>> {
         if flags.event != ["list"] {
             return Ok(None);
         }
@@ -129,11 +130,11 @@ impl Tool {
     ///
     /// # Errors
     /// Accesses that this machine cannot sample.
-    pub(super) fn choose(self, flags: &mut Flags, matches: &ArgMatches, machine: &Machine) -> Result<Chosen, String> {
+    pub(super) fn choose(self, flags: &mut Flags, matches: &ArgMatches, machine: &Machine) -> Result<Chosen> {
         let latency = matches.get_one::<u32>("ldlat").copied();
         let mut events = self.available(machine, latency.unwrap_or(DEFAULT_LATENCY))?;
         if let Some(list) = &flags.cpu {
-            let asked = target::parse_cpus(list).map_err(|e| format!("-C: {e}"))?;
+            let asked = target::parse_cpus(list).map_err(|e| Error::Usage(format!("-C: {e}")))?;
             events.retain(|event| event.cpus.as_ref().is_none_or(|cpus| cpus.iter().any(|cpu| asked.contains(cpu))));
         }
         let kinds = match self {
@@ -141,14 +142,15 @@ impl Tool {
             Self::C2c => None,
         };
         let events = match flags.event.as_slice() {
-            [] => by_accesses(&events, kinds)?,
-            names => by_name(&events, names)?,
+            [] => by_accesses(&events, kinds),
+            names => by_name(&events, names),
         };
+        let events = events.map_err(Error::Usage)?;
         if latency.is_some() && !events.iter().any(|event| event.has_latency) {
-            return Err(format!(
+            return Err(Error::Usage(format!(
                 "--ldlat: {} samples accesses of any latency on this machine; leave it out, and see rep mem for latencies",
                 names_of(&events)
-            ));
+            )));
         }
         let loads = events.iter().any(|event| event.accesses.have_loads());
         flags.data |= !is_negated(matches, "data");
@@ -159,7 +161,7 @@ impl Tool {
     }
 
     /// The events that this machine has.
-    fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>, String> {
+    fn available(self, machine: &Machine, latency: u32) -> Result<Vec<MemoryEvent>> {
         let events = memory_events(&EventSources::new(&machine.sysfs, None), latency);
         if !events.is_empty() {
             return Ok(events);
@@ -175,11 +177,11 @@ impl Tool {
             ),
             Arch::Other => ("mem-loads and mem-stores of the CPU's PMU", "the CPU or the kernel does not offer them"),
         };
-        Err(format!(
+        Err(Error::Failed(format!(
             "rec {}: this machine cannot sample memory accesses: it takes {what}, which {} lacks; {why}",
             self.name(),
             machine.sysfs.join("bus/event_source/devices").display()
-        ))
+        )))
     }
 }
 

@@ -25,7 +25,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use crate::event::sampling::{self, Callchain, Rate};
 use crate::machine::Machine;
 use crate::machine::registers::Of;
-use crate::messages::Verbosity;
+use crate::messages::error::Error;
+use crate::messages::{Messages, Verbosity};
 use crate::plan::config::{
     Affinity, Aux, BuildIds, Config, Delay, Only, Output, RingSize, Rings, Sample, SideBand, Synth, Threads,
 };
@@ -41,6 +42,8 @@ pub enum Refusal {
     Usage(clap::Error),
     /// A list that was asked for.
     List(String),
+    /// A machine that cannot do what is asked for.
+    Failed(Error),
 }
 
 impl Refusal {
@@ -51,6 +54,10 @@ impl Refusal {
         let _ = match self {
             Self::Usage(error) => error.print(),
             Self::List(list) => std::io::stdout().lock().write_all(list.as_bytes()),
+            Self::Failed(error) => {
+                Messages::stderr(Verbosity::Normal).error(error);
+                Ok(())
+            }
         };
         self.exit_status()
     }
@@ -59,6 +66,7 @@ impl Refusal {
         match self {
             Self::Usage(error) => u8::try_from(error.exit_code()).unwrap_or(2),
             Self::List(_) => 0,
+            Self::Failed(error) => error.exit_status(),
         }
     }
 }
@@ -68,6 +76,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::Usage(error) => error.fmt(f),
             Self::List(list) => list.fmt(f),
+            Self::Failed(error) => error.fmt(f),
         }
     }
 }
@@ -88,12 +97,15 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     let matches =
         command.try_get_matches_from_mut(args).map_err(|e| Refusal::Usage(words::name_perfs_own(e, &mut command)))?;
     let mut flags = Flags::from_arg_matches(&matches).map_err(Refusal::Usage)?;
-    let mut wrong = |e: String| Refusal::Usage(command.error(ErrorKind::ValueValidation, e));
+    let mut wrong = |e: Error| match e {
+        Error::Usage(why) => Refusal::Usage(command.error(ErrorKind::ValueValidation, why)),
+        other => Refusal::Failed(other),
+    };
     let machine = match &flags.machine {
         Some(path) => Machine::given(path),
         None => Machine::read(),
     };
-    let machine = machine.map_err(|e| wrong(e.to_string()))?;
+    let machine = machine.map_err(&mut wrong)?;
     let mut memory = None;
     if let Some(tool) = tool {
         if let Some(list) = tool.listing(&flags, &machine).map_err(&mut wrong)? {
@@ -101,7 +113,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         }
         memory = Some(tool.choose(&mut flags, &matches, &machine).map_err(&mut wrong)?);
     }
-    config(flags, &matches, memory, &machine, cmdline).map_err(wrong)
+    config(flags, &matches, memory, &machine, cmdline).map_err(|why| wrong(Error::Usage(why)))
 }
 
 fn config(
@@ -117,7 +129,7 @@ fn config(
         }
     }
     let notes = memory.as_ref().map(|memory| memory.notes.clone()).unwrap_or_default();
-    let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), machine)?;
+    let (events, cgroups) = selection::read(matches, memory.map(|m| m.lists), flags.event_tables.as_deref(), machine)?;
     let target = target(&flags)?;
     if target == Target::Command && flags.command.is_empty() {
         return Err(

@@ -3,6 +3,8 @@
 //! perf's rules: a filter is about all events of the last list (`-e`) before it; the names of cgroups go to the events in their
 //! order, and a single name to all events before it.
 
+use std::path::Path;
+
 use clap::ArgMatches;
 
 use crate::event::{self, EventSpec};
@@ -17,13 +19,15 @@ enum Word {
     Cgroups(String),
 }
 
-/// The events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives.
+/// The events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives;
+/// `tables`: where the names of the CPU's own events are.
 pub(super) fn read(
     matches: &ArgMatches,
     chosen: Option<Vec<String>>,
+    tables: Option<&Path>,
     machine: &Machine,
 ) -> Result<(Vec<EventSpec>, Vec<Option<String>>), String> {
-    let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
+    let sources = sources(machine, tables)?;
     let mut selection = Selection::default();
     for word in in_order(matches, chosen) {
         match word {
@@ -35,6 +39,15 @@ pub(super) fn read(
     }
     selection.cgroups.resize(selection.events.len(), None);
     Ok((selection.events, selection.cgroups))
+}
+
+/// What this machine has of events; `tables`: with the names that are in perf's tables there.
+pub(super) fn sources(machine: &Machine, tables: Option<&Path>) -> Result<EventSources, String> {
+    let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
+    match tables {
+        None => Ok(sources),
+        Some(dir) => sources.with_tables(dir, machine.cpuid.as_deref()).map_err(|why| format!("--event-tables: {why}")),
+    }
 }
 
 fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {

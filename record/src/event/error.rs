@@ -44,17 +44,23 @@ fn hint(near: Option<&String>) -> String {
     near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default()
 }
 
+fn more(said: Option<&String>) -> String {
+    said.map(|said| format!("; {said}")).unwrap_or_default()
+}
+
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// Nobody has such an event.
-    #[error("there is no event '{name}'{}", hint(.near.as_ref()))]
+    #[error("there is no event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {
         /// What was asked for.
         name: String,
         /// The nearest name there is.
         near: Option<String>,
+        /// Which tables have names of events, or could have.
+        tables: Option<String>,
     },
     /// This machine has no such PMU.
     #[error("this machine has no PMU '{name}' (rec list pmu shows those it has){}", hint(.near.as_ref()))]

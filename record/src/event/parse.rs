@@ -159,7 +159,10 @@ impl<'a> Event<'a> {
                 let (event, modifiers) = rest.split_once(':').map_or((rest, None), |(event, m)| (event, Some(m)));
                 Ok((tracepoints::find(self.sources, name, event)?, modifiers))
             }
-            _ => Err((name.at, Problem::Unknown { name: name.text.to_owned(), near: self.near(name.text) })),
+            _ => {
+                let (near, tables) = (self.near(name.text), self.tables(name.text));
+                Err((name.at, Problem::Unknown { name: name.text.to_owned(), near, tables }))
+            }
         }
     }
 
@@ -184,16 +187,19 @@ impl<'a> Event<'a> {
         Some(cores.iter().map(on).collect())
     }
 
-    /// A named event of whatever PMU has it.
+    /// A named event of whatever PMU has it. Where that is one, and a table has the name, it is called as it was typed.
     fn of_any_pmu(&self, name: Piece<'_>) -> Option<Vec<EventSpec>> {
         let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
         let event = |pmu: &Pmu| {
             let full = format!("{}/{}/", pmu.name, name.text);
-            pmu_event::parse(pmu, &full, name.at, &terms, false).ok()
+            Some((pmu.is_in_table(name.text), pmu_event::parse(pmu, &full, name.at, &terms, false).ok()?))
         };
-        let events: Vec<_> = having.filter_map(event).collect();
-        (!events.is_empty()).then_some(events)
+        let mut events: Vec<_> = having.filter_map(event).collect();
+        if let [(true, only)] = events.as_mut_slice() {
+            name.text.clone_into(&mut only.name);
+        }
+        (!events.is_empty()).then(|| events.into_iter().map(|(_, event)| event).collect())
     }
 
     /// `pmu/terms/`, or a named event with terms that all events have.
@@ -230,8 +236,19 @@ impl<'a> Event<'a> {
     /// The known name that is nearest: of an event, of a PMU's event, of a group of tracepoints.
     fn near(&self, name: &str) -> Option<String> {
         let of_pmus: Vec<_> = self.sources.pmus().iter().flat_map(Pmu::aliases).collect();
-        let all: Vec<&str> = names::all().chain(of_pmus.iter().map(String::as_str)).collect();
+        let of_tables = self.sources.pmus().iter().flat_map(Pmu::table).map(|(name, _)| name);
+        let all: Vec<&str> = names::all().chain(of_pmus.iter().map(String::as_str)).chain(of_tables).collect();
         nearest(name, all)
+    }
+
+    /// Where a name that nobody has may be from: the tables for this CPU, or those that were not given.
+    fn tables(&self, name: &str) -> Option<String> {
+        match self.sources.tables() {
+            [] => name
+                .contains(['.', '_'])
+                .then(|| "names that the CPU's maker gives are in perf's tables (--event-tables DIR)".to_owned()),
+            tables => Some(format!("the table of events is {}", tables.join(", "))),
+        }
     }
 }
 

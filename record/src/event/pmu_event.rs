@@ -13,6 +13,7 @@ use super::probe::{self, Draft};
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};
 use super::text::{Piece, Wrong};
+use crate::event::sampling::Rate;
 use crate::machine::pmu::{Format, Pmu, intel_pt};
 
 /// The upper half of a generalized event's config is the PMU, where there are several (`PERF_PMU_TYPE_SHIFT`).
@@ -136,10 +137,15 @@ impl<'a> PmuEvent<'a> {
         let (pmu, hybrid, all) = (self.pmu, self.hybrid, self.all);
         let spec = std::mem::replace(&mut self.spec, EventSpec::default_event());
         let mut inner = PmuEvent { pmu, hybrid, all, spec, probe: Draft::default(), replaces: self.replaces };
+        let rate = inner.spec.terms.rate.take();
         let at_term = |(_, problem): Wrong| term.wrong(problem);
         for part in terms::split(Piece { text: &alias.terms, at: 0 }).map_err(at_term)? {
             // The user's own terms are for the parameters only.
             inner.take_owned(&part).map_err(at_term)?;
+        }
+        // A period that the name stands for is what is usual; what the user says of any event outdoes it.
+        if let Some(Rate::Period(period)) = std::mem::replace(&mut inner.spec.terms.rate, rate) {
+            inner.spec.default_period = Some(period);
         }
         self.spec = inner.spec;
         self.spec.unit = alias.unit.or(self.spec.unit.take());
@@ -197,7 +203,8 @@ impl<'a> PmuEvent<'a> {
         let own = probe::own_terms(&self.pmu.name).iter().chain(WORDS).map(|term| (*term).to_owned());
         let known: Vec<String> = own.chain(self.pmu.formats()).collect();
         let named = self.pmu.aliases();
-        let all = known.iter().chain(&named).map(String::as_str).chain(COMMON.iter().copied());
+        let table = self.pmu.table().map(|(name, _)| name);
+        let all = known.iter().chain(&named).map(String::as_str).chain(table).chain(COMMON.iter().copied());
         term.wrong(Problem::UnknownTerm {
             term: term.key.to_owned(),
             of: format!("PMU '{}'", self.pmu.name),

@@ -1,6 +1,7 @@
 //! Facts about the machine that the plan depends on, read once; or given in a file, to plan for another machine.
 
 pub mod cpus;
+pub mod event_tables;
 pub mod kernel_image;
 pub mod pmu;
 pub mod registers;
@@ -45,6 +46,8 @@ pub struct Machine {
     pub max_stack: u16,
     /// Whether guests may trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host leaves them out.
     pub guests_trace: bool,
+    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or nobody knows.
+    pub cpuid: Option<String>,
     /// Where sysfs is: the PMUs are below.
     pub sysfs: PathBuf,
     /// Where tracefs is, if it is mounted: the tracepoints are below.
@@ -66,6 +69,7 @@ impl Default for Machine {
             kernel: (0, 0),
             max_stack: 127,
             guests_trace: false,
+            cpuid: None,
             sysfs: "/sys".into(),
             tracefs: None,
         }
@@ -97,6 +101,7 @@ impl Machine {
             kernel: version(&rustix::system::uname().release().to_string_lossy()),
             max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
             guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
+            cpuid: event_tables::cpuid::read(),
             ..Self::default()
         })
     }

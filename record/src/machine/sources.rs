@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use crate::machine::event_tables::EventTables;
 use crate::machine::pmu::{self, Pmu};
 use crate::machine::tracepoint::Tracefs;
 
@@ -13,6 +14,7 @@ pub struct EventSources {
     kallsyms: PathBuf,
     pmus: OnceCell<Vec<Pmu>>,
     tracefs: Option<Tracefs>,
+    tables: Vec<String>,
 }
 
 impl EventSources {
@@ -20,7 +22,24 @@ impl EventSources {
     #[must_use]
     pub fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
         let kallsyms = "/proc/kallsyms".into();
-        Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs: tracefs.map(Tracefs::at) }
+        let tracefs = tracefs.map(Tracefs::at);
+        Self { sys: sys.to_owned(), kallsyms, pmus: OnceCell::new(), tracefs, tables: Vec::new() }
+    }
+
+    /// The same with the named events of perf's tables in `dir`. `cpuid`: the CPU, where its cores do not say which it is.
+    ///
+    /// # Errors
+    /// In words, why there is no table for this machine.
+    pub fn with_tables(self, dir: &Path, cpuid: Option<&str>) -> Result<Self, String> {
+        let mut pmus = pmu::all(&self.sys);
+        let tables = EventTables::open(dir)?.name_events(&mut pmus, cpuid, &self.sys)?;
+        Ok(Self { pmus: OnceCell::from(pmus), tables, ..self })
+    }
+
+    /// The tables that the names of the CPU's own events are from.
+    #[must_use]
+    pub fn tables(&self) -> &[String] {
+        &self.tables
     }
 
     /// The PMUs, by name.

@@ -18,6 +18,7 @@
 
 mod machine;
 mod options;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -218,11 +219,12 @@ fn the_memory_events_that_a_machine_has() {
         let mut rec = Command::new(env!("CARGO_BIN_EXE_rec"));
         rec.args(["mem", "-e", "list", "--dry-run", "--machine"]).arg(machine.path().join("machine.json"));
         let output = rec.output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8(output.stdout).unwrap()
+        (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     };
-    assert_eq!(listed("amd").trim_end(), "mem-ldst      ibs_op//");
-    assert!(listed("spr").starts_with("ldlat-loads   {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/}:P\n"));
+    assert_eq!(listed("amd"), (0, "mem-ldst      ibs_op//\n".to_owned()));
+    let (status, none) = listed("user");
+    assert!(status == 125 && none.starts_with("rec: rec mem: this machine cannot sample"), "{none}");
+    assert!(listed("spr").1.starts_with("ldlat-loads   {cpu/mem-loads-aux/,cpu/mem-loads,ldlat=30/}:P\n"));
 }
 
 #[test]

@@ -38,6 +38,9 @@ pub(super) struct Entry {
     /// The unit of its counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
+    /// What it counts, by the word of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) description: Option<String>,
     /// The names and the C types of its fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fields: Vec<(String, String)>,
@@ -45,14 +48,17 @@ pub(super) struct Entry {
 
 impl Entry {
     fn new(name: String, kind: Kind) -> Self {
-        Self { name, kind, aliases: Vec::new(), terms: None, unit: None, fields: Vec::new() }
+        Self { name, kind, aliases: Vec::new(), terms: None, unit: None, description: None, fields: Vec::new() }
     }
 
     fn is_called(&self, pattern: &str) -> bool {
+        // Names in tables are written in capitals where the maker documents them.
+        let (small, in_table) = (pattern.to_lowercase(), self.description.is_some());
+        let matches = |name: &str| glob::matches(pattern, name) || (in_table && glob::matches(&small, name));
         let bare = |name: &str| name.split_once('/').map(|(_, event)| event.trim_end_matches('/').to_owned());
         std::iter::once(&self.name)
             .chain(&self.aliases)
-            .any(|name| glob::matches(pattern, name) || bare(name).is_some_and(|name| glob::matches(pattern, &name)))
+            .any(|name| matches(name) || bare(name).is_some_and(|name| matches(&name)))
     }
 }
 
@@ -89,6 +95,7 @@ pub(super) fn find(
         notes.push(NO_COUNTERS.to_owned());
     }
     all.extend(sources.pmus().iter().flat_map(of_pmu));
+    all.extend(of_tables(sources.pmus()));
     let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
     if what.is_empty() || kinds.contains(&Kind::Tracepoint) || patterns.iter().any(for_tracepoints) {
         all.extend(tracepoints(sources, &patterns, &mut notes));
@@ -160,6 +167,24 @@ fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
     if !terms.is_empty() {
         let form = Entry::new(format!("{}/TERMS/", pmu.name), Kind::Pmu);
         entries.push(Entry { terms: Some(terms.join(",")), ..form });
+    }
+    entries
+}
+
+/// The named events of tables. Those of PMUs that are the same but for their number are there once, under the name that means all of them.
+fn of_tables(pmus: &[Pmu]) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut stem = "";
+    for pmu in pmus {
+        let own = if pmu.core { &pmu.name } else { pmu.numbered().0 };
+        if own == std::mem::replace(&mut stem, own) {
+            continue;
+        }
+        entries.extend(pmu.table().map(|(name, event)| {
+            let (terms, unit) = (Some(event.terms.clone()), event.unit.clone());
+            let description = event.description.clone().or_else(|| Some(String::new()));
+            Entry { terms, unit, description, ..Entry::new(format!("{own}/{name}/"), Kind::Pmu) }
+        }));
     }
     entries
 }
@@ -246,5 +271,26 @@ mod tests {
         assert_eq!(find("uprobe/TERMS/").terms.as_deref(), Some("path=,offset=,func=,ret=,retprobe"));
         let fields = find("sched:sched_switch").fields;
         assert_eq!(fields, [("prev_comm".to_owned(), "char[16]".to_owned())]);
+    }
+
+    #[test]
+    fn names_in_tables_with_descriptions() {
+        let (dir, tables) = (machine(CORE), tempfile::tempdir().unwrap());
+        std::fs::create_dir(tables.path().join("model")).unwrap();
+        let write = |path: &str, text: &str| std::fs::write(tables.path().join(path), text).unwrap();
+        write("mapfile.csv", "Family-model,Version,Filename,EventType\nTest-6-1,v1,model,core\n");
+        write(
+            "model/all.json",
+            r#"[{"EventName": "OPS.DONE", "EventCode": "0xC0", "BriefDescription": "Done operations."},
+                {"EventName": "READS", "EventCode": "0x4", "Unit": "iMC"}]"#,
+        );
+        let sources = EventSources::new(&dir.path().join("sys"), None).with_tables(tables.path(), Some("Test-6-1"));
+        let sources = sources.unwrap();
+        let find = |name: &str| find(&[name.to_owned()], &sources, &|_| true).unwrap().0;
+        let [ops] = &find("OPS.*")[..] else { panic!("one event") };
+        assert_eq!((&ops.name[..], ops.terms.as_deref()), ("cpu/ops.done/", Some("event=0xc0")));
+        assert_eq!(ops.description.as_deref(), Some("Done operations"));
+        let reads: Vec<_> = find("reads").into_iter().map(|entry| entry.name).collect();
+        assert_eq!(reads, ["uncore_imc/reads/"], "once for all that are the same");
     }
 }

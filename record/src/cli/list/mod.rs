@@ -12,12 +12,13 @@ mod print;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use clap::Parser;
 
+use super::selection;
 use crate::kernel::Kernel;
 use crate::machine::Machine;
-use crate::machine::sources::EventSources;
 use crate::messages::error::{Error, Result};
 
 /// List the events that this machine has.
@@ -32,6 +33,9 @@ struct Flags {
     /// name lists its fields too [default: everything]
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
+    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of Linux)
+    #[arg(long, value_name = "DIR")]
+    event_tables: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -57,7 +61,7 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
         }
     };
     let machine = Machine::read()?;
-    let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
+    let sources = selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
     let found = entries::find(&flags.what, &sources, &|event| entries::is_there(kernel, event));
     let (entries, notes) = found.map_err(Error::Failed)?;
     let text = if flags.json { print::json(&entries) } else { print::text(&entries) };

@@ -26,6 +26,9 @@ pub(super) fn text(entries: &[Entry]) -> String {
         let unit = entry.unit.as_ref().map(|unit| format!(" ({unit})")).unwrap_or_default();
         let line = format!("  {:COLUMN$} {more}{unit}", entry.name);
         let _ = writeln!(text, "{}", line.trim_end());
+        if let Some(description) = entry.description.as_ref().filter(|text| !text.is_empty()) {
+            let _ = writeln!(text, "      {description}");
+        }
         for (name, kind) in &entry.fields {
             let _ = writeln!(text, "    {name}: {kind}");
         }
@@ -67,11 +70,13 @@ mod tests {
             aliases: Vec::new(),
             terms: None,
             unit: None,
+            description: None,
             fields: Vec::new(),
         };
         vec![
             Entry { aliases: vec!["faults".to_owned()], ..entry("page-faults", Kind::Software) },
             Entry { terms: Some("event=4".to_owned()), unit: Some("MiB".to_owned()), ..entry("imc/cas/", Kind::Pmu) },
+            Entry { description: Some("Counts.".to_owned()), ..entry("cpu/a/", Kind::Pmu) },
             Entry { fields: vec![("prio".to_owned(), "int".to_owned())], ..entry("a:b", Kind::Tracepoint) },
         ]
     }
@@ -80,7 +85,7 @@ mod tests {
     fn as_text() {
         let name = |name: &str| format!("  {name:COLUMN$}");
         let expected = format!(
-            "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n\nTracepoints\n  a:b\n    prio: int\n",
+            "Software\n{} or faults\n\nPMUs\n{} event=4 (MiB)\n  cpu/a/\n      Counts.\n\nTracepoints\n  a:b\n    prio: int\n",
             name("page-faults"),
             name("imc/cas/")
         );
@@ -93,6 +98,6 @@ mod tests {
         assert_eq!(list["schema"], "recrep-list/1");
         assert_eq!(list["events"][0]["aliases"][0], "faults");
         assert_eq!(list["events"][1]["kind"], "pmu");
-        assert_eq!(list["events"][2]["fields"][0][1], "int");
+        assert_eq!(list["events"][3]["fields"][0][1], "int");
     }
 }

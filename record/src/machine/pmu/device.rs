@@ -1,5 +1,6 @@
 //! One PMU.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub struct Pmu {
     pub core: bool,
     /// Another name of it (`alias`).
     other_name: Option<String>,
+    /// Named events that tables have, by their names in small letters.
+    table: BTreeMap<String, Alias>,
     dir: PathBuf,
 }
 
@@ -32,6 +35,8 @@ pub struct Alias {
     pub unit: Option<String>,
     /// What the counts are multiplied with to be in that unit.
     pub scale: Option<String>,
+    /// What it counts, where a table says so.
+    pub description: Option<String>,
 }
 
 /// All PMUs below the root of a sysfs, by name.
@@ -70,6 +75,7 @@ impl Pmu {
             cpus: of_cores.or_else(|| cpus("cpumask")),
             core,
             other_name: text(&dir.join("alias")),
+            table: BTreeMap::new(),
             name,
             kind,
             dir,
@@ -77,7 +83,8 @@ impl Pmu {
     }
 
     /// The name without its number at the end, and the number.
-    fn numbered(&self) -> (&str, Option<u64>) {
+    #[must_use]
+    pub fn numbered(&self) -> (&str, Option<u64>) {
         let stem = self.name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number = self.name.get(stem.len()..).and_then(|digits| digits.parse().ok());
         match stem.strip_suffix('_').filter(|stem| !stem.is_empty()) {
@@ -135,18 +142,45 @@ impl Pmu {
         names(&self.dir.join("format"))
     }
 
+    /// Gives it a named event, in the place of the kernel's with that name. `name`: in small letters.
+    pub fn name(&mut self, name: String, event: Alias) {
+        self.table.insert(name, event);
+    }
+
+    /// Its named events that tables have, by name.
+    pub fn table(&self) -> impl Iterator<Item = (&str, &Alias)> {
+        self.table.iter().map(|(name, event)| (&name[..], event))
+    }
+
+    /// Whether a table has this named event.
+    #[must_use]
+    pub fn is_in_table(&self, name: &str) -> bool {
+        self.table.contains_key(&name.to_lowercase())
+    }
+
+    /// Which of several devices with the same driver it is.
+    #[must_use]
+    pub fn identifier(&self) -> Option<String> {
+        text(&self.dir.join("identifier"))
+    }
+
     /// What one of its named events stands for.
     #[must_use]
     pub fn alias(&self, name: &str) -> Option<Alias> {
+        self.table.get(&name.to_lowercase()).cloned().or_else(|| self.kernel_alias(name))
+    }
+
+    fn kernel_alias(&self, name: &str) -> Option<Alias> {
         if name.contains('/') || name.starts_with('.') || is_attribute(name) {
             return None;
         }
         let events = self.dir.join("events");
         let attribute = |of: &str| text(&events.join(format!("{name}.{of}"))).filter(|text| !text.is_empty());
-        Some(Alias { terms: text(&events.join(name))?, unit: attribute("unit"), scale: attribute("scale") })
+        let terms = text(&events.join(name))?;
+        Some(Alias { terms, unit: attribute("unit"), scale: attribute("scale"), description: None })
     }
 
-    /// Its named events.
+    /// Its named events that the kernel has.
     #[must_use]
     pub fn aliases(&self) -> Vec<String> {
         names(&self.dir.join("events")).into_iter().filter(|name| !is_attribute(name)).collect()
