@@ -16,8 +16,8 @@ use recrep_format::write::FeatureWriter;
 use recrep_record::drain::Drain;
 use recrep_record::kernel::ring::Ring;
 use recrep_record::kernel::ring::kernel_side::{KernelSide, RingPart};
-use recrep_record::output::Output;
 use recrep_record::output::tally::Tally;
+use recrep_record::output::{Layout, Output};
 
 use crate::model::Costs;
 
@@ -110,7 +110,8 @@ fn output(path: &Path, compressed: bool) -> Result<Output, Failure> {
     }
     let config = recrep_record::cli::parse(words).map_err(|refusal| refusal.to_string())?;
     let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-    Ok(Output::create(&config.output, &[entry], &FeatureWriter::new(Endian::NATIVE))?)
+    let layout = Layout { groups: Vec::new(), queue: 64 << 20 };
+    Ok(Output::create(&config.output, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout)?)
 }
 
 /// A round.
@@ -126,7 +127,7 @@ fn round(rings: usize, record: Option<usize>, compressed: bool, dir: &Path) -> R
     let (mut records, mut ratio) = (0, 1.0);
     let seconds = shortest(5, || {
         let mut fakes: Vec<_> = (0..rings).map(|_| Fake::new()).collect::<Result<_, _>>()?;
-        let mut output = output(&dir.join("out.data"), compressed)?;
+        let output = output(&dir.join("out.data"), compressed)?;
         let mut drain = Drain::new(Tally::new(&attr()));
         let mut took = Duration::ZERO;
         for _ in 0..2 {
@@ -137,7 +138,8 @@ fn round(rings: usize, record: Option<usize>, compressed: bool, dir: &Path) -> R
             let before = output.length();
             let (sides, mut mapped): (Vec<_>, Vec<_>) =
                 fakes.into_iter().map(|Fake { memory, side, ring, head }| ((memory, side, head), ring)).unzip();
-            let (done, last) = timed(|| drain.round(&mut mapped, &mut output));
+            let (done, last) =
+                timed(|| drain.round(&mut mapped, &output).and_then(|bytes| output.settle().map(|_| bytes)));
             let again = sides.into_iter().zip(mapped);
             fakes = again.map(|((memory, side, head), ring)| Fake { memory, side, ring, head }).collect();
             let bytes = done?;

@@ -163,15 +163,8 @@ fn print_limits(measured: &Measured) {
     for size in SIZES {
         println!("\nRecords of {size} bytes:\n");
         head(
-            &[
-                "CPUs",
-                "one thread",
-                "one thread, `-z`",
-                "`--threads`, one file",
-                "`--threads`, a directory",
-                "`--threads`, a directory, `-z`",
-            ]
-            .map(Into::into),
+            &["CPUs", "one thread", "one thread, `-z`", "`--threads -o -`", "`--threads`", "`--threads -z`"]
+                .map(Into::into),
         );
         for cpus in CPUS {
             let cell = |drains, packed: bool| {

@@ -14,8 +14,6 @@ use std::collections::BinaryHeap;
 
 /// One batch holds so many bytes at most (`drain::BATCH_BYTES`).
 const BATCH_BYTES: f64 = (1 << 20) as f64;
-/// One `writev` takes so many rings at most (`drain::BATCH_PARTS`).
-const BATCH_RINGS: usize = 1000;
 
 /// Costs in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -227,7 +225,7 @@ impl Simulation {
                 own.batch.push((ring, held));
                 own.bytes += held * load.bytes;
             }
-            if own.bytes >= BATCH_BYTES || own.batch.len() >= BATCH_RINGS {
+            if own.bytes >= BATCH_BYTES {
                 break;
             }
         }

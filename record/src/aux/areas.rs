@@ -62,12 +62,12 @@ pub struct Areas {
     mode: Option<Mode>,
     kind: Option<Kind>,
     clock: Option<Clock>,
-    /// Where in the file the AUXTRACE records are.
-    index: Vec<u64>,
     /// Counters are stopped for good: they are not enabled again.
     stopped: bool,
     /// Counters are stopped until somebody starts them (`-D`, `--control`): they are not enabled by the way.
     held: bool,
+    /// Counters are stopped for the moment in which a file ends.
+    paused: bool,
 }
 
 /// An area, and whose it is.
@@ -122,7 +122,7 @@ impl Areas {
         }
         messages.explain(|| format!("AUX areas: {} of {pages} pages, {mode:?}", all.len()));
         let clock = rings.first().and_then(Ring::clock);
-        Ok(Self { all, mode: Some(mode), kind, clock, index: Vec::new(), stopped: false, held: false })
+        Ok(Self { all, mode: Some(mode), kind, clock, stopped: false, held: false, paused: false })
     }
 
     /// Whether there are none.
@@ -159,7 +159,7 @@ impl Areas {
     ///
     /// # Errors
     /// What writing gives.
-    pub fn write_head(&self, counters: &Counters, machine: &Machine, output: &mut Output) -> Result<()> {
+    pub fn write_head(&self, counters: &Counters, machine: &Machine, output: &Output) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
@@ -191,34 +191,65 @@ impl Areas {
         info::private(kind, &facts, &recorded)
     }
 
-    /// Writes the trace that is there, and lets what was stopped for want of room go on. Gives the number of bytes.
+    /// Writes the trace that is there, and lets what was stopped for want of room go on.
     ///
     /// # Errors
     /// What writing gives; an area whose head makes no sense; the kernel's refusal to go on.
-    pub fn drain<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &mut Output) -> Result<u64> {
+    pub fn drain<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &Output) -> Result<()> {
         if self.mode != Some(Mode::Full) {
-            return Ok(0);
+            return Ok(());
         }
         let unit = self.kind.map_or(1, Kind::unit);
-        let mut written = 0;
+        let goes_on = !self.stopped && !self.paused;
         for area in &mut self.all {
             // Payloads are multiples of 8 bytes: what would be filled up waits for the next round, unless there is none.
-            let pending = area.ring.pending(if self.stopped { 1 } else { 8 });
+            let pending = area.ring.pending(if goes_on { 8 } else { 1 });
             let pending = pending.map_err(|e| Error::Failed(format!("cannot go on reading: {e}")))?;
             if pending.is_empty() {
                 continue;
             }
-            let at = output.length();
             let trace = (pending.first, pending.second);
-            written += area.write(trace, area.ring.position(), unit, output)?;
-            self.index.push(at);
+            area.write(trace, area.ring.position(), unit, output)?;
             let mark = pending.mark();
             area.ring.release(mark);
-            if !self.stopped && !self.held {
+            if goes_on && !self.held {
                 area.enable(kernel, counters)?;
             }
         }
-        Ok(written)
+        Ok(())
+    }
+
+    /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then tells of all trace that it has
+    /// written, so that a drain of areas and rings gives a file whole trace.
+    ///
+    /// # Errors
+    /// Returns the kernel's refusal to stop them.
+    pub fn pause<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
+        if self.mode == Some(Mode::Full) {
+            self.stop_writers(kernel, counters)?;
+            self.paused = true;
+        }
+        Ok(())
+    }
+
+    /// Starts the counters that [`pause`](Self::pause) stopped.
+    ///
+    /// # Errors
+    /// Returns the kernel's refusal to start them.
+    pub fn resume<K: Kernel>(&mut self, kernel: &K, counters: &Counters) -> Result<()> {
+        if std::mem::take(&mut self.paused) && self.is_running() {
+            self.all.iter().try_for_each(|area| area.enable(kernel, counters))?;
+        }
+        Ok(())
+    }
+
+    fn is_running(&self) -> bool {
+        !self.stopped && !self.held
+    }
+
+    fn stop_writers<K: Kernel>(&self, kernel: &K, counters: &Counters) -> Result<()> {
+        let mut writers = self.all.iter().filter(|_| self.is_running()).flat_map(|area| area.writers(counters));
+        writers.try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)
     }
 
     /// Whether an area is half full again: then the next round should not wait for the kernel.
@@ -229,34 +260,28 @@ impl Areas {
     }
 
     /// Stops the counters that write to areas, writes what is new of each area up to the size of a snapshot, and lets
-    /// them go on, unless they are stopped for good. Gives the number of bytes.
+    /// them go on, unless they are stopped for good.
     ///
     /// # Errors
     /// What writing gives; the kernel's refusal to stop or to go on.
-    pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &mut Output) -> Result<u64> {
-        let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(0) };
+    pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &Output) -> Result<()> {
+        let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(()) };
         let unit = self.kind.map_or(1, Kind::unit);
-        let running = !self.stopped && !self.held;
-        for area in self.all.iter().filter(|_| running) {
-            area.writers(counters).try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)?;
-        }
-        let mut written = 0;
+        self.stop_writers(kernel, counters)?;
         for area in &mut self.all {
             let head = area.ring.head();
             let new = area.seen.new_bytes(&area.ring, head).min(size);
             if new == 0 {
                 continue;
             }
-            let at = output.length();
             let end = if head < new as u64 { head + area.ring.size() as u64 } else { head };
             let (first, second) = area.ring.last(head, new);
-            written += area.write((&first, &second), end - new as u64, unit, output)?;
-            self.index.push(at);
+            area.write((&first, &second), end - new as u64, unit, output)?;
         }
-        for area in self.all.iter().filter(|_| running) {
+        for area in self.all.iter().filter(|_| self.is_running()) {
             area.enable(kernel, counters)?;
         }
-        Ok(written)
+        Ok(())
     }
 
     /// The counters are stopped for good: what little is left is written, and none is enabled again.
@@ -268,26 +293,21 @@ impl Areas {
     pub fn follow(&mut self, counting: bool) {
         self.held = !counting;
     }
+}
 
-    /// Adds the index of the AUXTRACE records to a file's features, and forgets them: the next ones are in another file.
-    pub fn add_index(&mut self, features: &mut FeatureWriter) {
-        if self.is_empty() {
-            return;
-        }
-        let mut words = Encoder::new(Endian::NATIVE);
-        for at in &self.index {
-            words.u64(*at);
-            words.u64(HEADER);
-        }
-        let total = self.index.len() as u64;
-        features.add(&AuxtraceIndex { total, words: U64s::new(words.as_bytes(), Endian::NATIVE) });
-        self.index.clear();
+/// Adds the index of the AUXTRACE records at these places to a file's features.
+pub fn add_index(features: &mut FeatureWriter, places: &[u64]) {
+    let mut words = Encoder::new(Endian::NATIVE);
+    for at in places {
+        words.u64(*at);
+        words.u64(HEADER);
     }
+    features.add(&AuxtraceIndex { total: places.len() as u64, words: U64s::new(words.as_bytes(), Endian::NATIVE) });
 }
 
 impl Area {
     /// Writes an AUXTRACE record and its trace, filled up to a multiple of 8 bytes.
-    fn write(&self, (first, second): (&[u8], &[u8]), offset: u64, unit: usize, output: &mut Output) -> Result<u64> {
+    fn write(&self, (first, second): (&[u8], &[u8]), offset: u64, unit: usize, output: &Output) -> Result<()> {
         let first = first.get(..first.len() - first.len() % unit).unwrap_or_default();
         let length = first.len() + second.len();
         let padded = length.next_multiple_of(8);
@@ -305,7 +325,7 @@ impl Area {
         let padding = [0; 8];
         let padding = padding.get(..padded - length).unwrap_or_default();
         let parts = [e.as_bytes(), first, second, padding].map(IoSlice::new);
-        output.write_plain(&parts)
+        output.write_trace(&parts)
     }
 
     fn writers<'c>(&self, counters: &'c Counters) -> impl Iterator<Item = &'c Counter> {
@@ -366,7 +386,7 @@ fn unmappable(errno: Errno, pages: usize) -> String {
 }
 
 fn unstoppable(errno: Errno) -> Error {
-    Error::io("cannot stop a counter for a snapshot of its AUX area", errno)
+    Error::io("cannot stop a counter to read its AUX area", errno)
 }
 
 /// How context switches are told of: decoders of per-CPU traces need them to tell threads apart.

@@ -12,8 +12,9 @@
 //! 2. [`Areas::write_head`] before the records: in each file anew.
 //! 3. [`Areas::drain`] *before* each round over the data rings. `aux_head` is then loaded before `data_head`, so that what is in the
 //!    file as trace was told of by an AUX record of the same round (the model check in `ring` shows it).
-//! 4. [`Areas::snapshot`] where areas are overwritten: at SIGUSR2, and at the end if asked for.
-//! 5. [`Areas::stop`] when counters are stopped for good, before the last drain; [`Areas::add_index`] at the end of each file.
+//! 4. [`Areas::pause`] and [`Areas::resume`] around the last drain and round of a file that another one follows.
+//! 5. [`Areas::snapshot`] where areas are overwritten: at SIGUSR2, and at the end if asked for.
+//! 6. [`Areas::stop`] when counters are stopped for good, before the last drain; [`add_index`] at the end of each file.
 //!
 //! A counter whose area was full is stopped by the kernel. So after a drain the counters of the area are enabled again.
 
@@ -23,7 +24,7 @@ mod kind;
 mod pmu_values;
 mod snapshot;
 
-pub use areas::Areas;
+pub use areas::{Areas, add_index};
 pub use kind::Kind;
 pub use pmu_values::PmuValues;
 

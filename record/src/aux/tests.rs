@@ -9,7 +9,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Auxtrace, Body};
 use recrep_format::write::FeatureWriter;
 
-use super::Areas;
+use super::{Areas, add_index};
 use crate::drain::Drain;
 use crate::event::{EventSpec, PmuUse};
 use crate::fake_kernel::{FakeKernel, Step, Traced};
@@ -18,8 +18,8 @@ use crate::kernel::counters::{self, Counters};
 use crate::kernel::ring::{Clock, Ring};
 use crate::machine::Machine;
 use crate::messages::{Messages, Verbosity};
-use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
+use crate::output::{Layout, Output};
 use crate::plan::config::Config;
 
 /// What a recording left.
@@ -69,35 +69,37 @@ impl<'k> Session<'k> {
                 name: Some(counters.events[event].full_name()),
             })
             .collect();
-        let mut output = Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let output = Output::create(&config.output, &attrs, &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let drain = Drain::new(Tally::new(&attrs[0].attr));
-        areas.write_head(&counters, &machine, &mut output).unwrap();
+        areas.write_head(&counters, &machine, &output).unwrap();
         counters.enable(kernel).unwrap();
         Self { kernel, path: config.output.path, counters, rings, areas, output, drain, _dir: dir }
     }
 
     fn round(&mut self) {
-        self.areas.drain(self.kernel, &self.counters, &mut self.output).unwrap();
-        self.drain.round(&mut self.rings, &mut self.output).unwrap();
+        self.areas.drain(self.kernel, &self.counters, &self.output).unwrap();
+        self.drain.round(&mut self.rings, &self.output).unwrap();
     }
 
     fn snapshot(&mut self) {
-        self.areas.snapshot(self.kernel, &self.counters, &mut self.output).unwrap();
+        self.areas.snapshot(self.kernel, &self.counters, &self.output).unwrap();
     }
 
     fn end(mut self) -> Recorded {
         self.counters.disable(self.kernel).unwrap();
         self.areas.stop();
-        self.areas.drain(self.kernel, &self.counters, &mut self.output).unwrap();
+        self.areas.drain(self.kernel, &self.counters, &self.output).unwrap();
         if self.areas.snapshots() == Some(true) {
             self.snapshot();
         }
-        self.drain.round(&mut self.rings, &mut self.output).unwrap();
+        self.drain.round(&mut self.rings, &self.output).unwrap();
         let mut features = FeatureWriter::new(Endian::NATIVE);
-        self.areas.add_index(&mut features);
+        let written = self.output.settle().unwrap();
+        add_index(&mut features, &written.traces);
         self.output.finish(features).unwrap();
         let bytes = std::fs::read(&self.path).unwrap();
-        Recorded { bytes, counts: self.drain.tally.counts, traced: self.kernel.traced() }
+        Recorded { bytes, counts: written.counts, traced: self.kernel.traced() }
     }
 }
 

@@ -229,9 +229,12 @@ pub(super) struct Flags {
     /// Drain with this priority of SCHED_FIFO
     #[arg(short = 'r', long, value_name = "PRIORITY", help_heading = "How")]
     pub(super) realtime: Option<String>,
-    /// Threads read the rings: one for each cpu, core, package or numa node, or CPUS/RUN-ON:CPUS/RUN-ON...
+    /// Read the rings in threads, into a directory: one for each cpu, core, package or numa node, or CPUS/RUN-ON:...
     #[arg(long, value_name = "SPEC", num_args = 0..=1, require_equals = true, default_missing_value = "cpu", help_heading = "How")]
     pub(super) threads: Option<String>,
+    /// Records that may wait to be written, with B, K, M or G [default: 64M, or as much as all rings]
+    #[arg(long, value_name = "SIZE", help_heading = "How")]
+    pub(super) queue_size: Option<String>,
     /// Read each ring on its NUMA node or its CPU
     #[arg(long, value_name = "node|cpu", conflicts_with = "threads", help_heading = "How")]
     pub(super) affinity: Option<String>,

@@ -292,10 +292,11 @@ fn output(flags: &Flags) -> Result<Output, String> {
     let output = Output {
         path: flags.output.clone(),
         compression: flags.compression_level.as_deref().map(values::compression).transpose()?,
-        max_size: flags.max_size.as_deref().map(values::max_size).transpose()?,
+        max_size: flags.max_size.as_deref().map(|text| values::size("--max-size", text)).transpose()?,
         switch: flags.switch_output.as_deref().map(values::switch).transpose()?,
         max_files: flags.switch_max_files.as_deref().map(values::max_files).transpose()?,
         timestamp_name: flags.timestamp_filename,
+        queue: flags.queue_size.as_deref().map(|text| values::size("--queue-size", text)).transpose()?,
     };
     if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
         let flag = if output.switch.is_some() { "--switch-output" } else { "--timestamp-filename" };

@@ -55,9 +55,9 @@ fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|n| *n > 0)
 }
 
-/// `--max-size`: bytes; the unit is needed, as with perf record.
-pub(super) fn max_size(text: &str) -> Result<u64, String> {
-    bytes(text).ok_or_else(|| format!("--max-size: '{text}' is not a number of bytes with B, K, M or G"))
+/// `--max-size` and `--queue-size`: bytes; the unit is needed, as with perf record.
+pub(super) fn size(flag: &str, text: &str) -> Result<u64, String> {
+    bytes(text).ok_or_else(|| format!("{flag}: '{text}' is not a number of bytes with B, K, M or G"))
 }
 
 /// `--mmap-flush`: bytes.
@@ -291,8 +291,8 @@ mod tests {
         for wrong in ["", "0", ",", "x", "1,x", "1T", "8,"] {
             assert!(rings(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(max_size("10K"), Ok(10240));
-        assert!(max_size("10").is_err());
+        assert_eq!(size("--max-size", "10K"), Ok(10240));
+        assert!(size("--max-size", "10").is_err());
         assert_eq!(flush("10"), Ok(RingSize::Bytes(10)));
         assert_eq!(flush("4K"), Ok(RingSize::Bytes(4096)));
         assert!(flush("0").is_err());

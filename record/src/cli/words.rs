@@ -140,7 +140,7 @@ pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--setup-filter", "it pins perf's BPF filter programs; rec filters in the kernel with --filter on tracepoints"),
     (
         "--aio",
-        "rec writes straight from the rings, without a copy that could be written later; --threads spreads the work",
+        "rec always writes in a thread of its own; --queue-size says how much may wait for it, --threads spreads the work",
     ),
     ("--switch-output-event", "rec goes on in another file at --switch-output=signal, SIZE or TIME"),
     ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time"),

@@ -1,7 +1,7 @@
-//! Draining: rounds over all rings, straight into the file.
+//! Draining: rounds over all rings, into the queue before the file.
 //!
-//! What is in the rings is written from where it lies, several rings in one system call, and only then is the room given
-//! back. Each record's header is looked at once, for the [`Tally`]; nothing is copied in between.
+//! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here waits for a
+//! disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`].
 //!
 //! After every round that had something, a FINISHED_ROUND record says so. A record written to a ring during round n
 //! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
@@ -13,6 +13,7 @@ pub mod wait;
 
 use std::borrow::{Borrow, BorrowMut};
 use std::io::IoSlice;
+use std::mem;
 use std::os::fd::AsFd as _;
 
 use recrep_format::bytes::Encoder;
@@ -26,18 +27,16 @@ use crate::kernel::counters::Counters;
 use crate::kernel::ring::{Overrun, Ring};
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
-use crate::output::tally::Tally;
+use crate::output::tally::{Counts, Tally};
 use filter::Filter;
 
-/// Room is given back after so many bytes at most, so that with many CPUs the first ring does not wait for the last.
+/// Room is given back after about so many bytes, so that with many CPUs the first ring does not wait for the last.
 const BATCH_BYTES: usize = 1 << 20;
-/// Below the kernel's limit on the parts of one write (`IOV_MAX`, 1024), with a place left for the end of the round.
-const BATCH_PARTS: usize = 1000;
 
 /// Empties rings into a file.
 #[derive(Debug)]
 pub struct Drain {
-    /// What has passed.
+    /// What has passed; its counts go with each batch to the file.
     pub tally: Tally,
     finished_round: Vec<u8>,
     /// A ring with fewer bytes waits for a later round (`--mmap-flush`).
@@ -81,29 +80,37 @@ impl Drain {
         Self { places, ..self }
     }
 
-    /// Another one that drains as this one does, anywhere, and counts for itself.
+    /// Another one that drains as this one does, anywhere, and counts for itself. `alone`: no other one drains meanwhile, so the
+    /// filter is lent to it.
     #[must_use]
-    pub(crate) fn twin(&self) -> Self {
-        Self { least: self.least, ..Self::new(self.tally.renewed()) }
+    pub(crate) fn twin(&mut self, alone: bool) -> Self {
+        let filter = self.filter.take_if(|_| alone);
+        Self { least: self.least, filter, ..Self::new(self.tally.renewed()) }
     }
 
-    /// One round: writes all that the rings have, those aside that are overwritten. Gives the number of bytes.
+    /// Takes back what another one counted, and the filter that it was lent.
+    pub(crate) fn absorb(&mut self, twin: Self) {
+        self.tally.absorb(twin.tally);
+        self.filter = self.filter.take().or(twin.filter);
+    }
+
+    /// One round: appends all that the rings have, those aside that are overwritten. Returns the number of bytes.
     ///
     /// # Errors
     /// What writing gives; a ring whose control page makes no sense.
-    pub fn round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, written: 0 }, self.least)
+    pub fn round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
+        self.empty_of(rings, &mut Rounds { output, appended: 0 }, self.least)
     }
 
     /// The last round: whatever little a ring has.
     ///
     /// # Errors
     /// As [`round`](Self::round).
-    pub fn last_round(&mut self, rings: &mut [Ring], output: &mut Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, written: 0 }, 1)
+    pub fn last_round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
+        self.empty_of(rings, &mut Rounds { output, appended: 0 }, 1)
     }
 
-    /// Gives all that the rings have to `sink`, those aside that are overwritten. Gives the number of bytes.
+    /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`round`](Self::round).
@@ -113,19 +120,19 @@ impl Drain {
 
     fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
         if let Some(mut filter) = self.filter.take() {
-            let written = self.empty_filtered(rings, sink, (least, &mut filter));
+            let appended = self.empty_filtered(rings, sink, (least, &mut filter));
             self.filter = Some(filter);
-            return written;
+            return appended;
         }
-        let mut written = 0;
+        let mut appended = 0;
         let mut next = 0;
+        let apart = sink.is_split() || !self.places.is_empty();
         // Where something was left in a ring, or will be read only later, nothing is over.
         let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
         while next < rings.len() {
             let mut parts = Vec::new();
             let mut marks = Vec::new();
             let mut bytes = 0;
-            let before = self.tally.counts;
             for (index, ring) in rings.iter().enumerate().skip(next) {
                 let ring: &Ring = ring.borrow();
                 next = index + 1;
@@ -142,20 +149,21 @@ impl Drain {
                 marks.push((index, pending.mark()));
                 bytes += pending.len();
                 parts.extend([pending.first, pending.second].into_iter().filter(|p| !p.is_empty()).map(IoSlice::new));
-                if bytes >= BATCH_BYTES || parts.len() >= BATCH_PARTS || !self.places.is_empty() {
+                if bytes >= BATCH_BYTES || apart {
                     break;
                 }
             }
-            // What did not get into the file does not count.
-            let done = sink.batch(&parts, &self.finished_round, over && next == rings.len());
-            written += done.inspect_err(|_| self.tally.counts = before)?;
+            let first = marks.first().map_or(0, |(ring, _)| *ring);
+            let mark = if over && next == rings.len() { Some(&*self.finished_round) } else { None };
+            sink.batch(first, &parts, mark, mem::take(&mut self.tally.counts))?;
+            appended += bytes as u64;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.borrow_mut().release(mark);
                 }
             }
         }
-        Ok(written)
+        Ok(appended)
     }
 
     /// As [`empty_of`](Self::empty_of), without what the filter leaves out: up to the heads that all rings had at the beginning.
@@ -180,11 +188,10 @@ impl Drain {
         }
         filter.look(contents.iter().map(Vec::as_slice));
         let mut over = heads.len() == rings.len();
-        let mut written = 0;
+        let mut appended = 0;
         let last = heads.len();
         for (number, ((index, length, mark), content)) in (1..).zip(heads.into_iter().zip(&contents)) {
             self.go_to(index);
-            let before = self.tally.counts;
             let mut kept = Vec::new();
             if length >= least {
                 filter.keep(content.get(..length).unwrap_or_default(), &mut kept);
@@ -194,13 +201,14 @@ impl Drain {
             }
             let part = IoSlice::new(&kept);
             let parts = if kept.is_empty() { &[][..] } else { std::slice::from_ref(&part) };
-            let done = sink.batch(parts, &self.finished_round, over && number == last);
-            written += done.inspect_err(|_| self.tally.counts = before)?;
+            let round = if over && number == last { Some(&*self.finished_round) } else { None };
+            sink.batch(index, parts, round, mem::take(&mut self.tally.counts))?;
+            appended += kept.len() as u64;
             if let Some(ring) = rings.get_mut(index).filter(|_| length >= least) {
                 ring.borrow_mut().release(mark);
             }
         }
-        Ok(written)
+        Ok(appended)
     }
 
     /// Writes what the rings that are overwritten have, and had not when they were dumped before: the oldest first, though in
@@ -212,30 +220,28 @@ impl Drain {
         &mut self,
         (kernel, counters): (&K, &Counters),
         rings: &mut [Ring],
-        output: &mut Output,
-    ) -> Result<u64> {
-        let mut written = 0;
-        for (ring, owner) in rings.iter_mut().zip(&counters.owners).filter(|(ring, _)| ring.is_backward()) {
+        output: &Output,
+    ) -> Result<()> {
+        let backward = |(_, (ring, _)): &(usize, (&mut Ring, &usize))| ring.is_backward();
+        for (index, (ring, owner)) in rings.iter_mut().zip(&counters.owners).enumerate().filter(backward) {
             let Some(owner) = counters.all.get(*owner) else { continue };
             let pause = |pause| {
                 kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause a ring that is overwritten", e))
             };
             pause(true)?;
             let (newest, mark) = ring.newest();
-            let before = self.tally.counts;
             let mut records = reversed(&newest);
             if let Some(filter) = &mut self.filter {
                 filter.look(std::iter::once(records.as_slice()));
-                let all = std::mem::take(&mut records);
+                let all = mem::take(&mut records);
                 filter.keep(&all, &mut records);
             }
             self.tally.walk(&records, &[]);
-            let done = output.write_parts(&[IoSlice::new(&records)], &[]);
-            written += done.inspect_err(|_| self.tally.counts = before)?;
+            output.write_rings(index, &[IoSlice::new(&records)], &[], mem::take(&mut self.tally.counts))?;
             ring.release(mark);
             pause(false)?;
         }
-        Ok(written)
+        Ok(())
     }
 
     /// Moves this thread to where a ring is drained.
@@ -252,23 +258,29 @@ impl Drain {
 
 /// Where batches go.
 pub(crate) trait Sink {
-    /// Writes what rings gave, and `mark` behind it where a round is over. `whole`: with this batch all rings have been emptied
-    /// since the drain began. Gives the number of bytes.
-    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64>;
+    /// Returns whether each batch is to be of one ring.
+    fn is_split(&self) -> bool;
+
+    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch all rings have been emptied since
+    /// the drain began; where a round is over with that, it is written behind the batch.
+    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()>;
 }
 
 /// Batches of one thread, which has all rings: a round is over when they are empty.
 struct Rounds<'a> {
-    output: &'a mut Output,
-    written: u64,
+    output: &'a Output,
+    appended: usize,
 }
 
 impl Sink for Rounds<'_> {
-    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64> {
-        let over = whole && (self.written > 0 || !parts.is_empty());
-        let written = self.output.write_parts(parts, if over { mark } else { &[] })?;
-        self.written += written;
-        Ok(written)
+    fn is_split(&self) -> bool {
+        self.output.is_split()
+    }
+
+    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()> {
+        self.appended += parts.len();
+        let mark = mark.filter(|_| self.appended > 0).unwrap_or_default();
+        self.output.write_rings(ring, parts, mark, counts)
     }
 }
 
@@ -302,7 +314,7 @@ pub(crate) fn marker(body: Body<'_>) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::kernel::ring::fake::{FakeRing, fake_record};
-    use crate::output::tally::Counts;
+    use crate::output::Layout;
     use recrep_format::abi::{AttrFlags, RecordType, SampleType};
     use recrep_format::attr::{Attr, AttrEntry};
     use recrep_format::read::File;
@@ -328,19 +340,21 @@ mod tests {
         let path = dir.path().join("x.data");
         let to = crate::cli::parse(["rec".into(), "-o".into(), path.clone().into(), "x".into()]).unwrap().output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-        let mut output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut fakes = [FakeRing::new(pages), FakeRing::new(pages)];
         let mut rings = [fakes[0].map(), fakes[1].map()];
         let mut drain = Drain::new(Tally::new(&attr()));
         for round in 0..rounds {
             fill(round, &mut fakes);
-            drain.round(&mut rings, &mut output).unwrap();
+            drain.round(&mut rings, &output).unwrap();
         }
+        let counts = output.settle().unwrap().counts;
         output.finish(FeatureWriter::new(Endian::NATIVE)).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let file = File::parse(&bytes).unwrap();
         let kinds = file.records().map(|r| r.unwrap().header.kind).collect();
-        (kinds, drain.tally.counts)
+        (kinds, counts)
     }
 
     #[test]

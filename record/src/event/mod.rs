@@ -16,8 +16,7 @@
 //!                                        EventSources: sysfs's PMUs, tracefs
 //! ```
 //!
-//! What the machine has comes through [`EventSources`](crate::machine::sources::EventSources), whose roots are paths: the events of
-//! any machine can be planned on any other.
+//! What the machine has comes through [`EventSources`], whose roots are paths: the events of any machine can be planned on any other.
 //! A refusal names the wrong place and the nearest thing there is.
 
 mod breakpoint;

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// A recording that failed. Every message says what was tried, what is wrong, and what would help.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The command line asks for something that does not exist or does not go together.

@@ -1,18 +1,23 @@
-//! Where a recording goes: a file made safely, or standard output; plain or compressed; in one file or in several.
+//! Where a recording goes: a file made safely, a directory of files, or standard output; plain or compressed; once or in pieces.
 //!
 //! ```text
-//!   rings ──(writev)────────────▶ file ─ header at the end ─▶ out.data
-//!     └────▶ pack (zstd) ───────▶ file                      ─▶ out.data.2026112107080998 …
-//!                          └────▶ standard output, in pipe mode
+//!   rings ──copy──▶ queue ──▶ writer ─┬──────────────▶ file ─ header at the end ─▶ out.data
+//!                            (thread) └▶ pack (zstd) ─▶ file                     ─▶ out.data.2026112107080998 …
+//!                                                   └─▶ standard output, in pipe mode
+//!   ring N ─copy──▶ queue ──▶ writer ────────────────▶ out.data/data.N           (`--threads`: a directory)
 //! ```
 
 pub mod build_ids;
+mod data_file;
 pub mod features;
-mod file;
+mod files;
 mod pack;
 mod place;
+mod queue;
 mod rotation;
 pub mod tally;
+mod writer;
 
-pub use file::{Finished, Output};
+pub use files::{Finished, Layout, Output};
+pub use queue::Written;
 pub use rotation::Names;

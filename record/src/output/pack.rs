@@ -119,14 +119,23 @@ impl Packer {
         self.out.clear();
     }
 
-    /// What the file says of it.
+    /// Returns what a file says of its compression.
     pub(super) fn feature(&self) -> Compression {
-        let (plain, packed) = self.totals;
+        Self::feature_of([self])
+    }
+
+    /// Returns what a directory says of the compression of its files.
+    pub(super) fn feature_of<'p>(packers: impl IntoIterator<Item = &'p Self>) -> Compression {
+        let (mut level, mut plain, mut packed) = (0, 0u64, 0u64);
+        for packer in packers {
+            level = packer.level.unsigned_abs();
+            (plain, packed) = (plain + packer.totals.0, packed + packer.totals.1);
+        }
         let ratio = plain.checked_div(packed).unwrap_or(0).max(1);
         Compression {
             version: 1,
             kind: 1,
-            level: self.level.unsigned_abs(),
+            level,
             ratio: u32::try_from(ratio).unwrap_or(u32::MAX),
             mmap_len: u32::try_from(BLOCK).unwrap_or(u32::MAX),
         }

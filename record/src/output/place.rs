@@ -1,8 +1,11 @@
 //! Making the file where it is asked for, and nothing else there.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use crate::messages::error::{Error, Result};
 
@@ -28,29 +31,72 @@ impl Made {
         options.read(!device).write(true).create_new(!device).mode(0o600);
         let file = options.open(path).map_err(|e| {
             restore(path, old.as_deref());
-            Error::io(format!("cannot create '{}' (-o names another file)", path.display()), e)
+            uncreatable(path, e)
         })?;
         Ok((Self { path: path.to_owned(), old, created: !device }, file))
+    }
+
+    /// Makes a directory (0700) in the same way, with these files in it.
+    pub(super) fn directory(path: &Path, names: impl Iterator<Item = String>) -> Result<(Self, Vec<(PathBuf, File)>)> {
+        let old = match There::at(path)? {
+            There::Nothing => None,
+            There::File => Some(keep_old(path)?),
+            There::Device => {
+                let why =
+                    "--threads writes a directory, and '-o' names a device; name a directory, or leave --threads out";
+                return Err(Error::Usage(why.to_owned()));
+            }
+        };
+        let made = Self { path: path.to_owned(), old, created: true };
+        let files = fs::DirBuilder::new().mode(0o700).create(path).map_err(|e| uncreatable(path, e)).and_then(|()| {
+            let create = |name: String| {
+                let path = path.join(name);
+                let options = || OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+                options().map_err(|e| uncreatable(&path, e)).map(|file| (path, file))
+            };
+            names.map(create).collect()
+        });
+        files.inspect_err(|_| made.undo()).map(|files| (made, files))
     }
 
     /// Undoes the making: the file goes, the one that was there before comes back.
     pub(super) fn undo(&self) {
         if self.created {
             // What cannot be removed stays, and is a valid file.
-            let _ = fs::remove_file(&self.path);
+            let _ = remove(&self.path);
             restore(&self.path, self.old.as_deref());
         }
     }
 
-    /// Gives the file another name. Gives that.
-    pub(super) fn rename(&mut self, name: PathBuf) -> Result<()> {
-        if self.created {
-            fs::rename(&self.path, &name).map_err(|e| {
-                Error::io(format!("cannot rename '{}' to '{}'", self.path.display(), name.display()), e)
-            })?;
-            self.path = name;
+    /// Renames it to the first of these names that is free, and returns that; `None` for a device, which keeps its own.
+    pub(super) fn rename(&mut self, names: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>> {
+        for name in names.take_while(|_| self.created) {
+            match rename_to_free(&self.path, &name) {
+                Ok(()) => {
+                    self.path.clone_from(&name);
+                    return Ok(Some(name));
+                }
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    let tried = format!("cannot rename '{}' to '{}'", self.path.display(), name.display());
+                    return Err(Error::io(tried, e));
+                }
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+}
+
+/// Renames, but over nothing.
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // A file system that cannot look and rename at once, NFS for one.
+        Err(Errno::INVAL | Errno::NOSYS) if fs::symlink_metadata(to).is_ok() => {
+            Err(io::ErrorKind::AlreadyExists.into())
+        }
+        Err(Errno::INVAL | Errno::NOSYS) => fs::rename(from, to),
+        done => done.map_err(io::Error::from),
     }
 }
 
@@ -60,7 +106,7 @@ pub(super) enum There {
     Nothing,
     /// A device, or a link to one by root or ourselves: written to, not replaced.
     Device,
-    /// A file, or a link to one or to nothing: renamed.
+    /// A file, the directory of a recording, or a link to one of them or to nothing: renamed.
     File,
 }
 
@@ -72,8 +118,10 @@ impl There {
         let end = fs::metadata(path).unwrap_or_else(|_| itself.clone()).file_type();
         let what = if end.is_fifo() || end.is_socket() {
             "a pipe or a socket, and a perf.data file is written in more than one place"
+        } else if end.is_dir() && is_recording(path) {
+            return Ok(Self::File);
         } else if end.is_dir() {
-            "a directory"
+            "a directory without a recording in it"
         } else if end.is_char_device() || end.is_block_device() {
             // Somebody else's link is not followed: root could write to a disk through it.
             let trusted = [0, rustix::process::geteuid().as_raw()].contains(&itself.uid());
@@ -99,10 +147,53 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".old");
     let old = PathBuf::from(name);
-    fs::rename(path, &old).map_err(|e| {
+    let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    // Neither a file nor a directory can be renamed over a directory that has files.
+    let room = if is_directory(&old) || is_directory(path) { remove(&old) } else { Ok(()) };
+    let kept = match room {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => fs::rename(path, &old),
+    };
+    kept.map(|()| old.clone()).map_err(|e| {
         Error::io(format!("cannot rename '{}' to '{}' (-o names another file)", path.display(), old.display()), e)
-    })?;
-    Ok(old)
+    })
+}
+
+/// Name of the file with the header in the directory of a recording.
+const DATA: &str = "data";
+
+/// Whether a directory is a recording: perf's readers look for this file too.
+fn is_recording(dir: &Path) -> bool {
+    fs::symlink_metadata(dir.join(DATA)).is_ok_and(|data| data.is_file())
+}
+
+/// Returns the names of the files in a directory of this many rings.
+pub(super) fn names(rings: usize) -> impl Iterator<Item = String> {
+    std::iter::once(DATA.to_owned()).chain((0..rings).map(|ring| format!("{DATA}.{ring}")))
+}
+
+/// Removes a recording, be it a file or a directory. In a directory nothing but the files of a recording is removed; if there is
+/// anything else, it stays.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return fs::remove_file(path);
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| {
+            let number = name.strip_prefix(DATA).map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        if is_ours && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+fn uncreatable(path: &Path, why: io::Error) -> Error {
+    Error::io(format!("cannot create '{}' (-o names another file)", path.display()), why)
 }
 
 fn restore(path: &Path, old: Option<&Path>) {

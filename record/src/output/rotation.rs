@@ -1,12 +1,12 @@
 //! Names of files with the time in them, and which of them are kept.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 
-use super::file::Output;
+use super::files::Output;
+use super::place;
 use crate::messages::error::Result;
 use crate::plan::config;
 
@@ -33,9 +33,10 @@ impl Names {
         if !self.stamp {
             return Ok(());
         }
-        let name = stamped(path, &Zoned::now());
-        output.rename(name.clone())?;
-        self.kept.add(name);
+        let stamped = stamped(path, &Zoned::now());
+        if let Some(name) = output.rename(numbered(&stamped))? {
+            self.kept.add(name);
+        }
         Ok(())
     }
 }
@@ -46,6 +47,16 @@ fn stamped(path: &Path, now: &Zoned) -> PathBuf {
     let hundredths = now.subsec_nanosecond() / 10_000_000;
     name.push(format!(".{}{hundredths:02}", now.strftime("%Y%m%d%H%M%S")));
     PathBuf::from(name)
+}
+
+/// The name, and if it is taken the same with a number: several files may be finished in a hundredth of a second.
+fn numbered(name: &Path) -> impl Iterator<Item = PathBuf> {
+    let numbered = |n: u32| {
+        let mut numbered = name.as_os_str().to_owned();
+        numbered.push(format!("-{n:02}"));
+        PathBuf::from(numbered)
+    };
+    std::iter::once(name.to_owned()).chain((1..=u32::MAX).map(numbered))
 }
 
 /// The files that were finished, the oldest first.
@@ -67,7 +78,7 @@ impl Kept {
         while self.most.is_some_and(|most| self.files.len() > most) {
             if let Some(oldest) = self.files.pop_front() {
                 // Somebody else may have taken it away.
-                let _ = fs::remove_file(oldest);
+                let _ = place::remove(&oldest);
             }
         }
     }
@@ -75,6 +86,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -82,6 +95,14 @@ mod tests {
         let then = jiff::civil::date(2026, 11, 21).at(7, 8, 9, 987_654_321);
         let now = then.to_zoned(jiff::tz::TimeZone::UTC).unwrap();
         assert_eq!(stamped(Path::new("a/out.data"), &now), Path::new("a/out.data.2026112107080998"));
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let names: Vec<_> = numbered(Path::new("out.data.2026112107080998")).take(3).collect();
+        let wanted = ["", "-01", "-02"].map(|end| PathBuf::from(format!("out.data.2026112107080998{end}")));
+        assert_eq!(names, wanted);
+        assert!(names.is_sorted());
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Counts {
 
 impl Counts {
     /// Adds those of another stretch of the same stream.
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.lost_events += other.lost_events;
         self.lost_samples += other.lost_samples;
@@ -145,7 +145,7 @@ impl Tally {
         }
     }
 
-    /// One that counts nothing yet, for the file after this one, or for another thread that drains.
+    /// One that counts nothing yet, for another thread that drains.
     #[must_use]
     pub fn renewed(&self) -> Self {
         Self {

@@ -311,6 +311,8 @@ pub struct Output {
     pub max_files: Option<usize>,
     /// The time is part of the name (`--timestamp-filename`).
     pub timestamp_name: bool,
+    /// Number of bytes that may wait to be written (`--queue-size`); none: 64 MiB, or as many as all rings have.
+    pub queue: Option<u64>,
 }
 
 impl Output {

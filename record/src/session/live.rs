@@ -18,10 +18,10 @@ use crate::machine::Machine;
 use crate::machine::tracepoint;
 use crate::messages::Messages;
 use crate::messages::error::{Error, Result};
-use crate::output::Names;
 use crate::output::build_ids::{BuildIdReader, Modules};
 use crate::output::features;
 use crate::output::tally::Tally;
+use crate::output::{Layout, Names};
 use crate::plan::PlannedEvent;
 use crate::plan::config::{BuildIds, Config, Switch};
 use crate::session::control::Channel;
@@ -42,6 +42,8 @@ pub(super) struct Recording<'a, K> {
     pub(super) entries: Vec<AttrEntry>,
     /// What is known at the start of any file.
     pub(super) head: FeatureWriter,
+    /// No mapped files yet, of which the build IDs are read by one thread.
+    pub(super) modules: Modules,
 }
 
 /// What changes while recording.
@@ -49,10 +51,13 @@ pub(super) struct Live {
     pub(super) rings: Vec<Ring>,
     pub(super) areas: Areas,
     pub(super) drain: Drain,
-    /// The threads that drain; none: this one does.
-    pub(super) drainers: Option<Drainers>,
-    pub(super) losses: Losses,
-    pub(super) names: Names,
+    /// The threads that drain, always (`--threads`) or while the main thread is busy.
+    pub(super) drainers: Drainers,
+    /// Whether they always do.
+    pub(super) threaded: bool,
+    /// How files are laid out.
+    pub(super) layout: Layout,
+    pub(super) ledger: Ledger,
     pub(super) channel: Option<Channel>,
     pub(super) delays: Delays,
     pub(super) switch: Option<Timer>,
@@ -60,9 +65,20 @@ pub(super) struct Live {
     pub(super) urgent: Option<Urgent>,
     /// The command's process.
     pub(super) child: Option<u32>,
-    /// How many files were completed.
+}
+
+/// What goes on from one file to the next.
+pub(super) struct Ledger {
+    pub(super) losses: Losses,
+    pub(super) names: Names,
+    /// Whether there are AUX areas, of which files have an index.
+    pub(super) has_areas: bool,
+    /// Number of files that were completed.
     pub(super) pieces: usize,
 }
+
+/// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three seconds.
+const QUEUE: usize = 64 << 20;
 
 impl Live {
     /// Before the first file.
@@ -85,29 +101,39 @@ impl Live {
             let why = "--threads: AUX areas are read by one thread, with all rings; leave --threads out";
             return Err(Error::Usage(why.to_owned()));
         }
-        let drainers = split.map(|split| Drainers::new(split, counters, recording.machine)).transpose()?;
+        let drainers = match split {
+            Some(split) => Drainers::new(split, counters, recording.machine)?,
+            None => Drainers::one(counters)?,
+        };
+        let groups = if split.is_some() && !config.output.is_stdout() { drainers.rings() } else { Vec::new() };
+        let all: usize = rings.iter().map(Ring::size).sum();
+        let queue = config.output.queue.map_or(all.max(QUEUE), |size| usize::try_from(size).unwrap_or(usize::MAX));
         let filter = recording.coverage.filter(config, counters, recording.tasks);
+        let ledger = Ledger {
+            losses: Losses::default(),
+            names: Names::new(&config.output),
+            has_areas: !areas.is_empty(),
+            pieces: 0,
+        };
         let switch = match config.output.switch {
             Some(Switch::Time(_)) => Some(Timer::new()?),
             _ => None,
         };
         let mut tally = Tally::new(&first.attr);
-        if config.build_ids != BuildIds::None {
-            tally.modules = Modules::read_by(BuildIdReader::in_thread());
-        }
+        tally.modules = recording.modules.renewed();
         Ok(Self {
             rings,
             areas,
             drain: Drain::new(tally).at_least(least).at(places).with(filter),
             drainers,
-            losses: Losses::default(),
-            names: Names::new(&config.output),
+            threaded: split.is_some(),
+            layout: Layout { groups, queue },
+            ledger,
             channel,
             delays: Delays::new(&config.delay)?,
             switch,
             urgent: None,
             child: None,
-            pieces: 0,
         })
     }
 }
@@ -130,6 +156,10 @@ impl<'a, K: Kernel> Recording<'a, K> {
             name: Some(event.full_name()),
         };
         let entries = events.map(entry).collect();
-        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, coverage, entries, head })
+        let modules = match config.build_ids {
+            BuildIds::None => Modules::default(),
+            BuildIds::InMmap | BuildIds::Table => Modules::read_by(BuildIdReader::in_thread()),
+        };
+        Ok(Self { config, kernel, messages, machine, counters, signals, tasks, coverage, entries, head, modules })
     }
 }

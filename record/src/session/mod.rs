@@ -42,7 +42,7 @@ use schedule::Urgent;
 ///
 /// # Errors
 /// Why there is no recording, or not a whole one.
-pub fn run<K: Kernel>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
+pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
     let machine = Machine::read()?;
     let plan = plan::plan(config, &machine)?;
     plan.notes.iter().for_each(|note| messages.note(note));
@@ -80,67 +80,4 @@ fn left_out(tasks: &[Task], hidden: &BTreeSet<u32>) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use recrep_format::feature::EventDesc;
-    use recrep_format::read::File;
-
-    use super::*;
-    use crate::fake_kernel::FakeKernel;
-    use crate::messages::Verbosity;
-
-    #[test]
-    fn a_recording_that_fails_leaves_a_file_with_its_features() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.data");
-        let words = ["rec", "-e", "cpu-clock", "-o", path.to_str().unwrap(), "true"];
-        let config = crate::cli::parse(words.map(Into::into)).unwrap();
-        let kernel = FakeKernel::new(|_, _| Vec::new()).with_unstoppable_counters(rustix::io::Errno::IO);
-        let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-        let error = run(&config, &kernel, &messages).unwrap_err().to_string();
-        assert_eq!(error, "cannot stop a counter: Input/output error");
-        let bytes = std::fs::read(&path).unwrap();
-        let file = File::parse(&bytes).unwrap();
-        assert_eq!(file.warnings, []);
-        assert!(file.feature::<EventDesc<'_>>().is_some());
-    }
-
-    #[test]
-    fn bpf_programs_from_before_are_in_the_file() {
-        use crate::kernel::bpf::{BpfFunction, BpfProgram};
-        use recrep_format::record::Body;
-        let function = BpfFunction { addr: 0xffff_0000_0000_1000, len: 64, tag: [0xab; 8] };
-        let program =
-            BpfProgram { id: 7, tag: [0xab; 8], name: b"f".to_vec(), has_btf: false, functions: vec![function] };
-        for (flag, events) in [("--bpf-event", 1), ("--no-bpf-event", 0)] {
-            let dir = tempfile::tempdir().unwrap();
-            let path = dir.path().join("x.data");
-            let words = ["rec", "-a", "-e", "cpu-clock", flag, "-o", path.to_str().unwrap(), "true"];
-            let config = crate::cli::parse(words.map(Into::into)).unwrap();
-            let kernel = FakeKernel::new(|_, _| Vec::new()).with_bpf_programs(Ok(vec![program.clone()]));
-            let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-            assert_eq!(run(&config, &kernel, &messages).unwrap(), 0);
-            let bytes = std::fs::read(&path).unwrap();
-            let file = File::parse(&bytes).unwrap();
-            let raw: Vec<_> = file.records().map(std::result::Result::unwrap).collect();
-            let records: Vec<_> = raw.iter().map(|raw| file.attrs.decode(raw).unwrap().body).collect();
-            let is_symbol = |body: &Body<'_>| {
-                let Body::KSymbol(symbol) = body else { return false };
-                let name = symbol.name.as_bytes();
-                (symbol.addr, symbol.len, name) == (function.addr, 64, b"bpf_prog_abababababababab_f")
-            };
-            assert_eq!(records.iter().filter(|body| is_symbol(body)).count(), 1, "{flag}");
-            let is_event = |body: &Body<'_>| matches!(body, Body::BpfEvent(event) if event.id == 7);
-            assert_eq!(records.iter().filter(|body| is_event(body)).count(), events, "{flag}");
-        }
-    }
-
-    #[test]
-    fn processes_that_were_left_out_are_told_each_once() {
-        let tasks: Vec<Task> = (1..=7).flat_map(|pid| [0, 100].map(|more| Task { pid, tid: pid + more })).collect();
-        assert_eq!(left_out(&tasks, &BTreeSet::new()), None);
-        let one = left_out(&tasks, &[2, 102].into()).unwrap();
-        assert!(one.starts_with("1 of the user's processes") && one.contains("ptrace: 2;"), "{one}");
-        let many = left_out(&tasks, &(101..=107).collect()).unwrap();
-        assert!(many.starts_with("7 of") && many.contains(": 1, 2, 3, 4, 5, …;"), "{many}");
-    }
-}
+mod tests;

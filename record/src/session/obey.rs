@@ -13,7 +13,7 @@ use crate::plan::PlannedEvent;
 use crate::session::control::{Channel, Command, Detail};
 use crate::session::dry_run;
 
-impl<K: Kernel> Recording<'_, K> {
+impl<K: Kernel + Sync> Recording<'_, K> {
     /// Does what has come. Gives whether the recording is to end.
     pub(super) fn obey(
         &self,

@@ -1,6 +1,7 @@
 //! One file of a recording, from its header to its last line; most recordings have only one.
 
 use std::collections::HashSet;
+use std::mem;
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -8,16 +9,18 @@ use recrep_format::feature::BuildIdEvent;
 use recrep_format::record::{Body, Record};
 use recrep_format::write::FeatureWriter;
 
-use super::live::{Live, Recording};
+use super::live::{Ledger, Live, Recording};
 use super::{losses, updates};
+use crate::aux;
+use crate::drain::Drain;
 use crate::kernel::Kernel;
 use crate::kernel::counters::Reading;
 use crate::machine::kernel_image::KernelImage;
 use crate::messages::error::Result;
-use crate::output::Output;
-use crate::output::build_ids::{self, Identified};
+use crate::output::build_ids::{self, Identified, Modules};
 use crate::output::features;
-use crate::output::tally::Counts;
+use crate::output::tally::{Counts, Tally};
+use crate::output::{Output, Written};
 use crate::plan::config::BuildIds;
 use crate::synthesize::{self, BpfCode, Scope, Synthesizer};
 use crate::target::Target;
@@ -26,20 +29,54 @@ use crate::target::Target;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) output: Output,
+    known: Known,
+}
+
+/// What is known of the files that are mapped.
+#[derive(Debug)]
+pub(super) struct Known {
     /// Where the kernel is, if that is known.
     image: Option<KernelImage>,
+    modules: Modules,
     /// The build IDs that a stream has records of by now.
     written: Vec<Identified>,
 }
 
-impl<K: Kernel> Recording<'_, K> {
-    /// Makes the next file, and writes what there is before the first record of the rings. `scope`: whose tasks.
+impl Known {
+    fn add(&mut self, other: Self) {
+        self.image = self.image.take().or(other.image);
+        self.modules.absorb(other.modules);
+        self.written.extend(other.written);
+    }
+}
+
+impl Piece {
+    /// Adds what was mapped by the records that were drained into it.
+    pub(super) fn take_modules(&mut self, drain: &mut Drain) {
+        let none = drain.tally.modules.renewed();
+        self.known.modules.absorb(mem::replace(&mut drain.tally.modules, none));
+    }
+
+    /// Adds what was found while the rings were drained into it already.
+    pub(super) fn learn(&mut self, known: Known) {
+        self.known.add(known);
+    }
+}
+
+impl<K: Kernel + Sync> Recording<'_, K> {
+    /// Makes the first file, and writes what there is before the first record of the rings. `scope`: whose tasks.
     pub(super) fn begin(&self, live: &mut Live, scope: &Scope) -> Result<Piece> {
-        live.drain.tally = live.drain.tally.renewed();
-        let output = Output::create(&self.config.output, &self.entries, &self.head)?;
-        let mut piece = Piece { output, image: None, written: Vec::new() };
-        match self.prepare(live, &mut piece, scope) {
-            Ok(()) => Ok(piece),
+        let mut piece = self.create(live)?;
+        let known = match scope {
+            // Nothing runs that could fill a ring.
+            Scope::Child(_) => self.prepare(&piece.output, scope, live.ledger.pieces),
+            _ => self.draining(live, &piece.output, |ledger| self.prepare(&piece.output, scope, ledger.pieces)),
+        };
+        match known {
+            Ok(known) => {
+                piece.learn(known);
+                Ok(piece)
+            }
             Err(error) => {
                 // Nothing was recorded yet: what was there before stays.
                 piece.output.undo();
@@ -48,39 +85,54 @@ impl<K: Kernel> Recording<'_, K> {
         }
     }
 
-    fn prepare(&self, live: &mut Live, piece: &mut Piece, scope: &Scope) -> Result<()> {
-        piece.output.write(&updates::units(self.counters))?;
-        live.areas.write_head(self.counters, self.machine, &mut piece.output)?;
+    /// Returns what is known of mapped files before any was looked at.
+    fn nothing_known(&self) -> Known {
+        Known { image: None, modules: self.modules.renewed(), written: Vec::new() }
+    }
+
+    /// Makes a file, up to its first record of a task or a ring.
+    pub(super) fn create(&self, live: &Live) -> Result<Piece> {
+        let output = Output::create(&self.config.output, &self.entries, &self.head, &live.layout)?;
+        let begun = output.write(&updates::units(self.counters));
+        match begun.and_then(|()| live.areas.write_head(self.counters, self.machine, &output)) {
+            Ok(()) => Ok(Piece { output, known: self.nothing_known() }),
+            Err(error) => {
+                output.undo();
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes what is there before the first record of the rings, or among the first ones. `pieces`: the number of files before.
+    pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
         // The command at the gate has nothing but a name, which will not be there at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
-        if early {
-            self.synthesize(live, piece, scope)?;
-        }
-        if piece.output.is_pipe() {
+        let mut known = if early { self.synthesize(output, scope, pieces)? } else { self.nothing_known() };
+        if output.is_pipe() {
             // What is known already, before the samples.
-            self.stream_build_ids(piece, live)?;
+            self.stream_build_ids(output, &mut known)?;
         }
-        Ok(())
+        Ok(known)
     }
 
     /// Writes what was there before.
-    fn synthesize(&self, live: &mut Live, piece: &mut Piece, scope: &Scope) -> Result<()> {
-        let Some(tracker) = self.counters.tracker() else { return Ok(()) };
-        let modules = &mut live.drain.tally.modules;
+    fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
+        let mut known = self.nothing_known();
+        let Some(tracker) = self.counters.tracker() else { return Ok(known) };
         let mut synthesizer = Synthesizer::new(
-            &mut piece.output,
-            modules,
+            output,
+            &mut known.modules,
             (&tracker.attr, self.counters.tracking_id()),
             &self.config.side_band,
         );
         if self.counters.sees_kernel() {
             let bpf = BpfCode::new(self.kernel.bpf_programs());
-            piece.image = KernelImage::find(bpf.needs_symbols());
-            match &piece.image {
+            known.image = KernelImage::find(bpf.needs_symbols());
+            match &known.image {
                 Some(image) => synthesizer.kernel(image)?,
-                None => self.hidden_kernel(live.pieces),
+                None => self.hidden_kernel(pieces),
             }
-            let symbols = piece.image.as_ref().map(|image| image.bpf_symbols.as_slice());
+            let symbols = known.image.as_ref().map(|image| image.bpf_symbols.as_slice());
             bpf.write(&mut synthesizer, symbols.unwrap_or_default())?;
         }
         synthesize::cgroups(&mut synthesizer)?;
@@ -92,7 +144,7 @@ impl<K: Kernel> Recording<'_, K> {
                  with --proc-map-timeout MS"
             ));
         }
-        Ok(())
+        Ok(known)
     }
 
     fn hidden_kernel(&self, pieces: usize) {
@@ -121,28 +173,33 @@ impl<K: Kernel> Recording<'_, K> {
         }
     }
 
-    /// Completes the file: what was there, what was lost, build IDs, features, its name, the last line.
-    pub(super) fn end(&self, mut piece: Piece, live: &mut Live) -> Result<()> {
-        let (readings, counts, ids) = match self.last_records(&mut piece, live) {
-            Ok(known) => known,
+    /// Completes the file: what was there, what was lost, build IDs, features, its name, the last line. `scope`: whose tasks, where
+    /// they are written at the end.
+    pub(super) fn end(&self, mut piece: Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<()> {
+        let ended = match self.last_records(&mut piece, ledger, scope) {
+            Ok(ended) => ended,
             Err(error) => {
-                self.salvage(piece, live);
+                self.salvage(piece, ledger);
                 return Err(error);
             }
         };
+        let Ended { readings, written, ids } = ended;
+        let counts = &written.counts;
         let mut features = self.head.clone();
-        live.areas.add_index(&mut features);
-        features::add_end(&mut features, &counts, &ids);
+        self.add_end(&mut features, ledger, &written, &ids);
         let length = piece.output.length();
         let finished = match piece.output.finish(features) {
             Ok(finished) => finished,
             Err(error) => {
-                self.sum_up(&counts, length, &self.config.output.path.to_string_lossy());
+                self.sum_up(counts, length, &self.config.output.path.to_string_lossy());
                 return Err(error);
             }
         };
-        live.pieces += 1;
-        self.messages.explain(|| format!("{} build IDs, throttled {} times", ids.len(), counts.throttled));
+        ledger.pieces += 1;
+        self.messages.explain(|| {
+            let stalls = written.stalls;
+            format!("{} build IDs, throttled {} times, waited {stalls} times for the file", ids.len(), counts.throttled)
+        });
         if counts.damaged > 0 {
             self.messages.warn(format_args!(
                 "{} times the kernel's ring held something that is no record: counts are too low from there on",
@@ -150,14 +207,28 @@ impl<K: Kernel> Recording<'_, K> {
             ));
         }
         counts.aux.warnings().iter().for_each(|warning| self.messages.warn(warning));
+        if written.stalls > 0 && counts.is_lossy() {
+            self.messages.warn(format_args!(
+                "{} times the queue of records to write was full, since the file takes them too slowly, and rings filled up: let \
+                 more wait (--queue-size), compress (-z), or write elsewhere (-o)",
+                written.stalls
+            ));
+        }
         for (event, share) in losses::multiplexed(self.counters, &readings) {
             self.messages.note(format_args!(
                 "{event} was counted {share:.1} % of the time: there were more events than the PMU has counters"
             ));
         }
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
-        self.sum_up(&counts, finished.length, &name);
+        self.sum_up(counts, finished.length, &name);
         Ok(())
+    }
+
+    fn add_end(&self, features: &mut FeatureWriter, ledger: &Ledger, written: &Written, ids: &[Identified]) {
+        if ledger.has_areas {
+            aux::add_index(features, &written.traces);
+        }
+        features::add_end(features, &written.counts, ids);
     }
 
     /// Says what is in a file that has ended; with `-q` only where something was lost.
@@ -167,59 +238,66 @@ impl<K: Kernel> Recording<'_, K> {
     }
 
     /// What the recording ends with, as records: what was there, what was lost, build IDs; and the file's name.
-    fn last_records(&self, piece: &mut Piece, live: &mut Live) -> Result<(Vec<Reading>, Counts, Vec<Identified>)> {
-        if self.config.rings.tail_synthesize {
-            let scope = self.present(live);
-            self.synthesize(live, piece, &scope)?;
+    fn last_records(&self, piece: &mut Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<Ended> {
+        let Piece { output, known } = piece;
+        if let Some(scope) = scope.filter(|_| self.config.rings.tail_synthesize) {
+            known.add(self.synthesize(output, scope, ledger.pieces)?);
         }
         let readings = self.counters.read(self.kernel)?;
-        let (records, lost) = live.losses.records(self.counters, &readings);
-        piece.output.write(&records)?;
-        let mut counts = live.drain.tally.counts;
-        counts.lost_samples += lost;
-        let ids = self.stream_build_ids(piece, live)?;
-        live.names.settle(&mut piece.output, &self.config.output.path)?;
-        Ok((readings, counts, ids))
+        let (records, lost) = ledger.losses.records(self.counters, &readings);
+        output.write(&records)?;
+        let ids = self.stream_build_ids(output, known)?;
+        let mut written = output.settle()?;
+        written.counts.lost_samples += lost;
+        Ok(Ended { readings, written, ids })
     }
 
     /// Returns the build IDs of what was mapped by now.
-    fn build_ids(&self, piece: &Piece, live: &Live) -> Vec<Identified> {
+    fn build_ids(&self, known: &Known) -> Vec<Identified> {
         match self.config.build_ids {
             BuildIds::None => Vec::new(),
-            BuildIds::InMmap | BuildIds::Table => build_ids::collect(&live.drain.tally.modules, piece.image.as_ref()),
+            BuildIds::InMmap | BuildIds::Table => build_ids::collect(&known.modules, known.image.as_ref()),
         }
     }
 
     /// The same; a stream, which has no table of them at its end, gets a record of each that it has none of.
-    fn stream_build_ids(&self, piece: &mut Piece, live: &Live) -> Result<Vec<Identified>> {
-        let ids = self.build_ids(piece, live);
-        if piece.output.is_pipe() {
+    fn stream_build_ids(&self, output: &Output, known: &mut Known) -> Result<Vec<Identified>> {
+        let ids = self.build_ids(known);
+        if output.is_pipe() {
             let mut e = Encoder::new(Endian::NATIVE);
-            let written: HashSet<&Identified> = piece.written.iter().collect();
+            let written: HashSet<&Identified> = known.written.iter().collect();
             for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
                 // A path is never too long for a record.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(entry.body)).encode(&mut e);
             }
-            piece.output.write(e.as_bytes())?;
-            piece.written.clone_from(&ids);
+            output.write(e.as_bytes())?;
+            known.written.clone_from(&ids);
         }
         Ok(ids)
     }
 
     /// Keeps what is there of a file that cannot be written to any more.
-    pub(super) fn salvage(&self, mut piece: Piece, live: &mut Live) {
-        let mut features: FeatureWriter = self.head.clone();
-        live.areas.add_index(&mut features);
-        let ids = self.build_ids(&piece, live);
-        features::add_end(&mut features, &Counts::default(), &ids);
+    pub(super) fn salvage(&self, mut piece: Piece, ledger: &Ledger) {
+        let ids = self.build_ids(&piece.known);
+        let mut most = self.head.clone();
+        self.add_end(&mut most, ledger, &piece.output.written(), &ids);
         // What the features will need at most: sizes, places, and when the first and the last sample were.
-        let room = features.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
-        let tally = &mut live.drain.tally;
-        piece.output.keep(room, |record| tally.walk(record.bytes, &[]));
-        let counts = live.drain.tally.counts;
-        features::add_end(&mut features, &counts, &ids);
+        let room = most.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
+        let Some(first) = self.entries.first() else { return };
+        let mut kept = Tally::new(&first.attr);
+        let mut written = piece.output.keep(room, |record| kept.walk(record.bytes, &[]));
+        written.counts.add(&kept.counts);
+        let mut features = self.head.clone();
+        self.add_end(&mut features, ledger, &written, &ids);
         let length = piece.output.salvage(features);
-        self.sum_up(&counts, length, &self.config.output.path.to_string_lossy());
+        self.sum_up(&written.counts, length, &self.config.output.path.to_string_lossy());
     }
+}
+
+/// What a file ends with.
+struct Ended {
+    readings: Vec<Reading>,
+    written: Written,
+    ids: Vec<Identified>,
 }

@@ -5,21 +5,22 @@ use std::os::fd::AsFd;
 use recrep_format::abi::AttrFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::live::{Live, Recording};
+use super::live::{Ledger, Live, Recording};
 use super::piece::Piece;
 use super::schedule::Urgent;
 use super::status::Status;
 use crate::drain;
-use crate::drain::threads::Drainers;
+use crate::drain::threads::To;
 use crate::drain::wait::{Others, Waiter, Woken};
 use crate::kernel::Kernel;
 use crate::messages::error::{Error, Result};
+use crate::output::Output;
 use crate::plan::config::{Delay, Switch};
 use crate::synthesize::Scope;
 use crate::target::workload::Workload;
 use crate::target::{Target, Task};
 
-impl<K: Kernel> Recording<'_, K> {
+impl<K: Kernel + Sync> Recording<'_, K> {
     /// From the first file's first byte to the last one's last. Gives rec's own exit status.
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
@@ -51,12 +52,18 @@ impl<K: Kernel> Recording<'_, K> {
         }
         let done = self.rounds(&mut live, &mut piece, workload.as_deref_mut());
         live.urgent = None;
-        let done = done.and_then(|()| piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live)));
+        if let Some(piece) = &mut piece {
+            piece.take_modules(&mut live.drain);
+        }
+        let done = done.and_then(|()| self.name(&mut live, &mut piece)).and_then(|()| {
+            let scope = self.config.rings.tail_synthesize.then(|| self.present(&live));
+            piece.take().map_or(Ok(()), |piece| self.end(piece, &mut live.ledger, scope.as_ref()))
+        });
         match done {
             Ok(()) => Ok(0),
-            Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, live, workload)),
+            Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, &live, workload)),
             Err(error) => {
-                piece.into_iter().for_each(|piece| self.salvage(piece, &mut live));
+                piece.into_iter().for_each(|piece| self.salvage(piece, &live.ledger));
                 Err(error)
             }
         }
@@ -81,7 +88,7 @@ impl<K: Kernel> Recording<'_, K> {
             delay: live.delays.fd(),
             switch: live.switch.as_ref().map(AsFd::as_fd),
             control: live.channel.as_ref().map(AsFd::as_fd),
-            drainers: live.drainers.as_ref().map(Drainers::fd),
+            drainers: live.threaded.then(|| live.drainers.fd()),
         };
         let mut waiter = Waiter::new(self.signals, self.counters, others)?.until(ends.as_deref())?;
         live.delays.start()?;
@@ -95,7 +102,7 @@ impl<K: Kernel> Recording<'_, K> {
             let by_threads = self.round(live, piece, &mut waiter)?;
             let length = piece.output.length();
             if let Some(status) = &mut status {
-                status.show(&live.drain.tally.counts, length, self.messages);
+                status.show(&piece.output, self.messages);
             }
             if self.config.output.max_size.is_some_and(|most| length >= most) {
                 self.messages.note(format_args!("stopped at {length} bytes, as --max-size says"));
@@ -147,65 +154,101 @@ impl<K: Kernel> Recording<'_, K> {
         self.counters.disable(self.kernel)?;
         live.areas.stop();
         let Some(piece) = slot.as_mut() else { return Ok(()) };
-        live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
+        live.areas.drain(self.kernel, self.counters, &piece.output)?;
         if live.areas.snapshots() == Some(true) {
-            live.areas.snapshot(self.kernel, self.counters, &mut piece.output)?;
+            live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        live.drain.last_round(&mut live.rings, &mut piece.output)?;
-        live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+        live.drain.last_round(&mut live.rings, &piece.output)?;
+        live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
         Ok(())
     }
 
     /// A round; or, where threads drain, what they do until something comes in between: what that was.
     fn round(&self, live: &mut Live, piece: &mut Piece, waiter: &mut Waiter<'_>) -> Result<Option<Woken>> {
-        let Some(drainers) = &live.drainers else {
-            live.areas.drain(self.kernel, self.counters, &mut piece.output)?;
-            live.drain.round(&mut live.rings, &mut piece.output)?;
+        if !live.threaded {
+            live.areas.drain(self.kernel, self.counters, &piece.output)?;
+            live.drain.round(&mut live.rings, &piece.output)?;
             return Ok(None);
-        };
+        }
         let switch = match self.config.output.switch {
             Some(Switch::Size(most)) => Some(most),
             _ => None,
         };
         let limit = [self.config.output.max_size, switch].into_iter().flatten().min();
         let drained = (&mut live.drain, live.rings.as_mut_slice());
-        let wait = || waiter.wait(true);
-        let (woken, all_ended) = drainers.run(self.counters, drained, (&mut piece.output, limit), wait)?;
+        let to = To { output: &piece.output, limit, rounds: true, before: None };
+        let (woken, all_ended) = live.drainers.run(self.counters, drained, to, || waiter.wait(true))?;
         Ok(Some(Woken { all_ended, ..woken }))
+    }
+
+    /// Does what takes its time, while another thread drains areas and rings into a file.
+    pub(super) fn draining<T>(
+        &self,
+        live: &mut Live,
+        output: &Output,
+        act: impl FnOnce(&mut Ledger) -> Result<T>,
+    ) -> Result<T> {
+        let Live { rings, areas, drain, drainers, ledger, .. } = live;
+        let mut areas = || {
+            areas.drain(self.kernel, self.counters, output)?;
+            Ok(areas.is_pressing())
+        };
+        let to = To { output, limit: None, rounds: false, before: Some(&mut areas) };
+        drainers.run(self.counters, (drain, rings), to, || act(ledger)).map(|(done, _)| done)
     }
 
     /// Writes what AUX areas and rings that are overwritten have by now.
     pub(super) fn snapshot(&self, live: &mut Live, piece: &mut Piece) -> Result<()> {
         if live.areas.snapshots().is_some() {
-            live.areas.snapshot(self.kernel, self.counters, &mut piece.output)?;
+            live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+        live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
         Ok(())
     }
 
-    /// Goes on in another file.
+    /// Gives a file that is about to end the name that it keeps.
+    fn name(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
+        slot.as_mut().map_or(Ok(()), |piece| live.ledger.names.settle(&mut piece.output, &self.config.output.path))
+    }
+
+    /// Goes on in another file: the next one is made, and while rings are drained into it, the one before is completed and what is
+    /// there by now is written.
     fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
         live.urgent = None;
         if let Some(piece) = slot.as_mut() {
-            live.drain.last_round(&mut live.rings, &mut piece.output)?;
-            live.drain.dump((self.kernel, self.counters), &mut live.rings, &mut piece.output)?;
+            // A file has the trace that its records tell of, and no other.
+            live.areas.pause(self.kernel, self.counters)?;
+            live.areas.drain(self.kernel, self.counters, &piece.output)?;
+            live.drain.last_round(&mut live.rings, &piece.output)?;
+            live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
+            live.areas.resume(self.kernel, self.counters)?;
+            piece.take_modules(&mut live.drain);
         }
-        if let Some(piece) = slot.take() {
-            self.end(piece, live)?;
-        }
+        self.name(live, slot)?;
         let scope = self.present(live);
-        *slot = Some(self.begin(live, &scope)?);
+        let next = self.create(live);
+        let Some(piece) = slot.take() else { return Ok(()) };
+        let end = |ledger: &mut Ledger| self.end(piece, ledger, Some(&scope));
+        let next = match next {
+            Ok(next) => slot.insert(next),
+            Err(error) => return end(&mut live.ledger).and(Err(error)),
+        };
+        let known = self.draining(live, &next.output, |ledger| {
+            end(ledger)?;
+            self.prepare(&next.output, &scope, ledger.pieces)
+        })?;
+        next.learn(known);
         live.urgent = Some(Urgent::apply(&self.config.rings)?);
         Ok(())
     }
 
     /// The recording cannot go on; whatever is recorded does. Waits for the command's end, or for a signal.
-    fn go_without(&self, why: &str, piece: Option<Piece>, mut live: Live, workload: Option<&mut Workload>) -> u8 {
+    fn go_without(&self, why: &str, piece: Option<Piece>, live: &Live, workload: Option<&mut Workload>) -> u8 {
         self.messages.error(why);
         // What cannot be stopped ends with rec.
         let _ = self.counters.disable(self.kernel);
         if let Some(piece) = piece {
-            self.salvage(piece, &mut live);
+            self.salvage(piece, &live.ledger);
         }
         if let Some(workload) = workload.filter(|_| !live.rings.is_empty()) {
             if workload.ended().is_none() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::timer::Timer;
 use crate::messages::Messages;
 use crate::messages::error::Result;
-use crate::output::tally::Counts;
+use crate::output::Output;
 use crate::plan::config::Config;
 use crate::target::Target;
 
@@ -56,9 +56,10 @@ impl Status {
         self.is_due = true;
     }
 
-    /// Writes the line, if it is due. `bytes`: the length of the file.
-    pub(super) fn show(&mut self, counts: &Counts, bytes: u64, messages: &Messages) {
+    /// Writes the line, if it is due.
+    pub(super) fn show(&mut self, output: &Output, messages: &Messages) {
         if std::mem::take(&mut self.is_due) {
+            let (counts, bytes) = (output.written().counts, output.length());
             let now = Reading { at: Instant::now(), samples: counts.samples };
             messages.status(&line(now.at - self.start, (self.last, now), bytes, counts.lost_events));
             self.last = now;

@@ -33,7 +33,7 @@ const KERNEL_PID: u32 = u32::MAX;
 /// Writes synthesized records.
 #[derive(Debug)]
 pub struct Synthesizer<'a> {
-    output: &'a mut Output,
+    output: &'a Output,
     modules: &'a mut Modules,
     encoder: Encoder,
     layout: SampleIdLayout,
@@ -48,7 +48,7 @@ pub struct Synthesizer<'a> {
 impl<'a> Synthesizer<'a> {
     /// Writes to `output` such records as the event that tracks (its attr and the id of a counter) has, as far as
     /// they are asked for, and notes the files in `modules`.
-    pub fn new(output: &'a mut Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
+    pub fn new(output: &'a Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
         let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));

@@ -158,15 +158,12 @@ fn a_signal_ends_the_recording_and_the_file_is_whole() {
         return;
     }
     for (signal, status) in [("-INT", 143), ("-TERM", 143)] {
-        let (_dir, path) = place();
+        let (dir, path) = place();
+        let started = dir.path().join("started");
         let mut rec = rec();
-        let rec = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--", "sleep", "100"]);
-        let child = rec.stderr(Stdio::piped()).spawn().unwrap();
-        // Until the command is there: a signal before that ends rec without it.
-        let children = format!("/proc/{0}/task/{0}/children", child.id());
-        let comms =
-            || std::fs::read_to_string(&children).unwrap_or_default().split_whitespace().map(comm).collect::<String>();
-        wait_until(|| comms().contains("sleep"));
+        let rec = rec.arg("-o").arg(&path).args(["-e", "cpu-clock", "--", "sh", "-c", ": > \"$0\"; exec sleep 100"]);
+        let child = rec.arg(&started).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until(|| started.exists());
         assert!(std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         // The command was asked to end, and is gone.
@@ -295,11 +292,6 @@ fn without_privilege_user_space_only_with_a_line_that_says_so() {
     let all = run_as_nobody(&path, &["-a", "--", "true"]);
     assert_eq!(all.status.code(), Some(125));
     assert!(said(&all).contains("perf_event_paranoid"), "{}", said(&all));
-}
-
-/// Returns the name of a process; empty if it is gone.
-fn comm(pid: &str) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
 }
 
 /// Two threads, of which the first ends at once, by itself (`SYS_exit`): its process goes on without it.

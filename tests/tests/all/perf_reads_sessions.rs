@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
 use recrep_tests::needs;
-use recrep_tests::perf::perf;
+use recrep_tests::perf::{self, perf};
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
@@ -173,6 +173,38 @@ fn pieces_by_size_and_time() {
         assert!(pieces >= 2 || args.contains("timestamp"), "{args}: {pieces}");
         let name = file.file_name().unwrap().to_str().unwrap().strip_prefix("x.data.20").unwrap();
         assert!(name.len() == 14 && name.bytes().all(|byte| byte.is_ascii_digit()), "{name}");
+    }
+}
+
+/// A file for each ring: perf of both versions and rep read all of them.
+#[test]
+fn directories_of_threads() {
+    if !needs::perf_events() || !needs::root() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    for args in ["", "-z -g", "-e page-faults --overwrite -m 16", "--switch-output=1s", "--tail-synthesize -C 0,1"] {
+        let dir = tempfile::tempdir().unwrap();
+        let ms = if args.contains("switch") { 1300 } else { 300 };
+        let words = workload(&format!("hot --ms {ms} --threads 2 --forks 1"));
+        let outcome = record(&dir.path().join("x.data"), &format!("--threads -a -e cpu-clock -F 499 {args}"), &words);
+        let directories = files(dir.path());
+        let mut samples = Vec::new();
+        for directory in &directories {
+            assert!(directory.join("data.1").is_file(), "{}", directory.display());
+            let counted = assert_reads(directory, Extent::System(&["workload"]));
+            samples.push(counted);
+            for perf in perf::versions() {
+                let stats = run(perf::version(&perf).args(["report", "--stats", "-i"]).arg(directory)).expect(0);
+                let stats = perf::parse_stats(&stats);
+                assert_eq!(stats.records.get("SAMPLE"), Some(&counted), "{args}: {perf:?}");
+                assert_eq!(perf::without_loss(&stats.warnings, &stats.records), "", "{args}: {perf:?}");
+            }
+        }
+        assert_eq!(samples, summaries(&outcome), "{args}: {}", outcome.stderr);
+        let tables = directories.iter().flat_map(|directory| report(directory, "comm").tables());
+        assert!(tables.map(|table| table.samples_where(|key| key[0] == "workload")).sum::<u64>() > 0, "{args}");
+        assert_eq!(directories.len() > 1, args.contains("switch"), "{directories:?}");
     }
 }
 

@@ -1,25 +1,34 @@
-//! Drain threads (`--threads`): each has some of the rings, waits for them alone, and writes into the one file.
+//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc` and with the end of a file.
 //!
 //! ```text
-//!  rings of CPU 0 ─ thread 0 ─┐
-//!  rings of CPU 1 ─ thread 1 ─┼─ Mutex ─▶ Output          main: signals, commands, timers, sizes
-//!  …                          ┘
+//!  ring of CPU 0 ─ thread 0 ─▶ queue ─▶ writer ─▶ data.0
+//!  ring of CPU 1 ─ thread 1 ─▶ queue ─▶ writer ─▶ data.1       main: signals, commands, timers, sizes
+//!  …
+//!
+//!  ring of CPU 0 ─ thread 0 ─┐
+//!  ring of CPU 1 ─ thread 1 ─┼─ marks ─▶ queue ─▶ writer ─▶ standard output
+//!  …                         ┘
 //! ```
 //!
+//! `--threads` writes a directory, as perf record does: a file for each ring. The threads then share nothing. A stream (`-o -`) is
+//! one file: a batch is copied into its queue in one piece under a lock, outside of which are walking over records, giving room
+//! back, compressing and writing.
+//!
 //! The threads live while nothing but draining is to be done: whatever wakes the main thread ends them, so that it has the
-//! rings and the file for itself, and they begin anew afterwards. Rings are lent to them, so that this is the only way.
-//! A batch is written in one piece under the lock; walking over records and giving room back are outside of it. Compressing
-//! (`-z`) is inside, as the file has one stream. AUX areas are read by the main thread alone, which has no time for that
-//! meanwhile: they are refused together with threads.
+//! rings for itself, and they begin anew afterwards. Rings are lent to them, so that this is the only way. AUX areas are read by one
+//! thread, with all rings: they are refused together with `--threads`.
 //!
 //! # Rounds stay true
 //!
-//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is written when
-//! each thread has, since mark n was in the file, begun and ended a drain that left none of its rings with anything
+//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is queued when
+//! each thread has, since mark n was queued, begun and ended a drain that left none of its rings with anything
 //! (`marks`). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find it (or
 //! it would be before mark n+1), so the kernel had not written it when that drain looked at the ring, which was after mark n
-//! was written. All records before mark n had been written by then, so they are not younger. As with one thread, what is
+//! was queued. All records before mark n had been written to their rings by then, so they are not younger. As with one thread, what is
 //! taken for granted is that the kernel needs less than a round from a record's timestamp to its place in the ring.
+//!
+//! The files of a directory have no marks, as with perf record: each is in order of time, and readers merge them. Nor are there
+//! marks while synthesized records are written, which readers are to see before the samples among them.
 //!
 //! A thread whose CPU is idle drains nothing, so that no mark could be written: when as much has been written since the
 //! last one as would have woken all threads on a machine that is equally busy, those that are missing are woken.
@@ -41,12 +50,11 @@ use crate::kernel::ring::Ring;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
-use crate::output::tally::Tally;
 use crate::plan::config::Split;
 use bells::Bells;
 use groups::Group;
 use marks::Marks;
-use worker::{Shared, Worker};
+use worker::{Before, Shared, Worker};
 
 /// The threads, as they are to be.
 #[derive(Debug)]
@@ -55,7 +63,28 @@ pub struct Drainers {
     bells: Bells,
 }
 
+/// Where drain threads write, and how.
+pub struct To<'a> {
+    /// The recording.
+    pub output: &'a Output,
+    /// [`Drainers::fd`] is readable when it is so long.
+    pub limit: Option<u64>,
+    /// Whether the ends of rounds are marked.
+    pub rounds: bool,
+    /// What the first thread does before each drain; it returns whether that should be done again soon.
+    pub before: Option<Before<'a>>,
+}
+
 impl Drainers {
+    /// One thread for all rings.
+    ///
+    /// # Errors
+    /// Returns the system's refusal.
+    pub fn one(counters: &Counters) -> Result<Self> {
+        let rings = (0..counters.owners.len()).collect();
+        Ok(Self { groups: vec![Group { rings, affinity: None }], bells: Bells::new(1)? })
+    }
+
     /// Who drains which ring. Nobody is started yet.
     ///
     /// # Errors
@@ -68,50 +97,49 @@ impl Drainers {
         Ok(Self { groups, bells })
     }
 
-    /// How many threads there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
     /// Readable when a thread has something to say: the file has reached `limit`, all counters have ended, or it failed.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bells.main.as_fd()
     }
 
-    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Gives what that gives, and
+    /// Returns the rings of each thread.
+    #[must_use]
+    pub fn rings(&self) -> Vec<Vec<usize>> {
+        self.groups.iter().map(|group| group.rings.clone()).collect()
+    }
+
+    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Returns what that gives, and
     /// whether all counters have ended.
     ///
     /// # Errors
     /// What `meanwhile` or a thread gives.
-    pub fn run<T>(
+    pub fn run<'a, T>(
         &self,
         counters: &Counters,
-        (drain, rings): (&mut Drain, &mut [Ring]),
-        (output, limit): (&mut Output, Option<u64>),
+        (drain, rings): (&mut Drain, &'a mut [Ring]),
+        to: To<'a>,
         meanwhile: impl FnOnce() -> Result<T>,
     ) -> Result<(T, bool)> {
         // About half of the threads' rings: what wakes them.
         let enough = rings.iter().map(|ring| ring.size() as u64).sum::<u64>() / 2;
+        let marks = || Mutex::new(Marks::new(self.groups.len(), enough));
         let shared = Shared {
-            file: Mutex::new((output, Marks::new(self.groups.len(), enough))),
-            limit: limit.unwrap_or(u64::MAX),
+            output: to.output,
+            rounds: (to.rounds && !to.output.is_split()).then(marks),
+            limit: to.limit.unwrap_or(u64::MAX),
             bells: &self.bells,
             marks: 0.into(),
             ended: 0.into(),
         };
+        let mut before = to.before;
         let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
         let own = |group: &Group| group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect();
         let rings: Vec<Vec<&mut Ring>> = self.groups.iter().map(own).collect();
+        let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);
-        let workers: Vec<_> = workers.map(|(who, rings)| Worker::new(&shared, who, drain.twin(), rings)).collect();
+        let workers: Vec<_> =
+            workers.map(|(who, rings)| Worker::new(&shared, who, drain.twin(alone), rings, before.take())).collect();
         let (outcome, ends) = thread::scope(|scope| {
             let threads = workers.into_iter().map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));
             let threads: Vec<_> = threads.collect();
@@ -123,8 +151,8 @@ impl Drainers {
         self.bells.stop.clear();
         self.bells.main.clear();
         let mut failed = None;
-        for (tally, done) in ends {
-            tally.into_iter().for_each(|tally| drain.tally.absorb(tally));
+        for (twin, done) in ends {
+            twin.into_iter().for_each(|twin| drain.absorb(twin));
             failed = failed.or(done.err());
         }
         match (failed, outcome) {
@@ -138,9 +166,9 @@ impl Drainers {
 }
 
 /// What became of a thread: what it counted, and what went wrong.
-fn end(thread: io::Result<ScopedJoinHandle<'_, (Tally, Result<()>)>>) -> (Option<Tally>, Result<()>) {
+fn end(thread: io::Result<ScopedJoinHandle<'_, (Drain, Result<()>)>>) -> (Option<Drain>, Result<()>) {
     match thread.map(ScopedJoinHandle::join) {
-        Ok(Ok((tally, done))) => (Some(tally), done),
+        Ok(Ok((drain, done))) => (Some(drain), done),
         // It has said itself why it panicked.
         Ok(Err(_)) => (None, Err(no_thread(&"it panicked"))),
         Err(why) => (None, Err(no_thread(&why))),
@@ -148,7 +176,7 @@ fn end(thread: io::Result<ScopedJoinHandle<'_, (Tally, Result<()>)>>) -> (Option
 }
 
 fn no_thread(why: &dyn std::fmt::Display) -> Error {
-    Error::Failed(format!("a drain thread does not run ({why}); leave --threads out"))
+    Error::Failed(format!("a drain thread does not run ({why}); make room for one more thread (ulimit -u)"))
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ use recrep_format::read::File;
 use recrep_format::write::FeatureWriter;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use super::Drainers;
+use super::{Drainers, To};
 use crate::drain::Drain;
 use crate::kernel::Place;
 use crate::kernel::counters::{Counter, Counters};
 use crate::kernel::ring::fake::{FakeRing, fake_record};
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
-use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
+use crate::output::{Layout, Output};
 use crate::plan::config::Split;
 
 /// CPU 0 to 2, of which each has a ring of a page, and what polls it.
@@ -30,6 +30,8 @@ struct Bench {
     bells: Vec<StdFile>,
     counters: Counters,
     drainers: Drainers,
+    /// Whether rounds are marked.
+    rounds: bool,
     _dir: tempfile::TempDir,
     path: std::path::PathBuf,
 }
@@ -58,7 +60,15 @@ impl Bench {
         let drainers = Drainers::new(&Split::Cpu, &counters, &machine).unwrap();
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.data");
-        Self { fakes: (0..3).map(|_| FakeRing::new(1)).collect(), bells, counters, drainers, _dir: dir, path }
+        Self {
+            fakes: (0..3).map(|_| FakeRing::new(1)).collect(),
+            bells,
+            counters,
+            drainers,
+            rounds: true,
+            _dir: dir,
+            path,
+        }
     }
 
     /// Drains by threads while `fill` writes. Gives what was counted, the file being complete.
@@ -70,16 +80,18 @@ impl Bench {
         let words = ["rec".into(), "-o".into(), self.path.clone().into(), "x".into()];
         let to = crate::cli::parse(words).unwrap().output;
         let entry = AttrEntry { attr: attr(), ids: vec![1], name: None };
-        let mut output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE)).unwrap();
+        let layout = Layout { groups: Vec::new(), queue: 1 << 20 };
+        let output = Output::create(&to, &[entry], &FeatureWriter::new(Endian::NATIVE), &layout).unwrap();
         let mut rings: Vec<_> = self.fakes.iter().map(FakeRing::map).collect();
         let mut drain = Drain::new(Tally::new(&attr()));
-        let Self { fakes, bells, counters, drainers, .. } = self;
+        let Self { fakes, bells, counters, drainers, rounds, .. } = self;
         let drained = (&mut drain, rings.as_mut_slice());
         let meanwhile = || fill(fakes, bells, drainers);
-        drainers.run(counters, drained, (&mut output, limit), meanwhile)?;
-        drain.last_round(&mut rings, &mut output)?;
+        drainers.run(counters, drained, To { output: &output, limit, rounds: *rounds, before: None }, meanwhile)?;
+        drain.last_round(&mut rings, &output)?;
+        let counts = output.settle()?.counts;
         output.finish(FeatureWriter::new(Endian::NATIVE))?;
-        Ok(drain.tally.counts)
+        Ok(counts)
     }
 
     /// The times of the samples of each round.
@@ -123,8 +135,7 @@ fn no_record_after_the_second_mark_is_older_than_one_before_the_first() {
                         for n in 0..count {
                             loop {
                                 let mut now = clock.lock().unwrap();
-                                let free = 4096 - (fake.written() - fake.tail());
-                                if free >= 48 {
+                                if fake.has_room(48) {
                                     *now += 1;
                                     assert!(fake.write(&sample(*now, cpu)));
                                     break;
@@ -159,6 +170,28 @@ fn no_record_after_the_second_mark_is_older_than_one_before_the_first() {
         assert!(oldest >= before, "a record of {oldest} two rounds after one of {before}");
         before = before.max(youngest);
     }
+}
+
+#[test]
+fn what_one_thread_drains_meanwhile_is_in_no_round() {
+    let mut bench = Bench::new();
+    (bench.drainers, bench.rounds) = (Drainers::one(&bench.counters).unwrap(), false);
+    let counts = bench.record(None, |fakes, bells, _| {
+        for n in 0..2000 {
+            // Rings of a page are full again and again.
+            while !fakes[n % 3].has_room(48) {
+                (&bells[n % 3]).write_all(&1u64.to_ne_bytes()).unwrap();
+                std::thread::yield_now();
+            }
+            assert!(fakes[n % 3].write(&sample(n as u64 + 1, n as u64 % 3)));
+        }
+        Ok(())
+    });
+    assert_eq!(counts.unwrap().samples, 2000);
+    // What was left is a round, the last one.
+    let rounds = bench.rounds();
+    assert_eq!(rounds.iter().map(Vec::len).sum::<usize>(), 2000);
+    assert!(rounds.len() <= 2, "{} rounds", rounds.len());
 }
 
 #[test]

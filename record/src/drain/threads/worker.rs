@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::bells::{Bell, Bells};
 use super::groups::Group;
@@ -13,25 +13,20 @@ use crate::kernel::counters::Counters;
 use crate::kernel::ring::Ring;
 use crate::messages::error::Result;
 use crate::output::Output;
-use crate::output::tally::Tally;
+use crate::output::tally::Counts;
 
 /// What all threads share.
 pub(super) struct Shared<'a> {
-    pub(super) file: Mutex<(&'a mut Output, Marks)>,
-    /// How many marks there are in the file.
+    pub(super) output: &'a Output,
+    /// Held while a batch is queued, where rounds are marked.
+    pub(super) rounds: Option<Mutex<Marks>>,
+    /// Number of marks that were queued.
     pub(super) marks: AtomicU64,
     /// The main thread is to know when the file is so long.
     pub(super) limit: u64,
     pub(super) bells: &'a Bells,
     /// How many threads have no counter left that could wake them.
     pub(super) ended: AtomicUsize,
-}
-
-impl<'a> Shared<'a> {
-    fn lock(&self) -> MutexGuard<'_, (&'a mut Output, Marks)> {
-        // A thread that panicked ends the recording; what it wrote is whole.
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A thread and its rings.
@@ -41,7 +36,11 @@ pub(super) struct Worker<'a, 'r> {
     group: &'a Group,
     drain: Drain,
     rings: Vec<&'r mut Ring>,
+    before: Option<Before<'r>>,
 }
+
+/// What a thread does before each drain. Returns whether it should be done again soon.
+pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 
 impl<'a, 'r> Worker<'a, 'r> {
     pub(super) fn new(
@@ -49,17 +48,18 @@ impl<'a, 'r> Worker<'a, 'r> {
         (index, group): (usize, &'a Group),
         drain: Drain,
         rings: Vec<&'r mut Ring>,
+        before: Option<Before<'r>>,
     ) -> Self {
-        Self { shared, index, group, drain, rings }
+        Self { shared, index, group, drain, rings, before }
     }
 
     /// Drains until the bell rings. Gives what has passed.
-    pub(super) fn work(mut self, counters: &Counters) -> (Tally, Result<()>) {
+    pub(super) fn work(mut self, counters: &Counters) -> (Drain, Result<()>) {
         let done = self.rounds(counters);
         if done.is_err() {
             self.shared.bells.main.ring();
         }
-        (self.drain.tally, done)
+        (self.drain, done)
     }
 
     fn rounds(&mut self, counters: &Counters) -> Result<()> {
@@ -75,9 +75,10 @@ impl<'a, 'r> Worker<'a, 'r> {
         loop {
             // A drain before each wait: what came before the waiter was made does not wake it any more.
             let begun = self.shared.marks.load(Ordering::Acquire);
-            let mut batches = Batches { shared: self.shared, index: self.index, begun };
+            let mut batches = Batches { shared: self.shared, index: self.index, rings: &self.group.rings, begun };
+            let again = self.before.as_mut().map_or(Ok(false), |before| before())?;
             self.drain.empty(&mut self.rings, &mut batches)?;
-            let woken = waiter.wait(!drain::is_pressing(&self.rings))?;
+            let woken = waiter.wait(!again && !drain::is_pressing(&self.rings))?;
             if woken.stop {
                 return Ok(());
             }
@@ -94,36 +95,56 @@ impl<'a, 'r> Worker<'a, 'r> {
     }
 }
 
-/// Writes a thread's batches into the file.
+/// Queues a thread's batches.
 struct Batches<'a> {
     shared: &'a Shared<'a>,
     index: usize,
+    /// The numbers of the thread's rings.
+    rings: &'a [usize],
     /// How many marks there were when the drain began.
     begun: u64,
 }
 
-impl Sink for Batches<'_> {
-    fn batch(&mut self, parts: &[IoSlice<'_>], mark: &[u8], whole: bool) -> Result<u64> {
-        if parts.is_empty() && !whole {
-            return Ok(0);
-        }
-        let mut file = self.shared.lock();
-        let (output, marks) = &mut *file;
-        if whole {
+impl Batches<'_> {
+    /// Queues a batch, with the mark behind it if that ends a round. Returns the threads to wake.
+    fn marked(
+        &self,
+        marks: &Mutex<Marks>,
+        (ring, parts, counts): (usize, &[IoSlice<'_>], Counts),
+        mark: Option<&[u8]>,
+    ) -> Result<Vec<usize>> {
+        // A thread that panicked ends the recording; what it queued is whole.
+        let mut marks = marks.lock().unwrap_or_else(PoisonError::into_inner);
+        if mark.is_some() {
             marks.drained(self.index, self.begun);
         }
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
-        let due = whole && marks.is_due(bytes);
-        let written = output.write_parts(parts, if due { mark } else { &[] })?;
-        let missing = marks.wrote(bytes, due);
+        let mark = mark.filter(|_| marks.is_due(bytes));
+        self.shared.output.write_rings(ring, parts, mark.unwrap_or_default(), counts)?;
+        let missing = marks.wrote(bytes, mark.is_some());
         self.shared.marks.store(marks.number(), Ordering::Release);
-        let full = output.length() >= self.shared.limit;
-        drop(file);
+        Ok(missing)
+    }
+}
+
+impl Sink for Batches<'_> {
+    fn is_split(&self) -> bool {
+        self.shared.output.is_split()
+    }
+
+    fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()> {
+        let output = self.shared.output;
+        let ring = self.rings.get(ring).copied().unwrap_or_default();
+        let missing = match &self.shared.rounds {
+            Some(marks) if mark.is_some() || !parts.is_empty() => self.marked(marks, (ring, parts, counts), mark)?,
+            Some(_) => Vec::new(),
+            None => output.write_rings(ring, parts, &[], counts).map(|()| Vec::new())?,
+        };
         let bells = self.shared.bells;
         missing.iter().filter_map(|thread| bells.own.get(*thread)).for_each(Bell::ring);
-        if full {
+        if output.length() >= self.shared.limit {
             bells.main.ring();
         }
-        Ok(written)
+        Ok(())
     }
 }

@@ -43,9 +43,9 @@ impl FakeRing {
         u64::from_ne_bytes(bytes)
     }
 
-    /// How many bytes were written in all.
-    pub(crate) fn written(&self) -> u64 {
-        self.head
+    /// Whether there is room for so many bytes.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.head - self.tail() + bytes <= self.size
     }
 
     pub(crate) fn set_head(&self, head: u64) {

@@ -1,0 +1,314 @@
+//! A recording in the making: its file, or its directory of files, and the threads that write them.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IsTerminal};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use recrep_format::attr::AttrEntry;
+use recrep_format::feature::DirFormat;
+use recrep_format::record::RawRecord;
+use recrep_format::write::FeatureWriter;
+
+use super::data_file::{DataFile, unwritable};
+use super::pack::Packer;
+use super::place::{self, Made};
+use super::queue::{Batch, Written};
+use super::tally::Counts;
+use super::writer::Writer;
+use crate::messages::error::{Error, Result};
+use crate::plan::config;
+
+/// A perf.data file, a directory of them, or a stream in pipe mode, in the making.
+///
+/// What is appended is copied into a queue; a thread writes it. Errors are those of an earlier append therefore.
+#[derive(Debug)]
+pub struct Output {
+    /// The file or the directory; none for standard output.
+    made: Option<Made>,
+    /// Those of a directory after the first; where one of them is, the first has the header's file alone.
+    writers: Vec<Writer>,
+    /// The files, when writing is over: those of each writer.
+    ended: Vec<DataFile>,
+    /// What was written, when writing is over.
+    written: Written,
+    /// Each ring's writer, and its file among those of the writer; none where all is in one file.
+    places: Vec<Option<(usize, usize)>>,
+    length: Arc<AtomicU64>,
+    is_pipe: bool,
+    /// Room for the features, held until the end so that a disk that fills up has it.
+    reserve: Option<File>,
+}
+
+/// Bytes that are held for the features.
+const RESERVE: u64 = 8 << 10;
+/// Bytes that wait in the queue of one of many writers at least.
+const LEAST_QUEUE: usize = 1 << 20;
+
+/// How a recording is spread over files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The rings of each thread that writes a file for each of them, into a directory; none: all is in one file.
+    pub groups: Vec<Vec<usize>>,
+    /// Number of bytes that may wait to be written.
+    pub queue: usize,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Its length; of a directory, that of all its files.
+    pub length: u64,
+    /// The file or the directory; none for standard output.
+    pub path: Option<PathBuf>,
+}
+
+impl Output {
+    /// Makes the file or the directory, its header for a recording that was killed: all records up to the end of the file. Or
+    /// begins the stream, with all that is known by now, `head`.
+    ///
+    /// # Errors
+    /// What cannot be created, renamed or written; a terminal as standard output.
+    pub fn create(to: &config::Output, attrs: &[AttrEntry], head: &FeatureWriter, layout: &Layout) -> Result<Self> {
+        let packer = || to.compression.map(Packer::new).transpose();
+        let length = Arc::new(AtomicU64::new(0));
+        let output = |made, writers, places, reserve| Self {
+            is_pipe: Option::is_none(&made),
+            made,
+            writers,
+            ended: Vec::new(),
+            written: Written::default(),
+            places,
+            length: Arc::clone(&length),
+            reserve,
+        };
+        if to.is_stdout() {
+            let data = DataFile::stream(stdout()?, attrs, head, packer()?)?;
+            return Ok(output(None, vec![Writer::start(vec![data], layout.queue, &length)?], Vec::new(), None));
+        }
+        let rings = layout.groups.iter().flatten().max().map_or(0, |last| last + 1);
+        let (made, mut files) = if layout.groups.is_empty() {
+            Made::at(&to.path).map(|(made, file)| (made, vec![(to.path.clone(), file)]))?
+        } else {
+            Made::directory(&to.path, place::names(rings))?
+        };
+        let start = || {
+            let streams = files.split_off(1);
+            let mut data = Vec::new();
+            for (path, file) in files {
+                data.push(DataFile::new(file, &path, attrs, packer()?)?);
+            }
+            let mut writers = vec![Writer::start(data, layout.queue, &length)?];
+            let mut places = vec![None; rings];
+            let mut streams: Vec<_> = streams.into_iter().map(Some).collect();
+            let share = (layout.queue / layout.groups.len().max(1)).max(LEAST_QUEUE);
+            for group in &layout.groups {
+                let mut own = Vec::new();
+                for ring in group {
+                    let Some((path, file)) = streams.get_mut(*ring).and_then(Option::take) else { continue };
+                    places.get_mut(*ring).into_iter().for_each(|place| *place = Some((writers.len(), own.len())));
+                    own.push(DataFile::records(file, path, packer()?));
+                }
+                writers.push(Writer::start(own, share, &length)?);
+            }
+            Ok((writers, places))
+        };
+        match start() {
+            Ok((writers, places)) => {
+                let reserve = reserve_beside(&to.path);
+                Ok(output(Some(made), writers, places, reserve))
+            }
+            Err(error) => {
+                // There is nothing in it that could be kept, unlike in the one that was there before.
+                made.undo();
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends records as they are.
+    ///
+    /// # Errors
+    /// Returns the error that ended the writing.
+    pub fn write(&self, records: &[u8]) -> Result<()> {
+        self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, ..Batch::default() })
+    }
+
+    /// Appends AUX trace, parts of a record and its payload, which stay as they are also where records are compressed: readers
+    /// look for the payload behind its record. Its place is among those that [`settle`](Self::settle) returns.
+    ///
+    /// # Errors
+    /// Returns the error that ended the writing.
+    pub fn write_trace(&self, parts: &[IoSlice<'_>]) -> Result<()> {
+        self.append(parts, |bytes| Batch { bytes, is_trace: true, ..Batch::default() })
+    }
+
+    /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`. If each ring has a file, the parts
+    /// are of `ring`, and there is no mark: such files have no rounds.
+    ///
+    /// # Errors
+    /// Returns the error that ended the writing.
+    pub fn write_rings(&self, ring: usize, parts: &[IoSlice<'_>], mark: &[u8], counts: Counts) -> Result<()> {
+        let packable = parts.iter().map(|part| part.len()).sum();
+        let (writer, file) = self.places.get(ring).copied().flatten().unwrap_or_default();
+        let Some(writer) = self.writers.get(writer) else { return Err(over()) };
+        let mut bytes = writer.queue.gather(parts);
+        if !self.is_split() {
+            bytes.extend_from_slice(mark);
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        writer.push(Batch { bytes, packable, counts, file, is_trace: false })
+    }
+
+    fn append(&self, parts: &[IoSlice<'_>], batch: impl FnOnce(Vec<u8>) -> Batch) -> Result<()> {
+        let writer = self.writers.first().ok_or_else(over)?;
+        let bytes = writer.queue.gather(parts);
+        if bytes.is_empty() { Ok(()) } else { writer.push(batch(bytes)) }
+    }
+
+    /// Returns whether each ring has a file of its own, in a directory.
+    #[must_use]
+    pub fn is_split(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// Returns the number of bytes by now: what was appended, or what was written where that is less for being compressed.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether it is a stream: then nothing can be said of it at its end but in records.
+    #[must_use]
+    pub fn is_pipe(&self) -> bool {
+        self.is_pipe
+    }
+
+    /// Waits until all is written that was appended.
+    ///
+    /// # Errors
+    /// Returns the error that ended the writing.
+    pub fn settle(&self) -> Result<Written> {
+        let mut all = Written::default();
+        for writer in &self.writers {
+            all.add(&writer.queue.settle()?);
+        }
+        Ok(all)
+    }
+
+    /// Returns what was written by now.
+    #[must_use]
+    pub fn written(&self) -> Written {
+        let mut all = self.written.clone();
+        self.writers.iter().for_each(|writer| all.add(&writer.queue.written()));
+        all
+    }
+
+    /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has not.
+    ///
+    /// # Errors
+    /// Returns the error that ended the writing, or that of the features.
+    pub fn finish(mut self, features: FeatureWriter) -> Result<Finished> {
+        self.settle()?;
+        self.end()?;
+        let features = self.complete(features);
+        let mut length = 0;
+        let path = self.made.as_ref().map(|made| made.path.clone());
+        drop(self.reserve);
+        for file in self.ended {
+            length += file.finish(&features).map_err(|e| unwritable(path.as_deref(), e))?;
+        }
+        Ok(Finished { length, path })
+    }
+
+    /// Ends the writing, and keeps of batches that could not be written what records of them are whole, as far as `room` is left
+    /// for features; gives each of them to `see`. Returns what was written before.
+    pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) -> Written {
+        // A thread that panicked has said so itself, and its files are those of a killed recorder.
+        let _ = self.end();
+        self.ended.iter_mut().for_each(|file| file.keep(room, &mut see));
+        self.written.clone()
+    }
+
+    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is room for.
+    /// Returns its length.
+    pub fn salvage(mut self, features: FeatureWriter) -> u64 {
+        let _ = self.end();
+        let features = self.complete(features);
+        drop(self.reserve);
+        self.ended.into_iter().map(|file| file.salvage(&features)).sum()
+    }
+
+    /// Renames it to the first of these names that is free, and returns that; `None` for what has no name to change.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be renamed.
+    pub fn rename(&mut self, names: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>> {
+        self.made.as_mut().map_or(Ok(None), |made| made.rename(names))
+    }
+
+    /// Undoes the making: the file goes, the one that was there before comes back.
+    pub fn undo(mut self) {
+        let _ = self.end();
+        if let Some(made) = self.made {
+            made.undo();
+        }
+    }
+
+    /// Ends the threads that write, when they have written all that waits or have failed.
+    fn end(&mut self) -> Result<()> {
+        let mut ended = Ok(());
+        for writer in self.writers.drain(..) {
+            let queue = Arc::clone(&writer.queue);
+            match writer.end() {
+                Ok(files) => self.ended.extend(files),
+                Err(error) => ended = Err(error),
+            }
+            self.written.add(&queue.written());
+        }
+        ended
+    }
+
+    /// Adds the features that say how its files are read.
+    fn complete(&self, mut features: FeatureWriter) -> FeatureWriter {
+        let packers: Vec<_> = self.ended.iter().filter_map(DataFile::packer).collect();
+        if !packers.is_empty() {
+            features.add(&Packer::feature_of(packers));
+        }
+        if self.is_split() {
+            features.add(&DirFormat { version: 1 });
+        }
+        features
+    }
+}
+
+/// Standard output, if it can take a recording.
+fn stdout() -> Result<File> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        let message = "cannot write to standard output (-o -): it is a terminal; pipe it to rep -, or to a file";
+        return Err(Error::Usage(message.to_owned()));
+    }
+    stdout.as_fd().try_clone_to_owned().map(File::from).map_err(|e| unwritable(None, e))
+}
+
+fn over() -> Error {
+    Error::Failed("cannot write to a recording that has ended; please report it as a bug of rec".to_owned())
+}
+
+/// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none to be had.
+fn reserve_beside(path: &Path) -> Option<File> {
+    use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open};
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR).ok()?;
+    fallocate(&file, FallocateFlags::empty(), 0, RESERVE).ok()?;
+    Some(file.into())
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
