@@ -1,28 +1,34 @@
 //! What counters are opened for: threads, or whole CPUs, of which only the target's records are kept.
 //!
 //! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a counter that is inherited and has
-//! no CPU, and what a thread maps is told of by its own counters only. Where more are needed than files may be open, even
-//! after the limit was raised as far as this user may:
+//! no CPU, and what a thread maps is told of by its own counters only. That is too much where
+//!
+//! - more files would be open than may be, even after the limit was raised as far as this user may;
+//! - a stream (`-o -`) has no room for the ids of all counters;
+//! - threads would end slowly: the kernel wakes all counters of a ring whenever one of them ends, so that the cost grows with the
+//!   square of their number.
 //!
 //! | who | what is done | what that costs |
 //! |---|---|---|
 //! | may count whole CPUs | does so; records of others are left out | samples of others are taken, and dropped |
-//! | may not | attaches to the threads that ran most | other threads are missing, which is told |
+//! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing, which is told |
 //!
-//! A ring for each thread in the place of one for each CPU would halve the counters on two CPUs, but needs two locked pages
-//! for each thread, of which a user without privileges has 129 for each CPU; and threads that come would be missing.
+//! A ring for each thread in the place of one for each CPU would need fewer counters, but two locked pages for each thread, of
+//! which a user without privileges has 129 for each CPU; and threads that come would be missing.
 
 use std::os::fd::OwnedFd;
 
 use recrep_format::abi::{AttrFlags, SampleType};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::drain::filter::{Filter, Members};
 use crate::kernel::counters::{self, Counters};
 use crate::machine::Machine;
 use crate::messages::Messages;
-use crate::plan::Plan;
+use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
+use crate::plan::{Plan, PlannedEvent};
 use crate::target::workload::Workload;
 use crate::target::{Target, Task, usage};
 
@@ -51,29 +57,27 @@ impl Coverage {
             Target::System => return Self::These(vec![None]),
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {}
         }
-        let (needed, most) =
-            (counters::files(plan, tasks.len()), counters::allow_files(counters::files(plan, tasks.len())));
-        if needed <= most {
-            // Drain threads know of no counters that are left out.
-            return if config.rings.threads.split.is_some() { these(tasks) } else { Self::Threads };
-        }
-        let why = format!("{} threads need {needed} counters, and {most} files may be open for them", tasks.len());
-        if machine.allows_system() && can_filter(config, plan) {
-            messages.note(format_args!(
-                "{why}: counting whole CPUs, and keeping the records of what was asked for only; more with ulimit -Hn"
-            ));
+        let threads = tasks.len();
+        let files = counters::allow_files(counters::files(plan, threads));
+        let short = too_many(config, plan, threads, files);
+        let why = short.clone().or_else(|| too_slow(plan, threads));
+        if let Some(why) = why.filter(|_| machine.allows_system() && can_filter(config, plan)) {
+            messages
+                .note(format_args!("counting whole CPUs, and keeping the records of what was asked for only: {why}"));
             return Self::Filtered;
         }
-        let each = counters::files(plan, 1).saturating_sub(counters::files(plan, 0)).max(1);
-        let fits = most.saturating_sub(counters::files(plan, 0)) / each;
-        if fits == 0 {
-            return Self::Threads;
+        if let Some(why) = short {
+            let fits = partition_point(threads, |some| too_many(config, plan, some, files).is_none());
+            if fits > 0 {
+                messages.warn(format_args!(
+                    "recording the {fits} threads that ran most just now, of {threads}: {why}; for all of them raise the hard limit \
+                     (ulimit -Hn), record fewer events or CPUs (-C), write a file (-o), or be root or have CAP_PERFMON"
+                ));
+                return these(&usage::busiest(tasks, fits));
+            }
         }
-        messages.warn(format_args!(
-            "{why}: recording the {fits} threads that ran most just now; for all of them raise the hard limit (ulimit -Hn), \
-             record fewer events or CPUs (-C), or be root or have CAP_PERFMON"
-        ));
-        these(&usage::busiest(tasks, fits))
+        // Drain threads know of no records that are left out.
+        if config.rings.threads.split.is_some() { these(tasks) } else { Self::Threads }
     }
 
     /// Lists the threads to open counters for.
@@ -97,17 +101,52 @@ impl Coverage {
         Some(Filter::members(attr, Members { ids, threads, inherit: !config.no_inherit }))
     }
 
-    /// Readable when the processes end that whole CPUs are counted for, which is nothing that a counter tells.
-    /// `None`: counters do.
-    pub(super) fn ends(&self, target: &Target, tasks: &[Task]) -> Option<Vec<OwnedFd>> {
-        (*self == Self::Filtered).then(|| match target {
-            Target::Threads(_) => tasks.iter().filter_map(|task| thread_end(*task)).collect(),
-            _ => tasks
-                .chunk_by(|a, b| a.pid == b.pid)
-                .filter_map(|all| end(all.first()?.pid, PidfdFlags::empty()))
-                .collect(),
-        })
+    /// Readable when the tasks end that whole CPUs are counted for, which no counter tells of. `None`: counters do.
+    ///
+    /// # Errors
+    /// A task whose end cannot be waited for.
+    pub(super) fn ends(&self, target: &Target, tasks: &[Task]) -> Result<Option<Vec<OwnedFd>>> {
+        if *self != Self::Filtered {
+            return Ok(None);
+        }
+        let threads = matches!(target, Target::Threads(_));
+        let waited = tasks.chunk_by(|a, b| !threads && a.pid == b.pid).filter_map(|all| all.first());
+        waited.filter_map(|task| end(*task, threads).transpose()).collect::<Result<_>>().map(Some)
     }
+}
+
+/// The most ids that the record of an attr in a stream has room for, with some left for threads that start meanwhile.
+const MOST_IN_STREAM: usize = 8000;
+/// How many counters the ends of all threads may wake: a second or two of the kernel's time (150 ns each).
+const MOST_WAKEUPS: usize = 10_000_000;
+
+/// Why counters for so many threads cannot be opened, in words.
+fn too_many(config: &Config, plan: &Plan, threads: usize, files: usize) -> Option<String> {
+    let needed = counters::files(plan, threads);
+    if needed > files {
+        return Some(format!("{threads} threads need {needed} counters, and {files} files may be open for them"));
+    }
+    let ids = plan.events.iter().map(|event| counters::files_of(event, plan, threads)).max().unwrap_or(0);
+    (config.output.is_stdout() && ids > MOST_IN_STREAM)
+        .then(|| format!("{threads} threads need {ids} counters, and a stream names {MOST_IN_STREAM} of an event"))
+}
+
+/// Why counters for so many threads would slow their ends down, in words.
+fn too_slow(plan: &Plan, threads: usize) -> Option<String> {
+    let needed = counters::files(plan, threads);
+    let in_ring = needed.checked_div(plan.cpus.len()).unwrap_or(0);
+    (needed.saturating_mul(in_ring) > MOST_WAKEUPS && !plan.per_thread)
+        .then(|| format!("{threads} threads with {needed} counters of their own would end slowly"))
+}
+
+/// The largest number up to `most` that fits, where smaller ones fit too.
+fn partition_point(most: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
 }
 
 fn these(tasks: &[Task]) -> Coverage {
@@ -116,21 +155,74 @@ fn these(tasks: &[Task]) -> Coverage {
 
 /// Whether whole CPUs give what the threads would: not what is counted, nor AUX trace.
 fn can_filter(config: &Config, plan: &Plan) -> bool {
-    let counts = |event: &crate::plan::PlannedEvent| {
+    let counts = |event: &PlannedEvent| {
         let attr = &event.attr;
         attr.sample_type.contains(SampleType::READ) || attr.flags.contains(AttrFlags::INHERIT_STAT) || event.has_aux
     };
     !plan.per_thread && config.rings.threads.split.is_none() && !plan.events.iter().any(counts)
 }
 
-fn end(id: u32, flags: PidfdFlags) -> Option<OwnedFd> {
-    // One that ended already is not waited for.
-    pidfd_open(Pid::from_raw(id.cast_signed())?, flags).ok()
+/// The end of a process or a thread; before Linux 6.9, of the thread's process. `None`: it ended already.
+fn end(task: Task, thread: bool) -> Result<Option<OwnedFd>> {
+    let open =
+        |id: u32, flags| Pid::from_raw(id.cast_signed()).ok_or(Errno::SRCH).and_then(|pid| pidfd_open(pid, flags));
+    // PIDFD_THREAD is O_EXCL.
+    let of_thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
+    let found = if thread { open(task.tid, of_thread) } else { Err(Errno::INVAL) };
+    match found.or_else(|errno| if errno == Errno::INVAL { open(task.pid, PidfdFlags::empty()) } else { Err(errno) }) {
+        Ok(end) => Ok(Some(end)),
+        Err(Errno::SRCH) => Ok(None),
+        Err(errno) => Err(Error::io(format!("cannot wait for the end of process {} (pidfd_open)", task.pid), errno)),
+    }
 }
 
-/// The end of a thread; before Linux 6.9, of its process.
-fn thread_end(task: Task) -> Option<OwnedFd> {
-    // PIDFD_THREAD is O_EXCL.
-    let thread = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
-    end(task.tid, thread).or_else(|| end(task.pid, PidfdFlags::empty()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(line: &str) -> (Config, Plan) {
+        let config = crate::cli::parse(["rec"].into_iter().chain(line.split_whitespace()).map(Into::into)).unwrap();
+        let machine = Machine { online: vec![0, 1], ..Machine::default() };
+        let plan = crate::plan::plan(&config, &machine).unwrap();
+        (config, plan)
+    }
+
+    #[test]
+    fn what_is_too_many_or_too_slow() {
+        let (config, plan) = planned("-p 7 -e cpu-clock");
+        let most = |files| partition_point(20_000, |some| too_many(&config, &plan, some, files).is_none());
+        assert_eq!([most(1), most(2), most(10_000), most(100_000)], [0, 1, 5_000, 20_000]);
+        assert!(
+            too_many(&config, &plan, 5_001, 10_000).unwrap().contains("5001 threads need 10002 counters, and 10000")
+        );
+        assert_eq!((too_slow(&plan, 2_000), too_slow(&plan, 2_300).is_some()), (None, true));
+        let (config, plan) = planned("-p 7 -e cpu-clock -o -");
+        assert!(too_many(&config, &plan, 4_000, 100_000).is_none());
+        assert!(too_many(&config, &plan, 4_001, 100_000).unwrap().contains("a stream names 8000"));
+    }
+
+    #[test]
+    fn whoever_ended_is_not_waited_for() {
+        let me = std::process::id();
+        let [running, gone] = [me, 0x7fff_fff0].map(|pid| Task { pid, tid: pid });
+        for target in [Target::Processes(vec![me]), Target::Threads(vec![me])] {
+            let ends = |tasks: &[Task]| Coverage::Filtered.ends(&target, tasks).unwrap().unwrap().len();
+            assert_eq!([ends(&[running, gone]), ends(&[gone])], [1, 0]);
+            assert!(Coverage::Threads.ends(&target, &[running]).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn whole_cpus_give_neither_counts_nor_rings_of_threads() {
+        for (line, can) in [
+            ("-p 7 -e cpu-clock,faults -g", true),
+            ("-p 7 -e {cpu-clock,faults}:S", false),
+            ("-p 7 -e cpu-clock -s", false),
+            ("-p 7 -e cpu-clock --per-thread", false),
+            ("-p 7 -e cpu-clock --threads", false),
+        ] {
+            let (config, plan) = planned(line);
+            assert_eq!(can_filter(&config, &plan), can, "{line}");
+        }
+    }
 }

@@ -81,7 +81,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
     fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
-        let ends = self.coverage.ends(&self.config.target, self.tasks);
+        let ends = self.coverage.ends(&self.config.target, self.tasks)?;
         let mut status = Status::start(self.config, self.messages)?;
         let others = Others {
             status: status.as_ref().map(|status| status.timer.as_fd()),

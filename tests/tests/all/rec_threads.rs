@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// Threads that only sleep.
-const SLEEPERS: usize = 400;
+const SLEEPERS: usize = 200;
 /// Threads that work.
 const BURNERS: usize = 3;
 /// All threads, with the main one.
@@ -119,7 +119,7 @@ fn where_files_are_too_few_whole_cpus_are_counted_for_the_process() {
     }
     let _cpus = needs::cpus();
     let crowd = Crowd::start(&ROOT);
-    let outcome = crowd.attach(200);
+    let outcome = crowd.attach(150);
     assert!(outcome.stderr.contains("counting whole CPUs"), "{}", outcome.stderr);
     crowd.assert_recorded(&outcome);
     let pids = report(&crowd.file(), "pid").tables().remove(0);
@@ -128,7 +128,7 @@ fn where_files_are_too_few_whole_cpus_are_counted_for_the_process() {
     assert!(records.get("COMM").is_some_and(|&comms| comms >= THREADS as u64), "{records:?}");
     // It ends with the process.
     fs::remove_file(crowd.file()).unwrap();
-    let rec = start(&mut crowd.rec(200, ""));
+    let rec = start(&mut crowd.rec(150, ""));
     until_it_has(5000, &crowd.file(), &rec);
     crowd.process.signal(Signal::KILL);
     let outcome = rec.finish();

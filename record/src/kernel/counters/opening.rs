@@ -155,15 +155,18 @@ fn is_of_threads(event: &PlannedEvent) -> bool {
     event.cgroup.is_none() && !event.system_wide
 }
 
-/// How many counters, and so descriptors, the plan takes for so many threads.
+/// Returns the number of counters, and so of files, that the plan takes for so many threads.
 #[must_use]
 pub fn files(plan: &Plan, threads: usize) -> usize {
-    let of = |event: &PlannedEvent| {
-        let cpus =
-            if plan.per_thread && !event.system_wide { 1 } else { event.cpus.as_ref().unwrap_or(&plan.cpus).len() };
-        if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
-    };
-    plan.events.iter().map(of).sum()
+    plan.events.iter().map(|event| files_of(event, plan, threads)).sum()
+}
+
+/// Returns the number of an event's counters for so many threads.
+#[must_use]
+pub fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usize {
+    let per_thread = plan.per_thread && !event.system_wide;
+    let cpus = if per_thread { 1 } else { event.cpus.as_ref().unwrap_or(&plan.cpus).len() };
+    if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
 }
 
 /// The directories of the cgroups that events count.
@@ -345,7 +348,7 @@ fn explain(event: &PlannedEvent, counters: usize) -> String {
 /// Files that rec has open beside counters, at most.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limits on open files where so many counters need it, as far as this user may. Gives how many may be open then.
+/// Raises the limits on open files where so many counters need it, as far as this user may. Returns how many may be open then.
 pub fn allow_files(counters: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = counters as u64 + OTHER_FILES;
