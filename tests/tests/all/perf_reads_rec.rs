@@ -6,7 +6,7 @@ use std::path::Path;
 use recrep_fixtures::TOUCH_PAGES;
 use recrep_tests::agreement::{Extent, assert_agrees};
 use recrep_tests::needs;
-use recrep_tests::perf::perf;
+use recrep_tests::perf::{self, perf};
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::report::report;
@@ -144,6 +144,34 @@ fn context_switches_are_all_in() {
     // A sleep whose timer fires before the thread has left the CPU is no switch; being preempted is one more.
     let sleeps: u64 = outcome.text().trim().parse().unwrap();
     assert!(sleeps > 0 && summary.samples >= sleeps, "{} switches, {sleeps} of them sleeps", summary.samples);
+}
+
+#[test]
+fn times_off_the_cpu() {
+    if !needs::perf_events() || !needs::root() {
+        return;
+    }
+    let _cpus = needs::cpus();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("off.data");
+    let outcome = record(&file, "-e cpu-clock --off-cpu", &workload("switches --count 1000"));
+    let summary = outcome.summary(&file);
+    assert_read_alike(&file, Extent::Command, summary.samples);
+    let events = evlist(&file);
+    assert!(events[1].starts_with("context-switches: "), "{events:?}");
+    assert_self_describing(&events, &["CPU", "CALLCHAIN"]);
+    for version in perf::versions() {
+        let mut script = perf::version(&version);
+        let script = run(script.args(["script", "--show-switch-events", "-F", "tid,event", "-i"]).arg(&file)).expect(0);
+        assert_eq!(perf::without_loss(&script.stderr, &perf::stats(&file).records), "");
+        let lines = |what: &str| script.text().lines().filter(|line| line.contains(what)).count();
+        let (outs, ins) = (lines("PERF_RECORD_SWITCH OUT"), lines("PERF_RECORD_SWITCH IN"));
+        if (summary.lost_events, summary.lost_samples) == (0, 0) {
+            assert_eq!((lines(" context-switches:"), ins), (outs, outs), "the thread came back from each");
+        }
+        let sleeps: usize = outcome.text().trim().parse().unwrap();
+        assert!(sleeps > 0 && outs >= sleeps, "{outs} switches, {sleeps} of them sleeps");
+    }
 }
 
 #[test]
