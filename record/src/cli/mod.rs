@@ -4,7 +4,7 @@
 //!  words as typed ── words ──▶ what clap reads ── flags ──▶ Flags ── here, values, selection ──▶ Config
 //! ```
 //!
-//! `rec mem` and `rec c2c` ([`memory`]) are the same with a few flags more, and choose the events.
+//! `rec mem` and `rec c2c` (`memory`) are the same with a few flags more, and choose the events.
 //!
 //! A flag that perf record has and rec has not is refused by name, with what to do instead; nothing is accepted and ignored.
 //! The table of all of them is `record/docs/options.md`.
@@ -103,6 +103,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
     };
     let machine = match &flags.machine {
         Some(path) => Machine::given(path),
+        None if flags.event_tables.is_some() => Machine::read().map(Machine::with_cpuid),
         None => Machine::read(),
     };
     let machine = machine.map_err(&mut wrong)?;

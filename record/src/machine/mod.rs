@@ -1,5 +1,6 @@
 //! Facts about the machine that the plan depends on, read once; or given in a file, to plan for another machine.
 
+pub mod cpuinfo;
 pub mod cpus;
 pub mod event_tables;
 pub mod kernel_image;
@@ -101,9 +102,14 @@ impl Machine {
             kernel: version(&rustix::system::uname().release().to_string_lossy()),
             max_stack: sysctl("perf_event_max_stack").and_then(|n| u16::try_from(n).ok()).unwrap_or(127),
             guests_trace: fs::read_to_string("/sys/module/kvm_intel/parameters/pt_mode").is_ok_and(|m| m.trim() == "1"),
-            cpuid: event_tables::cpuid::read(),
             ..Self::default()
         })
+    }
+
+    /// The same with what the CPU is, for event tables. On a machine with many CPUs, the kernel takes a while to tell.
+    #[must_use]
+    pub fn with_cpuid(self) -> Self {
+        Self { cpuid: event_tables::cpuid::read(), ..self }
     }
 
     /// Takes the facts from a file.

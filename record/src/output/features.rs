@@ -14,6 +14,8 @@ use recrep_format::write::FeatureWriter;
 
 use crate::kernel::counters::Counters;
 use crate::machine::Machine;
+use crate::machine::cpuinfo::field;
+use crate::machine::event_tables::cpuid;
 use crate::machine::topology;
 use crate::output::build_ids::Identified;
 use crate::output::tally::Counts;
@@ -85,7 +87,7 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     if let Some(desc) = cpu_desc(&cpuinfo) {
         features.add(&CpuDesc::new(desc));
     }
-    if let Some(id) = cpu_id(&cpuinfo).or_else(midr) {
+    if let Some(id) = cpu_id(&cpuinfo).or_else(|| cpuid::of_core(&machine.sysfs, 0)) {
         features.add(&CpuId::new(&id));
     }
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -131,12 +133,6 @@ fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
     (0..events.len()).filter_map(group).collect()
 }
 
-/// A field of `/proc/cpuinfo`, of the first CPU that has it.
-fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
-    let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    fields.find_map(|(key, value)| (key.trim_end() == name).then(|| value.trim()))
-}
-
 /// What the CPU is called: x86, Arm, PowerPC, s390 and MIPS each have another field for it.
 fn cpu_desc(cpuinfo: &str) -> Option<&str> {
     ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"]
@@ -149,12 +145,6 @@ fn cpu_id(cpuinfo: &str) -> Option<String> {
     let [vendor, family, model, stepping] =
         ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(cpuinfo, name));
     Some(format!("{},{},{},{}", vendor?, family?, model?, stepping?))
-}
-
-/// arm64: the identification register.
-fn midr() -> Option<String> {
-    let midr = fs::read_to_string("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1").ok()?;
-    Some(midr.trim().to_owned())
 }
 
 fn total_mem(meminfo: &str) -> Option<u64> {

@@ -61,6 +61,7 @@ pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
         }
     };
     let machine = Machine::read()?;
+    let machine = if flags.event_tables.is_some() { machine.with_cpuid() } else { machine };
     let sources = selection::sources(&machine, flags.event_tables.as_deref()).map_err(Error::Failed)?;
     let found = entries::find(&flags.what, &sources, &|event| entries::is_there(kernel, event));
     let (entries, notes) = found.map_err(Error::Failed)?;

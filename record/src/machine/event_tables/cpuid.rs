@@ -13,6 +13,8 @@ use std::path::Path;
 
 use regex_lite::Regex;
 
+use crate::machine::cpuinfo;
+
 /// The variant and the revision in MIDR.
 const MIDR_VARIANT: u64 = 0xf << 20;
 const MIDR_REVISION: u64 = 0xf;
@@ -33,10 +35,7 @@ pub fn of_core(sysfs: &Path, cpu: u32) -> Option<String> {
 
 /// x86, RISC-V and POWER, by the first CPU's fields.
 fn of_cpuinfo(text: &str) -> Option<String> {
-    let field = |name: &str| {
-        let mut fields = text.lines().filter_map(|line| line.split_once(':'));
-        fields.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
-    };
+    let field = |name: &str| cpuinfo::field(text, name);
     let number = |name: &str| field(name)?.parse::<u32>().ok();
     let x86 = || {
         let (family, model, stepping) = (number("cpu family")?, number("model")?, number("stepping")?);
