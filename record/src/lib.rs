@@ -1,4 +1,4 @@
-//! The recorder behind `rec`: from the kernel's rings to a perf.data file.
+//! Library behind `rec`: records events from the kernel's rings into a perf.data file.
 //!
 //! ```text
 //!  command line ───────────── cli ──▶ Config ─┐
@@ -14,10 +14,10 @@
 //!                                                    └─ output::features, output::build_ids: the file's header
 //! ```
 //!
-//! [`session`] runs a recording from beginning to end. Rooms import only those after them in this order: `cli`, `session`,
-//! `synthesize`, `drain`, `aux`, `output`, `kernel`, `plan`, `event`, `machine`, `target`, `messages`; `fake_kernel` stands in for
-//! the kernel in tests. `unsafe` lives in [`kernel::sys`] (the syscall), [`kernel::ring`] (the shared memory) and
-//! [`target::workload`] (between fork and exec).
+//! [`session`] runs a recording from beginning to end. A module imports only modules that come after it in this order:
+//! `cli`, `session`, `synthesize`, `drain`, `aux`, `output`, `kernel`, `plan`, `event`, `machine`, `target`,
+//! `messages`. `fake_kernel` replaces the kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall),
+//! [`kernel::ring`] (the shared memory) and [`target::workload`] (between fork and exec).
 
 pub mod aux;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: what there is to record.
+//! `rec`: command line → [`Config`](recrep_record::plan::config::Config) → session → exit status; `rec list`: events.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

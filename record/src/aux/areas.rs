@@ -1,4 +1,4 @@
-//! The AUX areas of a recording.
+//! AUX areas of a recording: mapping, draining, snapshots.
 
 use std::io::IoSlice;
 use std::os::fd::AsFd as _;
@@ -26,19 +26,19 @@ use crate::output::Output;
 use crate::plan::config::Config;
 use crate::plan::{Plan, PlannedEvent};
 
-/// How areas are used.
+/// Use of the areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// All trace goes into the file.
+    /// The whole trace is written to the file.
     Full,
-    /// Areas are overwritten, and their last bytes written at a signal (`-S`).
+    /// Areas are overwritten, and their newest bytes are written on a signal (`-S`).
     Snapshot {
-        /// So many bytes of each area at most.
+        /// Maximum bytes of each area.
         size: usize,
-        /// Also at the end (`-Se`).
+        /// Whether a snapshot is also taken at the end (`-Se`).
         at_end: bool,
     },
-    /// Areas are overwritten, and samples carry pieces of them (`--aux-sample`).
+    /// Areas are overwritten, and samples include pieces of them (`--aux-sample`).
     Sample,
 }
 
@@ -55,26 +55,26 @@ impl Mode {
     }
 }
 
-/// The areas; none where no event has one.
+/// All AUX areas of a recording; empty if no event has one.
 #[derive(Debug, Default)]
 pub struct Areas {
     all: Vec<Area>,
     mode: Option<Mode>,
     kind: Option<Kind>,
     clock: Option<Clock>,
-    /// Counters are stopped for good: they are not enabled again.
+    /// Whether counters are stopped finally, and not enabled again.
     stopped: bool,
-    /// Counters are stopped until somebody starts them (`-D`, `--control`): they are not enabled by the way.
+    /// Whether counters are stopped by `-D` or `--control`, so that draining must not enable them.
     held: bool,
     /// Counters are stopped for the moment in which a file ends.
     paused: bool,
 }
 
-/// An area, and whose it is.
+/// An area and its counters.
 #[derive(Debug)]
 struct Area {
     ring: AuxRing,
-    /// The counters that write to it, as indices: to be enabled again.
+    /// Indices of the counters that write to it, which are enabled again after a drain.
     writers: Vec<usize>,
     idx: u32,
     tid: Tid,
@@ -82,16 +82,16 @@ struct Area {
     seen: Seen,
 }
 
-/// The AUXTRACE record without its trace.
+/// Bytes of an AUXTRACE record without its trace.
 const HEADER: u64 = 48;
-/// As many entries as an ID_INDEX record has place for.
+/// Maximum entries of an ID_INDEX record.
 const IDS: usize = 2000;
 
 impl Areas {
-    /// Maps an area beside each ring whose owner has one, smaller ones where this user's budget for locked memory wants it.
+    /// Maps an area for each ring whose owner has one; smaller ones if the user's limit on locked memory requires it.
     ///
     /// # Errors
-    /// The kernel's refusal, in words.
+    /// Returns an error that explains the kernel's refusal.
     pub fn open<K: Kernel>(
         kernel: &K,
         (config, plan): (&Config, &Plan),
@@ -115,7 +115,7 @@ impl Areas {
         };
         if pages != plan.aux_pages {
             messages.note(format_args!(
-                "AUX areas of {pages} pages instead of {}: more is beyond this user's budget for locked memory; raise ulimit -l, \
+                "AUX areas have {pages} pages instead of {}, because of the limit on locked memory; raise ulimit -l, \
                  or have CAP_IPC_LOCK",
                 plan.aux_pages
             ));
@@ -125,28 +125,26 @@ impl Areas {
         Ok(Self { all, mode: Some(mode), kind, clock, stopped: false, held: false, paused: false })
     }
 
-    /// Whether there are none.
+    /// Whether there are no areas.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many pages each area has.
+    /// Returns the number of pages of each area.
     #[must_use]
     pub fn pages(&self, page_size: usize) -> usize {
         self.all.first().map_or(0, |area| area.ring.size() / page_size.max(1))
     }
 
-    /// Says what will be missing in the file.
+    /// Warns about information that the file will lack.
     pub fn tell(&self, messages: &Messages) {
         if !self.is_empty() && self.kind.is_none_or(Kind::is_bare) {
-            messages.note(
-                "the trace is recorded as it is; what perf's decoders must know of the hardware is not in the file",
-            );
+            messages.note("the trace is recorded without the description of the hardware that perf's decoders need");
         }
     }
 
-    /// Whether snapshots are taken, and if so whether one at the end.
+    /// Returns whether a snapshot is taken at the end; `None` without snapshots.
     #[must_use]
     pub fn snapshots(&self) -> Option<bool> {
         match self.mode? {
@@ -155,10 +153,10 @@ impl Areas {
         }
     }
 
-    /// Writes what decoders must know before the first record: the clock, which id is whose, and what the trace is.
+    /// Writes the records that decoders need before all others: TIME_CONV, ID_INDEX, AUXTRACE_INFO.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Returns I/O errors from the output.
     pub fn write_head(&self, counters: &Counters, machine: &Machine, output: &Output) -> Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -202,9 +200,10 @@ impl Areas {
         let unit = self.kind.map_or(1, Kind::unit);
         let goes_on = !self.stopped && !self.paused;
         for area in &mut self.all {
-            // Payloads are multiples of 8 bytes: what would be filled up waits for the next round, unless there is none.
+            // Payloads are multiples of 8 bytes. A remainder waits for the next round, except in the last one, which
+            // pads it.
             let pending = area.ring.pending(if goes_on { 8 } else { 1 });
-            let pending = pending.map_err(|e| Error::Failed(format!("cannot go on reading: {e}")))?;
+            let pending = pending.map_err(|e| Error::Failed(format!("cannot read an AUX area any further: {e}")))?;
             if pending.is_empty() {
                 continue;
             }
@@ -252,7 +251,7 @@ impl Areas {
         writers.try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)
     }
 
-    /// Whether an area is half full again: then the next round should not wait for the kernel.
+    /// Whether an area is half full again, so that the next round should not wait for the kernel's wakeup.
     #[must_use]
     pub fn is_pressing(&self) -> bool {
         let half_full = |area: &Area| area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2);
@@ -284,12 +283,13 @@ impl Areas {
         Ok(())
     }
 
-    /// The counters are stopped for good: what little is left is written, and none is enabled again.
+    /// Notes that counters are stopped finally: the next drain writes the whole rest, and enables no counter again.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Somebody stopped or started the counters that write to areas: while they are stopped, no drain enables them again.
+    /// Notes that the user stopped or started the counters that write to areas. While stopped, draining does not enable
+    /// them.
     pub fn follow(&mut self, counting: bool) {
         self.held = !counting;
     }
@@ -306,7 +306,7 @@ pub fn add_index(features: &mut FeatureWriter, places: &[u64]) {
 }
 
 impl Area {
-    /// Writes an AUXTRACE record and its trace, filled up to a multiple of 8 bytes.
+    /// Writes an AUXTRACE record and its trace, padded to a multiple of 8 bytes.
     fn write(&self, (first, second): (&[u8], &[u8]), offset: u64, unit: usize, output: &Output) -> Result<()> {
         let first = first.get(..first.len() - first.len() % unit).unwrap_or_default();
         let length = first.len() + second.len();
@@ -334,9 +334,9 @@ impl Area {
 
     fn enable<K: Kernel>(&self, kernel: &K, counters: &Counters) -> Result<()> {
         let enable = |counter: &Counter| match kernel.enable(counter.as_fd()) {
-            // The threads of a counter may have ended.
+            // ESRCH: all threads of the counter have ended.
             Ok(()) | Err(Errno::SRCH) => Ok(()),
-            Err(errno) => Err(Error::io("cannot let a counter go on after its AUX area was read", errno)),
+            Err(errno) => Err(Error::io("cannot enable a counter again after its AUX area was read", errno)),
         };
         self.writers(counters).try_for_each(enable)
     }
@@ -352,7 +352,7 @@ fn map_all<K: Kernel>(
     rings: &[Ring],
     (pages, overwrite): (usize, bool),
 ) -> Result<Vec<Area>, Errno> {
-    // Where areas go by CPU, perf names the first thread that is recorded.
+    // For areas per CPU, perf writes the first recorded thread.
     let first = counters.all.iter().find_map(|counter| counter.place.thread).map_or(Tid::ANY, Tid);
     let mut all = Vec::new();
     let mut writers: FxHashMap<RingKey, Vec<usize>> = FxHashMap::default();
@@ -373,13 +373,10 @@ fn map_all<K: Kernel>(
 
 fn unmappable(errno: Errno, pages: usize) -> String {
     let why = match errno {
-        Errno::PERM => {
-            "not even that is left of this user's budget for locked memory; raise ulimit -l, or have CAP_IPC_LOCK"
-                .into()
-        }
-        Errno::OPNOTSUPP => "this PMU has none; record the event without what needs one".into(),
-        Errno::NOMEM => "there is not that much memory; ask for less with -m ,SIZE".into(),
-        Errno::BUSY => "another recording has this PMU's AUX area; end it first".into(),
+        Errno::PERM => "that exceeds the limit on locked memory; raise ulimit -l, or have CAP_IPC_LOCK".into(),
+        Errno::OPNOTSUPP => "this PMU has none; record other events".into(),
+        Errno::NOMEM => "there is not enough memory; request smaller areas with -m ,SIZE".into(),
+        Errno::BUSY => "another recording uses this PMU's AUX area; end it first".into(),
         other => crate::messages::error::why_words(&other.into()),
     };
     format!("cannot map AUX areas of {pages} pages: {why}")
@@ -389,7 +386,7 @@ fn unstoppable(errno: Errno) -> Error {
     Error::io("cannot stop a counter to read its AUX area", errno)
 }
 
-/// How context switches are told of: decoders of per-CPU traces need them to tell threads apart.
+/// Returns the source of context switches, by which decoders assign per-CPU trace to threads.
 fn switches(counters: &Counters) -> Switches {
     let tells = |event: &PlannedEvent| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH);
     let mut tellers = counters.all.iter().filter(|c| counters.events.get(c.event).is_some_and(tells));
@@ -401,7 +398,7 @@ fn switches(counters: &Counters) -> Switches {
     }
 }
 
-/// Which id belongs to which ring, CPU and thread.
+/// Writes the ID_INDEX records: ring, CPU and thread of each id.
 fn id_index(counters: &Counters, e: &mut Encoder) {
     let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
     let rings: FxHashMap<_, _> = owners.map(|owner| counters.ring_of(owner)).zip(0u64..).collect();
@@ -433,6 +430,6 @@ fn time_conv(clock: Clock) -> TimeConv {
 }
 
 fn put(e: &mut Encoder, body: Body<'_>) {
-    // None of these is too long for a record: a filter has fewer bytes than a command line, ids are counted.
+    // No record exceeds the size limit: a filter is shorter than a command line, and the number of ids is limited.
     let _ = Record::new(0, body).encode(e);
 }

@@ -1,4 +1,4 @@
-//! What AUXTRACE_INFO says of each kind: the private words that perf's decoders read by their places.
+//! Contents of AUXTRACE_INFO for each kind of trace: private words, which perf's decoders read by position.
 
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
@@ -7,40 +7,40 @@ use super::kind::Kind;
 use super::pmu_values::PmuValues;
 use crate::kernel::ring::Clock;
 
-/// What of a recording decoders need to know.
+/// Properties of a recording that decoders need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recorded<'a> {
-    /// How timestamps follow from the CPU's counter of cycles.
+    /// Conversion from the CPU's cycle counter to timestamps.
     pub clock: Option<Clock>,
-    /// Only snapshots were taken.
+    /// Whether the trace consists of snapshots.
     pub snapshot: bool,
-    /// There is an area for each CPU, not for each thread.
+    /// Whether areas are per CPU, not per thread.
     pub per_cpu: bool,
-    /// How context switches are told of.
+    /// Source of context switches.
     pub switches: Switches,
-    /// The address filter of the AUX event.
+    /// Address filter of the AUX event.
     pub filter: Option<&'a str>,
 }
 
-/// How context switches are told of.
+/// Source of context switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Switches {
-    /// Not at all.
+    /// No context switches.
     #[default]
     None,
-    /// By a tracepoint.
+    /// Samples of a tracepoint.
     Tracepoint,
-    /// By SWITCH records of the threads.
+    /// SWITCH records of threads.
     Thread,
-    /// By SWITCH_CPU_WIDE records.
+    /// SWITCH_CPU_WIDE records.
     Cpu,
 }
 
-/// The private words.
+/// Returns the private words.
 pub(super) fn private(kind: Kind, facts: &PmuValues, recorded: &Recorded<'_>) -> Vec<u64> {
     let number = u64::from(facts.number);
     let clock = recorded.clock.unwrap_or_default();
-    // A multiplier of 0 converts nothing.
+    // A zero multiplier means that the conversion is unknown.
     let known = recorded.clock.is_some_and(|clock| clock.mult != 0);
     let time = [u64::from(clock.shift), u64::from(clock.mult), clock.zero, u64::from(known)];
     match kind {
@@ -78,7 +78,7 @@ pub(super) fn private(kind: Kind, facts: &PmuValues, recorded: &Recorded<'_>) ->
     }
 }
 
-/// Text as words in memory order, with at least one zero at its end; nothing for no text.
+/// Returns text as words in memory order, with at least one terminating zero byte; empty for empty text.
 fn text_words(text: &[u8]) -> Vec<u64> {
     let mut bytes = text.to_vec();
     if !bytes.is_empty() {

@@ -1,8 +1,8 @@
-//! The kinds of AUX data, by the PMU that writes it.
+//! Kinds of AUX trace, by the PMU that writes it.
 
 use recrep_format::abi::AuxtraceKind;
 
-/// A kind of AUX data.
+/// A kind of AUX trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Intel Processor Trace.
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a PMU of this name writes.
+    /// Returns the kind that a PMU of this name writes.
     #[must_use]
     pub fn of(pmu: &str) -> Option<Self> {
         match pmu {
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// Its number in AUXTRACE_INFO.
+    /// Returns its number in AUXTRACE_INFO.
     #[must_use]
     pub fn number(self) -> AuxtraceKind {
         match self {
@@ -47,14 +47,14 @@ impl Kind {
         }
     }
 
-    /// The bytes that belong together: pieces of trace that the end of the area cuts are made shorter. A branch of BTS is three
-    /// words.
+    /// Returns the size of an indivisible unit of trace. Pieces of trace are shortened to a multiple of it. A branch of
+    /// BTS is three words.
     #[must_use]
     pub fn unit(self) -> usize {
         if self == Self::IntelBts { 24 } else { 1 }
     }
 
-    /// Whether decoders need more in AUXTRACE_INFO than rec writes.
+    /// Whether decoders need more information in AUXTRACE_INFO than rec writes.
     #[must_use]
     pub fn is_bare(self) -> bool {
         self == Self::CoreSight

@@ -1,12 +1,12 @@
-//! AUX area tracing: what the CPU's tracing hardware writes, into the file.
+//! AUX area tracing: from the CPU's tracing hardware into the file.
 //!
 //! ```text
 //!   hardware ──▶ AUX area ──(aux_head)──▶ areas ──▶ AUXTRACE record + bytes  ┐
-//!   kernel ────▶ data ring: AUX (offset, size, flags), ITRACE_START, …  ─────┴▶ file, and the feature AUXTRACE: where they are
+//!   kernel ────▶ data ring: AUX (offset, size, flags), ITRACE_START, …  ─────┴▶ file, with their offsets in the feature AUXTRACE
 //!                                             info ──▶ TIME_CONV, ID_INDEX, AUXTRACE_INFO, before all of it
 //! ```
 //!
-//! What is asked of the areas, and which attrs follow, is in the plan. [`Areas`] is what a session has of them:
+//! `plan::aux` derives the areas' settings and the attrs from the command line. A session uses [`Areas`] in this order:
 //!
 //! 1. [`Areas::open`] maps an area beside each ring whose owner has one; without such events it is empty and does nothing.
 //! 2. [`Areas::write_head`] before the records: in each file anew.
@@ -16,7 +16,7 @@
 //! 5. [`Areas::snapshot`] where areas are overwritten: at SIGUSR2, and at the end if asked for.
 //! 6. [`Areas::stop`] when counters are stopped for good, before the last drain; [`add_index`] at the end of each file.
 //!
-//! A counter whose area was full is stopped by the kernel. So after a drain the counters of the area are enabled again.
+//! The kernel stops a counter whose area is full, so the counters of an area are enabled again after each drain.
 
 mod areas;
 mod info;

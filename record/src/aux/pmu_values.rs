@@ -1,24 +1,24 @@
-//! What sysfs says of a PMU with AUX areas: `/sys/bus/event_source/devices/NAME`.
+//! Values in sysfs of a PMU with AUX areas: `/sys/bus/event_source/devices/NAME`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// PmuValues of the PMU that decoders need. What a machine does not say is 0, as perf has it.
+/// Values of the PMU that decoders need; 0 if the machine lacks one, as in perf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PmuValues {
-    /// The number of the PMU (`type`).
+    /// Number of the PMU (`type`).
     pub number: u32,
-    /// The bits of `config` behind some terms: `tsc`.
+    /// Mask of the term `tsc` in `config`.
     pub tsc: u64,
-    /// `noretcomp`.
+    /// Mask of the term `noretcomp`.
     pub noretcomp: u64,
-    /// `mtc`.
+    /// Mask of the term `mtc`.
     pub mtc: u64,
-    /// `mtc_period`: all its bits.
+    /// Mask of the term `mtc_period`.
     pub mtc_period: u64,
-    /// `cyc`.
+    /// Mask of the term `cyc`.
     pub cyc: u64,
-    /// The ratio of the TSC to the crystal clock: numerator and denominator.
+    /// Ratio of the TSC to the crystal clock: numerator and denominator.
     pub tsc_ctc: (u32, u32),
     /// `max_nonturbo_ratio`.
     pub max_nonturbo_ratio: u64,
@@ -27,7 +27,7 @@ pub struct PmuValues {
 }
 
 impl PmuValues {
-    /// Reads them; `number` is what the attrs say.
+    /// Reads the values; `number` is the `type` in the attrs.
     #[must_use]
     pub fn read(sysfs: &Path, pmu: &str, number: u32) -> Self {
         let dir = Dir(sysfs.join("bus/event_source/devices").join(pmu));
@@ -47,7 +47,7 @@ impl PmuValues {
     }
 }
 
-/// A directory with small files.
+/// Directory with small files.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -60,7 +60,7 @@ impl Dir {
     }
 }
 
-/// `config:14-17,32` as a mask; 0 for what goes elsewhere.
+/// Parses `config:14-17,32` as a mask; 0 for terms of another field.
 fn config_bits(format: &str) -> u64 {
     let Some(ranges) = format.strip_prefix("config:") else { return 0 };
     let bit = |text: &str| text.parse::<u32>().ok().filter(|bit| *bit < 64);
@@ -72,7 +72,7 @@ fn config_bits(format: &str) -> u64 {
     ranges.split(',').filter_map(range).fold(0, |all, bits| all | bits)
 }
 
-/// `168:2`.
+/// Parses a ratio such as `168:2`.
 fn ratio(text: &str) -> Option<(u32, u32)> {
     let (numerator, denominator) = text.split_once(':')?;
     Some((numerator.parse().ok()?, denominator.parse().ok()?))

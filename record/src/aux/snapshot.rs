@@ -1,30 +1,30 @@
-//! Which bytes of an area that is overwritten are new since the last snapshot.
+//! Detection of the bytes of an overwritten area that are new since the last snapshot.
 //!
-//! With some PMUs `aux_head` only grows, and its distance from the last one tells. With others it is a place in the area, and
-//! says nothing of how often the trace went around. So the bytes before the last head are kept: the trace comes there last, and
-//! where they are others now, it went around. An area is zeroed when it is mapped, and what is before its first byte
-//! is its end.
+//! With some PMUs `aux_head` only grows, so the distance from the last head is the number of new bytes. With others it
+//! is an offset in the area, which does not show whether the trace has wrapped. So the bytes before the last head are
+//! kept: they are the last to be overwritten, and if they have changed, the trace has wrapped. A newly mapped area is
+//! zeroed, and the bytes before its first byte are those at its end.
 
 use crate::kernel::ring::AuxRing;
 
-/// So many bytes are kept at most.
+/// Maximum number of kept bytes.
 const KEPT: usize = 64 << 10;
 
-/// What was seen at the last snapshot.
+/// State at the last snapshot.
 #[derive(Debug)]
 pub(super) struct Seen {
     head: u64,
-    /// The bytes before it.
+    /// Bytes before the head.
     kept: Vec<u8>,
 }
 
 impl Seen {
-    /// Of an area that was just mapped.
+    /// Returns the state of a newly mapped area.
     pub(super) fn nothing(ring: &AuxRing) -> Self {
         Self { head: 0, kept: vec![0; KEPT.min(ring.size() / 4)] }
     }
 
-    /// How many bytes before `head` are new. All counters of the area must be stopped.
+    /// Returns the number of new bytes before `head`. All counters of the area must be stopped.
     pub(super) fn new_bytes(&mut self, ring: &AuxRing, head: u64) -> usize {
         let size = ring.size() as u64;
         let new = if head >= size || self.head >= size {
@@ -41,7 +41,7 @@ impl Seen {
         let size = ring.size() as u64;
         let distance = if head >= self.head { head - self.head } else { head + size - self.head };
         let now = bytes(ring, self.head, self.kept.len());
-        // Those of the kept bytes that are in front of the head again were written over only if the trace went around.
+        // The kept bytes at or after the head are overwritten only if the trace has wrapped.
         let ahead = usize::try_from(size - distance).unwrap_or(usize::MAX).min(now.len());
         let went_around = now.iter().rev().zip(self.kept.iter().rev()).take(ahead).any(|(now, kept)| now != kept);
         if went_around { size } else { distance }

@@ -1,4 +1,4 @@
-//! AUX areas, recorded from a kernel that is not there: every byte of trace is held against what the kernel wrote.
+//! Tests of AUX areas with a fake kernel: every recorded byte is compared with the trace that the kernel wrote.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::output::tally::{Counts, Tally};
 use crate::output::{Layout, Output};
 use crate::plan::config::Config;
 
-/// What a recording left.
+/// Result of a recording.
 struct Recorded {
     bytes: Vec<u8>,
     counts: Counts,
@@ -38,7 +38,7 @@ fn config(line: &str, pmu: &str) -> Config {
     config
 }
 
-/// A recording in the making.
+/// A recording in progress.
 struct Session<'k> {
     kernel: &'k FakeKernel,
     path: std::path::PathBuf,
@@ -103,13 +103,13 @@ impl<'k> Session<'k> {
     }
 }
 
-/// Records until the kernel's scripts are over; `between` is done after each round.
+/// Records until the fake kernel's scripts have ended; calls `between` after each round.
 fn record(line: &str, pmu: &str, kernel: &FakeKernel, mut between: impl FnMut(&mut Session<'_>)) -> Recorded {
     let mut session = Session::open(config(line, pmu), kernel);
     while !kernel.is_done() {
         session.round();
         between(&mut session);
-        // The scripts go on only where they find themselves enabled: not while a snapshot is taken.
+        // The scripts continue only while their counters are enabled, so not during a snapshot.
         std::thread::sleep(std::time::Duration::from_micros(200));
     }
     session.end()
@@ -122,7 +122,7 @@ impl Recorded {
         file
     }
 
-    /// The AUXTRACE records with their trace, and where they are.
+    /// Returns the AUXTRACE records with their offsets and their trace.
     fn auxtraces(&self) -> Vec<(u64, Auxtrace, Vec<u8>)> {
         let file = self.file();
         let records = file.records().map(Result::unwrap).filter(|raw| raw.header.kind == RecordType::AUXTRACE);
@@ -135,7 +135,7 @@ impl Recorded {
             .collect()
     }
 
-    /// The trace of each CPU, put together again; each piece must begin where the one before ended.
+    /// Returns the joined trace of each CPU, and checks that each piece begins at the end of the previous one.
     fn by_cpu(&self) -> BTreeMap<u32, Vec<u8>> {
         let mut all: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
         for (_, aux, trace) in self.auxtraces() {
@@ -151,7 +151,7 @@ impl Recorded {
     }
 }
 
-/// Trace that is different everywhere: its length a multiple of 8, so that no piece of it needs to be filled up.
+/// Returns trace without repetitions, whose length is a multiple of 8, so that no piece needs padding.
 fn trace(seed: u64, words: u64) -> Vec<u8> {
     (0..words).flat_map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed).to_ne_bytes()).collect()
 }
@@ -254,14 +254,14 @@ fn what_decoders_must_know() {
     assert_eq!(places, [(0, 0, Tid::ANY), (1, 3, Tid::ANY), (0, 0, Tid::ANY), (1, 3, Tid::ANY)]);
 }
 
-/// The last `length` bytes.
+/// Returns the last `length` bytes.
 fn end(bytes: &[u8], length: usize) -> &[u8] {
     &bytes[bytes.len().saturating_sub(length)..]
 }
 
 #[test]
 fn a_snapshot_has_the_last_bytes_whatever_the_head_means() {
-    // A part of the area, just not all of it, all of it, and several times around.
+    // A part of the area, almost all of it, all of it, and several times its size.
     for words in [10, 2000, 2048, 2049, 5000, 20_000] {
         for growing in [false, true] {
             let kernel = FakeKernel::new(move |_, place| vec![Step::Trace(trace(seed(place), words))]);
@@ -296,7 +296,7 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
             last.entry(aux.cpu.0).or_default().extend(bytes);
         }
         for (place, traced) in &recorded.traced {
-            // Trace that was seen twice is in twice; the end is the end.
+            // Overlapping snapshots repeat bytes, but the last bytes must be the newest.
             let found = &last[&place.cpu.unwrap()];
             assert!(end(found, 64) == end(&traced.trace, 64), "{size} {growing}");
         }
@@ -305,7 +305,7 @@ fn each_snapshot_has_what_is_new_up_to_its_size() {
 
 #[test]
 fn what_somebody_stopped_is_not_enabled_by_a_drain() {
-    // More than the area has room for: the kernel goes on when something was read, if its counter is enabled.
+    // More than fits into the area: the fake kernel continues when space was released and its counter is enabled.
     let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 4000))]);
     let mut session = Session::open(config("-m 8,2", "intel_pt"), &kernel);
     // The kernel never fills the last byte.
@@ -336,7 +336,7 @@ fn areas_that_samples_are_taken_of_are_overwritten_and_not_written() {
     config.events.push(sampled);
     let kernel = FakeKernel::new(|_, place| vec![Step::Trace(trace(seed(place), 20_000))]);
     let mut session = Session::open(config, &kernel);
-    // Nobody reads, and the kernel does not wait for it.
+    // Nothing is drained, and the kernel does not wait for that.
     while !kernel.is_done() {
         std::thread::yield_now();
     }

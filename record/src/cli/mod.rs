@@ -1,13 +1,13 @@
 //! The command line: perf record's letters, read by clap into a [`Config`].
 //!
 //! ```text
-//!  words as typed ── words ──▶ what clap reads ── flags ──▶ Flags ── here, values, selection ──▶ Config
+//!  words as typed ── words ──▶ words for clap ── flags ──▶ Flags ── here, values, selection ──▶ Config
 //! ```
 //!
 //! `rec mem` and `rec c2c` (`memory`) are the same with a few flags more, and choose the events.
 //!
-//! A flag that perf record has and rec has not is refused by name, with what to do instead; nothing is accepted and ignored.
-//! The table of all of them is `record/docs/options.md`.
+//! A flag of perf record that rec lacks is refused by name, with an alternative; nothing is accepted and ignored.
+//! `record/docs/options.md` lists all flags.
 
 mod flags;
 pub mod list;
@@ -47,10 +47,10 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Prints it where it belongs and gives the exit status.
+    /// Prints the error to standard error, or the help to standard output, and returns the exit status.
     #[must_use]
     pub fn print(&self) -> u8 {
-        // Nothing can be said about an output that does not take what is said.
+        // If the output cannot be written, there is no place left to report that.
         let _ = match self {
             Self::Usage(error) => error.print(),
             Self::List(list) => std::io::stdout().lock().write_all(list.as_bytes()),
@@ -81,10 +81,10 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Reads the command line, the program's name first.
+/// Parses the command line, which begins with the program's name.
 ///
 /// # Errors
-/// What cannot be taken, and requests for help and version.
+/// Returns usage errors, and requests for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let cmdline = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
@@ -135,12 +135,12 @@ fn config(
     if target == Target::Command && flags.command.is_empty() {
         return Err(
             "nothing to record: give a command, -C, -p, -t or -u; or -a to record everything on all CPUs until rec is \
-                    stopped, as perf record does without any of these"
+                    stopped, as perf record does by default"
                 .to_owned(),
         );
     }
     if target != Target::System && cgroups.iter().any(Option::is_some) {
-        return Err("-G: a cgroup is counted on whole CPUs; add -a or -C".to_owned());
+        return Err("-G: cgroups can be counted only on whole CPUs; add -a or -C".to_owned());
     }
     Ok(Config {
         events,
@@ -160,7 +160,7 @@ fn config(
         only: one_of(flags.all_kernel, flags.all_user),
         cpus: flags.cpu.as_deref().map(target::parse_cpus).transpose().map_err(|e| format!("-C: {e}"))?,
         per_thread: flags.per_thread,
-        // A thread that is named is meant alone, unless it is said otherwise.
+        // -t means exactly these threads, without their children, unless --inherit is given.
         no_inherit: flags.no_inherit || (flags.tid.is_some() && !is_negated(matches, "no_inherit")),
         delay: flags.delay.as_deref().map_or(Ok(Delay::None), values::delay)?,
         control: flags.control.as_deref().map(values::control).transpose()?,
@@ -279,7 +279,7 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
         data,
         aux,
         overwrite: flags.overwrite,
-        // What is overwritten would push out what was there before.
+        // Overwritten rings end with the newest records, so tasks and mappings are described as of then.
         tail_synthesize: flags.tail_synthesize || flags.overwrite,
         flush: flags.mmap_flush.as_deref().map(values::flush).transpose()?,
         no_buffering: flags.no_buffering,
@@ -301,10 +301,10 @@ fn output(flags: &Flags) -> Result<Output, String> {
     };
     if output.is_stdout() && (output.switch.is_some() || output.timestamp_name) {
         let flag = if output.switch.is_some() { "--switch-output" } else { "--timestamp-filename" };
-        return Err(format!("-o -: standard output has no name to change ({flag}); name a file with -o"));
+        return Err(format!("-o -: standard output has no name that {flag} could change; name a file with -o"));
     }
     if output.max_files.is_some() && output.switch.is_none() {
-        return Err("--switch-max-files: there is one file only; add --switch-output".to_owned());
+        return Err("--switch-max-files: there is only one file to keep; add --switch-output".to_owned());
     }
     Ok(output)
 }
@@ -318,9 +318,9 @@ fn build_ids(matches: &ArgMatches, flags: &Flags) -> BuildIds {
     }
 }
 
-/// The size of a ring, in pages.
+/// Conversion to pages, which needs the machine's page size.
 impl RingSize {
-    /// How many pages of `page` bytes it takes.
+    /// Returns the number of pages of `page` bytes, rounded up.
     #[must_use]
     pub fn pages(self, page: u64) -> u64 {
         match self {

@@ -1,7 +1,7 @@
-//! Which events, and what is said of those before on the command line: `--filter`, `--exclude-perf`, `-G`.
+//! Event selection: `-e`, and the flags that apply to preceding events: `--filter`, `--exclude-perf`, `-G`.
 //!
-//! perf's rules: a filter is about all events of the last list (`-e`) before it; the names of cgroups go to the events in their
-//! order, and a single name to all events before it.
+//! perf's rules: a filter applies to all events of the last `-e` list before it; cgroup names go to the events in
+//! order, and a single name applies to all events before it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::event::{self, EventSpec};
 use crate::machine::Machine;
 use crate::machine::sources::EventSources;
 
-/// What of the command line is about events, in its order.
+/// An argument that selects or changes events. Their order on the command line matters.
 enum Word {
     List(String),
     Filter(String),
@@ -19,7 +19,7 @@ enum Word {
     Cgroups(String),
 }
 
-/// The events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives;
+/// Returns the selected events, and the cgroup of each. `chosen`: lists in the place of those that the flag `-e` gives;
 /// `tables`: where the names of the CPU's own events are.
 pub(super) fn read(
     matches: &ArgMatches,
@@ -64,7 +64,7 @@ fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {
         }
         let places = matches.indices_of(id).into_iter().flatten();
         if id == "exclude_perf" {
-            // A flag has a place, where it is not given too.
+            // clap reports an index for a flag that is absent, too.
             words.extend(places.filter(|_| matches.get_count(id) > 0).map(|at| (at, Word::ExcludeSelf)));
         } else {
             let texts = matches.get_many::<String>(id).into_iter().flatten();
@@ -79,20 +79,20 @@ fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {
 struct Selection {
     events: Vec<EventSpec>,
     cgroups: Vec<Option<String>>,
-    /// How many names of cgroups there were, empty ones too.
+    /// Number of cgroup names so far, empty ones included.
     names: usize,
 }
 
 impl Selection {
     fn cgroups(&mut self, names: &str) -> Result<(), String> {
         if self.events.is_empty() {
-            return Err("-G: the cgroup is for the events before it; name them first (-e)".to_owned());
+            return Err("-G: a cgroup applies to the events before it; put -e before -G".to_owned());
         }
         self.cgroups.resize(self.events.len(), None);
         for name in names.split(',') {
             if !name.is_empty() {
                 let cgroup = self.cgroups.get_mut(self.names).ok_or_else(|| {
-                    format!("-G {names}: there is no event before it for cgroup '{name}'; name one more (-e)")
+                    format!("-G {names}: no preceding event is left for cgroup '{name}'; add an event (-e) before it")
                 })?;
                 *cgroup = Some(name.to_owned());
             }

@@ -1,4 +1,4 @@
-//! The values of flags: numbers, sizes, times, clocks, delays. Each reader says in words what is wrong.
+//! Parsers for the values of flags: numbers, sizes, times, clocks, delays. Errors are messages that name the flag.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn positive(text: &str) -> Option<u64> {
 
 /// `-m DATA[,AUX]`.
 pub(super) fn rings(text: &str) -> Result<(Option<RingSize>, Option<RingSize>), String> {
-    let wrong = || format!("-m: '{text}' is not a number of pages, nor one of bytes with K, M or G");
+    let wrong = || format!("-m: '{text}' is neither a number of pages nor a size in bytes with K, M or G");
     let (data, aux) = text.split_once(',').map_or((text, None), |(data, aux)| (data, Some(aux)));
     let size = |text: &str| ring_size(text).ok_or_else(wrong);
     let data = if data.is_empty() && aux.is_some() { None } else { Some(size(data)?) };
@@ -42,7 +42,7 @@ fn ring_size(text: &str) -> Option<RingSize> {
     }
 }
 
-/// A number with B, K, M or G.
+/// Parses a number with B, K, M or G.
 fn bytes(text: &str) -> Option<u64> {
     let shift = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'B' => 0,
@@ -80,12 +80,12 @@ pub(super) fn switch(text: &str) -> Result<Switch, String> {
         let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
         number.checked_mul(unit).filter(|n| *n > 0).map(Duration::from_secs)
     };
-    // Sizes have capital letters: 1M is a size, 1m is a minute.
+    // Sizes have upper-case units: 1M is a size, 1m is a minute.
     let size = || bytes(text).filter(|_| text.ends_with(|c: char| c.is_ascii_uppercase()));
     match text {
         "signal" => Ok(Switch::Signal),
         _ => size().map(Switch::Size).or_else(|| time().map(Switch::Time)).ok_or_else(|| {
-            format!("--switch-output: '{text}' is neither 'signal', nor a size with B, K, M or G, nor a time with s, m, h or d")
+            format!("--switch-output: '{text}' is not 'signal', a size with B, K, M or G, or a time with s, m, h or d")
         }),
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn compression(text: &str) -> Result<i32, String> {
             .parse()
             .ok()
             .filter(|level| (1..=22).contains(level))
-            .ok_or_else(|| format!("-z: '{text}' is not a level of compression, 1 to 22")),
+            .ok_or_else(|| format!("-z: '{text}' is not a compression level from 1 to 22")),
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) fn priority(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
         .filter(|priority| (1..=99).contains(priority))
-        .ok_or_else(|| format!("-r: '{text}' is not a priority of SCHED_FIFO, 1 to 99"))
+        .ok_or_else(|| format!("-r: '{text}' is not a SCHED_FIFO priority from 1 to 99"))
 }
 
 /// `--max-stack`.
@@ -135,7 +135,7 @@ pub(super) fn max_stack(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("--max-stack: '{text}' is not a number of frames"))
 }
 
-/// `--threads`: what a thread is for, or masks: the CPUs whose rings it has, and those that it runs on.
+/// `--threads`: the unit that gets a thread (cpu, core, package, numa), or masks (CPUs of the rings/CPUs to run on).
 pub(super) fn threads(text: &str) -> Result<Split, String> {
     match text {
         "cpu" => return Ok(Split::Cpu),
@@ -150,7 +150,7 @@ pub(super) fn threads(text: &str) -> Result<Split, String> {
     };
     let masks: Option<Vec<Mask>> = text.split(':').map(mask).collect();
     let masks = masks.ok_or_else(|| {
-        format!("--threads: '{text}' is none of cpu, core, package and numa, nor masks of CPUs (0,2/0:1,3/1)")
+        format!("--threads: '{text}' is none of cpu, core, package and numa, nor a list of CPU masks (0,2/0:1,3/1)")
     })?;
     let disjoint = |cpus: fn(&Mask) -> &Vec<u32>| {
         let mut all: Vec<u32> = masks.iter().flat_map(|mask| cpus(mask).clone()).collect();
@@ -160,33 +160,33 @@ pub(super) fn threads(text: &str) -> Result<Split, String> {
     if disjoint(|mask| &mask.cpus) && disjoint(|mask| &mask.affinity) {
         Ok(Split::Masks(masks))
     } else {
-        Err(format!("--threads: in '{text}' a CPU is in two masks; each thread has its own"))
+        Err(format!("--threads: '{text}' has a CPU in two masks; name each CPU's ring in one mask only"))
     }
 }
 
 /// `--aux-sample`.
 pub(super) fn aux_sample(text: &str) -> Result<u32, String> {
-    /// A sample is at most 64 KiB long, with the rest of it.
+    /// A record has at most 64 KiB; this leaves room for the sample's other fields.
     const MOST: u32 = 60 << 10;
     match text {
         "" => Ok(4096),
         _ => unsigned(text)
             .and_then(|n| u32::try_from(n).ok())
             .filter(|n| (1..=MOST).contains(n))
-            .ok_or_else(|| format!("--aux-sample: '{text}' is not a number of bytes, 1 to {MOST}")),
+            .ok_or_else(|| format!("--aux-sample: '{text}' is not a number of bytes from 1 to {MOST}")),
     }
 }
 
-/// `-S`: perf's options: `e` for a snapshot at the end, and a size.
+/// `-S`, with perf's options: `e` for a snapshot at the end, and a size.
 pub(super) fn snapshot(text: &str) -> Result<String, String> {
     let size = text.strip_prefix('e').unwrap_or(text);
     let valid = size.is_empty() || unsigned(size).is_some();
     valid
         .then(|| text.to_owned())
-        .ok_or_else(|| format!("-S: '{text}' is not a size in bytes, with or without an e before it"))
+        .ok_or_else(|| format!("-S: '{text}' is not a size in bytes, optionally after an e (snapshot at the end)"))
 }
 
-/// A decimal, or hexadecimal number after `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 fn unsigned(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -194,7 +194,7 @@ fn unsigned(text: &str) -> Option<u64> {
     }
 }
 
-/// `-k`: the number of a clock (clock_gettime(2)), or its name, with or without `CLOCK_`.
+/// `-k`: a clock number (clock_gettime(2)), or a clock name with or without `CLOCK_`.
 pub(super) fn clock(text: &str) -> Result<i32, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -206,18 +206,14 @@ pub(super) fn clock(text: &str) -> Result<i32, String> {
         "MONOTONIC_RAW" | "RAW" => Ok(4),
         "BOOTTIME" | "BOOT" => Ok(7),
         "TAI" => Ok(11),
-        _ => Err(format!(
-            "-k: there is no clock '{text}'; there are mono, raw, real, boot, tai, and the numbers of clocks"
-        )),
+        _ => Err(format!("-k: unknown clock '{text}'; use mono, raw, real, boot, tai, or a clock number")),
     }
 }
 
 /// `-D`: milliseconds, `-1`, or ranges of milliseconds.
 pub(super) fn delay(text: &str) -> Result<Delay, String> {
     let wrong = || {
-        format!(
-            "-D: '{text}' is neither a number of milliseconds, nor -1, nor ranges of them (10-20,30-40), each after the one before"
-        )
+        format!("-D: '{text}' is neither a number of milliseconds, nor -1, nor ascending ranges of them (10-20,30-40)")
     };
     match text {
         "-1" => return Ok(Delay::Off),
@@ -268,7 +264,7 @@ pub(super) fn synth(text: &str) -> Result<Synth, String> {
             "task" => all.task = true,
             "mmap" => (all.task, all.mmap) = (true, true),
             "cgroup" => all.cgroup = true,
-            _ => return Err(format!("--synth: '{word}' is none of no, all, task, mmap, cgroup")),
+            _ => return Err(format!("--synth: '{word}' is not one of no, all, task, mmap, cgroup")),
         }
     }
     Ok(all)

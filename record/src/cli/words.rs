@@ -1,5 +1,5 @@
-//! How perf's users spell flags, made into what clap reads: values that may be left out (`-z5`, `-I?`), negations
-//! (`--no-FLAG`, and `--FLAG` for what is called `--no-FLAG`), and the flags of perf record that rec has not.
+//! Translation of perf's spelling of flags for clap: optional values (`-z5`, `-I?`), negations (`--no-FLAG`, and
+//! `--FLAG` for a flag named `--no-FLAG`), and the flags of perf record that rec lacks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// The flags, with their negations. The last of a flag and its negations counts.
+/// Adds the negation of each flag. The last of a flag and its negations on the command line counts.
 pub(super) fn with_negations(mut command: Command) -> Command {
     let flags: Vec<(String, String)> = command
         .get_arguments()
@@ -31,32 +31,29 @@ fn negated(id: &str) -> String {
     format!("not {id}")
 }
 
-/// Whether the last word about the flag `id` was its negation.
+/// Whether the flag `id` was negated last.
 pub(super) fn is_negated(matches: &ArgMatches, id: &str) -> bool {
     matches.get_flag(&negated(id))
 }
 
-/// What rec does in any case cannot be turned off.
+/// Flags that are always on, with the message for an attempt to turn them off.
 pub(super) const ALWAYS: &[(&str, &str)] = &[
-    (
-        "timestamp",
-        "--no-timestamp: samples of rec always have their time; without it records cannot be brought into order",
-    ),
+    ("timestamp", "--no-timestamp: samples of rec always have their time; without it records cannot be sorted"),
     ("sample_cpu", "--no-sample-cpu: samples of rec always have their CPU"),
-    ("sample_identifier", "--no-sample-identifier: samples of rec always say which counter they are of"),
+    ("sample_identifier", "--no-sample-identifier: samples of rec always have their counter's identifier"),
     (
         "timestamp_boundary",
-        "--no-timestamp-boundary: files of rec always tell the time of the first and the last sample",
+        "--no-timestamp-boundary: files of rec always have the times of the first and the last sample",
     ),
-    ("no_buildid_cache", "--buildid-cache: rec has no cache of build IDs; perf buildid-cache adds files to perf's"),
+    ("no_buildid_cache", "--buildid-cache: rec has no build-ID cache; perf buildid-cache adds files to that of perf"),
     (
         "buildid_all",
-        "--no-buildid-all: rec does not read its recording again to see which files were hit; -B writes no build IDs",
+        "--no-buildid-all: rec cannot limit build IDs to files with samples, without reading its file again; use -B",
     ),
 ];
 
-/// Puts a `=` before values that are glued to a flag whose value may be left out: `-z5`, `-gI?`. What follows the flags is
-/// the command's own. `subcommand`: a word that may come before or among the flags, and says nothing more.
+/// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words after the flags
+/// belong to the command and stay as they are. `subcommand`: a word that may come before or among the flags, and says nothing more.
 pub(super) fn separated(args: Vec<OsString>, command: &Command, mut subcommand: Option<&str>) -> Vec<OsString> {
     let mut out = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();
@@ -96,7 +93,7 @@ fn long_needs_next(long: &[u8], command: &Command) -> bool {
     arg.is_some_and(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
 }
 
-/// A word of short flags; and whether the next word is the value of the last.
+/// Rewrites a word of short flags. Also returns whether the next word is the value of the last flag.
 fn short(word: &[u8], command: &Command) -> (OsString, bool) {
     for (at, letter) in word.iter().enumerate().skip(1) {
         let of = |arg: &&Arg| arg.get_short() == Some(char::from(*letter));
@@ -114,7 +111,7 @@ fn short(word: &[u8], command: &Command) -> (OsString, bool) {
     (OsString::from_vec(word.to_vec()), false)
 }
 
-/// Says of a flag that perf record has that rec has not, and why.
+/// Adds the reason and an alternative to the error about a flag of perf record that rec lacks.
 pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap::Error {
     let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
         (error.kind(), error.get(ContextKind::InvalidArg))
@@ -131,19 +128,19 @@ pub(super) fn name_perfs_own(error: clap::Error, command: &mut Command) -> clap:
     }
 }
 
-/// The flags of perf record 6.12 that rec has not, and why.
+/// Flags of perf record 6.12 that rec lacks, with the reason and an alternative.
 pub(super) const PERFS_OWN: &[(&str, &str)] = &[
     ("--kcore", "rep needs no copy of the kernel's memory; keep the vmlinux of that build ID for reports elsewhere"),
-    ("--vmlinux", "it serves perf's --filter of AUX areas by symbol; give addresses there (filter 0xADDR/0xLEN)"),
-    ("--pfm-events", "rec does not use libpfm; name the event as the PMU has it (rec list), or raw (rNNN)"),
-    ("--debuginfod", "rec fetches nothing from the network; symbols are looked for at report time"),
+    ("--vmlinux", "it serves symbols in address filters of AUX events; use addresses (filter 0xADDR/0xLEN)"),
+    ("--pfm-events", "rec does not use libpfm; use the PMU's name of the event (see rec list) or its raw code (rNNN)"),
+    ("--debuginfod", "rec fetches nothing from the network; give --debuginfod to rep, which resolves symbols"),
     ("--setup-filter", "it pins perf's BPF filter programs; rec filters in the kernel with --filter on tracepoints"),
     (
         "--aio",
         "rec always writes in a thread of its own; --queue-size says how much may wait for it, --threads spreads the work",
     ),
-    ("--switch-output-event", "rec goes on in another file at --switch-output=signal, SIZE or TIME"),
-    ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time"),
+    ("--switch-output-event", "rec starts a new file at a signal, a size or an interval only; use --switch-output"),
+    ("--num-thread-synthesize", "rec reads /proc in one thread, in a fraction of perf's time; leave the flag out"),
 ];
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here waits for a
 //! disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`].
 //!
-//! After every round that had something, a FINISHED_ROUND record says so. A record written to a ring during round n
-//! is read in round n or n+1, so that no record of round n+2 is older than one of round n: readers may sort and
-//! let go of all that is older than the youngest of the round before.
+//! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes during round n is read
+//! in round n or n+1, so no record of round n+2 is older than one of round n: readers may sort and emit everything that
+//! is older than the newest record of the previous round.
 
 pub mod filter;
 pub mod threads;
@@ -33,15 +33,15 @@ use filter::Filter;
 /// Room is given back after about so many bytes, so that with many CPUs the first ring does not wait for the last.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Empties rings into a file.
+/// Drains rings into a file.
 #[derive(Debug)]
 pub struct Drain {
     /// What has passed; its counts go with each batch to the file.
     pub tally: Tally,
     finished_round: Vec<u8>,
-    /// A ring with fewer bytes waits for a later round (`--mmap-flush`).
+    /// Minimum bytes in a ring to drain it (`--mmap-flush`).
     least: usize,
-    /// Where each ring is drained (`--affinity`); nothing: anywhere.
+    /// CPUs on which each ring is drained (`--affinity`); empty for any.
     places: Vec<CpuSet>,
     at: Option<CpuSet>,
     /// What of the rings goes into the file; nothing: all of it.
@@ -49,7 +49,7 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// Counts what passes in `tally`.
+    /// Creates a drain that counts records in `tally`.
     #[must_use]
     pub fn new(tally: Tally) -> Self {
         Self {
@@ -68,19 +68,19 @@ impl Drain {
         Self { filter, ..self }
     }
 
-    /// Leaves rings alone that have fewer bytes than this.
+    /// Skips rings with fewer bytes than this.
     #[must_use]
     pub fn at_least(self, least: usize) -> Self {
         Self { least, ..self }
     }
 
-    /// Goes to these CPUs, one set for each ring, before it drains it.
+    /// Moves the thread to these CPUs, one set per ring, to drain the ring.
     #[must_use]
     pub fn at(self, places: Vec<CpuSet>) -> Self {
         Self { places, ..self }
     }
 
-    /// Another one that drains as this one does, anywhere, and counts for itself. `alone`: no other one drains meanwhile, so the
+    /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no other one drains meanwhile, so the
     /// filter is lent to it.
     #[must_use]
     pub(crate) fn twin(&mut self, alone: bool) -> Self {
@@ -102,7 +102,7 @@ impl Drain {
         self.empty_of(rings, &mut Rounds { output, appended: 0 }, self.least)
     }
 
-    /// The last round: whatever little a ring has.
+    /// Runs the last round, regardless of the minimum.
     ///
     /// # Errors
     /// As [`round`](Self::round).
@@ -127,7 +127,7 @@ impl Drain {
         let mut appended = 0;
         let mut next = 0;
         let apart = sink.is_split() || !self.places.is_empty();
-        // Where something was left in a ring, or will be read only later, nothing is over.
+        // The round is not finished if records were left in a ring, or will be read later (overwritten rings).
         let mut over = rings.iter().all(|ring| !ring.borrow().is_backward());
         while next < rings.len() {
             let mut parts = Vec::new();
@@ -211,11 +211,11 @@ impl Drain {
         Ok(appended)
     }
 
-    /// Writes what the rings that are overwritten have, and had not when they were dumped before: the oldest first, though in
-    /// the ring it is last. Nothing marks the end of a round then: what is dumped is older than what came before it.
+    /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the ring has them
+    /// newest first). No FINISHED_ROUND follows, as a dump has records older than those written before it.
     ///
     /// # Errors
-    /// What writing gives; the kernel's refusal to stop writing to them meanwhile.
+    /// Returns I/O errors from the output, and an error if the kernel refuses to pause a ring.
     pub fn dump<K: Kernel>(
         &mut self,
         (kernel, counters): (&K, &Counters),
@@ -226,7 +226,7 @@ impl Drain {
         for (index, (ring, owner)) in rings.iter_mut().zip(&counters.owners).enumerate().filter(backward) {
             let Some(owner) = counters.all.get(*owner) else { continue };
             let pause = |pause| {
-                kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause a ring that is overwritten", e))
+                kernel.pause(owner.as_fd(), pause).map_err(|e| Error::io("cannot pause an overwritten ring", e))
             };
             pause(true)?;
             let (newest, mark) = ring.newest();
@@ -244,19 +244,19 @@ impl Drain {
         Ok(())
     }
 
-    /// Moves this thread to where a ring is drained.
+    /// Moves this thread to a ring's CPUs.
     fn go_to(&mut self, ring: usize) {
         if let Some(place) = self.places.get(ring)
             && self.at.as_ref() != Some(place)
         {
-            // A CPU that went offline meanwhile: anywhere will do.
+            // If the CPU went offline meanwhile, any CPU can drain its ring.
             let _ = rustix::thread::sched_setaffinity(None, place);
             self.at = Some(*place);
         }
     }
 }
 
-/// Where batches go.
+/// Destination of batches.
 pub(crate) trait Sink {
     /// Returns whether each batch is to be of one ring.
     fn is_split(&self) -> bool;
@@ -266,7 +266,7 @@ pub(crate) trait Sink {
     fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()>;
 }
 
-/// Batches of one thread, which has all rings: a round is over when they are empty.
+/// Sink of a thread that has all rings: a round ends when they are empty.
 struct Rounds<'a> {
     output: &'a Output,
     appended: usize,
@@ -284,28 +284,28 @@ impl Sink for Rounds<'_> {
     }
 }
 
-/// The records in the opposite order: what differs from one reading of a counter to the next can be told in that of time only.
-/// Bytes that are no record are left out.
+/// Reverses the order of records. Readers that compute differences of counter values need them in time order. Stops at
+/// bytes that are not a record.
 fn reversed(records: &[u8]) -> Vec<u8> {
     let whole: Vec<_> = Frames::new(records, 0, Endian::NATIVE).map_while(std::result::Result::ok).collect();
     whole.iter().rev().flat_map(|record| record.bytes).copied().collect()
 }
 
 fn unreadable(why: Overrun) -> Error {
-    Error::Failed(format!("cannot go on reading: {why}"))
+    Error::Failed(format!("cannot read a ring any further: {why}; please report this as a bug of rec or the kernel"))
 }
 
-/// Whether a ring has filled up so far again that the next round should not wait for the kernel's wakeup at one half.
+/// Whether a ring is so full again that the next round should not wait for the kernel's wakeup (at half of the ring).
 #[must_use]
 pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
     let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());
     forward.any(|ring| ring.pending().is_ok_and(|pending| pending.len() >= ring.size() / 4))
 }
 
-/// A record that is its header.
+/// Returns a record that consists of its header only.
 pub(crate) fn marker(body: Body<'_>) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);
-    // Eight bytes are never too many.
+    // A record of eight bytes cannot exceed the size limit.
     let _ = Record::new(0, body).encode(&mut e);
     e.into_bytes()
 }
@@ -330,7 +330,7 @@ mod tests {
         fake_record(9, &[1, 0x1000, 2, time, 0])
     }
 
-    /// Runs `fill` and a round again and again; the kinds of the records in the file, and the tally.
+    /// Alternates `fill` and a round. Returns the types of the records in the file, and the tally.
     fn recorded(
         pages: u64,
         rounds: usize,

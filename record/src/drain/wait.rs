@@ -1,9 +1,9 @@
 //! Waiting until there is something to do: a ring half full, a signal, a command, a timer
 //! that the user asked for, the end of what was attached to. Of rec's own there is one timer, that of the status line.
 //!
-//! The kernel wakes whoever polls any counter of a ring when half of the ring is filled. A counter whose threads have all
-//! ended (the inherited ones too) hangs up; then the next counter of the same ring is polled in its place, so that
-//! when no ring has one left, nothing that was attached to runs any more.
+//! When half of a ring is full, the kernel wakes pollers of any of its counters. A counter whose threads (inherited
+//! ones included) have all ended hangs up; then the next counter of the same ring is polled instead. When no ring has a
+//! counter left, all attached tasks have ended.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -28,61 +28,61 @@ const ENDS: u64 = 1 << 32;
 #[cfg(test)]
 const NO_RING: u64 = ENDS;
 
-/// Why waiting ended. All false: a ring has something.
+/// Reasons why waiting ended. If all are false, a ring has records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// A signal asked for the end.
+    /// A signal requests the end.
     pub stop: bool,
     /// A child died.
     pub child: bool,
-    /// SIGUSR2 came.
+    /// SIGUSR2 arrived.
     pub user: bool,
     /// It is time to start or stop counting.
     pub delay: bool,
-    /// It is time to go on in another file.
+    /// It is time to begin the next file.
     pub switch: bool,
-    /// A command came.
+    /// A control command arrived.
     pub control: bool,
     /// It is time for the status line.
     pub status: bool,
-    /// Another thread rang.
+    /// Another thread woke this one.
     pub nudged: bool,
-    /// All threads attached to have ended.
+    /// All attached threads have ended.
     pub all_ended: bool,
 }
 
-/// What is waited for beside rings and signals.
+/// Descriptors to wait for besides rings and signals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Others<'a> {
-    /// The timer of `-D`.
+    /// Timer of `-D`.
     pub delay: Option<BorrowedFd<'a>>,
-    /// The timer of `--switch-output`.
+    /// Timer of `--switch-output`.
     pub switch: Option<BorrowedFd<'a>>,
-    /// Where commands come from.
+    /// Source of control commands.
     pub control: Option<BorrowedFd<'a>>,
     /// The timer of the status line.
     pub status: Option<BorrowedFd<'a>>,
-    /// The bell of drain threads: they wait for the rings.
+    /// Wakeup by the drain threads, which then wait for the rings.
     pub drainers: Option<BorrowedFd<'a>>,
 }
 
-/// What is waited for.
+/// Set of descriptors to wait for.
 #[derive(Debug)]
 pub struct Waiter<'a> {
     epoll: OwnedFd,
     counters: &'a Counters,
-    /// For each ring that is waited for, which counter is polled; `None` when all have hung up, a number that no counter has when none
-    /// is left that could tell.
+    /// Per ring, the index of the polled counter; `None` if all have hung up; an index beyond all counters if none is
+    /// left that could report the end.
     polled: Vec<Option<usize>>,
     /// Whose end is waited for, and how many have not ended.
     ends: Option<(&'a [OwnedFd], usize)>,
 }
 
 impl<'a> Waiter<'a> {
-    /// Waits for signals and for the rings of these counters.
+    /// Creates a waiter for signals, the rings of these counters, and other descriptors.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if epoll(7) refuses.
     pub fn new(signals: &Signals, counters: &'a Counters, others: Others<'_>) -> Result<Self> {
         let own = [
             (others.delay, DELAY),
@@ -93,7 +93,7 @@ impl<'a> Waiter<'a> {
         ];
         let own = own.into_iter().filter_map(|(fd, data)| Some((fd?, data)));
         let signals = [(signals.stop(), STOP), (signals.child(), CHILD), (signals.user(), USER)];
-        // The kernel tells of a ring's wakeup once, to whoever asks first.
+        // The kernel reports a ring's wakeup only once, so only one thread may poll it.
         let owners = counters.owners.iter().copied().filter(|_| others.drainers.is_none());
         Self::make(counters, owners, signals.into_iter().chain(own))
     }
@@ -109,10 +109,10 @@ impl<'a> Waiter<'a> {
         Ok(Self { ends: ends.map(|ends| (ends, ends.len())), ..self })
     }
 
-    /// Waits for the rings of these counters, and for the bells that end waiting and that only ring.
+    /// Creates a waiter for the rings of these counters, and for the wakeups that end the thread or only wake it.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if epoll(7) refuses.
     pub fn of_some(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
@@ -141,10 +141,10 @@ impl<'a> Waiter<'a> {
         make().map_err(|e| Error::io("cannot wait for the rings", e))
     }
 
-    /// Waits; or only looks, unless `block`.
+    /// Waits; without `block`, only checks.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if epoll(7) refuses.
     pub fn wait(&mut self, block: bool) -> Result<Woken> {
         let mut events = Vec::with_capacity(64);
         let timeout = (!block).then(rustix::event::Timespec::default);
@@ -154,7 +154,7 @@ impl<'a> Waiter<'a> {
         }
         let mut woken = Woken::default();
         for event in &events {
-            // The kernel's struct is packed.
+            // The kernel's struct is packed, so its fields cannot be borrowed.
             let (data, flags) = (event.data, event.flags);
             match data.u64() {
                 STOP => woken.stop = true,
@@ -167,7 +167,8 @@ impl<'a> Waiter<'a> {
                 NUDGE => woken.nudged = true,
                 end if end >= ENDS => self.ended(end),
                 ring if flags.contains(epoll::EventFlags::HUP) => self.hung_up(ring)?,
-                // A pinned event that found no place on its PMU, or a PMU that is gone: nothing more will come of it.
+                // A pinned event that did not fit on its PMU, or a PMU that was removed: the counter stays in this
+                // state.
                 ring if flags.contains(epoll::EventFlags::ERR) => self.failed(ring)?,
                 _ => {}
             }
@@ -179,7 +180,7 @@ impl<'a> Waiter<'a> {
         Ok(woken)
     }
 
-    /// Waits no more for commands: nobody can send any.
+    /// Stops waiting for control commands, after the sender closed its end.
     pub fn forget(&self, control: BorrowedFd<'_>) {
         // It was added, so it can be taken away.
         let _ = epoll::delete(&self.epoll, control);
@@ -196,19 +197,19 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Polls the next counter of a ring whose counter hung up.
+    /// Polls the next counter of a ring, after one hung up.
     fn hung_up(&mut self, ring: u64) -> Result<()> {
-        // Other events of the same threads end with them: those of one are enough.
+        // Counters of other events end together with their threads, so counters of one event are enough.
         self.replace(ring, |gone, next| next.event == gone.event, None)
     }
 
-    /// Polls another event of a ring whose counter failed. Its threads have not ended for that.
+    /// Polls another event of a ring, after a counter failed, whose threads may still run.
     fn failed(&mut self, ring: u64) -> Result<()> {
         self.replace(ring, |gone, next| next.event != gone.event, Some(usize::MAX))
     }
 
-    /// Polls the next counter on the same CPU that is `wanted` in the place of one that has no more to tell; if there is
-    /// none, what is polled is `otherwise`.
+    /// Replaces a counter that reports nothing more with the next one on the same CPU that is `wanted`; sets
+    /// `otherwise` if there is none.
     fn replace(
         &mut self,
         ring: u64,
@@ -233,7 +234,7 @@ impl<'a> Waiter<'a> {
     }
 }
 
-/// A ring that is overwritten is not read when it is full: of its counters only the end matters.
+/// Adds a counter to the epoll set. For an overwritten ring only hang-ups are polled, as it is not drained when full.
 fn add_counter(epoll: &OwnedFd, counters: &Counters, counter: &Counter, ring: u64) -> Result<(), Errno> {
     let backward = counters.ring_of(counter).backward;
     let flags = if backward { epoll::EventFlags::empty() } else { epoll::EventFlags::IN };
@@ -250,20 +251,20 @@ mod tests {
     use crate::kernel::Place;
     use std::io::{PipeReader, PipeWriter, pipe};
 
-    /// Counters of one ring: `(event, descriptor)`.
+    /// Returns counters of one ring, from pairs `(event, descriptor)`.
     fn counters(all: Vec<(usize, OwnedFd)>) -> Counters {
         let place = Place { thread: Some(1), cpu: Some(0), cgroup: None };
         let all = all.into_iter().map(|(event, fd)| Counter::new(fd, 1, event, place)).collect();
         Counters { all, owners: vec![0], ..Counters::default() }
     }
 
-    /// What a poll of it says: nothing, until the writer is closed; then that it hung up.
+    /// Returns a descriptor whose poll reports nothing until the writer is closed, and then a hang-up.
     fn hangs_up_with() -> (OwnedFd, PipeWriter) {
         let (reader, writer) = pipe().unwrap();
         (reader.into(), writer)
     }
 
-    /// Polled for reading it says nothing, until the reader is closed; then that there is an error.
+    /// Returns a descriptor whose poll for reading reports nothing until the reader is closed, and then an error.
     fn fails_with() -> (OwnedFd, PipeReader) {
         let (reader, writer) = pipe().unwrap();
         (writer.into(), reader)

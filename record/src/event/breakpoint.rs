@@ -12,19 +12,19 @@ use super::text::{Piece, Wrong};
 const READ: u32 = 1;
 const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
-/// How long the data is that is watched, where nothing is said.
+/// Default length of watched data.
 const DATA_LENGTH: u64 = 4;
-/// How long an instruction's breakpoint must be: a `long`, but where instructions have a length of their own.
+/// Required length of an instruction's breakpoint: that of a `long`, or of an instruction on aarch64.
 const CODE_LENGTH: u64 = if cfg!(target_arch = "aarch64") { 4 } else { (usize::BITS / 8) as u64 };
 
-/// The breakpoint, and its modifiers.
+/// Parses a breakpoint. Also returns its modifiers.
 pub(super) fn parse(text: Piece<'_>) -> Result<(EventSpec, Option<Piece<'_>>), Wrong> {
     let wrong = |at: usize, why: String| (at, Problem::Breakpoint(why));
     let Some((_, rest)) = text.split_once(':') else { return Err(wrong(text.at, "no address".to_owned())) };
     let (place, after) = rest.split_once(':').map_or((rest, None), |(place, after)| (place, Some(after)));
     let (address, length) = place.split_once('/').map_or((place, None), |(address, length)| (address, Some(length)));
     let value = |piece: Piece<'_>, what: &str| {
-        number(piece.text).ok_or_else(|| wrong(piece.at, format!("'{}' is no {what}", piece.text)))
+        number(piece.text).ok_or_else(|| wrong(piece.at, format!("'{}' is not a valid {what}", piece.text)))
     };
     let (access, modifiers) = match after {
         None => (None, None),
@@ -56,8 +56,8 @@ fn access(letters: Piece<'_>) -> Result<u32, Wrong> {
             'r' => READ,
             'w' => WRITE,
             'x' => EXECUTE,
-            _ if Modifiers::are(letters.text) => return Err(wrong(letters.at, "are modifiers, and rwx comes first")),
-            _ => return Err(wrong(letters.at + at, "is not of r, w and x")),
+            _ if Modifiers::are(letters.text) => return Err(wrong(letters.at, "are modifiers, which must follow rwx")),
+            _ => return Err(wrong(letters.at + at, "has a letter other than r, w and x")),
         };
         if kind & bit != 0 {
             return Err(wrong(letters.at + at, "has a letter twice"));

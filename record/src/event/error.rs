@@ -1,24 +1,24 @@
-//! Why an event spec cannot be used, and where in the text.
+//! Errors in event specs, with their position in the text.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// Why a list of event specs cannot be used.
+/// Error in a list of event specs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
-    /// The spec that it is about.
+    /// The spec with the problem.
     pub spec: String,
     /// The whole list.
     pub list: String,
-    /// Where in the list, in characters from 0.
+    /// Position in the list, in characters from 0.
     pub at: usize,
 }
 
 impl SpecError {
-    /// An error at a byte of `list`, about the part `spec` of it.
+    /// Creates an error at byte `at` of `list`, in its part `spec`.
     pub(super) fn new(list: &str, spec: &str, at: usize, problem: Problem) -> Self {
         let characters = list.char_indices().take_while(|(place, _)| *place < at).count();
         Self { problem: Box::new(problem), spec: spec.to_owned(), list: list.to_owned(), at: characters }
@@ -27,7 +27,7 @@ impl SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// What is wrong; and where, unless the whole text is one name that is wrong as a whole.
+/// Formats the problem with its position, unless the whole list is a single wrong name.
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { problem, spec, list, at } = self;
@@ -39,7 +39,7 @@ impl fmt::Display for SpecError {
     }
 }
 
-/// `; did you mean 'x'?`, where something is near.
+/// Formats `; did you mean 'x'?`, if there is a similar name.
 fn hint(near: Option<&String>) -> String {
     near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default()
 }
@@ -48,46 +48,46 @@ fn more(said: Option<&String>) -> String {
     said.map(|said| format!("; {said}")).unwrap_or_default()
 }
 
-/// What is wrong with a spec.
+/// Problem with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// Nobody has such an event.
     #[error("there is no event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The nearest name there is.
+        /// Most similar known name.
         near: Option<String>,
         /// Which tables have names of events, or could have.
         tables: Option<String>,
     },
     /// This machine has no such PMU.
-    #[error("this machine has no PMU '{name}' (rec list pmu shows those it has){}", hint(.near.as_ref()))]
+    #[error("this machine has no PMU '{name}' (see rec list pmu){}", hint(.near.as_ref()))]
     UnknownPmu {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The nearest name there is.
+        /// Most similar known name.
         near: Option<String>,
     },
     /// A term that the event cannot have.
-    #[error("'{term}' is no term of {of}, whose terms are {known}{}", hint(.near.as_ref()))]
+    #[error("{of} has no term '{term}'; it accepts {known}{}", hint(.near.as_ref()))]
     UnknownTerm {
-        /// What was asked for.
+        /// Requested term.
         term: String,
-        /// What kind of event.
+        /// Kind of event.
         of: String,
-        /// The nearest term there is.
+        /// Most similar known term.
         near: Option<String>,
-        /// All there are.
+        /// All known terms.
         known: String,
     },
-    /// A term that perf knows and a recording has no use for.
-    #[error("the term '{term}' is for {tool} and means nothing to a recording")]
+    /// A term of perf that does not apply to recordings.
+    #[error("the term '{term}' is for {tool}, not for recordings; leave it out")]
     OthersTerm {
         /// The term.
         term: String,
-        /// Who has a use for it.
+        /// Tool that uses it.
         tool: &'static str,
     },
     /// A term that needs a value.
@@ -95,85 +95,85 @@ pub enum Problem {
     NoValue {
         /// The term.
         term: String,
-        /// What kind of value.
+        /// Expected kind of value.
         wanted: &'static str,
     },
     /// A value that the term cannot have.
-    #[error("'{value}' is no value of the term '{term}', which is {wanted}")]
+    #[error("invalid value '{value}' of the term '{term}', which must be {wanted}")]
     Value {
         /// The term.
         term: String,
-        /// What was given.
+        /// Given value.
         value: String,
-        /// What kind of value there must be.
+        /// Expected kind of value.
         wanted: String,
     },
-    /// A value that makes no sense for the term.
+    /// A value that the term refuses.
     #[error("the term '{term}': {why}")]
     Refused {
         /// The term.
         term: String,
-        /// What of it makes no sense.
+        /// Reason.
         why: String,
     },
-    /// A value with more bits than the PMU has for it.
+    /// A value that exceeds the term's bits.
     #[error("{value:#x} does not fit the term '{term}', whose largest value is {most:#x}")]
     TooLarge {
         /// The term.
         term: String,
-        /// What was given.
+        /// Given value.
         value: u64,
-        /// What fits.
+        /// Largest value that fits.
         most: u64,
     },
-    /// What the kernel says of a PMU cannot be read.
-    #[error("the kernel's word on it makes no sense: {0}")]
+    /// Invalid contents of a PMU's file in sysfs.
+    #[error("the kernel describes the term in an unknown form: {0}")]
     Sysfs(String),
-    /// A tracepoint, where tracefs cannot be read.
+    /// A tracepoint, but tracefs cannot be read.
     #[error("{0}")]
     Tracefs(String),
-    /// No such tracepoint.
-    #[error("there is no tracepoint '{name}'{}", hint(.near.as_ref()))]
+    /// Unknown tracepoint.
+    #[error("unknown tracepoint '{name}'{}", hint(.near.as_ref()))]
     UnknownTracepoint {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The nearest name there is.
+        /// Most similar known name.
         near: Option<String>,
     },
-    /// Not a place for a probe.
+    /// Invalid location of a probe.
     #[error("{0}")]
     Probe(String),
-    /// A breakpoint that cannot be.
-    #[error("{0}; a breakpoint is written mem:ADDRESS[/LENGTH][:rwx][:MODIFIERS]")]
+    /// Invalid breakpoint.
+    #[error("{0}; write breakpoints as mem:ADDRESS[/LENGTH][:rwx][:MODIFIERS]")]
     Breakpoint(String),
-    /// An event that perf stat makes up.
-    #[error("'{0}' is counted by perf stat itself; the kernel takes no samples of it")]
+    /// An event that perf stat computes itself.
+    #[error("'{0}' is computed by perf stat; the kernel cannot sample it")]
     Tool(String),
-    /// A letter after the colon that is no modifier.
-    #[error("'{0}' is no modifier; they are u k h G H p P S D I W e")]
+    /// Unknown modifier.
+    #[error("unknown modifier '{0}'; the modifiers are u k h G H p P S D I W e")]
     Modifier(char),
-    /// A letter twice.
-    #[error("the modifier '{0}' is there twice")]
+    /// Repeated modifier.
+    #[error("repeated modifier '{0}'")]
     RepeatedModifier(char),
     /// A modifier for perf stat.
-    #[error("the modifier '{0}' is for perf stat and means nothing to a recording")]
+    #[error("the modifier '{0}' is for perf stat, not for recordings; leave it out")]
     StatModifier(char),
-    /// A colon and nothing.
-    #[error("modifiers are missing after the colon; they are u k h G H p P S D I W e")]
+    /// Colon without modifiers.
+    #[error("modifiers are missing after the colon: u k h G H p P S D I W e")]
     NoModifier,
     /// `W` without a group.
-    #[error("the modifier 'W' is for groups: {{a,b}}:W")]
+    #[error("the modifier 'W' applies only to groups: {{a,b}}:W")]
     WeakAlone,
-    /// More `p` than the ABI has levels.
-    #[error("more than three p; ppp is the most exact there is")]
+    /// More than three `p`.
+    #[error("more than three p; ppp is the highest precision")]
     TooPrecise,
-    /// Nothing between two commas.
+    /// Missing event name.
     #[error("an event name is missing")]
     Empty,
-    /// What was opened is not closed.
+    /// Missing closing brace, slash or quote.
     #[error("the closing '{0}' is missing")]
     Unclosed(char),
-    /// Something after the end of an event.
-    #[error("'{0}' has no place here")]
+    /// Unexpected character after an event.
+    #[error("unexpected '{0}'")]
     Stray(char),
 }

@@ -1,13 +1,13 @@
-//! What the kernel leaves out of an event's samples: `--filter`, `--exclude-perf`.
+//! Filters that the kernel applies to events: `--filter`, `--exclude-perf`.
 //!
 //! ```text
-//!  tracepoints         prev_pid == 0 && prev_comm ~ "sh*"         the kernel reads it; several are joined by &&
-//!  hardware tracers    filter main @ /bin/x, stop 0x10 @ lib.so   names become offsets here, paths absolute:
+//!  tracepoints         prev_pid == 0 && prev_comm ~ "sh*"         parsed by the kernel; several are joined by &&
+//! hardware tracers    filter main @ /bin/x, stop 0x10 @ lib.so   names are replaced by offsets, paths become absolute:
 //!                      filter 0x1139/0x40@/bin/x stop 0x10@/lib.so
 //! ```
 //!
-//! A filter is about the events of the last list (`-e`) before it. Source: perf-record(1); `perf_event_parse_addr_filter`
-//! in `kernel/events/core.c`.
+//! A filter applies to the events of the last `-e` list before it. Source: perf-record(1);
+//! `perf_event_parse_addr_filter` in `kernel/events/core.c`.
 
 use super::spec::EventSpec;
 use super::terms::number;
@@ -17,13 +17,13 @@ use crate::machine::sources::EventSources;
 /// Adds a filter to all events of the last list.
 ///
 /// # Errors
-/// In words, why there is nothing that it could filter.
+/// Returns a message if the events cannot be filtered.
 pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSources) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
-        return Err(format!("--filter '{text}' is about the events before it (-e), and there are none"));
+        return Err(format!("--filter '{text}' applies to the events before it, but there are none; put -e before it"));
     };
     if text.trim().is_empty() {
-        return Err("--filter: the filter is empty".to_owned());
+        return Err("--filter: the filter is empty; give one, or leave --filter out".to_owned());
     }
     for event in events.iter_mut().filter(|event| event.list == list) {
         let addresses = event.pmu.as_ref().map_or(0, |pmu| pmu.address_filters);
@@ -33,13 +33,13 @@ pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSource
             let (count, ranges) = address_filters(text, sources).map_err(|why| format!("--filter '{text}': {why}"))?;
             if count > addresses {
                 let pmu = event.pmu.as_ref().map_or("", |pmu| &pmu.name);
-                return Err(format!("--filter '{text}': {pmu} can have {addresses} address filters, not {count}"));
+                return Err(format!("--filter '{text}': {pmu} supports {addresses} address filters, not {count}"));
             }
             event.filter =
                 Some(event.filter.take().map_or_else(|| ranges.clone(), |before| format!("{before} {ranges}")));
         } else {
             return Err(format!(
-                "--filter '{text}': {} has no fields that the kernel could filter by; tracepoints have, and tracing PMUs \
+                "--filter '{text}': {} has no fields to filter by; only tracepoints have, and tracing PMUs \
                  with address filters (filters by BPF are a matter of perf record)",
                 event.name
             ));
@@ -48,17 +48,17 @@ pub fn attach_filter(events: &mut [EventSpec], text: &str, sources: &EventSource
     Ok(())
 }
 
-/// Leaves out of the last list's events what this process does.
+/// Excludes a process from the events of the last list.
 ///
 /// # Errors
-/// In words, which of the events cannot leave it out.
+/// Returns a message if an event cannot exclude it.
 pub fn exclude_process(events: &mut [EventSpec], pid: u32) -> Result<(), String> {
     let Some(list) = events.last().map(|last| last.list) else {
-        return Err("--exclude-perf is about the tracepoints before it (-e), and there are none".to_owned());
+        return Err("--exclude-perf applies to tracepoints before it, but there are none; put -e before".to_owned());
     };
     for event in events.iter_mut().filter(|event| event.list == list) {
         if !event.is_tracepoint() {
-            return Err(format!("--exclude-perf is for tracepoints, and {} is none", event.name));
+            return Err(format!("--exclude-perf applies to tracepoints, but {} is not a tracepoint", event.name));
         }
         add(event, &format!("common_pid != {pid}"));
     }
@@ -72,7 +72,7 @@ fn add(event: &mut EventSpec, text: &str) {
     });
 }
 
-/// Address filters as the kernel reads them, and how many they are.
+/// Converts address filters to the kernel's form. Also returns their number.
 fn address_filters(text: &str, sources: &EventSources) -> Result<(u64, String), String> {
     let mut scanner = Scanner(text);
     let (mut count, mut filters) = (0, Vec::new());
@@ -99,7 +99,7 @@ impl<'a> Scanner<'a> {
         word
     }
 
-    /// What follows a sign, if that comes next.
+    /// Returns the word after a sign, if the sign comes next.
     fn after(&mut self, sign: char, until: &str) -> Option<&'a str> {
         self.skip(" \t");
         self.0 = self.0.strip_prefix(sign)?;
@@ -108,14 +108,14 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// `filter|start|stop|tracestop START [#N] [/ SIZE [#N]] [@ FILE]`.
+/// Converts `filter|start|stop|tracestop START [#N] [/ SIZE [#N]] [@ FILE]`.
 fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, String> {
     let action = scanner.until(" \t");
     let (word, ranged) = match action {
         "filter" => ("filter", true),
         "tracestop" => ("stop", true),
         "start" | "stop" => (action, false),
-        _ => return Err(format!("'{action}' is none of filter, start, stop and tracestop")),
+        _ => return Err(format!("'{action}' is not one of filter, start, stop and tracestop")),
     };
     scanner.skip(" \t");
     let start = scanner.until(" \t/@#,");
@@ -131,9 +131,9 @@ fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, Stri
         chosen(&found, name, nth)
     };
     let (at, mut length) = match (start, number(start)) {
-        ("", _) => return Err(format!("where to {action} is missing")),
+        ("", _) => return Err(format!("{action} needs an address or a function: {action} START")),
         ("*", _) => {
-            let file = file.as_deref().ok_or("'*' is all code of a file, and no file is named (@ FILE)")?;
+            let file = file.as_deref().ok_or("'*' stands for all code of a file, but no file is given (@ FILE)")?;
             let all = symbol::extent(file)?;
             (all.offset, Some(all.size))
         }
@@ -153,22 +153,24 @@ fn one(scanner: &mut Scanner<'_>, sources: &EventSources) -> Result<String, Stri
         });
     }
     if ranged && length.unwrap_or(0) == 0 {
-        return Err(format!("how far {action} {start} goes is not known: {start} / SIZE says it"));
+        return Err(format!("{action} {start} needs a size: {action} {start} / SIZE"));
     }
     let length = length.map(|length| format!("/{length:#x}")).unwrap_or_default();
     let file = file.map(|file| format!("@{}", file.display())).unwrap_or_default();
     Ok(format!("{word} {at:#x}{length}{file}"))
 }
 
-/// The function that is meant, of those with the name.
+/// Selects one of the functions with a name.
 fn chosen(found: &[Function], name: &str, nth: Option<&str>) -> Result<Function, String> {
     match (found, nth) {
-        ([], _) => Err(format!("there is no function '{name}' there")),
+        ([], _) => Err(format!("no function '{name}' was found")),
         ([only], None) => Ok(*only),
-        (several, None) => Err(format!("there are {} functions '{name}'; '{name} #1' is the first", several.len())),
+        (several, None) => {
+            Err(format!("there are {} functions '{name}'; choose one, such as '{name} #1'", several.len()))
+        }
         (several, Some(nth)) => {
             let at = nth.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).and_then(|n| several.get(n)).copied();
-            at.ok_or_else(|| format!("'{name} #{nth}': there are {}, from #1", several.len()))
+            at.ok_or_else(|| format!("'{name} #{nth}': the functions of this name are #1 to #{}", several.len()))
         }
     }
 }
@@ -209,7 +211,7 @@ mod tests {
         assert!(attach_filter(&mut [], "x", &sources()).unwrap_err().contains("there are none"));
         let mut clock = [EventSpec::numbered("cpu-clock", EventType::SOFTWARE, 0)];
         assert!(attach_filter(&mut clock, "x", &sources()).unwrap_err().contains("cpu-clock has no fields"));
-        assert!(exclude_process(&mut clock, 1).unwrap_err().contains("is none"));
+        assert!(exclude_process(&mut clock, 1).unwrap_err().contains("is not a tracepoint"));
         assert!(attach_filter(&mut [tracepoint(0)], " ", &sources()).unwrap_err().contains("empty"));
     }
 
@@ -234,11 +236,11 @@ mod tests {
         );
         assert!(filtered(&format!("filter * @ {shown}")).unwrap().ends_with(&format!("@{shown}")));
         for (text, why) in [
-            ("watch 0x10", "'watch' is none of"),
-            ("filter 0x10", "how far"),
-            ("filter *", "no file is named"),
+            ("watch 0x10", "'watch' is not one of"),
+            ("filter 0x10", "needs a size"),
+            ("filter *", "no file is given"),
             ("start 1 stop 2 stop 3", "2 address filters, not 3"),
-            (&format!("filter main #2 @ {shown}"), "there are 1"),
+            (&format!("filter main #2 @ {shown}"), "are #1 to #1"),
             (&format!("filter nope @ {shown}"), "no function 'nope'"),
         ] {
             let refusal = filtered(text).unwrap_err();

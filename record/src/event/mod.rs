@@ -1,4 +1,4 @@
-//! Event specs: what follows `-e`, as perf's users write it.
+//! Event specs: the argument of `-e`, in perf's syntax.
 //!
 //! ```text
 //! list  = item { "," item }
@@ -10,14 +10,14 @@
 //! ```
 //!
 //! ```text
-//!  text  ──▶ pieces with their places ──▶ parse ──▶ EventSpec …
+//!  text  ──▶ pieces with positions ─────▶ parse ──▶ EventSpec …
 //!            text                          │ names · breakpoint · pmu_event (terms, probe) · tracepoints
 //!                                          ▼
 //!                                        EventSources: sysfs's PMUs, tracefs
 //! ```
 //!
-//! What the machine has comes through [`EventSources`], whose roots are paths: the events of any machine can be planned on any other.
-//! A refusal names the wrong place and the nearest thing there is.
+//! [`EventSources`] describes the machine. Its roots are paths, so events of any machine can be planned on any other.
+//! Errors name the position and the most similar known name.
 
 mod breakpoint;
 mod error;

@@ -1,4 +1,4 @@
-//! The letters after an event's colon.
+//! Modifiers: the letters after an event's colon.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use recrep_format::abi::AttrFlags;
 
 use super::error::Problem;
 
-/// What the letters after the colon ask for. None of `u k h`: all three; none of `G H`: see [`Modifiers::flags`].
+/// Modifiers of an event. Without any of `u k h`, all three apply; without `G H`, see [`Modifiers::flags`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modifiers {
     /// `u`: count user space.
@@ -19,26 +19,26 @@ pub struct Modifiers {
     pub guest: bool,
     /// `H`: count the host.
     pub host: bool,
-    /// `p` … `ppp`: how exact the ip must be.
+    /// `p` … `ppp`: precision of the ip.
     pub precise: u8,
-    /// `P`: as exact as the machine can.
+    /// `P`: maximum precision of the machine.
     pub max_precise: bool,
     /// `D`: always on the PMU.
     pub pinned: bool,
-    /// `I`: not when idle.
+    /// `I`: do not count when idle.
     pub no_idle: bool,
     /// `e`: alone on the PMU.
     pub exclusive: bool,
     /// `S`: samples of the leader read the whole group, and the other members take none.
     pub sample_read: bool,
-    /// `W`: where the group has no place on the PMU as a whole, its members are opened alone.
+    /// `W`: open the members alone if the group does not fit on the PMU.
     pub weak: bool,
-    /// Whether all of these are the group's, and the event has none of its own.
+    /// Whether all modifiers come from the group.
     pub group_only: bool,
 }
 
 impl Modifiers {
-    /// Reads the letters. An error comes with the place of the letter.
+    /// Parses the letters. An error includes the position of the letter.
     pub(super) fn parse(letters: &str) -> Result<Self, (usize, Problem)> {
         let mut m = Self::default();
         for (at, letter) in letters.char_indices() {
@@ -69,12 +69,12 @@ impl Modifiers {
         if letters.is_empty() { Err((0, Problem::NoModifier)) } else { Ok(m) }
     }
 
-    /// Whether these could all be modifiers: `sched:sched_switch` is not an event with some.
+    /// Whether all letters are modifiers, unlike those of `sched:sched_switch`.
     pub(super) fn are(letters: &str) -> bool {
         !letters.is_empty() && letters.bytes().all(|b| b"ukhGHpPDIeSWbR".contains(&b))
     }
 
-    /// A member's own letters and those of its group. Only the leader is pinned or exclusive by the group's word.
+    /// Combines a member's modifiers with those of its group. Of the group's, `D` and `e` apply only to the leader.
     pub(super) fn with_group(self, group: Self, leads: bool) -> Result<Self, Problem> {
         let precise = self.precise + group.precise;
         if precise > 3 {
@@ -97,8 +97,8 @@ impl Modifiers {
         })
     }
 
-    /// The attr's flags for these letters. Guests are as perf record has them: left out where there are no letters,
-    /// with `u`, with `p` and with `H` alone; other letters of the event itself let them in.
+    /// Returns the attr's flags. Guests are handled like in perf record: excluded without modifiers, and with `u`, `p`,
+    /// or `H` alone; included with other modifiers of the event itself.
     #[must_use]
     pub fn flags(&self) -> AttrFlags {
         let mut flags = AttrFlags::empty();
@@ -117,7 +117,7 @@ impl Modifiers {
     }
 }
 
-/// The letters again, in perf's usual order.
+/// Formats the letters in perf's usual order.
 impl fmt::Display for Modifiers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (set, letter) in [

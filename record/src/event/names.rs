@@ -1,4 +1,4 @@
-//! The names of events, perf's own spellings and aliases.
+//! Names of generalized events, with perf's spellings and aliases.
 
 use recrep_format::abi::{EventType, HwEvent, SwEvent};
 
@@ -20,7 +20,7 @@ pub(super) const HARDWARE: &[(&str, u64)] = &[
     ("ref-cycles", HwEvent::REF_CPU_CYCLES.0),
 ];
 
-/// The kernel's own events: `enum perf_sw_ids`.
+/// Software events: `enum perf_sw_ids`.
 pub(super) const SOFTWARE: &[(&str, u64)] = &[
     ("cpu-clock", SwEvent::CPU_CLOCK.0),
     ("task-clock", SwEvent::TASK_CLOCK.0),
@@ -39,7 +39,7 @@ pub(super) const SOFTWARE: &[(&str, u64)] = &[
     ("cgroup-switches", SwEvent::CGROUP_SWITCHES.0),
 ];
 
-/// The caches of cache events; the position of a row is the number (`enum perf_hw_cache_id`).
+/// Caches of cache events; the index of a row is the number (`enum perf_hw_cache_id`).
 const CACHES: &[&[&str]] = &[
     &["L1-dcache", "l1-d", "l1d", "L1-data"],
     &["L1-icache", "l1-i", "l1i", "L1-instruction"],
@@ -50,17 +50,17 @@ const CACHES: &[&[&str]] = &[
     &["node"],
 ];
 
-/// The operations of cache events (`enum perf_hw_cache_op_id`).
+/// Operations of cache events (`enum perf_hw_cache_op_id`).
 const OPS: &[&[&str]] = &[
     &["loads", "load", "read"],
     &["stores", "store", "write"],
     &["prefetches", "prefetch", "speculative-read", "speculative-load"],
 ];
 
-/// The results of cache events (`enum perf_hw_cache_op_result_id`).
+/// Results of cache events (`enum perf_hw_cache_op_result_id`).
 const RESULTS: &[&[&str]] = &[&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
 
-/// The type and config of a named event.
+/// Returns type and config of a named event.
 pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
     let known = |table: &[(&str, u64)]| table.iter().find(|(n, _)| *n == name).map(|(_, config)| *config);
     known(SOFTWARE)
@@ -69,10 +69,10 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
         .or_else(|| cache(name).map(|config| (EventType::HW_CACHE, config)))
 }
 
-/// A kind of event by name, and all its names and numbers.
+/// A generalized event, with all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// All its names; perf's own first.
+    /// All names; perf's own first.
     pub names: Vec<String>,
     /// `perf_event_attr.type`.
     pub kind: EventType,
@@ -80,7 +80,7 @@ pub struct Known {
     pub config: u64,
 }
 
-/// Every generalized event: hardware, software, cache.
+/// Returns all generalized events: hardware, software, cache.
 #[must_use]
 pub fn known() -> Vec<Known> {
     let mut all: Vec<Known> = Vec::new();
@@ -96,7 +96,7 @@ pub fn known() -> Vec<Known> {
     all
 }
 
-/// The cache events that make sense: nothing writes to instructions, or prefetches into a TLB of them.
+/// Returns all valid cache events. There are no writes to instruction caches, and no prefetches into instruction TLBs.
 fn caches() -> impl Iterator<Item = Known> {
     let numbered =
         |rows: &'static [&'static [&'static str]]| (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)));
@@ -120,12 +120,12 @@ fn caches() -> impl Iterator<Item = Known> {
     })
 }
 
-/// Every name of a hardware or software event.
+/// Returns all names of hardware and software events.
 pub(super) fn all<'a>() -> impl Iterator<Item = &'a str> {
     SOFTWARE.iter().chain(HARDWARE).map(|(name, _)| -> &str { name })
 }
 
-/// `rNNN`: a number that the CPU's PMU knows, in hexadecimal.
+/// Parses `rNNN`: a raw code for the CPU's PMU, in hexadecimal.
 pub(super) fn raw(name: &str) -> Option<u64> {
     let digits = name.strip_prefix('r')?;
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
@@ -135,10 +135,11 @@ pub(super) fn raw(name: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// The events that perf stat counts itself.
+/// Events that perf stat computes itself.
 pub(super) const TOOL: &[&str] = &["duration_time", "user_time", "system_time"];
 
-/// `cache[-op][-result]`: cache, then operation (loads) and result (accesses) in any order, each at most once.
+/// Parses `cache[-op][-result]`: cache, then operation (default: loads) and result (default: accesses) in any order,
+/// each at most once.
 fn cache(name: &str) -> Option<u64> {
     let (cache, mut rest) = prefix(CACHES, name)?;
     let (mut op, mut result) = (None, None);
@@ -155,7 +156,7 @@ fn cache(name: &str) -> Option<u64> {
         .then(|| cache | op.unwrap_or(0) << 8 | result.unwrap_or(0) << 16)
 }
 
-/// The row with the longest spelling that `text` starts with, and what follows it.
+/// Returns the row with the longest spelling that is a prefix of `text`, and the rest of the text.
 fn prefix<'a>(rows: &[&[&str]], text: &'a str) -> Option<(u64, &'a str)> {
     let spellings = rows.iter().zip(0u64..).flat_map(|(row, number)| row.iter().map(move |s| (*s, number)));
     spellings

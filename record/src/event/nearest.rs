@@ -1,6 +1,6 @@
-//! The name that somebody meant.
+//! Suggestions for mistyped names.
 
-/// The known name that is nearest to a mistyped one, if any is near.
+/// Returns the known name that is most similar to a mistyped one, if any is similar.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known

@@ -1,4 +1,4 @@
-//! From the pieces of a list to its events.
+//! Parser of event lists: from pieces of text to events.
 
 use recrep_format::abi::EventType;
 
@@ -14,27 +14,27 @@ use super::{breakpoint, tracepoints};
 use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
 
-/// Reads a comma list of event specs.
+/// Parses a comma-separated list of event specs.
 ///
 /// # Errors
-/// The first spec that cannot be used.
+/// Returns the error of the first invalid spec.
 pub fn parse(list: &str, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
     let mut events = Vec::new();
     append(&mut events, list, sources)?;
     Ok(events)
 }
 
-/// The events that are recorded where none is named: `cycles:P`, on each kind of core.
+/// Returns the default events: `cycles:P`, on each kind of core.
 #[must_use]
 pub fn default_events(sources: &EventSources) -> Vec<EventSpec> {
-    // Every machine has a name for it.
+    // Parsing succeeds on all machines, as cycles is a generalized event.
     parse("cycles:P", sources).unwrap_or_else(|_| vec![EventSpec::default_event()])
 }
 
-/// Reads a comma list of event specs (one `-e`) and puts them after those of the lists before.
+/// Parses a comma-separated list of event specs (one `-e`), and appends them to those of earlier lists.
 ///
 /// # Errors
-/// The first spec that cannot be used.
+/// Returns the error of the first invalid spec.
 pub fn append(events: &mut Vec<EventSpec>, list: &str, sources: &EventSources) -> Result<(), SpecError> {
     let first = events.len();
     let number = events.last().map_or(0, |last| last.list + 1);
@@ -48,7 +48,7 @@ pub fn append(events: &mut Vec<EventSpec>, list: &str, sources: &EventSources) -
     Ok(())
 }
 
-/// The events of a group; where the cores are of several kinds, a group on each.
+/// Returns the events of a group; on a hybrid machine, one group per kind of core.
 fn group(
     events: &mut Vec<EventSpec>,
     list: &str,
@@ -63,7 +63,7 @@ fn group(
         for event in event(list, written, sources)? {
             let kind = event.pmu.as_ref().map(|pmu| &pmu.name);
             let kind = kind.filter(|name| sources.hybrid().any(|pmu| pmu.name == **name)).cloned();
-            // What any core counts goes with the events before it.
+            // Events that any core can count join the part of the event before them.
             let part = match &kind {
                 Some(_) => parts.iter_mut().find(|part| part.0 == kind),
                 None => parts.last_mut(),
@@ -87,19 +87,19 @@ fn group(
     Ok(())
 }
 
-/// The events that one spec stands for.
+/// Returns the events of one spec.
 fn event(list: &str, written: &Written<'_>, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
     let events = Event { written, sources }.parse();
     events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
 }
 
-/// One spec in the making.
+/// A spec that is being parsed.
 struct Event<'a> {
     written: &'a Written<'a>,
     sources: &'a EventSources,
 }
 
-/// Events without their modifiers, and those.
+/// Events without modifiers, and the modifiers' text.
 type Unmodified<'a> = (Vec<EventSpec>, Option<Piece<'a>>);
 
 impl<'a> Event<'a> {
@@ -113,7 +113,7 @@ impl<'a> Event<'a> {
         };
         if let Some(piece) = modifiers {
             let modifiers = letters(piece)?;
-            // A group's letter: an event that is alone has nothing to be taken out of.
+            // `W` applies only to groups.
             if modifiers.weak && self.written.alone {
                 return Err((piece.at, Problem::WeakAlone));
             }
@@ -124,7 +124,7 @@ impl<'a> Event<'a> {
         Ok(events)
     }
 
-    /// What follows the last slash, with or without a colon.
+    /// Returns the modifiers after the last slash, with or without a colon.
     fn tail(&self) -> Option<Piece<'a>> {
         let tail = self.written.tail;
         let letters = tail.text.strip_prefix(':').map_or(tail, |_| tail.from(1));
@@ -143,7 +143,7 @@ impl<'a> Event<'a> {
         Ok((vec![event], modifiers.or(tail)))
     }
 
-    /// A name, and its modifiers after a colon.
+    /// Parses a name, and modifiers after a colon.
     fn by_name(&self) -> Result<Unmodified<'a>, Wrong> {
         let head = self.written.head;
         let (name, modifiers) = head.split_once(':').map_or((head, None), |(name, rest)| (name, Some(rest)));
@@ -166,7 +166,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// A hardware, software, cache or raw event; on each kind of core, where there are several.
+    /// Finds a hardware, software, cache or raw event; on a hybrid machine, one per kind of core.
     fn general(&self, name: &str) -> Option<Vec<EventSpec>> {
         let (kind, config) = names::find(name).or_else(|| Some((EventType::RAW, names::raw(name)?)))?;
         let cores: Vec<&Pmu> = match kind {
@@ -187,7 +187,7 @@ impl<'a> Event<'a> {
         Some(cores.iter().map(on).collect())
     }
 
-    /// A named event of whatever PMU has it. Where that is one, and a table has the name, it is called as it was typed.
+    /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is called as it was typed.
     fn of_any_pmu(&self, name: Piece<'_>) -> Option<Vec<EventSpec>> {
         let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
@@ -202,7 +202,7 @@ impl<'a> Event<'a> {
         (!events.is_empty()).then(|| events.into_iter().map(|(_, event)| event).collect())
     }
 
-    /// `pmu/terms/`, or a named event with terms that all events have.
+    /// Parses `pmu/terms/`, or a named event with common terms.
     fn with_terms(&self, terms: &[Term<'_>]) -> Result<Vec<EventSpec>, Wrong> {
         let head = self.written.head;
         if let Some((system, name)) = head.split_once(':') {
@@ -233,7 +233,7 @@ impl<'a> Event<'a> {
         Err((head.at, Problem::UnknownPmu { name: head.text.to_owned(), near }))
     }
 
-    /// The known name that is nearest: of an event, of a PMU's event, of a group of tracepoints.
+    /// Returns the most similar known name: of an event, a PMU's event, or a group of tracepoints.
     fn near(&self, name: &str) -> Option<String> {
         let of_pmus: Vec<_> = self.sources.pmus().iter().flat_map(Pmu::aliases).collect();
         let of_tables = self.sources.pmus().iter().flat_map(Pmu::table).map(|(name, _)| name);
@@ -252,7 +252,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// Takes terms that all events have.
+/// Applies common terms.
 fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wrong> {
     terms.iter().try_for_each(|term| match terms::take(term, event)? {
         true => Ok(()),
@@ -260,7 +260,7 @@ fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wro
     })
 }
 
-/// The modifiers that a piece is.
+/// Parses a piece as modifiers.
 fn letters(piece: Piece<'_>) -> Result<Modifiers, Wrong> {
     Modifiers::parse(piece.text).map_err(|(at, problem)| (piece.at + at, problem))
 }

@@ -1,7 +1,7 @@
-//! Events that are made of a PMU's terms: `cpu/event=0x3c,umask=0x1/`, `cpu/cpu-cycles/`, `cs_etm/@sink/`.
+//! Events given by terms of a PMU: `cpu/event=0x3c,umask=0x1/`, `cpu/cpu-cycles/`, `cs_etm/@sink/`.
 //!
-//! A term is, in this order: one that all events have; a word of the attr (`config1=`); a place in the attr by the PMU's `format`;
-//! a named event of the PMU, which stands for terms; on a core, a generalized event or `rNNN`.
+//! A term is the first of these that matches: a common term; a word of the attr (`config1=`); a term in the PMU's
+//! `format` directory; a named event of the PMU, which stands for terms; on a core PMU, a generalized event or `rNNN`.
 
 use recrep_format::abi::EventType;
 use recrep_format::attr::Attr;
@@ -16,10 +16,10 @@ use super::text::{Piece, Wrong};
 use crate::event::sampling::Rate;
 use crate::machine::pmu::{Format, Pmu, intel_pt};
 
-/// The upper half of a generalized event's config is the PMU, where there are several (`PERF_PMU_TYPE_SHIFT`).
+/// Position of the PMU's type in the config of a generalized event on hybrid machines (`PERF_PMU_TYPE_SHIFT`).
 pub(super) const PMU_TYPE_SHIFT: u32 = 32;
 
-/// What an event needs to know of its PMU.
+/// Returns the properties of a PMU that its events need.
 pub(super) fn pmu_use(pmu: &Pmu) -> PmuUse {
     PmuUse {
         name: pmu.name.clone(),
@@ -30,7 +30,7 @@ pub(super) fn pmu_use(pmu: &Pmu) -> PmuUse {
     }
 }
 
-/// An event of a PMU, by its terms.
+/// Parses an event of a PMU from its terms.
 pub(super) fn parse(pmu: &Pmu, name: &str, at: usize, terms: &[Term<'_>], hybrid: bool) -> Result<EventSpec, Wrong> {
     let base = EventSpec { pmu: Some(pmu_use(pmu)), ..EventSpec::numbered(name, EventType(pmu.kind), 0) };
     let mut draft = PmuEvent { pmu, hybrid, all: terms, spec: base, probe: Draft::default(), replaces: false };
@@ -42,7 +42,7 @@ pub(super) fn parse(pmu: &Pmu, name: &str, at: usize, terms: &[Term<'_>], hybrid
             }
         }
     }
-    // The attr's own words come first, whatever the order, so that terms add to them.
+    // Words of the attr are applied first, regardless of the order, so that terms modify them.
     for term in terms.iter().filter(|term| WORDS.contains(&term.key)) {
         terms::take_word(term, &mut draft.spec)?;
     }
@@ -61,12 +61,12 @@ struct PmuEvent<'a> {
     all: &'a [Term<'a>],
     spec: EventSpec,
     probe: Draft<'a>,
-    /// Whether a term replaces what its bits were, or adds to them, as perf has it for all but Intel PT.
+    /// Whether a term replaces its bits (Intel PT) or adds to them (all other PMUs), as in perf.
     replaces: bool,
 }
 
 impl<'a> PmuEvent<'a> {
-    /// Takes one term; `typed`: the user's, not one of those that a named event stands for.
+    /// Applies a term; `typed` if the user gave it, instead of a named event.
     fn take(&mut self, term: &Term<'a>, typed: bool) -> Result<(), Wrong> {
         if probe::is_probe(&self.pmu.name) && self.probe.take(&self.pmu.name, term)? {
             return Ok(());
@@ -75,7 +75,7 @@ impl<'a> PmuEvent<'a> {
             return self.sink(sink, term);
         }
         let format = self.pmu.format(term.key).map_err(|why| term.wrong(Problem::Sysfs(why)))?;
-        // A PMU's own word is stronger than one that all events have, but for those that perf knows.
+        // perf's common terms take precedence over the PMU's terms, and those over the attr's words.
         if terms::take(term, &mut self.spec)? || (!typed && terms::take_word(term, &mut self.spec)?) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl<'a> PmuEvent<'a> {
                 Ok(())
             }
             (Some(format), _) => self.formatted(format, term),
-            // The parameter of a named event.
+            // A parameter of a named event, which has been used already.
             (None, Some(_)) if typed && self.is_parameter(term.key) => Ok(()),
             (None, None) if self.named(term.key, term, typed)? || self.general(term.key) => Ok(()),
             _ => Err(self.unknown(term)),
@@ -113,7 +113,7 @@ impl<'a> PmuEvent<'a> {
     fn formatted(&mut self, format: Format, term: &Term<'_>) -> Result<(), Wrong> {
         let value = match term.value {
             None if format.is_flag() => 1,
-            // A parameter, which the user gives as a term of its own.
+            // A parameter, whose value the user gives as a separate term.
             Some("?") => {
                 let given = self.all.iter().find(|other| other.key == term.key);
                 let given = given
@@ -130,9 +130,9 @@ impl<'a> PmuEvent<'a> {
         Ok(())
     }
 
-    /// A named event of the PMU: the terms that it stands for.
+    /// Applies the terms of a named event of the PMU. Returns whether there is one.
     fn named(&mut self, name: &str, term: &Term<'_>, typed: bool) -> Result<bool, Wrong> {
-        // A name that a name stands for is the kernel's mistake.
+        // Named events do not nest.
         let Some(alias) = self.pmu.alias(name).filter(|_| typed) else { return Ok(false) };
         let (pmu, hybrid, all) = (self.pmu, self.hybrid, self.all);
         let spec = std::mem::replace(&mut self.spec, EventSpec::default_event());
@@ -140,7 +140,7 @@ impl<'a> PmuEvent<'a> {
         let rate = inner.spec.terms.rate.take();
         let at_term = |(_, problem): Wrong| term.wrong(problem);
         for part in terms::split(Piece { text: &alias.terms, at: 0 }).map_err(at_term)? {
-            // The user's own terms are for the parameters only.
+            // The user's terms only supply parameters here.
             inner.take_owned(&part).map_err(at_term)?;
         }
         // A period that the name stands for is what is usual; what the user says of any event outdoes it.
@@ -153,7 +153,7 @@ impl<'a> PmuEvent<'a> {
         Ok(true)
     }
 
-    /// A term of a named event; its text lives only as long as the reading of it.
+    /// Applies a term of a named event, whose text is borrowed only for this call.
     fn take_owned(&mut self, term: &Term<'_>) -> Result<(), Wrong> {
         if terms::take(term, &mut self.spec)? || terms::take_word(term, &mut self.spec)? {
             return Ok(());
@@ -170,7 +170,7 @@ impl<'a> PmuEvent<'a> {
         { aliases }.any(|alias| alias.terms.split(',').any(|term| term.trim() == format!("{name}=?")))
     }
 
-    /// A generalized event, or a raw one, on a core.
+    /// Applies a generalized or raw event on a core PMU. Returns whether it is one.
     fn general(&mut self, name: &str) -> bool {
         if let Some(config) = names::raw(name) {
             self.spec.config = config;
@@ -183,17 +183,17 @@ impl<'a> PmuEvent<'a> {
         true
     }
 
-    /// `@NAME`: where the data of an AUX area goes (CoreSight's sinks): its number is the low half of config2.
+    /// Applies `@NAME`, a sink for the data of an AUX area (CoreSight). Its number is the low half of config2.
     fn sink(&mut self, name: &str, term: &Term<'_>) -> Result<(), Wrong> {
         if let Some(number) = self.pmu.sink(name) {
             self.spec.config2 |= u64::from(number);
             return Ok(());
         }
         let sinks = self.pmu.sinks();
-        let known = if sinks.is_empty() { "there are none".to_owned() } else { format!("@{}", sinks.join(" @")) };
+        let known = if sinks.is_empty() { "no sinks".to_owned() } else { format!("@{}", sinks.join(" @")) };
         Err(term.wrong(Problem::UnknownTerm {
             term: term.key.to_owned(),
-            of: format!("PMU '{}', or no sink of it", self.pmu.name),
+            of: format!("PMU '{}'", self.pmu.name),
             near: nearest(name, sinks.iter().map(String::as_str)).map(|near| format!("@{near}")),
             known,
         }))

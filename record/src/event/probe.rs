@@ -1,4 +1,4 @@
-//! Probes on code, through the PMUs that put them there: `uprobe/path=…,func=…/`, `kprobe/func=…,offset=…/`.
+//! Probes on code, through the PMUs `uprobe` and `kprobe`: `uprobe/path=…,func=…/`, `kprobe/func=…,offset=…/`.
 //!
 //! ```text
 //!  PMU      config1                   config2                     config
@@ -15,11 +15,11 @@ use super::terms::{Term, number};
 use super::text::Wrong;
 use crate::machine::pmu::symbol;
 
-/// The terms of each, beside those in its `format`.
+/// Terms of each PMU, besides those in its `format` directory.
 const UPROBE: &[&str] = &["path", "offset", "func", "ret"];
 const KPROBE: &[&str] = &["func", "offset", "addr", "ret"];
 
-/// The terms that a PMU has for being one that puts probes somewhere.
+/// Returns the terms for probes that a PMU has.
 #[must_use]
 pub fn own_terms(pmu: &str) -> &'static [&'static str] {
     match pmu {
@@ -29,12 +29,12 @@ pub fn own_terms(pmu: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether the PMU puts probes somewhere.
+/// Whether the PMU is one for probes.
 pub(super) fn is_probe(pmu: &str) -> bool {
     pmu == "uprobe" || pmu == "kprobe"
 }
 
-/// What a probe's own terms say.
+/// Contents of a probe's own terms.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     target: Option<Term<'a>>,
@@ -44,11 +44,11 @@ pub(super) struct Draft<'a> {
     address: Option<u64>,
 }
 
-/// What the attr will point to, and the term that says so.
+/// Text that the attr will point to, and its term.
 type Target<'a> = Option<(Term<'a>, Vec<u8>)>;
 
 impl<'a> Draft<'a> {
-    /// Takes a term; `false`: it is none of a probe's own.
+    /// Applies a term; returns `false` if it is not a probe's own.
     pub(super) fn take(&mut self, pmu: &str, term: &Term<'a>) -> Result<bool, Wrong> {
         match (pmu, term.key) {
             ("uprobe", "path") | ("kprobe", "func") => {
@@ -64,7 +64,7 @@ impl<'a> Draft<'a> {
         Ok(true)
     }
 
-    /// Puts it into the event. `at` is where the event begins in the list.
+    /// Sets up the event. `at` is its position in the list.
     pub(super) fn finish(&self, pmu: &str, at: usize, spec: &mut EventSpec) -> Result<(), Wrong> {
         spec.default_period = Some(1);
         let (target, place) = if pmu == "uprobe" { self.uprobe(at)? } else { self.kprobe(at)? };
@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
                 function.offset + within + offset.unwrap_or(0)
             }
             (None, None) => {
-                let why = "where in the file? func=FUNCTION or offset=NUMBER (of bytes in the file) says so";
+                let why = "a uprobe needs a location in the file; add func=FUNCTION or offset=NUMBER (in bytes)";
                 return Err(wrong(at, why.to_owned()));
             }
         };
@@ -109,14 +109,14 @@ impl<'a> Draft<'a> {
             (Some(func), None) => Ok((Some((func, func.text("FUNCTION")?.into())), self.offset.unwrap_or(0))),
             (None, Some(address)) => Ok((None, address + self.offset.unwrap_or(0))),
             _ => {
-                let why = "a kprobe is at a function or at an address: kprobe/func=NAME/ or kprobe/addr=NUMBER/";
+                let why = "a kprobe needs a function or an address; use kprobe/func=NAME/ or kprobe/addr=NUMBER/";
                 Err((at, Problem::Probe(why.to_owned())))
             }
         }
     }
 }
 
-/// `main` or `main+0x10`.
+/// Parses `main` or `main+0x10`.
 fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
     term.text("FUNCTION")?;
     let text = term.value.unwrap_or("");
@@ -131,9 +131,9 @@ fn function<'a>(term: &Term<'a>) -> Result<(&'a str, u64), Wrong> {
 fn ambiguous(name: &str, file: &str, found: &[symbol::Function]) -> String {
     if found.is_empty() {
         return format!(
-            "{file} has no function '{name}' in its symbol tables; offset=NUMBER says where it is in the file"
+            "{file} has no function '{name}' in its symbol tables; use offset=NUMBER (in bytes of the file)"
         );
     }
     let places: Vec<_> = found.iter().map(|function| format!("{:#x}", function.offset)).collect();
-    format!("{file} has several functions '{name}'; take one by its offset: {}", places.join(", "))
+    format!("{file} has several functions '{name}'; choose one with offset=, of {}", places.join(", "))
 }

@@ -1,30 +1,29 @@
-//! How often samples are taken, how their callchains are found and which branches they hold: words that both flags and
-//! events use.
+//! Settings that both flags and terms of events have: sampling rate, callchain mode, branch filters.
 
 use recrep_format::abi::BranchSampleType;
 
-/// How often to sample.
+/// Sampling rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rate {
-    /// Nothing was said: 4000 Hz, or what the kernel allows.
+    /// Default: 4000 Hz, or the kernel's limit if lower.
     #[default]
     Default,
-    /// So many samples a second.
+    /// Samples per second.
     Hz(u64),
-    /// As many as the kernel allows.
+    /// The kernel's limit.
     Max,
-    /// One sample every so many events.
+    /// Events per sample.
     Period(u64),
 }
 
-/// How callchains are found.
+/// Mode of recording callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callchain {
-    /// By frame pointers, in the kernel.
+    /// By frame pointers, unwound by the kernel.
     Fp,
-    /// From user registers and a copy of so many bytes of the stack, afterwards.
+    /// Unwound by rep, from user registers and a copy of the stack.
     Dwarf {
-        /// The size of the copy.
+        /// Bytes of the stack to copy.
         stack_size: u32,
     },
     /// From the last branch records in call-stack mode.
@@ -32,15 +31,15 @@ pub enum Callchain {
 }
 
 impl Callchain {
-    /// How much of the stack is copied where nothing is said.
+    /// Default bytes of the stack to copy.
     pub const STACK_SIZE: u32 = 8192;
-    /// The kernel's limit: the size is 16 bits wide and a multiple of 8.
+    /// Maximum bytes of the stack to copy: a multiple of 8 that fits into 16 bits.
     pub const MOST_STACK: u32 = 65528;
 
-    /// Reads `fp[,depth]`, `dwarf[,size]` or `lbr`; the depth is that of `--max-stack`.
+    /// Parses `fp[,depth]`, `dwarf[,size]` or `lbr`. Also returns the depth, which means the same as `--max-stack`.
     ///
     /// # Errors
-    /// In words, what is none of these.
+    /// Returns a message if the text is invalid.
     pub fn parse(text: &str) -> Result<(Self, Option<u16>), String> {
         let (mode, rest) = text.split_once(',').map_or((text, None), |(mode, rest)| (mode, Some(rest)));
         match (mode, rest) {
@@ -49,21 +48,21 @@ impl Callchain {
                 let depth = depth.parse().ok().filter(|depth| *depth > 0);
                 Ok((
                     Self::Fp,
-                    Some(depth.ok_or_else(|| format!("'{text}': the depth after fp is no number of frames"))?),
+                    Some(depth.ok_or_else(|| format!("'{text}': the depth after fp must be a number of frames"))?),
                 ))
             }
             ("dwarf", None) => Ok((Self::Dwarf { stack_size: Self::STACK_SIZE }, None)),
             ("dwarf", Some(size)) => Ok((Self::Dwarf { stack_size: Self::stack_size(size)? }, None)),
             ("lbr", None) => Ok((Self::Lbr, None)),
-            ("lbr", Some(_)) => Err(format!("'{text}': nothing follows lbr")),
-            _ => Err(format!("'{text}' is no way to find callchains; there are fp, dwarf[,SIZE] and lbr")),
+            ("lbr", Some(_)) => Err(format!("'{text}': lbr has no options; use lbr alone")),
+            _ => Err(format!("unknown callchain mode '{text}'; use fp, dwarf[,SIZE] or lbr")),
         }
     }
 
-    /// Reads the size of a stack's copy: bytes, rounded up to a multiple of 8.
+    /// Parses the bytes of the stack to copy, rounded up to a multiple of 8.
     ///
     /// # Errors
-    /// In words, why it is not one.
+    /// Returns a message if the text is not a valid size.
     pub fn stack_size(text: &str) -> Result<u32, String> {
         let number = match text.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -71,11 +70,11 @@ impl Callchain {
         };
         let size = number.and_then(|size| size.checked_next_multiple_of(8));
         size.filter(|size| (8..=Self::MOST_STACK).contains(size))
-            .ok_or_else(|| format!("'{text}' is no size for a copy of the stack: 1 to {} bytes", Self::MOST_STACK))
+            .ok_or_else(|| format!("invalid stack size '{text}'; use 1 to {} bytes", Self::MOST_STACK))
     }
 }
 
-/// perf's names of branch filters (perf-record(1), `-j`).
+/// Names of branch filters, as in perf-record(1), `-j`.
 const BRANCHES: &[(&str, BranchSampleType)] = &[
     ("u", BranchSampleType::USER),
     ("k", BranchSampleType::KERNEL),
@@ -100,17 +99,17 @@ const BRANCHES: &[(&str, BranchSampleType)] = &[
     ("counter", BranchSampleType::COUNTERS),
 ];
 
-/// Reads a list of branch filters. Where it names privilege levels only, it is about any branch of any level, as perf has it.
+/// Parses a list of branch filters. If it has only privilege levels, it selects branches of any type, like in perf.
 ///
 /// # Errors
-/// In words, what is no filter.
+/// Returns a message about an unknown filter.
 pub fn parse_branches(list: &str) -> Result<BranchSampleType, String> {
     let mut all = BranchSampleType::empty();
     for word in list.split(',') {
         let known = BRANCHES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
         all |= known.map(|(_, bit)| *bit).ok_or_else(|| {
             let names: Vec<_> = BRANCHES.iter().map(|(name, _)| *name).collect();
-            format!("'{word}' is no branch filter; they are {}", names.join(" "))
+            format!("unknown branch filter '{word}'; the filters are {}", names.join(" "))
         })?;
     }
     let levels = BranchSampleType::USER | BranchSampleType::KERNEL | BranchSampleType::HV;

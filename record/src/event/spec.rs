@@ -1,4 +1,4 @@
-//! An event spec: all that the text after `-e` says of one event.
+//! An event spec: everything that the text after `-e` specifies about one event.
 
 use std::ffi::CString;
 
@@ -7,12 +7,12 @@ use recrep_format::abi::{BranchSampleType, EventType, HwEvent, SwEvent};
 use super::modifiers::Modifiers;
 use crate::event::sampling::{Callchain, Rate};
 
-/// An event as the user named it.
+/// An event as specified by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSpec {
-    /// The name as typed, without its modifiers; or what `name=` gives.
+    /// Name as typed, without modifiers; or the name in the term `name=`.
     pub name: String,
-    /// Whether the name is what `name=` gives: the file has it as it is, without modifiers.
+    /// Whether the name comes from `name=`, so that the file has it without modifiers.
     pub named: bool,
     /// `perf_event_attr.type`.
     pub kind: EventType,
@@ -20,51 +20,51 @@ pub struct EventSpec {
     pub config: u64,
     /// `config1`; the address of a breakpoint.
     pub config1: u64,
-    /// `config2`; the length of a breakpoint; where a probe is.
+    /// `config2`; the length of a breakpoint; the offset or address of a probe.
     pub config2: u64,
     /// `config3`.
     pub config3: u64,
-    /// `bp_type`: what of an address a breakpoint is about.
+    /// `bp_type`: accesses that trigger a breakpoint.
     pub bp_type: u32,
-    /// What follows the colon or the last slash, and what the group's modifiers add to it.
+    /// Modifiers after the colon or the last slash, combined with those of the group.
     pub modifiers: Modifiers,
-    /// The event's own modifiers, as typed.
+    /// Modifiers of the event itself, as typed.
     pub letters: String,
-    /// The place of the group's leader in the list of all events; none where the event leads or is alone.
+    /// Index of the group's leader among all events; `None` if the event leads or is alone.
     pub leader: Option<usize>,
-    /// What was said of this event alone.
+    /// Settings of this event only.
     pub terms: Terms,
-    /// The PMU that was named, or that the event was found at.
+    /// PMU that was named, or that has the event.
     pub pmu: Option<PmuUse>,
-    /// The kernel leaves out what does not pass (`--filter`).
+    /// Filter that the kernel applies (`--filter`).
     pub filter: Option<String>,
-    /// Which of the lists (`-e`) it came with, for `--filter`, which is about all events of the last one.
+    /// Index of its list (`-e`). `--filter` applies to all events of the last list.
     pub list: usize,
-    /// The period where neither flags (`-c`, `-F`) nor terms say one: 1 for what is counted one by one (tracepoints,
-    /// breakpoints, probes, what BPF programs write). None: the default rate.
+    /// Default period, without flags (`-c`, `-F`) and terms for the rate: 1 for events that are sampled one by one
+    /// (tracepoints, breakpoints, probes, output of BPF programs). `None` for the default rate.
     pub default_period: Option<u64>,
-    /// Whether its samples carry raw bytes and their period in any case (tracepoints, what BPF programs write).
+    /// Whether its samples always have raw data and their period (tracepoints, output of BPF programs).
     pub raw: bool,
-    /// Its `system:name`, whatever it is called here.
+    /// `system:name` of a tracepoint, regardless of `name=`.
     pub tracepoint: Option<String>,
-    /// What a probe is put on.
+    /// Location of a probe.
     pub probe: Option<Probe>,
-    /// The unit of its counts, by the PMU's word.
+    /// Unit of its counts, if its PMU has one.
     pub unit: Option<String>,
-    /// What its counts are multiplied with to be in that unit, as the PMU spells it.
+    /// Factor from its counts to that unit, as spelled by its PMU.
     pub scale: Option<String>,
 }
 
-/// What is said of one event alone, among its terms.
+/// Settings of one event, given by its terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// `period=`, `freq=`.
     pub rate: Option<Rate>,
-    /// `call-graph=`; `Some(None)`: none, whatever the flags say. `stack-size=` is in it.
+    /// `call-graph=`, including `stack-size=`; `Some(None)` for no callchains, regardless of flags.
     pub callchain: Option<Option<Callchain>>,
-    /// `stack-size=`: how much of the stack is copied, also where the flags ask for callchains.
+    /// `stack-size=`: bytes of the stack to copy, even if flags request callchains.
     pub stack_size: Option<u32>,
-    /// `branch_type=`; empty: no branch stacks, whatever the flags say.
+    /// `branch_type=`; empty for no branch stacks, regardless of flags.
     pub branches: Option<BranchSampleType>,
     /// `inherit`, `no-inherit`.
     pub inherit: Option<bool>,
@@ -80,31 +80,31 @@ pub struct Terms {
     pub aux_sample_size: Option<u32>,
 }
 
-/// A PMU as an event needs it.
+/// Properties of a PMU that its events need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PmuUse {
-    /// Its name, as `/sys/bus/event_source/devices` has it.
+    /// Name in `/sys/bus/event_source/devices`.
     pub name: String,
-    /// The CPUs that it wants its events opened on; none: all.
+    /// CPUs to open its events on; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether its events count for whole CPUs only, not for threads.
+    /// Whether its events can count only whole CPUs, not threads.
     pub uncore: bool,
     /// Whether its events write to an AUX area.
     pub has_aux: bool,
-    /// How many ranges of code its filters can have; none: filters of this kind are not for it.
+    /// Maximum number of address filters; 0 if it does not support them.
     pub address_filters: u64,
 }
 
-/// What a probe is put on. The attr points to the text (`uprobe_path`, `kprobe_func`: the field is `config1`) while
-/// the counter is opened, and only then: a pointer means nothing in a file.
+/// Target of a probe. The attr points to this text (`uprobe_path`, `kprobe_func`, which are `config1`) only while the
+/// counter is opened, as a pointer is meaningless in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The path of the file, or the name of the kernel's function.
+    /// Path of the file, or name of the kernel's function.
     pub target: CString,
 }
 
 impl EventSpec {
-    /// The event that is recorded where none is named: `cycles:P`.
+    /// Returns the default event: `cycles:P`.
     #[must_use]
     pub fn default_event() -> Self {
         Self {
@@ -114,7 +114,7 @@ impl EventSpec {
         }
     }
 
-    /// An event by its numbers, with nothing else said of it.
+    /// Creates an event with this type and config, and no other settings.
     #[must_use]
     pub fn numbered(name: &str, kind: EventType, config: u64) -> Self {
         let bpf_output = kind == EventType::SOFTWARE && config == SwEvent::BPF_OUTPUT.0;
@@ -144,14 +144,14 @@ impl EventSpec {
         }
     }
 
-    /// The modifiers as the file's name for the event has them: nothing where the event was given a name, and not those of its
-    /// group.
+    /// Returns the modifiers in the file's name of the event: its own, without the group's; none if the name comes from
+    /// `name=`.
     #[must_use]
     pub fn suffix(&self) -> String {
         if self.named { String::new() } else { self.letters.clone() }
     }
 
-    /// Whether this is a software event of that number.
+    /// Whether this is the software event with this config.
     #[must_use]
     pub fn is_software(&self, config: u64) -> bool {
         self.kind == EventType::SOFTWARE && self.config == config
@@ -163,7 +163,7 @@ impl EventSpec {
         self.kind == EventType::TRACEPOINT
     }
 
-    /// Whether samples of it carry raw bytes and each counts (what BPF programs write).
+    /// Whether this is the event for output of BPF programs.
     #[must_use]
     pub fn is_bpf_output(&self) -> bool {
         self.is_software(SwEvent::BPF_OUTPUT.0)

@@ -1,4 +1,4 @@
-//! Terms that events of any kind can have: how often to sample, what samples carry.
+//! Common terms, which events of any kind can have: sampling rate, contents of samples.
 
 use recrep_format::abi::BranchSampleType;
 
@@ -8,7 +8,7 @@ use super::spec::{EventSpec, Terms};
 use super::text::{Piece, Wrong};
 use crate::event::sampling::{self, Callchain, Rate};
 
-/// The terms that this module knows, as a refusal lists them.
+/// Common terms, as listed in error messages.
 pub(super) const COMMON: &[&str] = &[
     "name",
     "period",
@@ -25,21 +25,21 @@ pub(super) const COMMON: &[&str] = &[
     "aux-output",
     "aux-sample-size",
 ];
-/// The attr's words by name.
+/// Names of the attr's words.
 pub(super) const WORDS: &[&str] = &["config", "config1", "config2", "config3"];
 
-/// One term, as written.
+/// A term, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Term<'a> {
-    /// What is before the `=`.
+    /// Text before the `=`.
     pub(super) key: &'a str,
-    /// What is after it, without quotes.
+    /// Text after the `=`, without quotes.
     pub(super) value: Option<&'a str>,
-    /// The byte of the list that it begins at.
+    /// Byte position in the list.
     pub(super) at: usize,
 }
 
-/// The terms between two slashes.
+/// Splits the text between two slashes into terms.
 pub(super) fn split(terms: Piece<'_>) -> Result<Vec<Term<'_>>, Wrong> {
     if terms.text.trim().is_empty() {
         return Ok(Vec::new());
@@ -77,12 +77,12 @@ impl Term<'_> {
         self.wrong(Problem::Value { term: self.key.to_owned(), value, wanted: wanted.into() })
     }
 
-    /// The value's text.
+    /// Returns the value's text.
     pub(super) fn text(&self, wanted: &'static str) -> Result<&str, Wrong> {
         self.value.filter(|value| !value.is_empty()).ok_or_else(|| self.no_value(wanted))
     }
 
-    /// The value as a number, decimal or with `0x`.
+    /// Returns the value as a number, decimal or with `0x`.
     pub(super) fn number(&self) -> Result<u64, Wrong> {
         number(self.text("NUMBER")?).ok_or_else(|| self.bad_value("a number"))
     }
@@ -96,7 +96,7 @@ impl Term<'_> {
         }
     }
 
-    /// A flag: the name alone, or with 0 or 1.
+    /// Returns the value of a flag: the name alone, or 0 or 1.
     pub(super) fn flag(&self) -> Result<bool, Wrong> {
         match self.value {
             None | Some("1") => Ok(true),
@@ -105,17 +105,17 @@ impl Term<'_> {
         }
     }
 
-    /// A value that makes no sense, in words.
+    /// Returns the error for a refused value, with the reason.
     fn refused(&self, why: String) -> Wrong {
         self.wrong(Problem::Refused { term: self.key.to_owned(), why })
     }
 
-    /// A term that only another tool has a use for.
+    /// Returns the error for a term that only another tool uses.
     fn others(&self, tool: &'static str) -> Wrong {
         self.wrong(Problem::OthersTerm { term: self.key.to_owned(), tool })
     }
 
-    /// A term that no event of this kind has.
+    /// Returns the error for an unknown term of this kind of event.
     pub(super) fn unknown(&self, of: &str, own: &[String]) -> Wrong {
         let all = || own.iter().map(String::as_str).chain(COMMON.iter().copied());
         self.wrong(Problem::UnknownTerm {
@@ -127,7 +127,7 @@ impl Term<'_> {
     }
 }
 
-/// A number as perf's users write it.
+/// Parses a number in perf's syntax: decimal, or hexadecimal with `0x`.
 pub(super) fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -136,7 +136,7 @@ pub(super) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Takes a term that any event can have; `false`: it is none of these.
+/// Applies a common term; returns `false` if it is not one.
 pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong> {
     let terms = &mut spec.terms;
     match term.key {
@@ -168,7 +168,7 @@ pub(super) fn take(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong>
     Ok(true)
 }
 
-/// Takes one of the attr's words by name.
+/// Applies a word of the attr; returns `false` if it is not one.
 pub(super) fn take_word(term: &Term<'_>, spec: &mut EventSpec) -> Result<bool, Wrong> {
     let word = match term.key {
         "config" => &mut spec.config,
@@ -185,7 +185,7 @@ fn positive(term: &Term<'_>) -> Result<u64, Wrong> {
     Some(term.number()?).filter(|n| *n > 0 && *n < 1 << 63).ok_or_else(|| term.bad_value("a number from 1"))
 }
 
-/// `no`, or what `--call-graph` takes.
+/// Applies `no` or a mode of `--call-graph`.
 fn callchain(term: &Term<'_>, terms: &mut Terms) -> Result<(), Wrong> {
     let text = term.text("fp|dwarf|lbr|no")?;
     if text == "no" {
@@ -198,7 +198,7 @@ fn callchain(term: &Term<'_>, terms: &mut Terms) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// `no`, or one filter or several: with `|`, or in quotes with commas.
+/// Parses `no`, or one or more filters, separated by `|`, or by commas within quotes.
 fn branches(term: &Term<'_>) -> Result<BranchSampleType, Wrong> {
     match term.text("FILTER")? {
         "no" => Ok(BranchSampleType::empty()),

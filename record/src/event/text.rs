@@ -1,4 +1,4 @@
-//! A list of event specs in its parts, before anyone asks what they mean.
+//! Splitting of a list of event specs into its parts, before they are interpreted.
 //!
 //! ```text
 //!  faults,{cycles:u,cpu/event=0x3c/k}:S,mem:0x10/4:w
@@ -6,14 +6,14 @@
 //!                   head terms    mods  head: the slash before a digit is part of a breakpoint
 //! ```
 //!
-//! The terms of probes hold paths, so their end is not the next slash (see [`close`]).
+//! The terms of probes contain paths, so they may not end at the next slash (see [`close`]).
 
 use super::error::Problem;
 
-/// What is wrong, and at which byte of the list.
+/// A problem, with its byte position in the list.
 pub(super) type Wrong = (usize, Problem);
 
-/// A part of the list.
+/// Text with its position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     /// The text.
@@ -23,7 +23,7 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// From byte `from` to byte `to`; empty where it has none.
+    /// Returns the part from byte `from` to byte `to`; empty if out of range.
     fn part(self, from: usize, to: usize) -> Self {
         Self { text: self.text.get(from..to).unwrap_or(""), at: self.at + from }
     }
@@ -37,13 +37,13 @@ impl<'a> Piece<'a> {
         Self { text: self.text.trim(), at: self.at + start }
     }
 
-    /// What is before and after the first separator, if there is one.
+    /// Splits at the first separator, if there is one.
     pub(super) fn split_once(self, separator: char) -> Option<(Self, Self)> {
         let at = self.text.find(separator)?;
         Some((self.part(0, at), self.from(at + separator.len_utf8())))
     }
 
-    /// The parts between separators that are not within quotes.
+    /// Splits at all separators outside quotes.
     pub(super) fn split(self, separator: u8) -> Vec<Self> {
         let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
         for (at, byte) in self.text.bytes().enumerate() {
@@ -61,18 +61,18 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// One event, as written.
+/// An event, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written<'a> {
-    /// All of it.
+    /// The whole event.
     pub(super) whole: Piece<'a>,
-    /// What is before the terms; all of it, where there are none: with the modifiers then.
+    /// The part before the terms; without terms, the whole event with its modifiers.
     pub(super) head: Piece<'a>,
-    /// What is between the slashes.
+    /// The terms between the slashes.
     pub(super) terms: Option<Piece<'a>>,
     /// The modifiers after the last slash.
     pub(super) tail: Piece<'a>,
-    /// Whether it is in no group.
+    /// Whether it is not in a group.
     pub(super) alone: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Written<'a> {
 pub(super) enum Item<'a> {
     /// An event.
     Event(Written<'a>),
-    /// Events that are on the PMU together, the first of them leading.
+    /// A group of events. The first is the leader.
     Group {
         /// The events.
         members: Vec<Written<'a>>,
@@ -90,7 +90,7 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// The parts of a list.
+/// Splits a list into its parts.
 pub(super) fn split(list: &str) -> Result<Vec<Item<'_>>, Wrong> {
     let all = Piece { text: list, at: 0 };
     let (mut items, mut at) = (Vec::new(), 0);
@@ -108,7 +108,7 @@ pub(super) fn split(list: &str) -> Result<Vec<Item<'_>>, Wrong> {
     }
 }
 
-/// The group whose brace is at this byte, and where it ends.
+/// Parses the group whose brace is at this byte. Also returns its end.
 fn group(all: Piece<'_>, open: usize) -> Result<(Item<'_>, usize), Wrong> {
     let (mut members, mut at) = (Vec::new(), open + 1);
     let close = loop {
@@ -136,7 +136,7 @@ fn stray(all: Piece<'_>, at: usize) -> Wrong {
     (at, Problem::Stray(all.from(at).text.chars().next().unwrap_or(' ')))
 }
 
-/// The event that begins at this byte, and where it ends.
+/// Parses the event that begins at this byte. Also returns its end.
 fn event(all: Piece<'_>, start: usize) -> Result<(Written<'_>, usize), Wrong> {
     const ENDS: [char; 3] = [',', '{', '}'];
     let rest = all.from(start);
@@ -166,11 +166,11 @@ fn event(all: Piece<'_>, start: usize) -> Result<(Written<'_>, usize), Wrong> {
     Ok((Written { whole, head, terms, tail, alone: true }, end))
 }
 
-/// The byte of the slash that closes the terms of an event.
+/// Returns the byte of the slash that ends the terms of an event.
 ///
-/// That is the first one outside quotes; but among the terms of a probe, where paths are, one that nothing but modifiers
-/// follows up to the event's end, and that is not followed by another term: `uprobe/path=/bin/k,offset=0x10/` goes on
-/// after `/k,`, as no event is called `offset=…`.
+/// That is the first slash outside quotes. For probes, whose terms contain paths, it is a slash that is followed only
+/// by modifiers up to the event's end, and not by another term: `uprobe/path=/bin/k,offset=0x10/` does not end at
+/// `/k,`, as no event is named `offset=…`.
 fn close(head: &str, inside: &str) -> Option<usize> {
     let mut quote = None;
     let slashes = inside.char_indices().filter_map(|(at, c)| match (quote, c) {
@@ -210,7 +210,7 @@ fn begins_with_term(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Each event as `head|terms|tail`, groups in braces.
+    /// Formats each event as `head|terms|tail`, and groups in braces.
     fn shown(list: &str) -> String {
         let event = |e: &Written<'_>| match e.terms {
             Some(terms) => format!("{}|{}|{}", e.head.text, terms.text, e.tail.text),

@@ -10,7 +10,7 @@ use crate::machine::pmu::glob;
 use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 
-/// The tracepoints that a name or a pattern stands for, those of one group in the order of their names.
+/// Returns the tracepoints that match a name or a pattern, sorted by name within a group.
 pub(super) fn find(sources: &EventSources, system: Piece<'_>, name: Piece<'_>) -> Result<Vec<EventSpec>, Wrong> {
     let Some(tracefs) = sources.tracefs() else {
         return Err((system.at, Problem::Tracefs(NOT_MOUNTED.to_owned())));
@@ -24,7 +24,7 @@ pub(super) fn find(sources: &EventSources, system: Piece<'_>, name: Piece<'_>) -
     let systems = tracefs.systems().map_err(unreadable)?;
     for of in systems.iter().filter(|of| glob::matches(system.text, of)) {
         for found in tracefs.names(of).map_err(unreadable)?.iter().filter(|found| glob::matches(name.text, found)) {
-            // Those of ftrace itself have no number and cannot be counted.
+            // ftrace's own events have no number and cannot be counted.
             match tracefs.id(of, found) {
                 Ok(id) => events.push(event(of, found, id)),
                 Err(Unreadable::Absent) => {}
@@ -45,7 +45,7 @@ fn unreadable(tracefs: &Tracefs, why: Unreadable, system: Piece<'_>, name: Piece
     if why == Unreadable::Forbidden {
         let root = tracefs.root().display();
         let advice = format!(
-            "what '{full}' is cannot be read below {root}; be root, or let users read it: \
+            "cannot look up '{full}', as this user may not read {root}; be root, or allow it: \
              mount -o remount,mode=755 {root}"
         );
         return (system.at, Problem::Tracefs(advice));

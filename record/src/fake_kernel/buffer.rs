@@ -1,4 +1,4 @@
-//! A ring and its AUX area, written to as `kernel/events/ring_buffer.c` does.
+//! A ring and its AUX area, written in the order of `kernel/events/ring_buffer.c`.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -20,9 +20,9 @@ pub(super) struct Buffer {
     side: KernelSide,
     data: Writer,
     aux: Option<AuxArea>,
-    /// Records since the last that fitted.
+    /// Number of lost records since the last one that fitted.
     lost: u64,
-    /// What was written.
+    /// Everything that was written.
     pub(super) traced: Traced,
 }
 
@@ -33,7 +33,7 @@ struct AuxArea {
 }
 
 impl Buffer {
-    /// A ring, mapped for its reader, and this side of it.
+    /// Creates a ring. Returns it as mapped by its reader, and this side of it.
     pub(super) fn new(pages: usize, backward: bool) -> Result<(Ring, Self), Errno> {
         let page = rustix::param::page_size();
         let data_size = pages * page;
@@ -66,12 +66,12 @@ impl Buffer {
         Ok(area)
     }
 
-    /// Says how timestamps follow from the CPU's counter.
+    /// Sets the clock fields of the control page.
     pub(super) fn set_clock(&self, clock: Clock) {
         self.side.set_clock(clock);
     }
 
-    /// How much trace there is room for; any amount where it is overwritten.
+    /// Returns the bytes of trace that fit; unlimited in an overwritten area.
     pub(super) fn aux_room(&self) -> usize {
         let Some(aux) = &self.aux else { return 0 };
         if aux.overwrite {
@@ -80,16 +80,16 @@ impl Buffer {
         usize::try_from(aux.writer.room(self.side.tail(RingPart::Aux))).unwrap_or(usize::MAX)
     }
 
-    /// Up to where the reader has read the AUX area.
+    /// Returns the position up to which the reader has read the AUX area.
     pub(super) fn aux_read(&self) -> u64 {
         self.side.tail(RingPart::Aux).load(std::sync::atomic::Ordering::Acquire)
     }
 
-    /// Writes trace for which there is room, the record that tells of it, and then moves `aux_head`.
+    /// Writes trace that must fit, then its AUX record, and then moves `aux_head`.
     pub(super) fn trace(&mut self, bytes: &[u8], mut flags: AuxFlags, places: bool, trailer: SampleId) {
         let Some(aux) = &mut self.aux else { return };
         let (from, length) = (aux.writer.head(), bytes.len() as u64);
-        // Of what is overwritten at once, only the end is there.
+        // Of trace longer than an overwritten area, only the end remains.
         let skipped = bytes.len().saturating_sub(usize::try_from(aux.size).unwrap_or(usize::MAX));
         let mut ahead = aux.writer;
         ahead.skip(skipped as u64);
@@ -109,7 +109,7 @@ impl Buffer {
         }
     }
 
-    /// Writes a record; loses it where there is no room, and says so before the next.
+    /// Writes a record. Without space the record is lost, and a LOST record precedes the next one.
     pub(super) fn record(&mut self, body: Body<'_>, trailer: SampleId) {
         let mut e = Encoder::new(Endian::NATIVE);
         if self.lost > 0 {

@@ -1,13 +1,13 @@
-//! A kernel that is not there: counters whose rings and AUX areas lie in memfds, written to by threads in the kernel's order.
+//! Fake kernel for tests: counters whose rings and AUX areas are memfds, written by threads in the kernel's order.
 //!
 //! ```text
-//!   open ──▶ eventfd (what is polled)          enable ──▶ a thread for each area: goes through its script
-//!   map ───▶ memfd: page, data, AUX area       disable ─▶ returns when the thread writes no more
+//!   open ──▶ eventfd (to poll)                 enable ──▶ one thread per area: executes its script
+//!   map ───▶ memfd: page, data, AUX area       disable ─▶ returns when the thread has stopped writing
 //! ```
 //!
-//! A script is a list of [`Step`]s. Trace goes into the AUX area, then an AUX record into the data ring, then `aux_head` is moved
-//! (`perf_aux_output_end`). A thread that finds no room for all of its trace either waits, or loses the rest: the AUX record has
-//! the flag TRUNCATED and the counter is stopped until it is enabled again, as in the kernel.
+//! A script is a list of [`Step`]s. Trace is written to the AUX area, then an AUX record to the data ring, then
+//! `aux_head` is moved (`perf_aux_output_end`). If not all of its trace fits, a thread either waits, or drops the rest:
+//! then the AUX record has the flag TRUNCATED, and the counter is stopped until it is enabled again, as in the kernel.
 
 mod buffer;
 mod producer;
@@ -29,26 +29,26 @@ use producer::Producer;
 use step::lock;
 pub use step::{Step, Traced};
 
-/// Gives the script for the counter of an area.
+/// Function that returns the script for an area's counter.
 pub type Script = dyn Fn(&Attr, Place) -> Vec<Step> + Send + Sync;
 
-/// The kernel.
+/// The fake kernel.
 pub struct FakeKernel {
     script: Arc<Script>,
-    /// Whether `aux_head` of an area that is overwritten is a place in it, as with Intel PT.
+    /// Whether `aux_head` of an overwritten area is an offset in it, as with Intel PT.
     heads_are_places: bool,
     clock: Option<Clock>,
-    /// Rings and areas with more pages than this are beyond the budget.
+    /// Maximum pages of a ring and of an area; more exceed the limit on locked memory.
     most_pages: (usize, usize),
-    /// The answer to whoever stops a counter.
+    /// Error for stopping a counter, if any.
     unstoppable: Option<Errno>,
     bpf_programs: Result<Vec<BpfProgram>, Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,
-    /// The number of the next counter.
+    /// Number of the next counter.
     next: Mutex<u64>,
 }
 
-/// A counter.
+/// An open counter.
 struct Opened {
     attr: Attr,
     place: Place,
@@ -59,7 +59,7 @@ struct Opened {
 }
 
 impl FakeKernel {
-    /// A kernel whose counters with an AUX area do what the script says.
+    /// Creates a kernel whose counters with an AUX area execute the script.
     pub fn new(script: impl Fn(&Attr, Place) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let counters = Mutex::default();
         Self {
@@ -74,25 +74,25 @@ impl FakeKernel {
         }
     }
 
-    /// A kernel whose `aux_head` only grows, also where areas are overwritten.
+    /// Makes `aux_head` only grow, even in overwritten areas.
     #[must_use]
     pub fn with_growing_heads(self) -> Self {
         Self { heads_are_places: false, ..self }
     }
 
-    /// A kernel whose control pages say how timestamps follow from the CPU's counter.
+    /// Sets the clock fields of all control pages.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
-    /// A kernel that maps rings and areas of so many pages at most.
+    /// Limits the pages of rings and areas.
     #[must_use]
     pub fn with_most_pages(self, most: (usize, usize)) -> Self {
         Self { most_pages: most, ..self }
     }
 
-    /// A kernel that refuses to stop counters.
+    /// Makes stopping a counter fail.
     #[must_use]
     pub fn with_unstoppable_counters(self, errno: Errno) -> Self {
         Self { unstoppable: Some(errno), ..self }
@@ -104,7 +104,7 @@ impl FakeKernel {
         Self { bpf_programs: programs, ..self }
     }
 
-    /// What the areas were given, by the places of their counters.
+    /// Returns the trace written to each area, with the place of its counter.
     pub fn traced(&self) -> Vec<(Place, Traced)> {
         let counters = self.counters();
         let given = |opened: &Opened| {
@@ -116,7 +116,7 @@ impl FakeKernel {
         all
     }
 
-    /// Whether the script of every area was begun and is over.
+    /// Whether the scripts of all areas have started and ended.
     pub fn is_done(&self) -> bool {
         let counters = self.counters();
         let has_aux = |opened: &&Opened| opened.buffer.as_ref().is_some_and(|buffer| lock(buffer).has_aux());

@@ -1,4 +1,4 @@
-//! The hardware and the kernel behind an area: a thread that goes through a script while its counter is enabled.
+//! The hardware and kernel side of an area: a thread that executes a script while its counter is enabled.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,16 +15,16 @@ use super::buffer::Buffer;
 use super::step::{Step, lock};
 use crate::kernel::Place;
 
-/// How long a thread that waits lets others run.
+/// Sleep between checks of a waiting thread.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Held from the timestamp of a record until its reader can see it.
+/// Lock held from taking a record's timestamp until its reader can read the record.
 ///
-/// The kernel is not preempted in between. A thread is, for longer than perf waits for late records
-/// (`PERF_RECORD_FINISHED_ROUND`), unless no other thread can write meanwhile.
+/// The kernel is not preempted in between. A thread can be, for longer than perf tolerates late records
+/// (`PERF_RECORD_FINISHED_ROUND`), so no other thread may write meanwhile.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Whose records these are.
+/// Origin of the records, for their trailers.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
     layout: SampleIdLayout,
@@ -42,7 +42,7 @@ impl Who {
         (tid, tid)
     }
 
-    /// The trailer of a record that is written now.
+    /// Returns the trailer of a record written now.
     fn trailer(&self) -> SampleId {
         static NOW: AtomicU64 = AtomicU64::new(1_000_000);
         let (pid, tid) = self.ids();
@@ -58,7 +58,7 @@ impl Who {
     }
 }
 
-/// The thread.
+/// Handle of the thread.
 pub(super) struct Producer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -72,7 +72,7 @@ struct Shared {
 }
 
 impl Producer {
-    /// Starts it, waiting.
+    /// Starts the thread, which waits to be enabled.
     pub(super) fn start(
         buffer: Arc<Mutex<Buffer>>,
         steps: Vec<Step>,
@@ -87,14 +87,14 @@ impl Producer {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Lets it write, or returns when it writes no more.
+    /// Enables writing; or disables it, and returns when the thread has stopped writing.
     pub(super) fn enable(&self, enable: bool) {
         self.shared.enabled.store(enable, Ordering::SeqCst);
-        // It writes only under this lock, and looks after taking it.
+        // The thread writes only while it holds this lock, and checks the flag after taking it.
         drop(lock(&self.shared.buffer));
     }
 
-    /// Whether the script is over.
+    /// Whether the script has ended.
     pub(super) fn is_done(&self) -> bool {
         self.shared.done.load(Ordering::SeqCst)
     }
@@ -144,7 +144,7 @@ impl Hardware {
         }
     }
 
-    /// Writes all of it, in pieces as there is room.
+    /// Writes all bytes, in pieces as space permits.
     fn patient(&self, mut bytes: &[u8], flags: AuxFlags) {
         loop {
             let mut rest = bytes;
@@ -163,7 +163,8 @@ impl Hardware {
         }
     }
 
-    /// Waits until it is enabled and `ready`, and acts. Whoever polls is woken by what was written, and while it waits for room.
+    /// Waits until the counter is enabled and `ready`, and calls `act`. Wakes pollers after writing, and while waiting
+    /// for space.
     fn when(&self, ready: impl Fn(&Buffer) -> bool, act: impl FnOnce(&mut Buffer)) {
         loop {
             if self.shared.dropped.load(Ordering::SeqCst) {
@@ -184,7 +185,7 @@ impl Hardware {
         }
     }
 
-    /// A poll of the counter ends once: in the kernel it takes the wakeup away.
+    /// Wakes one poll of the counter. As in the kernel, the poll consumes the wakeup.
     fn wake(&self) {
         let _ = rustix::io::write(&*self.pollable, &1u64.to_ne_bytes());
         std::thread::sleep(PAUSE);

@@ -1,38 +1,38 @@
-//! What scripts are made of, and what is kept of them.
+//! Steps of scripts, and the trace that they wrote.
 
 use std::sync::{Mutex, MutexGuard};
 
 use recrep_format::record::Body;
 
-/// What a thread does.
+/// Step of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Writes trace, in pieces where there is not so much room.
+    /// Writes trace, in pieces if it does not fit.
     Trace(Vec<u8>),
-    /// Writes as much trace as there is room for, loses the rest, and stops if something was lost.
+    /// Writes as much trace as fits, drops the rest, and stops if anything was dropped.
     TraceOrStop(Vec<u8>),
-    /// Writes trace and says that something was wrong with it: these flags are in the AUX record.
+    /// Writes trace with these flags in its AUX record, which report a problem.
     Flagged(u64, Vec<u8>),
-    /// Writes a record, with the trailer that its counter gives it.
+    /// Writes a record, with its counter's trailer.
     Record(Body<'static>),
-    /// Waits until so many bytes in all were read of the area.
+    /// Waits until this many bytes of the area have been read in total.
     AwaitRead(u64),
 }
 
-/// What an area was given.
+/// Trace of an area.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// The trace that was written.
+    /// Written trace.
     pub trace: Vec<u8>,
-    /// How many bytes there was no room for.
+    /// Number of bytes that did not fit.
     pub lost: u64,
-    /// How many AUX records told of it.
+    /// Number of AUX records.
     pub records: u64,
-    /// How many records the data ring had no room for.
+    /// Number of records that did not fit into the data ring.
     pub lost_records: u64,
 }
 
-/// A thread that panicked has failed its test already.
+/// Locks a mutex, poisoned or not, as a panicked thread has already failed its test.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! What rec asks of the kernel's perf events, as a trait: [`Perf`](crate::kernel::sys::Perf) is the real one, tests stand in others.
+//! Interface to the kernel's perf events, as a trait: implemented by [`Perf`](crate::kernel::sys::Perf), and by fakes
+//! in tests.
 
 pub mod bpf;
 pub mod counters;
@@ -16,91 +17,91 @@ use rustix::io::Errno;
 use crate::kernel::bpf::BpfProgram;
 use crate::kernel::ring::{AuxRing, Ring};
 
-/// Where a counter counts.
+/// Thread, CPU and cgroup that a counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The thread; none: whatever runs on the CPU.
+    /// Thread; `None` for everything that runs on the CPU.
     pub thread: Option<u32>,
-    /// The CPU; none: whichever the thread runs on.
+    /// CPU; `None` for any CPU that the thread runs on.
     pub cpu: Option<u32>,
-    /// The descriptor of a cgroup's directory, to count its threads only.
+    /// Descriptor of a cgroup's directory, to count only its threads.
     pub cgroup: Option<i32>,
 }
 
-/// Which ring the records of a counter go to: counters of one CPU share one, and where there is no CPU, of one thread. What
-/// writes backwards has a ring of its own.
+/// Identity of the ring for a counter's records. Counters of one CPU share a ring; without a CPU, those of one thread.
+/// Counters that write backwards have separate rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RingKey {
-    /// The CPU.
+    /// CPU of the ring.
     pub cpu: Option<u32>,
-    /// The thread, where there is no CPU.
+    /// Thread of the ring, if it has no CPU.
     pub thread: Option<u32>,
-    /// Whether it is overwritten.
+    /// Whether the ring is overwritten.
     pub backward: bool,
 }
 
 impl Place {
-    /// The ring of a counter here.
+    /// Returns the ring of a counter at this place.
     #[must_use]
     pub fn ring(&self, backward: bool) -> RingKey {
         RingKey { cpu: self.cpu, thread: if self.cpu.is_none() { self.thread } else { None }, backward }
     }
 }
 
-/// perf_event_open(2) and what can be done with its file descriptors.
+/// perf_event_open(2), and the operations on its descriptors.
 pub trait Kernel {
-    /// Opens a counter, in the group of the counter `leader` if there is one.
+    /// Opens a counter, in the group of the counter `leader` if given.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno>;
 
-    /// The id that the counter's records carry.
+    /// Returns the event id in the counter's records.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn id(&self, counter: BorrowedFd<'_>) -> Result<u64, Errno>;
 
-    /// Starts the counter, and those that children inherited.
+    /// Starts the counter, and its inherited counters in children.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno>;
 
-    /// Stops the counter, and those that children inherited.
+    /// Stops the counter, and its inherited counters in children.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn disable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno>;
 
-    /// Leaves out what does not pass the filter: of a tracepoint, by its fields; of a hardware tracer, by addresses.
+    /// Sets a filter: by fields for a tracepoint, by addresses for a hardware tracer.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno>;
 
-    /// Sends the counter's records to the ring of another one, on the same CPU.
+    /// Redirects the counter's records to the ring of another counter on the same CPU.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn redirect(&self, counter: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno>;
 
-    /// Reads the counter: as many numbers as its `read_format` gives.
+    /// Reads the counter's numbers, as selected by its `read_format`. Returns their count.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn read(&self, counter: BorrowedFd<'_>, numbers: &mut [u64]) -> Result<usize, Errno>;
 
-    /// Stops the kernel writing to the counter's ring, or lets it go on: so that a ring that is overwritten can be read.
+    /// Pauses or resumes the kernel's output to the counter's ring, so that an overwritten ring can be read.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn pause(&self, counter: BorrowedFd<'_>, pause: bool) -> Result<(), Errno>;
 
-    /// Maps the counter's ring, its data area this many pages long; `backward`: one that is overwritten.
+    /// Maps the counter's ring, with a data area of this many pages; `backward` for an overwritten one.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn map(&self, counter: BorrowedFd<'_>, pages: usize, backward: bool) -> Result<Ring, Errno>;
 
     /// Returns the BPF programs that are loaded.
@@ -109,10 +110,10 @@ pub trait Kernel {
     /// The kernel's refusal: EPERM without CAP_SYS_ADMIN.
     fn bpf_programs(&self) -> Result<Vec<BpfProgram>, Errno>;
 
-    /// Maps the AUX area of the counter that has this ring, this many pages long; `overwrite`: one that is overwritten.
+    /// Maps the AUX area of the counter that owns this ring, with this many pages; `overwrite` for an overwritten one.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns the kernel's error.
     fn map_aux(&self, counter: BorrowedFd<'_>, ring: &Ring, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
         ring.map_aux(counter, pages, overwrite)
     }

@@ -1,5 +1,5 @@
-//! Signals as file descriptors to wait on: those that end the recording, the death of a child, and SIGUSR2, which asks for a
-//! snapshot or for another file.
+//! Signals as file descriptors to wait for: those that end the recording, SIGCHLD, and SIGUSR2, which requests a
+//! snapshot or a new file.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use signal_hook::low_level::pipe;
 use crate::kernel::sys;
 use crate::messages::error::{Error, Result};
 
-/// Signals, from when this is made on; before, they had their usual effect.
+/// Handlers of rec's signals, from the creation of this value on.
 #[derive(Debug)]
 pub struct Signals {
     /// SIGINT, SIGTERM and SIGHUP.
@@ -24,28 +24,30 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over, also those that were blocked when rec was started. SIGHUP only where it is not ignored, as nohup(1) has it.
+    /// Installs the handlers, and unblocks signals that were blocked when rec was started. Leaves SIGHUP alone if it is
+    /// ignored, as under nohup(1).
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if the system refuses.
     pub fn install() -> Result<Self> {
         let stops = [Some(SIGINT), Some(SIGTERM), (!ignored(SIGHUP)).then_some(SIGHUP)];
         let install = || -> io::Result<Self> {
             let stop = receiver(stops.into_iter().flatten())?;
-            // A file that may not grow is an error of the write then. A handler, unlike SIG_IGN, is not inherited by the command.
+            // With a handler, a write beyond the file size limit fails with EFBIG. Unlike SIG_IGN, the command does not
+            // inherit it.
             signal_hook::flag::register(SIGXFSZ, Arc::default())?;
             Ok(Self { stop, child: receiver([SIGCHLD])?, user: receiver([SIGUSR2])? })
         };
         install().map_err(|e| Error::io("cannot handle signals", e))
     }
 
-    /// Readable when a signal came that ends the recording.
+    /// Returns the descriptor that becomes readable on a signal that ends the recording.
     #[must_use]
     pub fn stop(&self) -> BorrowedFd<'_> {
         self.stop.as_fd()
     }
 
-    /// Whether such a signal came already.
+    /// Whether a signal that ends the recording has arrived.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -53,24 +55,24 @@ impl Signals {
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)
     }
 
-    /// Readable when a child died.
+    /// Returns the descriptor that becomes readable when a child has ended.
     #[must_use]
     pub fn child(&self) -> BorrowedFd<'_> {
         self.child.as_fd()
     }
 
-    /// Readable when SIGUSR2 came.
+    /// Returns the descriptor that becomes readable on SIGUSR2.
     #[must_use]
     pub fn user(&self) -> BorrowedFd<'_> {
         self.user.as_fd()
     }
 
-    /// Forgets the children's deaths that were seen.
+    /// Resets the descriptor of SIGCHLD.
     pub fn clear_child(&self) {
         clear(&self.child);
     }
 
-    /// Forgets the SIGUSR2 that were seen.
+    /// Resets the descriptor of SIGUSR2.
     pub fn clear_user(&self) {
         clear(&self.user);
     }

@@ -2,7 +2,7 @@
 //!
 //! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
 
-#![allow(unsafe_code)] // The syscall and the ioctls have no safe form.
+#![allow(unsafe_code)] // There is no safe interface to the syscall and the ioctls.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -18,9 +18,9 @@ use crate::kernel::{Kernel, Place};
 
 /// `PERF_FLAG_FD_CLOEXEC`: the workload does not inherit the counters.
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
-/// `PERF_FLAG_PID_CGROUP`: the thread is a cgroup's directory.
+/// `PERF_FLAG_PID_CGROUP`: the pid is the descriptor of a cgroup's directory.
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
-/// Where `asm/ioctl.h` puts the direction of a request: these architectures have a layout of their own.
+/// Bits for the direction of a request in `asm/ioctl.h`. These architectures have a different layout.
 #[cfg(any(
     target_arch = "mips",
     target_arch = "mips64",
@@ -37,7 +37,7 @@ const DIRECTION: (u32, u32) = (1 << 29, 2 << 29);
     target_arch = "sparc64"
 )))]
 const DIRECTION: (u32, u32) = (0, 2 << 30);
-/// A request that gives something to the kernel: the direction that is neither of the others.
+/// Direction bits of a request that passes data to the kernel (`_IOC_WRITE`).
 const WRITE: u32 = if DIRECTION.0 == 0 { 1 << 30 } else { 4 << 29 };
 
 /// `PERF_EVENT_IOC_*`, `include/uapi/linux/perf_event.h`; the first two take a number, the third a descriptor.
@@ -47,9 +47,9 @@ const IOC_SET_OUTPUT: libc::Ioctl = (DIRECTION.0 | 0x2405) as libc::Ioctl;
 /// `_IOW('$', 9, __u32)`.
 const IOC_PAUSE_OUTPUT: libc::Ioctl = (WRITE | 0x2409 | 4 << 16) as libc::Ioctl;
 const POINTER_SIZE: u32 = usize::BITS / 8;
-/// `_IOW('$', 6, char *)`: carries the size of a pointer.
+/// `_IOW('$', 6, char *)`: includes the size of a pointer.
 const IOC_SET_FILTER: libc::Ioctl = (WRITE | 0x2406 | POINTER_SIZE << 16) as libc::Ioctl;
-/// `_IOR('$', 7, __u64 *)`: carries the size of a pointer.
+/// `_IOR('$', 7, __u64 *)`: includes the size of a pointer.
 const IOC_ID: libc::Ioctl = (DIRECTION.1 | 0x2407 | POINTER_SIZE << 16) as libc::Ioctl;
 
 /// The kernel that this process runs on.
@@ -60,7 +60,7 @@ impl Kernel for Perf {
     fn open(&self, attr: &Attr, place: Place, leader: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
         let mut encoder = Encoder::new(Endian::NATIVE);
         attr.encode(&mut encoder, attr.own_size()).map_err(|_| Errno::TOOBIG)?;
-        // The kernel writes its own size back on E2BIG, so the bytes are ours to change.
+        // The kernel writes its own size back on E2BIG, so the bytes must be mutable.
         let mut bytes = encoder.into_bytes();
         let pid = place.cgroup.unwrap_or_else(|| place.thread.map_or(-1, u32::cast_signed));
         let flags = FLAG_FD_CLOEXEC | if place.cgroup.is_some() { FLAG_PID_CGROUP } else { 0 };
@@ -131,10 +131,10 @@ impl Kernel for Perf {
     }
 }
 
-/// Another descriptor of whatever an open descriptor, known by its number, is of. Not inherited by the command.
+/// Duplicates an open descriptor, given by its number. The command does not inherit the duplicate.
 ///
 /// # Errors
-/// A number that no open descriptor has.
+/// Returns an error if no descriptor of this number is open.
 pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: F_DUPFD_CLOEXEC takes a number and touches no memory of ours; a number that is not open is refused.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
@@ -143,19 +143,19 @@ pub fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Lets a signal through to this thread, and to those that it will start. A process inherits the signals that its
-/// parent blocked: one that waits for its child with SIGCHLD blocked would wait for ever.
+/// Unblocks a signal in this thread, and in threads that it starts later. A process inherits blocked signals from its
+/// parent, and with SIGCHLD blocked, rec would wait for its child for ever.
 ///
 /// # Errors
-/// A number that is no signal.
+/// Returns an error if the number is not a signal.
 pub fn unblock(signal: i32) -> std::io::Result<()> {
-    // SAFETY: a sigset_t is plain bits, for which zeroes are a value.
+    // SAFETY: a sigset_t is plain bits, for which all zeroes are valid.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: `set` is ours and lives through both calls.
     check(unsafe { libc::sigemptyset(&raw mut set) })?;
     // SAFETY: as above.
     check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
-    // SAFETY: `set` is a set of signals; the old mask is not asked for.
+    // SAFETY: `set` is a valid signal set; the old mask is not requested.
     match unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) } {
         0 => Ok(()),
         errno => Err(std::io::Error::from_raw_os_error(errno)),
@@ -175,10 +175,11 @@ struct SchedAttr {
     period: u64,
 }
 
-/// Gives this thread a niceness and a time slice (which kernels before 6.12 do not look at), in the class SCHED_OTHER.
+/// Sets the nice value and the time slice of this thread, in the class SCHED_OTHER. Kernels before 6.12 ignore the
+/// slice.
 ///
 /// # Errors
-/// The system's refusal: EPERM for less niceness than this user may have.
+/// Returns the system's error: EPERM for a nice value lower than this user may set.
 pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
     let attr = SchedAttr {
         size: u32::try_from(size_of::<SchedAttr>()).unwrap_or(0),
@@ -195,10 +196,10 @@ pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
     if result < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
-/// Puts this thread into the class SCHED_FIFO.
+/// Sets the scheduling class SCHED_FIFO for this thread.
 ///
 /// # Errors
-/// The system's refusal.
+/// Returns the system's error.
 pub fn set_fifo(priority: u32) -> std::io::Result<()> {
     let priority = i32::try_from(priority).unwrap_or(i32::MAX);
     let param = libc::sched_param { sched_priority: priority };

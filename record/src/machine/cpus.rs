@@ -1,4 +1,4 @@
-//! Sets of CPUs, as the machine groups them and as the scheduler takes them.
+//! Sets of CPUs: NUMA nodes, and conversion for the scheduler.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use rustix::thread::CpuSet;
 
 use crate::target;
 
-/// The CPUs of each node of memory.
+/// Returns the CPUs of each NUMA node.
 pub(crate) fn nodes(sysfs: &Path) -> Vec<Vec<u32>> {
     let entries = fs::read_dir(sysfs.join("devices/system/node")).into_iter().flatten().flatten();
     let list = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("cpulist")).ok();
     entries.filter_map(list).filter_map(|list| target::parse_cpus(&list).ok()).collect()
 }
 
-/// The set for the scheduler.
+/// Converts CPUs to a set for the scheduler.
 pub(crate) fn set(cpus: &[u32]) -> CpuSet {
     let mut set = CpuSet::new();
     let numbers = cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok());

@@ -6,16 +6,16 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 
-/// The kernel in memory.
+/// The kernel's image and modules in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelImage {
-    /// The symbol whose address tells how far the kernel was moved.
+    /// Reference symbol, whose address shows the relocation.
     pub reference: &'static str,
     /// Its address.
     pub reference_at: u64,
-    /// Where the image begins.
+    /// Start of the image.
     pub start: u64,
-    /// Where its code ends.
+    /// End of its code.
     pub end: u64,
     /// The modules.
     pub modules: Vec<KernelModule>,
@@ -35,19 +35,19 @@ pub struct BpfSymbol {
 /// A kernel module in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelModule {
-    /// Its name, as in `/proc/modules`.
+    /// Name, as in `/proc/modules`.
     pub name: String,
-    /// The file it was loaded from, or `[name]` where that is not known.
+    /// File that it was loaded from, or `[name]` if unknown.
     pub path: String,
-    /// Where it begins.
+    /// Start address.
     pub start: u64,
-    /// How long it is.
+    /// Size in bytes.
     pub size: u64,
 }
 
 impl KernelImage {
-    /// Asks `/proc`. None where this user may not know addresses (`kernel.kptr_restrict`), or the kernel has no
-    /// `/proc/kallsyms`. `bpf`: with the symbols of BPF programs, which are the last in it.
+    /// Reads the addresses from `/proc`. `None` if they are hidden from this user (`kernel.kptr_restrict`), or if the
+    /// kernel has no `/proc/kallsyms`. `bpf`: with the symbols of BPF programs, which are the last in it.
     #[must_use]
     pub fn find(bpf: bool) -> Option<Self> {
         let symbols = BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?);
@@ -62,7 +62,8 @@ impl KernelImage {
         Some(image)
     }
 
-    /// The image, from lines `address type name [module]`. Its modules and, without `_etext`, its end are left open. Unless `bpf`
+    /// Finds the image in lines `address type name [module]`, without modules, and without the end if `_etext` is
+    /// missing. Unless `bpf`
     /// symbols are asked for, no more is read than up to there.
     fn of_symbols(mut symbols: impl BufRead, bpf: bool) -> Option<Self> {
         let (mut text, mut stext, mut end) = (None, None, 0);
@@ -83,7 +84,7 @@ impl KernelImage {
                     continue;
                 }
             };
-            // 0: addresses are hidden.
+            // A zero means that addresses are hidden.
             *slot = Some(address(&line).filter(|a| *a != 0)?);
         }
         let (reference, reference_at) = text.map(|at| ("_text", at)).or(stext.map(|at| ("_stext", at)))?;
@@ -93,7 +94,7 @@ impl KernelImage {
 }
 
 fn name_of(line: &[u8]) -> &[u8] {
-    // Addresses are as wide as the machine's words, the type is one letter.
+    // After the address follow a space, a type of one letter, and a space.
     let name = line.iter().position(|b| *b == b' ').and_then(|space| line.get(space + 3..)).unwrap_or_default();
     name.trim_ascii_end()
 }
@@ -103,7 +104,7 @@ fn address(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// `name size refcount users state address …`
+/// Parses `name size refcount users state address …`.
 fn module(line: &str, index: &[(String, String)]) -> Option<KernelModule> {
     let mut fields = line.split_ascii_whitespace();
     let name = fields.next()?;
@@ -113,7 +114,7 @@ fn module(line: &str, index: &[(String, String)]) -> Option<KernelModule> {
     Some(KernelModule { name: name.to_owned(), path, start, size })
 }
 
-/// The files of the modules that this kernel could load, by name, from the index that depmod(8) made.
+/// Returns the names and files of this kernel's loadable modules, from the index of depmod(8).
 fn module_index() -> Vec<(String, String)> {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let dir = format!("/lib/modules/{release}");
@@ -122,7 +123,7 @@ fn module_index() -> Vec<(String, String)> {
     files.filter_map(|file| Some((module_name(file)?, format!("{dir}/{file}")))).collect()
 }
 
-/// `kernel/fs/nls/nls-utf8.ko.zst` is module `nls_utf8`.
+/// Returns the module's name of a file: `nls_utf8` for `kernel/fs/nls/nls-utf8.ko.zst`.
 fn module_name(file: &str) -> Option<String> {
     let (stem, _) = file.rsplit('/').next()?.split_once(".ko")?;
     Some(stem.replace('-', "_"))

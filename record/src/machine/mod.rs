@@ -1,4 +1,4 @@
-//! Facts about the machine that the plan depends on, read once; or given in a file, to plan for another machine.
+//! Facts about the machine that the plan depends on: read once, or given in a file to plan for another machine.
 
 pub mod cpuinfo;
 pub mod cpus;
@@ -20,43 +20,43 @@ use crate::machine::tracepoint::Tracefs;
 use crate::messages::error::{Error, Result};
 use crate::target;
 
-/// What the kernel allows and has. As JSON (`--dry-run --machine FILE`) each fact has its field's name; those left out are
-/// [`Machine::default`]'s.
+/// Facts about kernel and machine. In JSON (`--dry-run --machine FILE`) each fact has its field's name; missing ones
+/// are taken from [`Machine::default`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
     /// Bytes in a page.
     pub page_size: usize,
-    /// The CPUs that are online.
+    /// Online CPUs.
     pub online: Vec<u32>,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: i64,
     /// `kernel.perf_event_max_sample_rate`, in Hz.
     pub max_rate: u64,
-    /// `kernel.perf_event_mlock_kb`: what each user may map for each CPU.
+    /// `kernel.perf_event_mlock_kb`: KiB that each user may map per CPU.
     pub mlock_kb: u64,
-    /// Whether the user is beyond `perf_event_paranoid`: CAP_PERFMON or CAP_SYS_ADMIN.
+    /// Whether `perf_event_paranoid` does not restrict the user: CAP_PERFMON or CAP_SYS_ADMIN.
     pub privileged: bool,
-    /// The architecture, for its registers.
+    /// Architecture, which determines the registers.
     pub arch: Arch,
-    /// Whether there are scalable vectors (aarch64).
+    /// Whether the machine has scalable vectors (aarch64).
     pub sve: bool,
-    /// The kernel's version, as far as it says what it can do; 0, 0: unknown.
+    /// Version of the kernel, as far as features depend on it; 0, 0 if unknown.
     pub kernel: (u16, u16),
     /// `kernel.perf_event_max_stack`.
     pub max_stack: u16,
-    /// Whether guests may trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host leaves them out.
+    /// Whether guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host excludes them.
     pub guests_trace: bool,
     /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or nobody knows.
     pub cpuid: Option<String>,
-    /// Where sysfs is: the PMUs are below.
+    /// Root of sysfs, which has the PMUs.
     pub sysfs: PathBuf,
-    /// Where tracefs is, if it is mounted: the tracepoints are below.
+    /// Root of tracefs if mounted, which has the tracepoints.
     pub tracefs: Option<PathBuf>,
 }
 
 impl Default for Machine {
-    /// One CPU, a user without privileges, and the kernel's defaults.
+    /// Returns one CPU, an unprivileged user, and the kernel's default settings.
     fn default() -> Self {
         Self {
             page_size: 4096,
@@ -78,10 +78,10 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// Asks the kernel.
+    /// Reads the facts of this machine.
     ///
     /// # Errors
-    /// A kernel without perf events, or one that does not say which CPUs it has.
+    /// Returns an error if the kernel has no perf events, or if the online CPUs cannot be determined.
     pub fn read() -> Result<Self> {
         let paranoid = sysctl("perf_event_paranoid").ok_or_else(|| {
             Error::Failed(
@@ -112,23 +112,23 @@ impl Machine {
         Self { cpuid: event_tables::cpuid::read(), ..self }
     }
 
-    /// Takes the facts from a file.
+    /// Reads the facts from a file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not JSON of these facts.
+    /// Returns an error if the file cannot be read, or is not JSON of these facts.
     pub fn given(path: &Path) -> Result<Self> {
         let wrong = |why: String| Error::Usage(format!("--machine {}: {why}", path.display()));
         let text = fs::read_to_string(path).map_err(|e| wrong(crate::messages::error::why_words(&e)))?;
         let machine: Self = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
         if machine.online.is_empty() || !machine.page_size.is_power_of_two() || machine.max_rate == 0 {
             return Err(wrong(
-                "a machine has a CPU online, pages of a power of two and a sample rate above 0".to_owned(),
+                "a machine needs a CPU online, a page size that is a power of two, and a max_rate above 0".to_owned(),
             ));
         }
         Ok(machine)
     }
 
-    /// Whether this user may count what runs on a CPU, whosever it is.
+    /// Whether this user may count the processes of all users on a CPU.
     #[must_use]
     pub fn allows_system(&self) -> bool {
         self.privileged || self.paranoid < 1
@@ -139,13 +139,13 @@ fn sysctl(name: &str) -> Option<i64> {
     fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
 }
 
-/// The first two numbers of a release such as `6.1.187-1-amd64`.
+/// Returns the first two numbers of a release such as `6.1.187-1-amd64`.
 fn version(release: &str) -> (u16, u16) {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Whether the effective capabilities have CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
+/// Whether the effective capabilities include CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
 fn may_all(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
@@ -156,7 +156,7 @@ fn online() -> Result<Vec<u32>> {
     const PATH: &str = "/sys/devices/system/cpu/online";
     match fs::read_to_string(PATH) {
         Ok(list) => target::parse_cpus(&list).map_err(|e| Error::Failed(format!("{PATH}: {e}"))),
-        // Without /sys, as in some containers: those this process may run on are online at least.
+        // Without /sys, as in some containers, use the CPUs that this process may run on, which are online.
         Err(_) => {
             let set = rustix::thread::sched_getaffinity(None)
                 .map_err(|e| Error::io(format!("cannot find out which CPUs are online: no {PATH}"), e))?;

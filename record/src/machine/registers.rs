@@ -1,11 +1,11 @@
-//! The registers that rec can sample, by architecture.
+//! Registers that rec can sample, by architecture.
 
 use std::fmt::Write as _;
 
 use recrep_format::abi::{Register, RegsArch};
 use serde::{Deserialize, Serialize};
 
-/// An architecture, as far as rec knows its registers.
+/// An architecture, by the registers that can be sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arch {
@@ -13,26 +13,26 @@ pub enum Arch {
     X86_64,
     /// 64-bit Arm.
     Aarch64,
-    /// Another one: registers cannot be sampled.
+    /// Another architecture, whose registers cannot be sampled.
     Other,
 }
 
-/// Whose registers.
+/// Kind of sampled registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// Those at the interrupt, wherever it came (`-I`).
+    /// Registers at the interrupt, in user space or kernel (`-I`).
     Interrupt,
-    /// Those of user space (`--user-regs`).
+    /// Registers of user space (`--user-regs`).
     User,
 }
 
-const UNKNOWN: &str = "rec does not know the registers of this architecture";
+const UNKNOWN: &str = "rec does not know the registers of this architecture; leave the flag out";
 
-/// The segment registers DS to GS, which cannot be sampled.
+/// Segment registers DS to GS, which cannot be sampled.
 const SEGMENTS: std::ops::RangeInclusive<u32> = 12..=15;
 
 impl Arch {
-    /// The architecture that rec was built for.
+    /// Architecture that rec was built for.
     pub const NATIVE: Self = if cfg!(target_arch = "x86_64") {
         Self::X86_64
     } else if cfg!(target_arch = "aarch64") {
@@ -41,7 +41,7 @@ impl Arch {
         Self::Other
     };
 
-    /// aarch64's `lr`, in a mask.
+    /// Mask of aarch64's `lr`.
     pub const LINK_REGISTER: u64 = 1 << 30;
 
     fn names_of(self) -> Option<RegsArch> {
@@ -52,9 +52,8 @@ impl Arch {
         }
     }
 
-    /// The registers that can be sampled; `sve`: of a machine with scalable vectors. The vector registers of x86-64
-    /// are sampled
-    /// at the interrupt only, of events that are precise, on machines whose PEBS has them.
+    /// Returns the registers that can be sampled; `sve` includes the length of scalable vectors. The vector registers
+    /// of x86-64 can be sampled only at the interrupt, by precise events, on machines whose PEBS supports them.
     fn registers(self, of: Of, sve: bool) -> Vec<Register> {
         let all = self.names_of().into_iter().flat_map(RegsArch::registers);
         let can_be_sampled = |register: &Register| match self {
@@ -65,7 +64,7 @@ impl Arch {
         all.filter(can_be_sampled).collect()
     }
 
-    /// What is sampled where no register is named: all general ones, and the length of aarch64's scalable vectors.
+    /// Returns the default registers: all general ones, and the length of aarch64's scalable vectors.
     #[must_use]
     pub fn all(self, of: Of, sve: bool) -> u64 {
         let registers = self.registers(of, sve);
@@ -73,24 +72,24 @@ impl Arch {
         general.fold(0, |mask, register| mask | register.mask())
     }
 
-    /// [`Arch::all`], where there are any.
+    /// Returns [`Arch::all`].
     ///
     /// # Errors
-    /// In words, that rec does not know the registers.
+    /// Returns a message if rec does not know the registers.
     pub fn parse_all(self, of: Of, sve: bool) -> Result<u64, String> {
         Some(self.all(of, sve)).filter(|mask| *mask != 0).ok_or_else(|| UNKNOWN.to_owned())
     }
 
-    /// What a stack cannot be unwound without: the instruction and the stack pointer.
+    /// Returns the registers that unwinding requires: instruction pointer and stack pointer.
     #[must_use]
     pub fn least_to_unwind(self) -> u64 {
         self.names_of().map_or(0, |arch| 1 << arch.stack_pointer() | 1 << arch.instruction_pointer())
     }
 
-    /// Reads a list of registers.
+    /// Parses a list of registers.
     ///
     /// # Errors
-    /// In words, what is none; for `?`, which there are.
+    /// Returns a message about an unknown register; for `?`, the list of all registers.
     pub fn parse(self, list: &str, of: Of, sve: bool) -> Result<u64, String> {
         let all = self.registers(of, sve);
         if all.is_empty() {
@@ -99,35 +98,35 @@ impl Arch {
         let mut mask = 0;
         for word in list.split(',') {
             if word == "?" {
-                return Err(format!("there are{}", listed(&all)));
+                return Err(format!("the registers are{}", listed(&all)));
             }
             let known = all.iter().find(|register| register.name.eq_ignore_ascii_case(word));
             mask |= known
                 .map(|register| register.mask())
-                .ok_or_else(|| format!("there is no register '{word}'; there are{}", listed(&all)))?;
+                .ok_or_else(|| format!("there is no register '{word}'; the registers are{}", listed(&all)))?;
         }
         Ok(mask)
     }
 
-    /// The names of all registers.
+    /// Returns the names of all registers.
     #[must_use]
     pub fn names(self, of: Of, sve: bool) -> String {
         listed(&self.registers(of, sve)).trim_start().to_owned()
     }
 }
 
-/// Whether it is a vector register, or the length of scalable ones: they come after all general registers.
+/// Whether it is a vector register or the length of scalable vectors, which follow the general registers.
 fn is_vector(register: Register) -> bool {
     register.words > 1 || register.number > LAST_GENERAL
 }
 
-/// The last number of a general register: aarch64's `pc`.
+/// Highest number of a general register: aarch64's `pc`.
 const LAST_GENERAL: u32 = 32;
 
 fn listed(registers: &[Register]) -> String {
     let mut text = String::new();
     for register in registers {
-        // Writing into memory does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, " {}", register.name);
     }
     text

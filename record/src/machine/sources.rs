@@ -1,4 +1,4 @@
-//! What the machine says of its events: PMUs and tracepoints, looked up when a spec first asks for them.
+//! Sources of events: the machine's PMUs and tracepoints, read when a spec first needs them.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct EventSources {
 }
 
 impl EventSources {
-    /// The sources of a machine with this sysfs and, if it is mounted, this tracefs.
+    /// Creates the sources of a machine with this sysfs and, if mounted, this tracefs.
     #[must_use]
     pub fn new(sys: &Path, tracefs: Option<PathBuf>) -> Self {
         let kallsyms = "/proc/kallsyms".into();
@@ -42,25 +42,25 @@ impl EventSources {
         &self.tables
     }
 
-    /// The PMUs, by name.
+    /// Returns the PMUs, sorted by name.
     #[must_use]
     pub fn pmus(&self) -> &[Pmu] {
         self.pmus.get_or_init(|| pmu::all(&self.sys))
     }
 
-    /// The PMUs of the cores, where cores of several kinds each have their own.
+    /// Returns the PMUs of the cores of a hybrid machine; none on other machines.
     pub fn hybrid(&self) -> impl Iterator<Item = &Pmu> {
         let several = self.pmus().iter().filter(|pmu| pmu.core).count() > 1;
         self.pmus().iter().filter(move |pmu| several && pmu.core)
     }
 
-    /// The tracefs, where it is mounted.
+    /// Returns the tracefs, if mounted.
     #[must_use]
     pub fn tracefs(&self) -> Option<&Tracefs> {
         self.tracefs.as_ref()
     }
 
-    /// The kernel's symbols.
+    /// Returns the path of the kernel's symbols.
     #[must_use]
     pub fn kallsyms(&self) -> &Path {
         &self.kallsyms

@@ -1,7 +1,7 @@
-//! What the machine is made of, for the file's header: packages, cores, dies, nodes, caches, memory blocks, and what its PMUs
-//! can do; out of sysfs, in the shapes that perf record writes.
+//! Topology of the machine for the file's header: packages, cores, dies, nodes, caches, memory blocks, and capabilities
+//! of PMUs; read from sysfs, in the layout of perf record.
 //!
-//! What sysfs does not tell is left out: each reader gives `None` then, and the header says that the feature is missing.
+//! Features that sysfs lacks are omitted: their readers return `None`, and the header marks them as missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,18 +17,18 @@ use recrep_format::write::FeatureWriter;
 
 use crate::target;
 
-/// A CPU has caches up to this number (`MAX_CACHE_LVL` in perf).
+/// Maximum number of caches of a CPU (`MAX_CACHE_LVL` in perf).
 const CACHES: u32 = 4;
-/// What readers take for a number that is not known: -1.
+/// Value that readers take as unknown: -1.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Adds all of it. `online`: the CPUs; `available`: how many NRCPUS says there are.
+/// Adds all topology features. `online` are the CPUs; `available` is the number of CPUs in NRCPUS.
 pub fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available: u32) {
     let sysfs = Sysfs(sysfs);
     sysfs.hybrid(features);
     sysfs.caches(features, online);
     sysfs.pmus(features);
-    // What is not there is missing, and the header says so.
+    // Missing features are marked as such in the header.
     let _ = sysfs.cpus(features, online, available);
     let _ = sysfs.nodes(features);
     let _ = sysfs.memory(features);
@@ -37,7 +37,7 @@ pub fn add(features: &mut FeatureWriter, sysfs: &Path, online: &[u32], available
 struct Sysfs<'a>(&'a Path);
 
 impl Sysfs<'_> {
-    /// A file's text without the end of its line.
+    /// Reads a file, without the newline at its end.
     fn text(&self, path: &str) -> Option<String> {
         Some(fs::read_to_string(self.0.join(path)).ok()?.trim().to_owned())
     }
@@ -46,7 +46,7 @@ impl Sysfs<'_> {
         self.text(path)?.parse().ok()
     }
 
-    /// The entries of a directory, by name.
+    /// Returns the entries of a directory, sorted by name.
     fn entries(&self, path: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -54,7 +54,7 @@ impl Sysfs<'_> {
         names
     }
 
-    /// The numbers of entries that are called so, with a number.
+    /// Returns the numbers of the entries named `name` with a number.
     fn numbered(&self, path: &str, name: &str) -> Vec<u32> {
         let names = self.entries(path);
         let mut all: Vec<_> = names.iter().filter_map(|n| n.strip_prefix(name)?.parse().ok()).collect();
@@ -62,9 +62,9 @@ impl Sysfs<'_> {
         all
     }
 
-    /// CPU_TOPOLOGY.
+    /// Adds CPU_TOPOLOGY.
     fn cpus(&self, features: &mut FeatureWriter, online: &[u32], available: u32) -> Option<()> {
-        // Each list once, in the order of the CPUs that have it.
+        // Each list is written once, in the order of CPUs.
         let lists = |names: &[&str]| {
             let of = |cpu: &u32| {
                 names.iter().find_map(|name| self.text(&format!("devices/system/cpu/cpu{cpu}/topology/{name}")))
@@ -101,12 +101,12 @@ impl Sysfs<'_> {
         Some(())
     }
 
-    /// NUMA_TOPOLOGY.
+    /// Adds NUMA_TOPOLOGY.
     fn nodes(&self, features: &mut FeatureWriter) -> Option<()> {
         let online = target::parse_cpus(&self.text("devices/system/node/online")?).ok()?;
         let node = |node: u32| {
             let meminfo = self.text(&format!("devices/system/node/node{node}/meminfo"))?;
-            // Node 0 MemTotal:       24684084 kB
+            // Lines such as: Node 0 MemTotal:       24684084 kB
             let field = |name: &str| {
                 let mut lines = meminfo.lines().map(str::split_ascii_whitespace);
                 lines.find_map(|mut words| (words.nth(2)? == name).then(|| words.next()?.parse().ok()).flatten())
@@ -125,7 +125,7 @@ impl Sysfs<'_> {
         Some(())
     }
 
-    /// HYBRID_TOPOLOGY, where there is more than one kind of cores.
+    /// Adds HYBRID_TOPOLOGY, if there is more than one kind of cores.
     fn hybrid(&self, features: &mut FeatureWriter) {
         let cpus = |pmu: String| {
             let cpus = self.text(&format!("bus/event_source/devices/{pmu}/cpus")).filter(|cpus| !cpus.is_empty())?;
@@ -139,7 +139,7 @@ impl Sysfs<'_> {
         }
     }
 
-    /// CACHE.
+    /// Adds CACHE.
     fn caches(&self, features: &mut FeatureWriter, online: &[u32]) {
         let cache = |cpu: u32, index: u32| {
             let dir = format!("devices/system/cpu/cpu{cpu}/cache/index{index}");
@@ -151,7 +151,7 @@ impl Sysfs<'_> {
         };
         let mut all = Vec::new();
         for cpu in online {
-            // Those of a CPU are numbered without gaps.
+            // The caches of a CPU are numbered without gaps.
             for found in (0..CACHES).map_while(|index| cache(*cpu, index)) {
                 if !all.contains(&found) {
                     all.push(found);
@@ -173,7 +173,7 @@ impl Sysfs<'_> {
         }
     }
 
-    /// MEM_TOPOLOGY.
+    /// Adds MEM_TOPOLOGY.
     fn memory(&self, features: &mut FeatureWriter) -> Option<()> {
         let block_size = self.text("devices/system/memory/block_size_bytes")?;
         let block_size = u64::from_str_radix(block_size.trim_start_matches("0x"), 16).ok()?;
@@ -199,7 +199,7 @@ impl Sysfs<'_> {
         Some(())
     }
 
-    /// CPU_PMU_CAPS and PMU_CAPS.
+    /// Adds CPU_PMU_CAPS and PMU_CAPS.
     fn pmus(&self, features: &mut FeatureWriter) {
         let devices = PathBuf::from("bus/event_source/devices");
         let caps = |pmu: String| {

@@ -1,33 +1,33 @@
-//! Why a recording could not be made, and the exit status that says so.
+//! Errors of recordings, and their exit statuses.
 
 use thiserror::Error;
 
-/// A recording that failed. Every message says what was tried, what is wrong, and what would help.
+/// Error of a recording. Every message says what was tried, why it failed, and what to do.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The command line asks for something that does not exist or does not go together.
+    /// The command line requests something that does not exist, or an invalid combination.
     #[error("{0}")]
     Usage(String),
     /// The recording failed.
     #[error("{0}")]
     Failed(String),
-    /// The recording could not be written on: the disk is full, say. What there is by then is kept.
+    /// The recording could not be written to its end, for example because the disk is full. The written part is kept.
     #[error("{0}")]
     Unwritable(String),
-    /// The command is there but cannot be executed.
+    /// The command exists but cannot be executed.
     #[error("{0}")]
     CannotExecute(String),
-    /// There is no such command.
+    /// The command was not found.
     #[error("{0}")]
     NotFound(String),
 }
 
-/// The result of a part of the recording.
+/// Result with the error type of recordings.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// The process's exit status for this error: 2 usage, 125 rec failed, 126 cannot execute, 127 not found.
+    /// Returns the exit status for this error: 2 usage, 125 rec failed, 126 cannot execute, 127 not found.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -38,26 +38,26 @@ impl Error {
         }
     }
 
-    /// What could not be written, and the system's own words for why, with what would help.
+    /// Creates the error of a failed write: what was tried, the system's message, and advice.
     pub fn unwritable(tried: impl std::fmt::Display, why: impl Into<std::io::Error>) -> Self {
         let why = why.into();
         let help = match why.kind() {
-            std::io::ErrorKind::StorageFull => " (make room, or name a file elsewhere with -o)",
-            std::io::ErrorKind::QuotaExceeded => " (the quota is used up: name a file elsewhere with -o)",
-            std::io::ErrorKind::FileTooLarge => " (ulimit -f, or the file system, allows no larger files)",
-            std::io::ErrorKind::BrokenPipe => " (who read it has ended)",
+            std::io::ErrorKind::StorageFull => " (free space, or write elsewhere with -o)",
+            std::io::ErrorKind::QuotaExceeded => " (the quota is exhausted; write elsewhere with -o)",
+            std::io::ErrorKind::FileTooLarge => " (raise ulimit -f, or write to another file system with -o)",
+            std::io::ErrorKind::BrokenPipe => " (the reader has ended)",
             _ => "",
         };
         Self::Unwritable(format!("{tried}: {}{help}", why_words(&why)))
     }
 
-    /// What was tried, and the system's own words for why it did not work.
+    /// Creates the error of a failed operation: what was tried, and the system's message.
     pub fn io(tried: impl std::fmt::Display, why: impl Into<std::io::Error>) -> Self {
         Self::Failed(format!("{tried}: {}", why_words(&why.into())))
     }
 }
 
-/// An I/O error in words, without the `(os error N)` of the standard library.
+/// Returns the message of an I/O error, without the `(os error N)` of the standard library.
 #[must_use]
 pub fn why_words(error: &std::io::Error) -> String {
     let text = error.to_string();

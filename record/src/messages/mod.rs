@@ -1,6 +1,6 @@
-//! What rec says on standard error: one line each, after `rec: `.
+//! Messages to standard error: one line each, with the prefix `rec: `.
 //!
-//! Three levels: `-q` leaves only errors and losses, `-v` adds how the plan came about. On a terminal, one more line can tell how the
+//! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal, one more line can tell how the
 //! recording goes on: it is written over by the next, and by any other message.
 
 pub mod error;
@@ -10,19 +10,19 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::Write;
 
-/// How much is said.
+/// Level of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// `-q`: errors and losses.
     Quiet,
-    /// Also what was changed from what was asked, and the last line.
+    /// Also deviations from the request, and the summary line.
     #[default]
     Normal,
     /// `-v`: also the plan.
     Verbose,
 }
 
-/// Where messages go.
+/// Destination of messages.
 pub struct Messages {
     verbosity: Verbosity,
     out: RefCell<Box<dyn Write>>,
@@ -35,13 +35,13 @@ pub struct Messages {
 const CLEARED: &str = "\r\x1b[K";
 
 impl Messages {
-    /// Messages to standard error.
+    /// Creates messages to standard error.
     #[must_use]
     pub fn stderr(verbosity: Verbosity) -> Self {
         Self { on_terminal: terminal::is_there(), ..Self::to(verbosity, Box::new(std::io::stderr())) }
     }
 
-    /// Messages to any writer.
+    /// Creates messages to any writer.
     #[must_use]
     pub fn to(verbosity: Verbosity, out: Box<dyn Write>) -> Self {
         Self { verbosity, out: RefCell::new(out), on_terminal: false, has_status: Cell::new(false) }
@@ -70,24 +70,24 @@ impl Messages {
         }
     }
 
-    /// Something failed: always said.
+    /// Prints an error, at all levels.
     pub fn error(&self, what: impl Display) {
         self.line(&format_args!("{what}"));
     }
 
-    /// Something the user must know about the result: always said.
+    /// Prints a warning about the result, at all levels.
     pub fn warn(&self, what: impl Display) {
         self.line(&format_args!("{what}"));
     }
 
-    /// Something was done otherwise than asked, or is done.
+    /// Prints a note about a deviation from the request, or the summary line, unless `-q`.
     pub fn note(&self, what: impl Display) {
         if self.verbosity >= Verbosity::Normal {
             self.line(&format_args!("{what}"));
         }
     }
 
-    /// How it is done.
+    /// Prints details, with `-v` only.
     pub fn explain(&self, what: impl FnOnce() -> String) {
         if self.verbosity >= Verbosity::Verbose {
             self.line(&what());
@@ -100,7 +100,8 @@ impl Messages {
     }
 
     fn write(&self, text: &str) {
-        // In one piece, as the command writes there too. Nothing can be said about a standard error that takes nothing.
+        // One write per line, as the command writes there too. If standard error cannot be written, that cannot be
+        // reported.
         let _ = self.out.borrow_mut().write_all(text.as_bytes());
     }
 }

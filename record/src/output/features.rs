@@ -1,4 +1,4 @@
-//! What the file says about the machine and the recording, after the data.
+//! Features of the file: information about the machine and the recording, stored after the data.
 
 use std::fs;
 
@@ -23,8 +23,8 @@ use crate::plan::config::Config;
 use crate::plan::{ATTR_SIZE, PlannedEvent};
 use crate::target;
 
-/// What is known of a recording before its first record: the machine, the command line, the events, and the formats of
-/// tracepoints (`tracing`).
+/// Returns the features that are known before the first record: the machine, the command line, the events, and the
+/// formats of tracepoints (`tracing`).
 #[must_use]
 pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing: Option<&[u8]>) -> FeatureWriter {
     let mut features = FeatureWriter::new(Endian::NATIVE);
@@ -42,7 +42,7 @@ pub fn at_start(config: &Config, machine: &Machine, counters: &Counters, tracing
     features
 }
 
-/// Adds what is known at the end only.
+/// Adds the features that are known only at the end.
 pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]) {
     if let Some(first) = counts.first {
         features.add(&SampleTime { first, last: counts.last });
@@ -55,7 +55,7 @@ pub fn add_end(features: &mut FeatureWriter, counts: &Counts, ids: &[Identified]
     }
 }
 
-/// The clock that was asked for: how fine it is, and what time it was by it.
+/// Adds the features of the clock given by `-k`: its resolution, and its time along with the wall-clock time.
 fn add_clock(features: &mut FeatureWriter, number: u32) {
     use rustix::time::{ClockId as Id, DynamicClockId, clock_getres, clock_gettime, clock_gettime_dynamic};
     let known =
@@ -79,7 +79,7 @@ fn add_machine(features: &mut FeatureWriter, machine: &Machine) {
     features.add(&Arch::new(&uname.machine().to_string_lossy()));
     let online = u32::try_from(machine.online.len()).unwrap_or(u32::MAX);
     let present = fs::read_to_string("/sys/devices/system/cpu/present").ok().and_then(|l| target::parse_cpus(&l).ok());
-    // As readers count them: up to the last.
+    // Readers expect the highest CPU number plus one.
     let available = present.and_then(|cpus| cpus.last().map(|last| last.saturating_add(1))).unwrap_or(online);
     features.add(&NrCpus { available, online });
     topology::add(features, &machine.sysfs, &machine.online, available);
@@ -121,7 +121,7 @@ fn add_events(features: &mut FeatureWriter, counters: &Counters) {
     }
 }
 
-/// The groups of more than one event.
+/// Returns the groups with more than one event.
 fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let group = |leader: usize| {
@@ -133,14 +133,14 @@ fn groups(events: &[PlannedEvent]) -> Vec<GroupDescEntry<'_>> {
     (0..events.len()).filter_map(group).collect()
 }
 
-/// What the CPU is called: x86, Arm, PowerPC, s390 and MIPS each have another field for it.
+/// Returns the CPU's name. x86, Arm, PowerPC, s390 and MIPS have it in different fields.
 fn cpu_desc(cpuinfo: &str) -> Option<&str> {
     ["model name", "Processor", "cpu", "vendor_id", "cpu model", "uarch"]
         .into_iter()
         .find_map(|name| field(cpuinfo, name))
 }
 
-/// x86: vendor, family, model, stepping, as perf writes them.
+/// Returns vendor, family, model and stepping (x86), in perf's form.
 fn cpu_id(cpuinfo: &str) -> Option<String> {
     let [vendor, family, model, stepping] =
         ["vendor_id", "cpu family", "model", "stepping"].map(|name| field(cpuinfo, name));
@@ -151,7 +151,7 @@ fn total_mem(meminfo: &str) -> Option<u64> {
     field(meminfo, "MemTotal")?.strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// The numbers and names of the machine's PMUs.
+/// Returns the numbers and names of the machine's PMUs.
 fn pmus() -> Vec<(u32, String)> {
     let entries = fs::read_dir("/sys/bus/event_source/devices").into_iter().flatten().flatten();
     let pmu = |entry: fs::DirEntry| {

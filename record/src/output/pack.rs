@@ -1,10 +1,10 @@
-//! Compression (`-z`): what the rings give goes into COMPRESSED records, which together hold one zstd stream.
+//! Compression (`-z`): the rings' records go into COMPRESSED records, which together contain one zstd stream.
 //!
-//! COMPRESSED and not COMPRESSED2, because readers before Linux 6.17 know only the first. Each record holds whole blocks of the
-//! stream: perf gives up at a record that unpacks to nothing, and a file that ends early can be unpacked up to its last record.
-//! zstd's own blocks (128 KiB) do not fit into a record where the data does not compress, so that the stream is flushed after each
-//! [`CHUNK`], and at the end of each batch. No record unpacks to more than [`BLOCK`], for which perf makes room (`mmap_len` of
-//! the feature COMPRESSED).
+//! COMPRESSED is used instead of COMPRESSED2, because readers before Linux 6.17 know only the former. Each record
+//! contains whole blocks of the stream: perf stops at a record that decompresses to nothing, and a truncated file can
+//! be decompressed up to its last record. Blocks of zstd's default size (128 KiB) would not fit into a record if the
+//! data is incompressible, so the stream is flushed after each [`CHUNK`], and at the end of each batch. No record
+//! decompresses to more than [`BLOCK`], the size of perf's buffer (`mmap_len` of the feature COMPRESSED).
 //!
 //! ```text
 //!  records   |     chunk     |     chunk     |     chunk     |  rest |
@@ -21,28 +21,28 @@ use zstd::stream::raw::{Encoder as Zstd, InBuffer, Operation, OutBuffer};
 
 use crate::messages::error::{Error, Result};
 
-/// The stream is flushed after so many bytes. What cannot be compressed becomes longer by a few bytes a block; it fits into a
-/// [`PIECE`] all the same.
+/// Bytes after which the stream is flushed. Incompressible data grows by a few bytes per block, and still fits into a
+/// [`PIECE`].
 const CHUNK: usize = 60 << 10;
-/// A record's payload at most: with its header it stays below what 16 bits of `size` hold.
+/// Maximum payload of a record: with its header it fits into the 16 bits of `size`.
 const PIECE: usize = 0xff00;
-/// A record unpacks to so many bytes at most.
+/// Maximum decompressed bytes of a record.
 const BLOCK: usize = 512 << 10;
 
-/// Packs records.
+/// Compressor of records.
 pub(super) struct Packer {
     zstd: Zstd<'static>,
     level: i32,
-    /// What zstd gave and no record holds yet.
+    /// Output of zstd that is not yet in a record.
     packed: Vec<u8>,
-    /// How much of it is whole chunks, and how long these were.
+    /// Compressed and uncompressed length of the whole chunks in it.
     whole: usize,
     in_record: usize,
     /// Bytes since the stream was flushed.
     in_chunk: usize,
-    /// Records to write.
+    /// COMPRESSED records to write.
     out: Encoder,
-    /// Bytes in and bytes out.
+    /// Total bytes before and after compression.
     totals: (u64, u64),
 }
 
@@ -53,14 +53,14 @@ impl std::fmt::Debug for Packer {
 }
 
 impl Packer {
-    /// At the start of a stream.
+    /// Begins a stream.
     pub(super) fn new(level: i32) -> Result<Self> {
         let zstd = Zstd::new(level).map_err(failed)?;
         let out = Encoder::new(Endian::NATIVE);
         Ok(Self { zstd, level, packed: Vec::new(), whole: 0, in_record: 0, in_chunk: 0, out, totals: (0, 0) })
     }
 
-    /// Packs bytes of records.
+    /// Compresses bytes of records.
     pub(super) fn add(&mut self, mut plain: &[u8]) -> Result<()> {
         self.totals.0 += plain.len() as u64;
         while !plain.is_empty() {
@@ -78,13 +78,13 @@ impl Packer {
         Ok(())
     }
 
-    /// Ends the batch: all that was added is in [`Packer::records`] then.
+    /// Ends the batch: afterwards everything added is in [`Packer::records`].
     pub(super) fn flush(&mut self) -> Result<()> {
         self.end_chunk()?;
         self.end_record()
     }
 
-    /// Flushes the stream; a chunk that does not fit into the record of those before it is the first of the next.
+    /// Flushes the stream. A chunk that does not fit into the current record begins the next one.
     fn end_chunk(&mut self) -> Result<()> {
         if self.in_chunk == 0 {
             return Ok(());
@@ -98,7 +98,7 @@ impl Packer {
         Ok(())
     }
 
-    /// Makes a record of the whole chunks.
+    /// Puts the whole chunks into a record.
     fn end_record(&mut self) -> Result<()> {
         if let Some(data) = self.packed.get(..self.whole).filter(|data| !data.is_empty()) {
             let record = Record::new(0, Body::Compressed(Compressed { data }));
@@ -110,7 +110,7 @@ impl Packer {
         Ok(())
     }
 
-    /// The records to write; they are forgotten by [`Packer::clear`].
+    /// Returns the records to write, until [`Packer::clear`].
     pub(super) fn records(&self) -> &[u8] {
         self.out.as_bytes()
     }
@@ -141,7 +141,7 @@ impl Packer {
         }
     }
 
-    /// One step of zstd with room for its output.
+    /// Runs one step of zstd with enough space for its output.
     fn step(
         &mut self,
         act: impl FnOnce(&mut Zstd<'static>, &mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
@@ -159,7 +159,7 @@ impl Packer {
 }
 
 fn failed(why: std::io::Error) -> Error {
-    Error::io("cannot compress (-z)", why)
+    Error::io("cannot compress records (-z); record without -z", why)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
     use recrep_format::read::Frames;
     use zstd::stream::raw::Decoder;
 
-    /// Random bytes with these bits; every `regular`th word is a counter, of which there are none if that is 0.
+    /// Returns random words masked by `bits`; every `regular`th word is a counter instead, unless `regular` is 0.
     fn bytes(len: usize, bits: u64, regular: u64) -> Vec<u8> {
         let mut state = 1u64;
         let mut random = || {
@@ -183,8 +183,8 @@ mod tests {
         bytes
     }
 
-    /// Unpacks records as perf does: each gives something, by one call of zstd's (what a second one gives perf puts elsewhere),
-    /// into as much room as the feature promises.
+    /// Decompresses records like perf: each gives some bytes in a single call of zstd, into a buffer of the size in the
+    /// feature.
     fn unpack(zstd: &mut Decoder<'_>, records: &[u8], promised: usize) -> Vec<u8> {
         let mut all = Vec::new();
         for raw in Frames::new(records, 0, Endian::NATIVE) {
@@ -201,7 +201,7 @@ mod tests {
         all
     }
 
-    /// Packs in batches of parts, and unpacks each batch by itself. Gives the number of packed bytes.
+    /// Compresses in batches of parts, and decompresses each batch. Returns the number of compressed bytes.
     fn round_trip(level: i32, plain: &[u8], batch: usize, part: usize) -> usize {
         let (mut packer, mut zstd) = (Packer::new(level).unwrap(), Decoder::new().unwrap());
         let mut packed = 0;
@@ -224,7 +224,8 @@ mod tests {
         const ZSTD_BLOCK: usize = 128 << 10;
         for limit in [0, CHUNK, PIECE, 1 << 16, 2 * CHUNK, ZSTD_BLOCK, 2 * ZSTD_BLOCK, BLOCK, 2 * BLOCK, 3 << 20] {
             for len in [limit.saturating_sub(1), limit, limit + 1, limit + 8] {
-                // Not at all, and hardly: then zstd makes blocks that can only be unpacked when they are whole.
+                // Incompressible, and hardly compressible: then zstd makes blocks that can be decompressed only as a
+                // whole.
                 for (level, bits) in [(1, u64::MAX), (1, 0x7f7f_7f7f_7f7f_7f7f), (12, u64::MAX)] {
                     let packed = round_trip(level, &bytes(len, bits, 0), usize::MAX, usize::MAX);
                     assert!(packed <= len + len / 500 + 64, "{len} bytes became {packed}");

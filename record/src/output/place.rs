@@ -1,4 +1,4 @@
-//! Making the file where it is asked for, and nothing else there.
+//! Safe creation of the output file: never through links, never in place of something else.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,25 +9,25 @@ use rustix::io::Errno;
 
 use crate::messages::error::{Error, Result};
 
-/// A file that was made, and what became of the one that was there.
+/// A created file, and the previous one.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) path: PathBuf,
-    /// Where the file that was there before went.
+    /// New path of the previous file.
     old: Option<PathBuf>,
-    /// Whether the file is ours to remove again.
+    /// Whether rec created the file, and so may remove it.
     created: bool,
 }
 
 impl Made {
-    /// Makes the file. One that is there becomes `PATH.old`. The new one is always created, never followed to through a
-    /// link, and for its owner's eyes only (0600). A device is written to as it is; what is neither is left alone.
+    /// Creates the file. An existing file is renamed to `PATH.old`. The new file is always created, never opened
+    /// through a link, and accessible to its owner only (0600). A device is opened as it is; anything else is refused.
     pub(super) fn at(path: &Path) -> Result<(Self, File)> {
         let there = There::at(path)?;
         let device = there == There::Device;
         let old = if there == There::File { Some(keep_old(path)?) } else { None };
         let mut options = OpenOptions::new();
-        // Read back where it could not be written to the end.
+        // Read access is for completing a file that could not be written to its end.
         options.read(!device).write(true).create_new(!device).mode(0o600);
         let file = options.open(path).map_err(|e| {
             restore(path, old.as_deref());
@@ -59,10 +59,10 @@ impl Made {
         files.inspect_err(|_| made.undo()).map(|files| (made, files))
     }
 
-    /// Undoes the making: the file goes, the one that was there before comes back.
+    /// Removes the file, and restores the previous one.
     pub(super) fn undo(&self) {
         if self.created {
-            // What cannot be removed stays, and is a valid file.
+            // If it cannot be removed, it stays as a valid file.
             let _ = remove(&self.path);
             restore(&self.path, self.old.as_deref());
         }
@@ -100,34 +100,34 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// What is where the file is to be.
+/// Kind of file at the output path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum There {
     Nothing,
-    /// A device, or a link to one by root or ourselves: written to, not replaced.
+    /// A device, or a link to one created by root or this user: written to, not replaced.
     Device,
     /// A file, the directory of a recording, or a link to one of them or to nothing: renamed.
     File,
 }
 
 impl There {
-    /// Looks. What a perf.data file can neither be written to nor put in the place of is an error.
+    /// Inspects the path. Returns an error if a perf.data file can neither be written there nor replace what exists.
     pub(super) fn at(path: &Path) -> Result<Self> {
         let Ok(itself) = fs::symlink_metadata(path) else { return Ok(Self::Nothing) };
-        // Judged by what a link leads to: /dev/stdout is a pipe or a terminal, and nothing to rename.
+        // A link is judged by its target: /dev/stdout may be a pipe or a terminal, which must not be renamed.
         let end = fs::metadata(path).unwrap_or_else(|_| itself.clone()).file_type();
         let what = if end.is_fifo() || end.is_socket() {
-            "a pipe or a socket, and a perf.data file is written in more than one place"
+            "a pipe or a socket, which a perf.data file cannot be written to, as its header is completed at the end"
         } else if end.is_dir() && is_recording(path) {
             return Ok(Self::File);
         } else if end.is_dir() {
             "a directory without a recording in it"
         } else if end.is_char_device() || end.is_block_device() {
-            // Somebody else's link is not followed: root could write to a disk through it.
+            // Another user's link is not followed: it could make root write to a disk.
             let trusted = [0, rustix::process::geteuid().as_raw()].contains(&itself.uid());
             return Ok(if itself.is_symlink() && !trusted { Self::File } else { Self::Device });
         } else if itself.is_symlink() && is_system_s(path) {
-            "a link of the system's"
+            "a system link"
         } else {
             return Ok(Self::File);
         };
@@ -136,13 +136,13 @@ impl There {
     }
 }
 
-/// Whether the directory of a link is the kernel's or the devices': what is there serves everyone.
+/// Whether a link is in `/dev` or `/proc`, where it must not be renamed, as other processes use it.
 fn is_system_s(link: &Path) -> bool {
     let parent = link.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(parent).is_ok_and(|dir| dir == Path::new("/dev") || dir.starts_with("/proc"))
 }
 
-/// Renames what is there to `PATH.old`, over what was called so.
+/// Renames a file to `PATH.old`, replacing that.
 fn keep_old(path: &Path) -> Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".old");
@@ -198,7 +198,7 @@ fn uncreatable(path: &Path, why: io::Error) -> Error {
 
 fn restore(path: &Path, old: Option<&Path>) {
     if let Some(old) = old {
-        // If it cannot go back it is still there under its other name.
+        // If this fails, the file is still there as PATH.old.
         let _ = fs::rename(old, path);
     }
 }

@@ -1,4 +1,4 @@
-//! Names of files with the time in them, and which of them are kept.
+//! File names with timestamps, and removal of old files (`--switch-output`).
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::place;
 use crate::messages::error::Result;
 use crate::plan::config;
 
-/// How the files of a recording are called.
+/// Naming of a recording's files.
 #[derive(Debug)]
 pub struct Names {
     stamp: bool,
@@ -18,17 +18,17 @@ pub struct Names {
 }
 
 impl Names {
-    /// As the flags say.
+    /// Creates the naming for the flags.
     #[must_use]
     pub fn new(config: &config::Output) -> Self {
         let stamp = config.timestamp_name || config.switch.is_some();
         Self { stamp, kept: Kept::at_most(config.max_files) }
     }
 
-    /// Gives a file that is about to be finished the name that it keeps.
+    /// Gives a file its final name before it is completed.
     ///
     /// # Errors
-    /// What renaming gives.
+    /// Returns an error if the file cannot be renamed.
     pub fn settle(&mut self, output: &mut Output, path: &Path) -> Result<()> {
         if !self.stamp {
             return Ok(());
@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// `PATH.YYYYMMDDhhmmsscc`, in local time, as perf record has it.
+/// Returns `PATH.YYYYMMDDhhmmsscc`, in local time, like perf record.
 fn stamped(path: &Path, now: &Zoned) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     let hundredths = now.subsec_nanosecond() / 10_000_000;
@@ -59,7 +59,7 @@ fn numbered(name: &Path) -> impl Iterator<Item = PathBuf> {
     std::iter::once(name.to_owned()).chain((1..=u32::MAX).map(numbered))
 }
 
-/// The files that were finished, the oldest first.
+/// Completed files, oldest first.
 #[derive(Debug, Default)]
 struct Kept {
     most: Option<usize>,
@@ -67,17 +67,17 @@ struct Kept {
 }
 
 impl Kept {
-    /// At most so many are kept.
+    /// Creates a list that keeps at most `most` files.
     fn at_most(most: Option<usize>) -> Self {
         Self { most, files: VecDeque::new() }
     }
 
-    /// Adds one; the oldest goes where there are too many.
+    /// Adds a file, and removes the oldest if there are too many.
     fn add(&mut self, file: PathBuf) {
         self.files.push_back(file);
         while self.most.is_some_and(|most| self.files.len() > most) {
             if let Some(oldest) = self.files.pop_front() {
-                // Somebody else may have taken it away.
+                // The user may have removed it already.
                 let _ = place::remove(&oldest);
             }
         }

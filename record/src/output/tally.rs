@@ -21,24 +21,24 @@ use crate::output::build_ids::{FileId, MappedFile, Modules};
 pub struct Counts {
     /// Samples.
     pub samples: u64,
-    /// What LOST records say was lost.
+    /// Lost events, as reported by LOST records.
     pub lost_events: u64,
-    /// What LOST_SAMPLES records say was lost.
+    /// Lost samples, as reported by LOST_SAMPLES records.
     pub lost_samples: u64,
-    /// How often the kernel held an event back.
+    /// Number of times that the kernel throttled an event.
     pub throttled: u64,
-    /// What the kernel said of trace in AUX areas.
+    /// Counts of AUX records.
     pub aux: AuxCounts,
-    /// Records that no reader can walk over: a size below a header's.
+    /// Invalid records, with a size below that of a header.
     pub damaged: u64,
-    /// When the first sample was.
+    /// Time of the first sample.
     pub first: Option<u64>,
-    /// When the last sample was.
+    /// Time of the last sample.
     pub last: u64,
 }
 
 impl Counts {
-    /// Adds those of another stretch of the same stream.
+    /// Adds the counts of another part of the same stream.
     pub fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.lost_events += other.lost_events;
@@ -54,7 +54,7 @@ impl Counts {
         self.last = self.last.max(other.last);
     }
 
-    /// The line that ends a recording: the contents of the file, and what was lost.
+    /// Returns the summary line: contents of the file, and losses.
     #[must_use]
     pub fn summary(&self, bytes: u64, name: &str) -> String {
         format!(
@@ -77,18 +77,18 @@ fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// What AUX records say was wrong with their trace: how many of them have each flag.
+/// Number of AUX records, and of those with each flag about a problem with the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuxCounts {
-    /// All AUX records.
+    /// Number of AUX records.
     pub records: u64,
-    /// There was no room for all of it.
+    /// Truncated because the area was full.
     pub truncated: u64,
-    /// It was taken of an area that is overwritten: nothing wrong.
+    /// From an overwritten area, which is not a problem.
     pub overwritten: u64,
-    /// It has gaps.
+    /// With gaps.
     pub partial: u64,
-    /// A sample met another one that was still being taken.
+    /// With samples that collided with another sample in progress.
     pub collisions: u64,
 }
 
@@ -103,28 +103,28 @@ impl AuxCounts {
         self.collisions += one(AuxFlags::COLLISION);
     }
 
-    /// What the user must know, and what to do about it.
+    /// Returns warnings with advice for the user.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of = format!("of {} pieces of AUX trace", self.records);
         let wrong = [
             (self.truncated, "were cut short, because the AUX area was full; make it larger with -m ,SIZE"),
             (self.partial, "have gaps: the hardware could not write all of it; trace less, or fewer CPUs"),
-            (self.collisions, "miss samples that came while one was being taken; sample less often"),
+            (self.collisions, "lack samples that occurred while another was in progress; sample less often"),
         ];
         wrong.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {of} {what}")).collect()
     }
 }
 
-/// What has passed: counts, and the files that were mapped.
+/// Summary of the drained records: counts, mapped files, living processes.
 #[derive(Debug)]
 pub struct Tally {
-    /// The counts.
+    /// Counts of records.
     pub counts: Counts,
     /// The files mapped as code; nothing is kept by default.
     pub modules: Modules,
-    /// The processes that were forked and have not ended: one set for all threads that drain, as one may see the start and
-    /// another one the end.
+    /// Processes that were forked and have not exited. All drain threads share one set, as one may drain a process's
+    /// FORK record and another its EXIT record.
     alive: Arc<Mutex<BTreeSet<u32>>>,
     layout: SampleLayout,
     trailer: SampleIdLayout,
@@ -132,7 +132,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts nothing yet. `attr` is any of the stream's: rec gives all of them the fields that are read here.
+    /// Creates an empty tally. `attr` can be any attr of the stream, as all attrs of rec have the fields that are read
+    /// here.
     #[must_use]
     pub fn new(attr: &Attr) -> Self {
         Self {
@@ -158,18 +159,18 @@ impl Tally {
         }
     }
 
-    /// The processes that were forked and have not ended.
+    /// Returns the processes that were forked and have not exited.
     #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         self.processes().iter().copied().collect()
     }
 
     fn processes(&self) -> MutexGuard<'_, BTreeSet<u32>> {
-        // A thread that panicked ends the recording anyway.
+        // A poisoned lock is harmless, as a panicked thread ends the recording.
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what another one counted.
+    /// Adds the contents of another tally.
     pub fn absorb(&mut self, other: Self) {
         self.counts.add(&other.counts);
         self.modules.absorb(other.modules);
@@ -224,7 +225,7 @@ impl Tally {
         counts.last = counts.last.max(time);
     }
 
-    /// Decodes a record of which more than the header counts.
+    /// Decodes a rare record that needs more than its header.
     #[cold]
     fn rare(&mut self, header: RecordHeader, first: &[u8], second: &[u8], place: std::ops::Range<usize>) {
         let mut whole = mem::take(&mut self.scratch);

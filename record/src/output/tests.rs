@@ -1,4 +1,4 @@
-//! Making, appending to and completing files.
+//! Tests: creating, appending to and completing files.
 
 use std::fs::{self, OpenOptions};
 
@@ -110,12 +110,12 @@ fn what_is_no_file_is_left_where_it_is() {
     assert!(refused(&link("/", "root")).contains("it is a directory"));
     let file = File::create(dir.path().join("file")).unwrap();
     let fd = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-    assert!(refused(Path::new(&fd)).contains("it is a link of the system's"));
+    assert!(refused(Path::new(&fd)).contains("it is a system link"));
     assert_eq!(There::at(&link("/dev/null", "null")).unwrap(), There::Device);
     assert_eq!(There::at(&link("nowhere", "dangling")).unwrap(), There::File);
 }
 
-/// A device that takes nothing is a disk that is full.
+/// /dev/full stands for a full disk.
 #[test]
 fn what_was_there_stays_where_nothing_can_be_written() {
     assert!(create(Path::new("/dev/full")).unwrap_err().to_string().contains("No space left"));
@@ -128,7 +128,7 @@ fn of_a_batch_that_was_cut_the_whole_records_are_kept() {
     let mut output = create(&path).unwrap();
     output.write(&round()).unwrap();
     output.settle().unwrap();
-    // Two records and a part of a third are in the file when the disk is full.
+    // When the disk is full, the file has two records and a part of a third.
     let (start, batch) = (output.length(), [round(), round(), round()].concat());
     OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&batch[..20], start).unwrap();
     let mut seen = 0;

@@ -1,6 +1,7 @@
-//! One event's attr, by perf's rules.
+//! The attr of one event, by perf's rules.
 //!
-//! What all events have first, then what samples carry, then what the event's own terms say, which outdo the flags.
+//! First the fields common to all events, then the contents of samples, then the event's own terms, which override
+//! flags.
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
@@ -18,7 +19,7 @@ use crate::plan::config::Only;
 use AttrFlags as F;
 use SampleType as S;
 
-/// The attr of an event that was asked for.
+/// Returns the attr of a requested event.
 pub(super) fn of(spec: &EventSpec, group: Group, context: &Context<'_>, notes: &mut Notes) -> Result<Attr> {
     refuse_terms(spec)?;
     let mut attr = base(spec, group, context);
@@ -40,24 +41,24 @@ pub(super) fn of(spec: &EventSpec, group: Group, context: &Context<'_>, notes: &
     Ok(attr)
 }
 
-/// The attr of a dummy that rec adds for the side-band.
+/// Returns the attr of a dummy that rec adds for the side-band.
 pub(super) fn of_dummy(spec: &EventSpec, context: &Context<'_>) -> Attr {
     let mut attr = base(spec, Group { members: 1, leads: true }, context);
-    // Not in frequency mode, which would have the kernel run timers for it.
+    // With a period, as in frequency mode the kernel would run timers for it.
     context.rates.of(Some(1)).set(&mut attr);
     attr.sample_type.set(S::PERIOD, attr.flags.contains(F::FREQ));
     if context.config.sample.none {
         attr.sample_period = 0;
     }
     what_samples_carry(&mut attr, context, false);
-    // User-only, so that everyone may open it.
+    // User space only, so that any user may open it.
     attr.flags |= F::EXCLUDE_KERNEL | F::EXCLUDE_HV | F::EXCLUDE_GUEST;
     only(&mut attr, context);
     attr.sample_type.set(S::PERIOD, context.config.sample.period.unwrap_or(attr.sample_type.contains(S::PERIOD)));
     attr
 }
 
-/// `--all-kernel`, `--all-user`.
+/// Applies `--all-kernel` and `--all-user`.
 fn only(attr: &mut Attr, context: &Context<'_>) {
     match context.config.only {
         Some(Only::User) => attr.flags = (attr.flags - F::EXCLUDE_USER) | F::EXCLUDE_KERNEL,
@@ -66,12 +67,12 @@ fn only(attr: &mut Attr, context: &Context<'_>) {
     }
 }
 
-/// Whether samples of it are never looked at, so that they need no callchains and the like.
+/// Whether the event's samples are not analyzed, so that they need no callchains and similar fields.
 fn plain(spec: &EventSpec) -> bool {
     spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux)
 }
 
-/// What all attrs have: a stream in which each record says which event it is of, when, where and whose it is.
+/// Returns the fields common to all attrs: each record has its event's id, time, CPU, pid and tid.
 fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
     let config = context.config;
     let mut attr = Attr {
@@ -112,10 +113,10 @@ pub(super) fn inherits(context: &Context<'_>) -> bool {
     !context.config.no_inherit && !context.config.per_thread
 }
 
-/// What is counted one by one has a period of 1, where nothing else is asked for.
+/// Returns the default period of events that are sampled one by one.
 fn default_period(spec: &EventSpec) -> Option<u64> {
     let spe = spec.pmu.as_ref().is_some_and(|pmu| pmu.name.starts_with("arm_spe"));
-    // What Arm SPE samples are operations, each of which would be too many.
+    // Arm SPE samples operations, which are too frequent for a period of 1.
     let traced = plain(spec).then_some(if spe { 4096 } else { 1 });
     spec.default_period.or(traced)
 }
@@ -130,7 +131,7 @@ fn rate(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     }
 }
 
-/// The fields of samples that flags ask for; `full`: also those that are about what was sampled.
+/// Sets the fields of samples that flags request; with `full`, also those that describe the sampled code or data.
 fn what_samples_carry(attr: &mut Attr, context: &Context<'_>, full: bool) {
     let asked = &context.config.sample;
     let data = asked.data || matches!(asked.callchain, Some(Callchain::Dwarf { .. }));
@@ -150,16 +151,16 @@ fn what_samples_carry(attr: &mut Attr, context: &Context<'_>, full: bool) {
     }
 }
 
-/// x86 has three weights in one field.
+/// Returns the bit for weights. x86 has three weights in one field.
 fn weight(arch: Arch) -> SampleType {
     if arch == Arch::X86_64 { S::WEIGHT_STRUCT } else { S::WEIGHT }
 }
 
-/// The callchain that flags ask for, or what the event's terms say of it.
+/// Sets the callchain that the event's terms or flags request.
 fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut Notes) {
     let asked = &context.config.sample;
     let own = spec.terms.callchain.or(spec.terms.max_stack.map(|_| Some(Callchain::Fp)));
-    // The kernel cannot take page faults where it traces its own functions.
+    // The kernel cannot handle page faults while it traces its own functions.
     let function = spec.tracepoint.as_deref() == Some("ftrace:function");
     attr.flags.set(F::EXCLUDE_CALLCHAIN_USER, function);
     let Some(chain) = own.unwrap_or(asked.callchain) else { return };
@@ -176,22 +177,22 @@ fn callchain(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &m
         Callchain::Fp => {}
         Callchain::Dwarf { .. } if function => {
             notes.add(format!(
-                "callchains of {} by frame pointers: dwarf needs the user's stack, which it cannot have",
+                "callchains of {} use frame pointers: its samples cannot have the user stack for dwarf",
                 spec.name
             ));
         }
         Callchain::Dwarf { stack_size } => {
-            // The kernel gives its own part; the user's is found afterwards.
+            // The kernel records its own part of the callchain; rep unwinds the user part.
             attr.flags |= F::EXCLUDE_CALLCHAIN_USER;
             attr.sample_type |= S::REGS_USER | S::STACK_USER | S::ADDR | S::DATA_SRC;
             attr.sample_stack_user = stack_size;
             attr.sample_regs_user = context.machine.arch.all(Of::User, context.machine.sve);
         }
         Callchain::Lbr if asked.branches.is_some() => {
-            notes.add("callchains by frame pointers, not lbr: the branch records are taken by -b or -j".to_owned());
+            notes.add("callchains use frame pointers, not lbr: -b or -j uses the branch records".to_owned());
         }
         Callchain::Lbr if attr.flags.contains(F::EXCLUDE_USER) || asked_kernel_only(context) => {
-            notes.add(format!("callchains of {} by frame pointers: lbr knows user space only", spec.name));
+            notes.add(format!("callchains of {} use frame pointers: lbr works in user space only", spec.name));
         }
         Callchain::Lbr => {
             use BranchSampleType as B;
@@ -205,11 +206,11 @@ fn asked_kernel_only(context: &Context<'_>) -> bool {
     context.config.only == Some(Only::Kernel)
 }
 
-/// A depth within what the kernel allows.
+/// Limits a depth to the kernel's maximum, with a note.
 fn within(depth: u16, most: u16, notes: &mut Notes) -> u16 {
     if depth > most {
         notes.add(format!(
-            "callchains of {most} frames instead of {depth}, which is all that kernel.perf_event_max_stack allows"
+            "callchains have at most {most} frames instead of {depth}, because of kernel.perf_event_max_stack"
         ));
     }
     depth.min(most)
@@ -229,15 +230,13 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
     if let Some(mask) = asked.regs_user {
         let least = arch.least_to_unwind();
         if unwinds && mask & least != least {
-            notes.add(
-                "sampling the instruction and stack pointers too: no stack can be unwound without them".to_owned(),
-            );
+            notes.add("sampling the instruction and stack pointers too: unwinding requires them".to_owned());
         }
         attr.sample_regs_user = if unwinds { mask | least } else { mask };
         attr.sample_type |= S::REGS_USER;
     }
     if arch == Arch::Aarch64 && asked.callchain == Some(Callchain::Fp) {
-        // The caller of a leaf function is in the link register only.
+        // In a leaf function, only the link register has the caller.
         attr.sample_regs_user |= Arch::LINK_REGISTER;
         attr.sample_type |= S::REGS_USER;
     }
@@ -245,13 +244,13 @@ fn registers(attr: &mut Attr, context: &Context<'_>, notes: &mut Notes) {
 
 fn branches(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>) {
     if let Some(filters) = context.config.sample.branches {
-        // Nothing that counts nothing has branches.
+        // Dummies count nothing, so they have no branches.
         attr.sample_type.set(S::BRANCH_STACK, !spec.is_software(recrep_format::abi::SwEvent::DUMMY.0));
         attr.branch_sample_type = filters;
     }
 }
 
-/// What the event's terms say beside its callchain.
+/// Applies the event's terms, except for its callchain.
 fn terms(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut Notes) -> Result<()> {
     let terms = &spec.terms;
     if let Some(rate) = terms.rate {
@@ -272,11 +271,11 @@ fn terms(attr: &mut Attr, spec: &EventSpec, context: &Context<'_>, notes: &mut N
     Ok(())
 }
 
-/// Terms that perf record takes and that rec cannot do.
+/// Refuses terms of perf record that rec does not support.
 fn refuse_terms(spec: &EventSpec) -> Result<()> {
     if spec.terms.time == Some(false) {
         return Err(Error::Usage(format!(
-            "'{}': time=0 is not for rec, whose samples always have their time; leave it out",
+            "'{}': rec does not support time=0, as its samples always have their time; leave it out",
             spec.name
         )));
     }

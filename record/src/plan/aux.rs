@@ -1,7 +1,7 @@
-//! AUX area tracing: what events that write to an AUX area need beside it.
+//! AUX area tracing: settings for events that write to an AUX area.
 //!
-//! The area's size, snapshots and pieces of it in other events' samples; and for who decodes the trace, the side-band that says
-//! which thread ran when (context switches) and how the kernel changed its own code meanwhile (text_poke).
+//! The area's size, snapshots, and AUX data in samples of other events; and the side-band records that decoders need:
+//! context switches, and changes of the kernel's code (text_poke).
 
 use recrep_format::abi::{AttrFlags, SampleType};
 
@@ -14,45 +14,45 @@ use crate::messages::error::{Error, Result};
 use crate::plan::config::RingSize;
 use crate::target::Target;
 
-/// What the recording's AUX areas ask of the rest of the plan.
+/// Requirements of AUX areas for the rest of the plan.
 #[derive(Debug, Default)]
 pub(super) struct AuxPlan {
-    /// Pages in each area; 0: there is none.
+    /// Pages in each area; 0 without areas.
     pub(super) pages: usize,
-    /// How many bytes a snapshot takes; 0: there are none.
+    /// Bytes in a snapshot; 0 without snapshots.
     pub(super) snapshot_size: u64,
-    /// Whether the rings have to leave room for it in the user's budget.
+    /// Whether rings must be smaller, as they share the limit on locked memory with the area.
     pub(super) small_rings: bool,
-    /// Whether a dummy has to carry the side-band.
+    /// Whether a dummy must carry the side-band.
     pub(super) wants_tracker: bool,
-    /// Whether that has to be on before the command runs.
+    /// Whether that dummy must be enabled before the command runs.
     pub(super) immediate: bool,
-    /// Whether it tells of context switches.
+    /// Whether that dummy records context switches.
     pub(super) switches: bool,
-    /// Whether the context switches of all threads are told of, by another dummy.
+    /// Whether another dummy records the context switches of all threads.
     pub(super) switches_everywhere: bool,
-    /// Whether changes of the kernel's code are told of.
+    /// Whether changes of the kernel's code are recorded.
     pub(super) text_poke: bool,
 }
 
-/// The size of an area where the user's budget for locked memory does not matter, and where it does.
+/// Default sizes of an area, without and with a limit on locked memory.
 const DEFAULT_AREA: u64 = 4 << 20;
 const SMALL_AREA: u64 = 128 << 10;
-/// A piece in a sample: at most so that a whole record stays below 64 KiB.
+/// Maximum bytes of AUX data in a sample, so that the record stays below 64 KiB.
 const MOST_IN_SAMPLE: u32 = 60 << 10;
 
-/// What an Intel PT event's config says of timing: without TSC packets nothing can be put into the order of time.
+/// Intel PT's `tsc`: without TSC packets, the trace cannot be sorted by time.
 const PT_TSC: u64 = 1 << 10;
-/// Intel PT's `psb_period`, and what rec has it be where nobody says: packets to synchronize with, every 16K bytes.
+/// Intel PT's `psb_period`. The default of rec is a synchronization packet every 16K bytes.
 const PT_PSB_PERIOD: u64 = 15 << 24;
 const PT_PSB_USUAL: u64 = 3 << 24;
 /// Arm SPE's `ts_enable` and `pa_enable`.
 const SPE_TIMES: u64 = 1;
 const SPE_PHYSICAL: u64 = 1 << 1;
-/// CoreSight's `timestamp` and `contextid`: who runs when.
+/// CoreSight's `timestamp` and `contextid`, which show which thread runs at which time.
 const ETM_TIMES_AND_THREADS: u64 = 1 << 28 | 1 << 14;
 
-/// Sets the events with AUX areas up, and those that sample from them.
+/// Sets up the events with AUX areas, and events whose samples have AUX data.
 pub(super) fn arrange(
     events: &mut [PlannedEvent],
     specs: &[EventSpec],
@@ -70,7 +70,7 @@ pub(super) fn arrange(
     for event in events.iter_mut().filter(|event| event.has_aux) {
         set_up(event, name, if full { area.pages } else { 0 }, context);
         if sampled > 0 && name == "intel_pt" && event.attr.config & PT_PSB_PERIOD == PT_PSB_USUAL {
-            // A piece in a sample is short, and of no use before the first such packet.
+            // AUX data in a sample is short, and cannot be decoded before the first such packet.
             event.attr.config &= !PT_PSB_PERIOD;
         }
     }
@@ -87,29 +87,27 @@ fn without(context: &Context<'_>) -> Result<AuxPlan> {
         None => return Ok(AuxPlan::default()),
     };
     Err(Error::Usage(format!(
-        "{flag} is about AUX areas, which none of the events has; add one, such as -e intel_pt//"
+        "{flag} applies to AUX areas, but no event has one; add such an event, for example -e intel_pt//"
     )))
 }
 
-/// What cannot be recorded together with an AUX area.
+/// Refuses settings that exclude an AUX area.
 fn refuse(name: &str, context: &Context<'_>) -> Result<()> {
     let wrong = |what: &str| Err(Error::Usage(format!("{name}: {what}")));
     if context.config.clock.is_some() {
-        return wrong(
-            "its trace has times of the kernel's own clock, which others cannot be matched with; leave -k out",
-        );
+        return wrong("its trace has times of the kernel's own clock, which do not match other clocks; leave out -k");
     }
     if name == "intel_bts" && !context.config.per_thread {
         return wrong("it traces threads, not CPUs; add --per-thread");
     }
     if name == "intel_bts" && context.config.aux.sample.is_some() {
-        return wrong("samples cannot carry pieces of its AUX area; leave --aux-sample out");
+        return wrong("samples cannot have data of its AUX area; leave out --aux-sample");
     }
     Ok(())
 }
 
-/// Puts events whose samples carry pieces of the AUX area, or that write to it, into the group of the event before
-/// them that has one.
+/// Moves events that write to an AUX area, or whose samples have AUX data, into the group of the preceding event with
+/// an AUX area.
 fn regroup(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     let mut area = None;
     for index in 0..events.len() {
@@ -124,7 +122,7 @@ fn regroup(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     }
 }
 
-/// Sets up the events whose samples carry pieces of the area. Gives the size of the largest piece.
+/// Sets up the events whose samples have AUX data. Returns the largest size of the data.
 fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'_>) -> Result<u32> {
     let areas: Vec<bool> = events.iter().map(|event| event.has_aux).collect();
     let mut most = 0;
@@ -137,11 +135,11 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
         let wrong = |why: &str| Err(Error::Usage(format!("'{}': {why}", event.name)));
         if !in_group {
             return wrong(
-                "samples carry pieces of the AUX area of their group's leader; group it after one ({intel_pt//,cycles})",
+                "samples can have AUX data only in the group of an AUX event; group it after one ({intel_pt//,cycles})",
             );
         }
         if size > MOST_IN_SAMPLE {
-            return wrong(&format!("{size} bytes of an AUX area do not fit into a sample; {MOST_IN_SAMPLE} do"));
+            return wrong(&format!("{size} bytes of an AUX area do not fit into a sample; use up to {MOST_IN_SAMPLE}"));
         }
         event.attr.aux_sample_size = size;
         event.attr.sample_type |= SampleType::AUX;
@@ -149,14 +147,13 @@ fn samples(events: &mut [PlannedEvent], specs: &[EventSpec], context: &Context<'
     }
     if most == 0 && context.config.aux.sample.is_some() {
         return Err(Error::Usage(
-            "--aux-sample is for events in the group of one with an AUX area; group them ({intel_pt//,cycles})"
-                .to_owned(),
+            "--aux-sample applies to events in the group of an AUX event; group them ({intel_pt//,cycles})".to_owned(),
         ));
     }
     Ok(most)
 }
 
-/// How large the areas are, and the snapshots of them.
+/// Returns the sizes of the areas and snapshots.
 fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPlan> {
     let page = context.machine.page_size as u64;
     let unlimited = context.machine.privileged || context.machine.paranoid < 0;
@@ -173,7 +170,7 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPl
     let bytes = (pages as u64).saturating_mul(page);
     let least = if snapshot.is_some() || sampled > 0 { 4 << 10 } else { 8 << 10 };
     if bytes < least {
-        return Err(Error::Usage(format!("-m: an AUX area has at least {}K", least >> 10)));
+        return Err(Error::Usage(format!("-m: the AUX area is too small; give it at least {}K", least >> 10)));
     }
     let snapshot_size = match snapshot {
         Some(0) => bytes,
@@ -182,7 +179,7 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPl
     };
     if snapshot_size.max(sampled.into()) > bytes {
         return Err(Error::Usage(format!(
-            "-S, --aux-sample: {} bytes are more than the AUX area has ({bytes}); give it more with -m ,SIZE",
+            "-S, --aux-sample: {} bytes exceed the AUX area ({bytes} bytes); enlarge it with -m ,SIZE",
             snapshot_size.max(sampled.into())
         )));
     }
@@ -192,7 +189,7 @@ fn sizes(sampled: u32, context: &Context<'_>, notes: &mut Notes) -> Result<AuxPl
 fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<'_>) {
     let attr = &mut event.attr;
     if name == "intel_pt" {
-        // Guests are traced with the host, unless they trace themselves.
+        // Guests are traced along with the host, unless they trace themselves.
         attr.flags.set(AttrFlags::EXCLUDE_GUEST, context.machine.guests_trace);
         let quarter = (pages as u64).saturating_mul(context.machine.page_size as u64) / 4;
         attr.aux_watermark = u32::try_from(quarter).unwrap_or(u32::MAX);
@@ -208,7 +205,7 @@ fn set_up(event: &mut PlannedEvent, name: &str, pages: usize, context: &Context<
     }
 }
 
-/// The records that the trace cannot be decoded without.
+/// Requests the records that decoders of the trace need.
 fn side_band(area: &mut AuxPlan, event: &PlannedEvent, name: &str, context: &Context<'_>) {
     let config = context.config;
     let timed = if name == "intel_pt" { event.attr.config & PT_TSC != 0 } else { name != "intel_bts" };

@@ -1,6 +1,6 @@
-//! What the user asked for, free of how it was spelt on the command line.
+//! Configuration of a recording, independent of the command line's syntax.
 //!
-//! One field for each thing that can be asked, in the words of perf-record(1); nothing here knows clap or the kernel.
+//! One field per setting, named as in perf-record(1); nothing here depends on clap or the kernel.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,71 +14,71 @@ use crate::machine::Machine;
 use crate::messages::Verbosity;
 use crate::target::Target;
 
-/// A recording, as asked for.
+/// Configuration of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The events; none: the default event.
+    /// Events; empty for the default event.
     pub events: Vec<EventSpec>,
-    /// The cgroup that each of them counts in the place of the target (`-G`); as long as `events`.
+    /// Cgroup that each event counts instead of the target (`-G`); same length as `events`.
     pub cgroups: Vec<Option<String>>,
-    /// How often to sample.
+    /// Sampling rate (`-F`, `-c`).
     pub rate: Rate,
-    /// Refuse a rate beyond the kernel's limit in the place of lowering it (`--strict-freq`).
+    /// Refuse a frequency above the kernel's limit instead of lowering it (`--strict-freq`).
     pub strict_freq: bool,
-    /// What each sample carries beside the basics.
+    /// Optional contents of samples.
     pub sample: Sample,
-    /// Which records beside samples are asked for.
+    /// Requested side-band records.
     pub side_band: SideBand,
     /// Sample context switches, so that the time that threads wait is known too (`--off-cpu`).
     pub off_cpu: bool,
-    /// What is counted of all events (`--all-kernel`, `--all-user`).
+    /// Restriction of all events to the kernel or user space (`--all-kernel`, `--all-user`).
     pub only: Option<Only>,
-    /// Whom to record.
+    /// Target of the recording.
     pub target: Target,
-    /// The CPUs to record on (`-C`); none: all that are online.
+    /// CPUs to record on (`-C`); `None` for all online CPUs.
     pub cpus: Option<Vec<u32>>,
-    /// One counter for each thread, not for each thread and CPU (`--per-thread`).
+    /// One counter per thread, instead of one per thread and CPU (`--per-thread`).
     pub per_thread: bool,
-    /// Children are not counted (`-i`).
+    /// Do not count child processes and threads (`-i`).
     pub no_inherit: bool,
-    /// When counting begins and ends (`-D`).
+    /// Start and stop times of counting (`-D`).
     pub delay: Delay,
-    /// Who steers the recording (`--control`).
+    /// Source of control commands (`--control`).
     pub control: Option<Control>,
-    /// What to run; empty: nothing.
+    /// Command to run; empty for none.
     pub command: Vec<OsString>,
-    /// The rings and how they are drained.
+    /// Rings, and how they are drained.
     pub rings: Rings,
-    /// The AUX area.
+    /// AUX area tracing.
     pub aux: Aux,
-    /// Where the recording goes.
+    /// Output of the recording.
     pub output: Output,
     /// Where build IDs are recorded.
     pub build_ids: BuildIds,
-    /// The clock of the timestamps (`-k`): a number of clock_gettime(2).
+    /// Clock of the timestamps (`-k`): a clock number of clock_gettime(2).
     pub clock: Option<i32>,
-    /// Print the plan and record nothing (`--dry-run`).
+    /// Print the plan without recording (`--dry-run`).
     pub dry_run: bool,
-    /// The plan as JSON (`--json`).
+    /// Print the plan as JSON (`--json`).
     pub json: bool,
-    /// The machine to plan for (`--machine`); none: this one.
+    /// Machine to plan for (`--machine`); `None` for this one.
     pub machine: Option<Machine>,
     /// What the user must know of the events that were chosen.
     pub notes: Vec<String>,
-    /// How much to say.
+    /// Verbosity of messages (`-q`, `-v`).
     pub verbosity: Verbosity,
-    /// The command line, as the file's header keeps it.
+    /// Command line for the file's header.
     pub cmdline: Vec<String>,
 }
 
-/// What samples carry beside IDENTIFIER, IP, TID, TIME and CPU.
+/// Contents of samples besides IDENTIFIER, IP, TID, TIME and CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Callchains (`-g`, `--call-graph`).
     pub callchain: Option<Callchain>,
-    /// Callchains of the kernel only, or of user space only.
+    /// Restriction of callchains to the kernel or user part.
     pub callchain_only: Option<Only>,
-    /// How deep callchains go at most (`--max-stack`).
+    /// Maximum depth of callchains (`--max-stack`).
     pub max_stack: Option<u16>,
     /// Branch stacks (`-b`, `-j`).
     pub branches: Option<BranchSampleType>,
@@ -86,31 +86,31 @@ pub struct Sample {
     pub data: bool,
     /// Physical data addresses (`--phys-data`).
     pub phys_data: bool,
-    /// Page sizes behind data addresses.
+    /// Page sizes of data addresses (`--data-page-size`).
     pub data_page_size: bool,
-    /// Page sizes behind ips.
+    /// Page sizes of code addresses (`--code-page-size`).
     pub code_page_size: bool,
     /// Weights (`-W`).
     pub weight: bool,
     /// Transaction flags (`--transaction`).
     pub transaction: bool,
-    /// Registers at the interrupt (`-I`): a mask of the machine's register numbers.
+    /// Registers at the interrupt (`-I`), as a mask of the machine's register numbers.
     pub regs_intr: Option<u64>,
-    /// User registers (`--user-regs`): likewise.
+    /// User registers (`--user-regs`), as a mask of the machine's register numbers.
     pub regs_user: Option<u64>,
-    /// Raw bytes of all events (`-R`).
+    /// Raw data of all events (`-R`).
     pub raw: bool,
-    /// The period, with fixed periods too (`-P`); `Some(false)`: not even with frequencies.
+    /// The period: `Some(true)` even if constant (`-P`), `Some(false)` not even with a frequency (`--no-period`).
     pub period: Option<bool>,
-    /// No samples at all, only counting (`-n`).
+    /// Count without samples (`-n`).
     pub none: bool,
-    /// Counters of each inherited thread as READ records at its end (`-s`).
+    /// READ records with the counts of each thread at its end (`-s`).
     pub stat: bool,
-    /// When counters were enabled and ran, with each sample's reading (`--running-time`).
+    /// Enabled and running times in the counter values of samples (`--running-time`).
     pub running_time: bool,
 }
 
-/// A level of privilege alone.
+/// Restriction to one cpu mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Only {
     /// The kernel.
@@ -119,31 +119,31 @@ pub enum Only {
     User,
 }
 
-/// Records beside samples.
+/// Side-band records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct SideBand {
-    /// Context switches (`--switch-events`); nothing said: where an AUX area needs them.
+    /// Context switches (`--switch-events`); `None`: if an AUX area needs them.
     pub switch: Option<bool>,
     /// Namespaces (`--namespaces`).
     pub namespaces: bool,
-    /// Cgroups, and each sample's (`--all-cgroups`).
+    /// Cgroups, and the cgroup of each sample (`--all-cgroups`).
     pub cgroups: bool,
-    /// No BPF programs (`--no-bpf-event`).
+    /// No records of BPF programs (`--no-bpf-event`).
     pub no_bpf: bool,
-    /// What of the time before is written (`--synth`).
+    /// Kinds of synthesized records (`--synth`).
     pub synth: Synth,
-    /// How long the mappings of one process may take to read (`--proc-map-timeout`); none: half a second.
+    /// Time limit for reading the mappings of one process (`--proc-map-timeout`); `None` for half a second.
     pub map_timeout: Option<Duration>,
 }
 
-/// What is written of what was there before (`--synth`).
+/// Kinds of synthesized records (`--synth`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Synth {
-    /// Tasks and their names.
+    /// Tasks and their comms.
     pub task: bool,
-    /// Mappings of tasks, of the kernel and of its modules.
+    /// Mappings of tasks, the kernel and its modules.
     pub mmap: bool,
     /// Cgroups.
     pub cgroup: bool,
@@ -155,35 +155,35 @@ impl Default for Synth {
     }
 }
 
-/// When counting begins and ends.
+/// Start and stop times of counting (`-D`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
-    /// At once.
+    /// Start at once.
     #[default]
     None,
-    /// When [`Control`] says so (`-D -1`).
+    /// Start when a [`Control`] command says so (`-D -1`).
     Off,
-    /// After this time.
+    /// Start after this time.
     After(Duration),
-    /// From … to …, several times, counted from the start (`-D 10-20,30-40`).
+    /// Count only in these ranges of time since the start (`-D 10-20,30-40`).
     Ranges(Vec<(Duration, Duration)>),
 }
 
-/// Who steers the recording.
+/// Source of control commands (`--control`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Open descriptors: commands, and acknowledgements.
+    /// Open descriptors.
     Fd {
-        /// Where commands come from.
+        /// Source of commands.
         commands: i32,
-        /// Where `ack` goes.
+        /// Destination of `ack`.
         acks: Option<i32>,
     },
     /// Named pipes.
     Fifo {
-        /// Where commands come from.
+        /// Source of commands.
         commands: PathBuf,
-        /// Where `ack` goes.
+        /// Destination of `ack`.
         acks: Option<PathBuf>,
     },
 }
@@ -198,7 +198,7 @@ pub enum RingSize {
 }
 
 impl RingSize {
-    /// In bytes, with pages of this size.
+    /// Returns the size in bytes, with pages of this size.
     #[must_use]
     pub fn bytes(self, page_size: usize) -> u64 {
         match self {
@@ -215,78 +215,78 @@ pub struct Rings {
     pub data: Option<RingSize>,
     /// The size of each AUX area (`-m ,SIZE`).
     pub aux: Option<RingSize>,
-    /// Rings are overwritten, backwards, and dumped at a signal and at the end (`--overwrite`).
+    /// Rings are overwritten backwards, and dumped on a signal and at the end (`--overwrite`).
     pub overwrite: bool,
-    /// What was there is written at the end, not at the start (`--tail-synthesize`).
+    /// Synthesized records are written at the end instead of the beginning (`--tail-synthesize`).
     pub tail_synthesize: bool,
-    /// So many bytes at least are waited for before a ring is drained (`--mmap-flush`).
+    /// Minimum bytes in a ring to drain it (`--mmap-flush`).
     pub flush: Option<RingSize>,
     /// Every record wakes rec (`--no-buffering`).
     pub no_buffering: bool,
     /// The niceness of what drains (`--nice`); none: as rec has it.
     pub nice: Option<i32>,
-    /// The priority of the SCHED_FIFO class (`-r`).
+    /// SCHED_FIFO priority of rec (`-r`).
     pub realtime: Option<u32>,
-    /// Who drains (`--threads`), and where that runs (`--affinity`).
+    /// Drain threads (`--threads`), and the CPUs that they run on (`--affinity`).
     pub threads: Threads,
 }
 
-/// Who drains.
+/// Drain threads, and the CPUs that they run on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Drain threads, and which has which rings; none: one thread does everything.
+    /// Assignment of rings to drain threads; `None` if the main thread drains.
     pub split: Option<Split>,
-    /// Where a drain thread runs.
+    /// CPUs that draining runs on.
     pub affinity: Affinity,
 }
 
-/// Which rings a drain thread has: those of CPUs that share something. It runs on those CPUs.
+/// Assignment of rings to drain threads. A thread runs on the CPUs whose rings it drains, except with masks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// A CPU each.
+    /// One thread per CPU.
     Cpu,
-    /// The CPUs of a core.
+    /// One thread per core.
     Core,
-    /// The CPUs of a package.
+    /// One thread per package.
     Package,
-    /// The CPUs of a node of memory.
+    /// One thread per NUMA node.
     Numa,
-    /// As given.
+    /// One thread per mask.
     Masks(Vec<Mask>),
 }
 
-/// A drain thread as given.
+/// CPUs of one drain thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
-    /// The CPUs whose rings it drains.
+    /// CPUs whose rings it drains.
     pub cpus: Vec<u32>,
-    /// The CPUs that it runs on.
+    /// CPUs that it runs on.
     pub affinity: Vec<u32>,
 }
 
-/// Where draining runs (`--affinity`).
+/// CPUs that draining runs on (`--affinity`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {
-    /// Anywhere.
+    /// Any CPU.
     #[default]
     System,
-    /// On the ring's node.
+    /// The CPUs of the ring's NUMA node.
     Node,
-    /// On the ring's CPU.
+    /// The ring's CPU.
     Cpu,
 }
 
 /// AUX area tracing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aux {
-    /// Only snapshots, at SIGUSR2 (`-S`); the text of perf's options: a size, `e` for one at the end.
+    /// Record only snapshots, on SIGUSR2 (`-S`), with perf's options: a size, and `e` for a snapshot at the end.
     pub snapshot: Option<String>,
-    /// Samples carry pieces of the AUX area of this size (`--aux-sample`).
+    /// Bytes of AUX data in samples (`--aux-sample`).
     pub sample: Option<u32>,
 }
 
 impl Aux {
-    /// How many bytes a snapshot takes (`-S`), 0: the whole area; none: there are no snapshots.
+    /// Returns the size of snapshots (`-S`), or 0 for the whole area; `None` without snapshots.
     #[must_use]
     pub fn snapshot_size(&self) -> Option<u64> {
         let text = self.snapshot.as_deref()?;
@@ -296,20 +296,20 @@ impl Aux {
     }
 }
 
-/// Where the recording goes.
+/// Output of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The file to write; `-` is standard output, in pipe mode.
+    /// File to write; `-` is standard output, in pipe mode.
     pub path: PathBuf,
-    /// The level of compression (`-z`).
+    /// Compression level (`-z`).
     pub compression: Option<i32>,
-    /// Stop after so many bytes (`--max-size`).
+    /// File size in bytes at which to stop (`--max-size`).
     pub max_size: Option<u64>,
-    /// When to go on in another file (`--switch-output`).
+    /// When to begin a new file (`--switch-output`).
     pub switch: Option<Switch>,
-    /// So many files at most are kept (`--switch-max-files`).
+    /// Maximum number of files to keep (`--switch-max-files`).
     pub max_files: Option<usize>,
-    /// The time is part of the name (`--timestamp-filename`).
+    /// Append a timestamp to the file name (`--timestamp-filename`).
     pub timestamp_name: bool,
     /// Number of bytes that may wait to be written (`--queue-size`); none: 64 MiB, or as many as all rings have.
     pub queue: Option<u64>,
@@ -323,14 +323,14 @@ impl Output {
     }
 }
 
-/// When to go on in another file.
+/// When to begin a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// At SIGUSR2.
+    /// On SIGUSR2.
     Signal,
-    /// After so many bytes.
+    /// At a size in bytes.
     Size(u64),
-    /// After so long.
+    /// At an interval.
     Time(Duration),
 }
 

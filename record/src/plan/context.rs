@@ -1,21 +1,21 @@
-//! What the parts of the plan share.
+//! Context shared by the parts of the plan.
 
 use super::rate::Rates;
 use crate::machine::Machine;
 use crate::plan::config::{Config, Delay};
 use crate::target::Target;
 
-/// What all attrs depend on.
+/// Facts that all attrs depend on.
 pub(super) struct Context<'a> {
     pub(super) config: &'a Config,
     pub(super) machine: &'a Machine,
     pub(super) rates: Rates,
-    /// Whether the counters are on whole CPUs.
+    /// Whether counters count whole CPUs.
     pub(super) system: bool,
 }
 
 impl Context<'_> {
-    /// Whether counting begins at the exec of the command.
+    /// Whether the command's exec starts counting.
     pub(super) fn starts_on_exec(&self) -> bool {
         self.config.target == Target::Command && self.config.delay == Delay::None
     }

@@ -5,68 +5,68 @@ use recrep_format::attr::Attr;
 
 use crate::event::Probe;
 
-/// The length of the attrs that rec gives to the kernel and writes: the struct as perf 6.1 knows it
-/// (`PERF_ATTR_SIZE_VER7`), which reads no longer one. It holds every field that rec sets but `config3`.
+/// Length of the attrs that rec passes to the kernel and writes: `PERF_ATTR_SIZE_VER7`, the longest that perf 6.1 can
+/// read. It has every field that rec sets except `config3`.
 pub const ATTR_SIZE: u32 = 128;
-/// With `config3` (`PERF_ATTR_SIZE_VER8`).
+/// Length of attrs with `config3` (`PERF_ATTR_SIZE_VER8`).
 pub(super) const ATTR_SIZE_CONFIG3: u32 = 136;
 
 /// An event and the attr for its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlannedEvent {
-    /// Its name without modifiers.
+    /// Name without modifiers.
     pub name: String,
-    /// Its modifiers as text.
+    /// Modifiers as text.
     pub modifiers: String,
-    /// What the kernel is asked for first.
+    /// Attr to try first.
     pub attr: Attr,
     /// Whether `precise_ip` may be lowered (`P`).
     pub max_precise: bool,
-    /// Whether guests were named (`G`, `H`), so that leaving them out or letting them in is no choice of rec's.
+    /// Whether the modifiers name guests or host (`G`, `H`), so that rec must not change whether guests are counted.
     pub guests_named: bool,
-    /// The place of its group's leader among the events; none where it leads or is alone.
+    /// Index of its group's leader; `None` if it leads or is alone.
     pub leader: Option<usize>,
-    /// Whether it may be opened alone where its group has no place on the PMU (`W`).
+    /// Whether it may be opened alone if its group does not fit on the PMU (`W`).
     pub weak: bool,
-    /// The CPUs to open it on, where they are others than the plan's.
+    /// CPUs to open it on, if different from the plan's.
     pub cpus: Option<Vec<u32>>,
-    /// Whether it counts what runs on those CPUs, whomever the recording is about.
+    /// Whether it counts everything on those CPUs, regardless of the target.
     pub system_wide: bool,
-    /// The cgroup to count in the place of the target.
+    /// Cgroup to count instead of the target.
     pub cgroup: Option<String>,
-    /// The kernel leaves out what does not pass.
+    /// Filter that the kernel applies.
     pub filter: Option<String>,
-    /// The PMU that it was named with.
+    /// PMU in its name.
     pub pmu: Option<String>,
     /// Whether it writes to an AUX area.
     pub has_aux: bool,
-    /// The unit of its counts, where its PMU says so.
+    /// Unit of its counts, if its PMU has one.
     pub unit: Option<String>,
-    /// What its counts are multiplied with to be in that unit, as its PMU spells it.
+    /// Factor from its counts to that unit, as spelled by its PMU.
     pub scale: Option<String>,
-    /// Its `system:name`, where it is a tracepoint.
+    /// `system:name`, if it is a tracepoint.
     pub tracepoint: Option<String>,
-    /// What it is put on, where it is a probe.
+    /// Location, if it is a probe.
     pub probe: Option<Probe>,
     /// Whether `--off-cpu` added it: where the kernel refuses it, the SWITCH records stand alone.
     pub off_cpu: bool,
 }
 
 impl PlannedEvent {
-    /// The name with its modifiers, as the file has it.
+    /// Returns the name with modifiers, as in the file.
     #[must_use]
     pub fn full_name(&self) -> String {
         let colon = if self.modifiers.is_empty() || self.name.ends_with('/') { "" } else { ":" };
         format!("{}{colon}{}", self.name, self.modifiers)
     }
 
-    /// Whether this is its name, with its modifiers or without.
+    /// Whether this is its name, with or without modifiers.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.full_name() == name || self.name == name
     }
 
-    /// Whether it counts nothing, so that others can be told of on its behalf.
+    /// Whether it is a dummy, which counts nothing and can carry the side-band.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.is_software(SwEvent::DUMMY)

@@ -1,16 +1,16 @@
-//! Groups: events that are on the PMU together, and those whose leader samples for all (`:S`).
+//! Groups: events that are scheduled on the PMU together, and leader sampling (`:S`).
 
 use recrep_format::abi::AttrFlags;
 
 use super::event::PlannedEvent;
 use crate::event::EventSpec;
 
-/// How an event stands in its group.
+/// Position of an event in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Group {
-    /// How many events it has; 1: the event is alone.
+    /// Number of events in the group; 1 if the event is alone.
     pub(super) members: usize,
-    /// Whether the event leads it, or is alone.
+    /// Whether the event leads the group, or is alone.
     pub(super) leads: bool,
 }
 
@@ -23,7 +23,7 @@ impl Group {
     }
 }
 
-/// Where a leader samples for its group, the others only count: their values are in its samples.
+/// Sets up leader sampling: the other members only count, and the leader's samples have their values.
 pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     for index in 0..events.len() {
         let Some(spec) = specs.get(index) else { continue };
@@ -49,12 +49,12 @@ pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     }
 }
 
-/// Whether the leader of this event's group samples for all.
+/// Whether this event's group uses leader sampling.
 pub(super) fn samples_for_all(spec: &EventSpec) -> bool {
     spec.modifiers.sample_read
 }
 
-/// Who samples: the leader; but where that writes to an AUX area, the first event after it.
+/// Returns the sampling event: the leader, or the first event after it if the leader writes to an AUX area.
 fn sampler(specs: &[EventSpec], events: &[PlannedEvent], leader: usize) -> usize {
     match events.get(leader) {
         Some(event) if event.has_aux => specs.iter().position(|spec| spec.leader == Some(leader)).unwrap_or(leader),

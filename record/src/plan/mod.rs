@@ -1,13 +1,13 @@
-//! What to open: attrs, CPUs, ring sizes. Pure: what was asked and facts about the machine in, a [`Plan`] out.
+//! The plan: attrs, CPUs and ring sizes. A pure function from [`Config`] and facts about the machine to a [`Plan`].
 //!
 //! ```text
 //!  Config ─┬─ rate ──────▶ sample_period, freq             (kernel.perf_event_max_sample_rate)
 //!  Machine ┤  attr ──────▶ one attr for each event         (perf's evsel__config, rule by rule)
 //!          ├─ group ─────▶ leaders, leader sampling (:S)
 //!          ├─ off_cpu ───▶ context switches, each sampled
-//!          ├─ tracking ──▶ who carries the side-band: the first event, or a dummy
-//!          ├─ aux ───────▶ what events with an AUX area need beside it
-//!          └─ rings ─────▶ sizes, when the kernel wakes rec
+//!          ├─ tracking ──▶ event that carries the side-band: the first one, or a dummy
+//!          ├─ aux ───────▶ settings for events with an AUX area
+//!          └─ rings ─────▶ sizes, and watermarks
 //! ```
 //!
 //! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is attached to),
@@ -49,28 +49,29 @@ use rate::Rates;
 pub use event::{ATTR_SIZE, PlannedEvent};
 pub use rate::DEFAULT_HZ;
 
-/// What to open.
+/// Everything to open for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The events, in the order of the file's attrs.
+    /// Events, in the order of the file's attrs.
     pub events: Vec<PlannedEvent>,
-    /// The CPUs, each with a ring.
+    /// CPUs, each with a ring.
     pub cpus: Vec<u32>,
-    /// Whether counters have a thread and no CPU.
+    /// Whether counters belong to a thread and no CPU.
     pub per_thread: bool,
     /// Pages in each ring's data area: a power of two.
     pub ring_pages: usize,
-    /// Pages in each AUX area: a power of two; 0: there is none.
+    /// Pages in each AUX area: a power of two; 0 without areas.
     pub aux_pages: usize,
-    /// How many bytes of an AUX area a snapshot takes (`-S`); 0: there are no snapshots.
+    /// Bytes in a snapshot of an AUX area (`-S`); 0 without snapshots.
     pub snapshot_size: u64,
-    /// What is done otherwise than asked.
+    /// Notes on deviations from the request.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// The plan for rings and areas of which the user's budget allowed only so many pages, and for events as the kernel took
-    /// them: where counters would wake rec after more than half of that, it has to be opened again.
+    /// Returns the plan adapted to the mapped number of pages (`ring`, `aux`) and the events as accepted by the kernel.
+    /// `None` if no counter would wake rec too late (after more than half of the pages), so that nothing must be opened
+    /// again.
     #[must_use]
     pub fn refitted(&self, events: &[PlannedEvent], (ring, aux): (usize, usize), page_size: usize) -> Option<Self> {
         let mut plan = Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
@@ -80,10 +81,10 @@ impl Plan {
     }
 }
 
-/// Makes the plan.
+/// Creates the plan.
 ///
 /// # Errors
-/// CPUs that are not online; sizes and combinations that are impossible.
+/// Returns an error if CPUs are not online, or if sizes or combinations are impossible.
 pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     let mut notes = Notes(config.notes.clone());
     let cpus = cpus(config, machine)?;
@@ -123,7 +124,7 @@ pub fn plan(config: &Config, machine: &Machine) -> Result<Plan> {
     })
 }
 
-/// The events where none is named: cycles on each kind of core that is among the CPUs.
+/// Returns the default events: cycles on each kind of core among the CPUs.
 fn default_events(machine: &Machine, cpus: &[u32]) -> Vec<EventSpec> {
     let sources = EventSources::new(&machine.sysfs, None);
     let mut events = event_specs::default_events(&sources);
@@ -158,13 +159,13 @@ fn planned(spec: &EventSpec, attr: Attr) -> PlannedEvent {
     }
 }
 
-/// The CPUs of an event, where its PMU says that it cannot be opened on all.
+/// Returns the CPUs of an event, if its PMU restricts them.
 fn placed(spec: &EventSpec, cpus: &[u32]) -> Result<Option<Vec<u32>>> {
     let Some(own) = spec.pmu.as_ref().and_then(|pmu| pmu.cpus.as_ref()) else { return Ok(None) };
     let both: Vec<u32> = cpus.iter().filter(|cpu| own.contains(cpu)).copied().collect();
     if both.is_empty() {
         return Err(Error::Failed(format!(
-            "cannot count {} on CPU {}: its PMU counts on CPU {} only; name that with -C",
+            "cannot count {} on CPU {}: its PMU counts on CPU {} only; use that with -C",
             spec.name,
             ranges(cpus),
             ranges(own)
@@ -178,7 +179,7 @@ fn cpus(config: &Config, machine: &Machine) -> Result<Vec<u32>> {
     match asked.iter().find(|cpu| !machine.online.contains(cpu)) {
         None => Ok(asked.clone()),
         Some(cpu) => {
-            Err(Error::Failed(format!("cannot record on CPU {cpu} (-C): online are {}", ranges(&machine.online))))
+            Err(Error::Failed(format!("cannot record on CPU {cpu} (-C): online CPUs are {}", ranges(&machine.online))))
         }
     }
 }

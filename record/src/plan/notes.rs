@@ -1,6 +1,6 @@
-//! What is done otherwise than asked.
+//! Notes on deviations of the plan from the request.
 
-/// What the user must know, each thing once.
+/// Notes for the user, without duplicates.
 pub(super) struct Notes(pub(super) Vec<String>);
 
 impl Notes {

@@ -1,4 +1,4 @@
-//! How often to sample: `sample_period`, or `sample_freq` and the flag that says so.
+//! Sampling rate: `sample_period`, or `sample_freq` with the flag `freq`.
 
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::Attr;
@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Config;
 
-/// perf's default rate.
+/// Default frequency, as in perf.
 pub const DEFAULT_HZ: u64 = 4000;
 
 /// A period in events, or a frequency in Hz.
@@ -30,12 +30,12 @@ impl Sampling {
     }
 }
 
-/// The rate of all events, and what the kernel allows.
+/// Rate of all events, and the kernel's limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// What was asked for (`-F`, `-c`), or the default.
+    /// Requested rate (`-F`, `-c`), or the default.
     all: Sampling,
-    /// Whether it was asked for.
+    /// Whether it was requested.
     asked: bool,
     most: u64,
     strict: bool,
@@ -53,7 +53,7 @@ impl Rates {
         Ok(rates)
     }
 
-    /// The rate of an event that has a period of its own where nothing is asked for.
+    /// Returns the rate of an event: `default_period` if it has one and no rate was requested.
     pub(super) fn of(&self, default_period: Option<u64>) -> Sampling {
         match default_period {
             Some(events) if !self.asked => Sampling::Period(events),
@@ -61,7 +61,7 @@ impl Rates {
         }
     }
 
-    /// A rate as attrs have it, within what the kernel allows.
+    /// Converts a rate to the form of attrs, within the kernel's limit.
     pub(super) fn sampling(&self, rate: Rate, notes: &mut Notes) -> Result<Sampling> {
         let hz = match rate {
             Rate::Period(events) => return Ok(Sampling::Period(events)),
@@ -72,13 +72,13 @@ impl Rates {
         if hz > self.most {
             if self.strict && rate != Rate::Default {
                 return Err(Error::Failed(format!(
-                    "cannot sample at {hz} Hz (--strict-freq): kernel.perf_event_max_sample_rate allows {} Hz; raise it, or ask \
-                     for less with -F",
+                    "cannot sample at {hz} Hz (--strict-freq): kernel.perf_event_max_sample_rate allows {} Hz; raise \
+                     it or lower -F",
                     self.most
                 )));
             }
             notes.add(format!(
-                "sampling at {} Hz instead of {hz} Hz, which is all that kernel.perf_event_max_sample_rate allows",
+                "sampling at {} Hz instead of {hz} Hz, because of kernel.perf_event_max_sample_rate",
                 self.most
             ));
         }

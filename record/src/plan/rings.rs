@@ -1,4 +1,4 @@
-//! The rings: how large, and when the kernel wakes rec.
+//! Sizes of rings, and watermarks at which the kernel wakes rec.
 
 use recrep_format::abi::AttrFlags;
 
@@ -8,16 +8,16 @@ use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::{Config, RingSize, Switch};
 
-/// The size of a ring's data area, where the kernel's budget allows it.
+/// Default size of a ring's data area, if the limit on locked memory allows it.
 const DEFAULT_RING: u64 = 512 << 10;
-/// The same beside an AUX area, which a user without privileges has to fit into the same budget.
+/// Default size in recordings with an AUX area, which shares an unprivileged user's limit on locked memory.
 const RING_BESIDE_AUX: u64 = 256 << 10;
-/// Records stay well below this; `size` is 16 bits wide.
+/// Maximum size of a ring.
 const MOST_RING: u64 = 1 << 30;
-/// Rings up to this size fill up while rec is still being woken, so that the kernel must wake it earlier than at half.
+/// Rings up to this size can overflow between the wakeup and rec's running, so they wake it before they are half full.
 const SMALL_RING: u64 = 128 << 10;
 
-/// Pages in each ring's data area.
+/// Returns the number of pages in each ring's data area.
 pub(super) fn data_pages(
     asked: Option<RingSize>,
     beside_aux: bool,
@@ -27,7 +27,7 @@ pub(super) fn data_pages(
     let page = machine.page_size as u64;
     match asked {
         Some(size) => rounded(size, "-m", page, notes),
-        // One page of the budget is for the control page.
+        // The control page takes one page of the limit.
         None => {
             let most = if beside_aux { RING_BESIDE_AUX } else { DEFAULT_RING };
             Ok(previous_power_of_two((machine.mlock_kb << 10).min(most + page).saturating_sub(page) / page))
@@ -35,25 +35,25 @@ pub(super) fn data_pages(
     }
 }
 
-/// A size that was asked for, in pages: a power of two.
+/// Rounds a requested size to a power of two, in pages.
 pub(super) fn rounded(size: RingSize, flag: &str, page: u64, notes: &mut Notes) -> Result<usize> {
     let pages = size.pages(page);
     let rounded = pages.checked_next_power_of_two().filter(|p| p.saturating_mul(page) <= MOST_RING);
-    let rounded = rounded
-        .ok_or_else(|| Error::Usage(format!("{flag}: rings of {pages} pages are larger than a ring may be (1G)")))?;
+    let rounded =
+        rounded.ok_or_else(|| Error::Usage(format!("{flag}: rings of {pages} pages are too large; use at most 1G")))?;
     if rounded != pages {
-        notes.add(format!("rings of {rounded} pages instead of {pages}: the size must be a power of two"));
+        notes.add(format!("rings have {rounded} pages instead of {pages}: the size must be a power of two"));
     }
-    usize::try_from(rounded).map_err(|_| Error::Usage(format!("{flag}: {pages} pages are too many")))
+    usize::try_from(rounded).map_err(|_| Error::Usage(format!("{flag}: {pages} pages are too many; use at most 1G")))
 }
 
-/// The largest power of two up to `n`, at least 1.
+/// Returns the largest power of two up to `n`, at least 1.
 pub(super) fn previous_power_of_two(n: u64) -> usize {
     usize::try_from(n).ok().and_then(usize::checked_ilog2).map_or(1, |log| 1 << log)
 }
 
-/// When the kernel wakes rec: by default when half a ring is filled (0), with `--no-buffering` at every record; small rings at a
-/// quarter, and all so early that a file does not grow much beyond the size that it was given.
+/// Sets the watermarks: by default at half of a ring (0), with `--no-buffering` at every record, for small rings at a
+/// quarter; and low enough that files do not grow far beyond a size limit.
 pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, machine: &Machine) {
     let page = machine.page_size as u64;
     let bytes = (pages as u64).saturating_mul(page);
@@ -74,7 +74,8 @@ pub(super) fn wake(events: &mut [PlannedEvent], pages: usize, config: &Config, m
     }
 }
 
-/// Has the kernel wake rec at a quarter of what it wakes at too late; whether it would have. `pages`: of rings and of areas.
+/// Lowers watermarks above half of a ring or area to a quarter. Returns whether any was too high. `pages` are those of
+/// rings and areas.
 pub(super) fn wake_earlier(event: &mut PlannedEvent, pages: (usize, usize), page_size: usize) -> bool {
     let attr = &mut event.attr;
     let earlier = |watermark: &mut u32, pages: usize| {

@@ -1,4 +1,4 @@
-//! Plans from command lines, without a kernel.
+//! Tests: plans from command lines, without a kernel.
 
 use recrep_format::abi::{AttrFlags, EventType, ReadFormat, SampleType, SwEvent};
 
@@ -117,7 +117,7 @@ fn rings_fit_the_budget_and_are_powers_of_two() {
     assert_eq!(planned("-m 1M x").ring_pages, 256);
     let odd = planned("-m 3 x");
     assert_eq!(odd.ring_pages, 4);
-    assert!(odd.notes[0].contains("4 pages instead of 3"));
+    assert!(odd.notes[0].contains("have 4 pages instead of 3"));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn only_cpus_that_are_online() {
     assert_eq!(planned("x").cpus, [0, 1, 2, 5]);
     let args = ["rec", "-C", "3"].into_iter().map(Into::into);
     let error = plan(&crate::cli::parse(args).unwrap(), &machine()).unwrap_err();
-    assert_eq!(error.to_string(), "cannot record on CPU 3 (-C): online are 0-2,5");
+    assert_eq!(error.to_string(), "cannot record on CPU 3 (-C): online CPUs are 0-2,5");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Who carries the side-band (MMAP2, COMM, FORK, EXIT, …), and which of it.
+//! Choice of the tracking event, and of its side-band records (MMAP2, COMM, FORK, EXIT, …).
 
 use recrep_format::abi::{AttrFlags, EventType, SwEvent};
 
@@ -23,7 +23,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
         events.push(dummy);
     }
     let Some(first) = events.first() else { return };
-    // What tells of tasks must not be overwritten.
+    // Side-band records must not be overwritten.
     let overwritten = first.attr.flags.contains(AttrFlags::WRITE_BACKWARD);
     let stops = context.config.delay != Delay::None || (attached && context.config.control.is_some());
     // Threads that are not counted map what others run in.
@@ -33,7 +33,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
         context.system || stops || partial || overwritten || uninherited || area.wants_tracker || (attached && reused);
     if own && !reused {
         let mut dummy = dummy(context);
-        // Tasks move between CPUs, so that what they map must be seen on all of them.
+        // Tasks move between CPUs, so their mappings must be recorded on all CPUs.
         if context.config.cpus.is_some() && context.system {
             dummy.cpus = Some(context.machine.online.clone());
         }
@@ -54,7 +54,7 @@ pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carri
     }
 }
 
-/// An event that counts nothing and carries records beside samples.
+/// Returns a dummy, which counts nothing and carries side-band records.
 fn dummy(context: &Context<'_>) -> PlannedEvent {
     let spec = EventSpec::numbered("dummy", EventType::SOFTWARE, SwEvent::DUMMY.0);
     let mut attr = attr::of_dummy(&spec, context);
@@ -62,7 +62,7 @@ fn dummy(context: &Context<'_>) -> PlannedEvent {
     PlannedEvent { name: "dummy".to_owned(), modifiers: "u".to_owned(), attr, ..PlannedEvent::default() }
 }
 
-/// A dummy that is on from the beginning, on all CPUs, whomever the recording is about.
+/// Returns a dummy that is enabled from the beginning, on all CPUs, regardless of the target.
 fn dummy_everywhere(context: &Context<'_>, flags: AttrFlags) -> PlannedEvent {
     let mut dummy = dummy(context);
     dummy.attr.flags -= AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC;
@@ -72,7 +72,7 @@ fn dummy_everywhere(context: &Context<'_>, flags: AttrFlags) -> PlannedEvent {
     dummy
 }
 
-/// Code that the kernel changes while it runs matters to who decodes a trace of it.
+/// Returns a dummy that records changes of the kernel's code, if the decoders of a trace need them.
 fn text_poke(area: &AuxPlan, context: &Context<'_>) -> Option<PlannedEvent> {
     area.text_poke.then(|| dummy_everywhere(context, AttrFlags::TEXT_POKE | AttrFlags::KSYMBOL))
 }
@@ -95,11 +95,11 @@ fn side_band(area: &AuxPlan, own: bool, context: &Context<'_>) -> AttrFlags {
     flags
 }
 
-/// Whether samples have data addresses: where asked for, and for stacks that are unwound afterwards.
+/// Whether samples have data addresses: if requested, or for unwinding of copied stacks.
 fn samples_data(context: &Context<'_>, own: bool) -> bool {
     let dwarf = |chain: Option<Callchain>| matches!(chain, Some(Callchain::Dwarf { .. }));
     let asked = &context.config.sample;
-    // The event's own terms are about what it tracks itself only.
+    // The first event's terms matter only if it is the tracking event.
     let first = context.config.events.first().filter(|_| !own).and_then(|spec| spec.terms.callchain.flatten());
     asked.data || dwarf(asked.callchain) || dwarf(first)
 }

@@ -1,5 +1,5 @@
-//! Steering a recording from outside (`--control`): commands, a line each, from a descriptor or a named pipe; `ack` for each that
-//! was done.
+//! Control of a running recording (`--control`): commands, one per line, from a descriptor or a named pipe. Each
+//! executed command is acknowledged with `ack`.
 //!
 //! ```text
 //! enable [EVENT]   disable [EVENT]   snapshot   evlist [-v|-g|-F]   ping   stop
@@ -17,27 +17,27 @@ use crate::kernel::sys;
 use crate::messages::error::{Error, Result};
 use crate::plan::config::Control;
 
-/// A line longer than this is no command.
+/// Maximum length of a command line. Longer ones are invalid.
 const LONGEST: usize = 4096;
 
-/// What is to be done.
+/// A control command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Start counting: all events, or the one of this name.
+    /// Start counting all events, or the event of this name.
     Enable(Option<String>),
-    /// Stop counting, likewise.
+    /// Stop counting all events, or the event of this name.
     Disable(Option<String>),
-    /// Take a snapshot: of AUX areas, of rings that are overwritten.
+    /// Write a snapshot of AUX areas and overwritten rings.
     Snapshot,
     /// List the events.
     Evlist(Detail),
-    /// Nothing: is anybody there?
+    /// Acknowledge only, to show that rec is running.
     Ping,
     /// End the recording.
     Stop,
 }
 
-/// What is told of each event.
+/// Details of each event that `evlist` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Its name.
@@ -51,10 +51,10 @@ pub enum Detail {
 }
 
 impl Command {
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// In words, what it should have been.
+    /// Returns a message that lists the valid commands.
     pub fn parse(line: &str) -> Result<Self, String> {
         let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();
@@ -70,13 +70,13 @@ impl Command {
             ("evlist", "-g") => Ok(Self::Evlist(Detail::Group)),
             ("evlist", "-F") => Ok(Self::Evlist(Detail::Rate)),
             _ => Err(format!(
-                "'{line}' is no command; those are enable [EVENT], disable [EVENT], snapshot, evlist [-v|-g|-F], ping, stop"
+                "unknown command '{line}'; use enable [EVENT], disable [EVENT], snapshot, evlist [-v|-g|-F], ping, stop"
             )),
         }
     }
 }
 
-/// Where commands come from and acknowledgements go.
+/// Source of commands and destination of acknowledgements.
 #[derive(Debug)]
 pub struct Channel {
     commands: File,
@@ -85,10 +85,10 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Opens it. Reading from it never waits.
+    /// Opens the channel. Reading from it never blocks.
     ///
     /// # Errors
-    /// What cannot be opened; what is no named pipe.
+    /// Returns an error if a descriptor or file cannot be opened, or if a file is not a named pipe.
     pub fn open(control: &Control) -> Result<Self> {
         let (commands, acks) = match control {
             Control::Fd { commands, acks } => (descriptor(*commands)?, acks.map(descriptor).transpose()?),
@@ -97,10 +97,10 @@ impl Channel {
         Ok(Self { commands, acks, begun: Vec::new() })
     }
 
-    /// The commands that have come, as lines; and whether more can come.
+    /// Reads the lines that have arrived. Also returns whether more can follow.
     ///
     /// # Errors
-    /// What reading gives.
+    /// Returns I/O errors from the channel.
     pub fn read(&mut self) -> Result<(Vec<String>, bool)> {
         let mut bytes = [0; 1024];
         let more = loop {
@@ -112,7 +112,7 @@ impl Channel {
                 Ok(found) => self.begun.extend(bytes.iter().take(found)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break true,
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // The other end of a socket was closed before it read all acknowledgements.
+                // The peer closed its socket without reading all acknowledgements.
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => break false,
                 Err(e) => return Err(Error::io("cannot read commands (--control)", e)),
             }
@@ -129,16 +129,17 @@ impl Channel {
         Ok((lines, more))
     }
 
-    /// Whether reading would not wait. That the descriptor does not block would be known to whoever shares it.
+    /// Whether reading would not block. `O_NONBLOCK` is not used, as it would affect all processes that share the
+    /// descriptor.
     fn is_readable(&self) -> bool {
         let mut fds = [PollFd::new(&self.commands, PollFlags::IN)];
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)
     }
 
-    /// Tells that a command was done.
+    /// Acknowledges an executed command.
     pub fn acknowledge(&mut self) {
         if let Some(acks) = &mut self.acks {
-            // Nobody may be listening any more.
+            // The peer may have closed its end; that is no reason to stop recording.
             let _ = acks.write_all(b"ack\n");
         }
     }
@@ -150,18 +151,18 @@ impl AsFd for Channel {
     }
 }
 
-/// A descriptor that rec was started with.
+/// Duplicates a descriptor that rec inherited.
 fn descriptor(number: i32) -> Result<File> {
     let tried = || format!("cannot use descriptor {number} (--control=fd:{number}): give an open pipe or socket");
     sys::duplicate(number).map(File::from).map_err(|e| Error::io(tried(), e))
 }
 
-/// Opened for both ways, so that it stays open whoever comes and goes at its other end.
+/// Opens a named pipe for reading and writing, so that it stays open when the process at the other end closes it.
 fn fifo(path: &Path) -> Result<File> {
     let tried = || format!("cannot use '{}' (--control=fifo:…)", path.display());
     let is_fifo = std::fs::metadata(path).map_err(|e| Error::io(tried(), e))?.file_type().is_fifo();
     if !is_fifo {
-        return Err(Error::Failed(format!("{}: it is no named pipe; mkfifo makes one", tried())));
+        return Err(Error::Failed(format!("{}: it is not a named pipe; create one with mkfifo", tried())));
     }
     let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     OpenOptions::new().read(true).write(true).custom_flags(nonblocking).open(path).map_err(|e| Error::io(tried(), e))
@@ -183,7 +184,7 @@ mod tests {
         );
         assert_eq!(Command::parse("evlist -v"), Ok(Command::Evlist(Detail::Attr)));
         assert_eq!(Command::parse("stop"), Ok(Command::Stop));
-        assert!(Command::parse("halt").unwrap_err().contains("'halt' is no command"));
+        assert!(Command::parse("halt").unwrap_err().contains("unknown command 'halt'"));
         assert!(Command::parse("ping pong").is_err());
     }
 
@@ -228,6 +229,6 @@ mod tests {
         assert!(Channel::open(&none).unwrap_err().to_string().contains("descriptor 999"));
         let file = tempfile::NamedTempFile::new().unwrap();
         let file = Control::Fifo { commands: file.path().to_owned(), acks: None };
-        assert!(Channel::open(&file).unwrap_err().to_string().contains("it is no named pipe"));
+        assert!(Channel::open(&file).unwrap_err().to_string().contains("it is not a named pipe"));
     }
 }

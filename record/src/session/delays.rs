@@ -1,4 +1,4 @@
-//! When counting begins and ends by itself (`-D`).
+//! Scheduled start and stop of counting (`-D`).
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use crate::messages::error::Result;
 use crate::plan::config::Delay;
 use crate::session::timer::Timer;
 
-/// What is still to come, each with its time from the start.
+/// Remaining steps, each with its time since the start.
 #[derive(Debug)]
 pub(super) struct Delays {
     timer: Option<Timer>,
@@ -17,8 +17,10 @@ pub(super) struct Delays {
 }
 
 impl Delays {
+    /// Schedules the steps of a delay. The time begins with `start`.
+    ///
     /// # Errors
-    /// The system has no timer for it.
+    /// Returns an error if the system refuses a timer.
     pub(super) fn new(delay: &Delay) -> Result<Self> {
         let steps: VecDeque<_> = match delay {
             Delay::None | Delay::Off => VecDeque::new(),
@@ -29,18 +31,18 @@ impl Delays {
         Ok(Self { timer, steps, start: Instant::now() })
     }
 
-    /// The time runs from now on.
+    /// Starts the time.
     pub(super) fn start(&mut self) -> Result<()> {
         self.start = Instant::now();
         self.set()
     }
 
-    /// Readable when the time of a step has come.
+    /// Returns the descriptor that becomes readable when a step is due.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.timer.as_ref().map(AsFd::as_fd)
     }
 
-    /// The step whose time has come: whether to count from now on.
+    /// Takes the step that is due: `true` to start counting, `false` to stop.
     pub(super) fn step(&mut self) -> Result<Option<bool>> {
         if let Some(timer) = &self.timer {
             timer.clear();

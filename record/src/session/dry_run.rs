@@ -1,8 +1,9 @@
-//! `--dry-run`: the plan on standard output, as text or as JSON (`"schema": "recrep-plan/1"`), and nothing opened.
+//! `--dry-run`: prints the plan to standard output, as text or JSON (`"schema": "recrep-plan/1"`), and opens nothing.
 //!
-//! The JSON has every field of an attr by its name in `perf_event_open(2)`, each one-bit field as one of its own; fields that share
-//! their place (`sample_period` and `sample_freq`, `wakeup_events` and `wakeup_watermark`, `config1` and `bp_addr`,
-//! `config2` and `bp_len`) are both there with the same value. What the kernel refuses later is not known yet.
+//! The JSON has every field of an attr under its name in `perf_event_open(2)`, and each one-bit field as a separate
+//! field. Both fields of a union (`sample_period` and `sample_freq`, `wakeup_events` and `wakeup_watermark`, `config1`
+//! and `bp_addr`, `config2` and `bp_len`) are present with the same value. The kernel may still refuse an attr when it
+//! is opened.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -17,10 +18,10 @@ use crate::plan::config::Config;
 use crate::plan::{self, Plan, PlannedEvent};
 use crate::target::Target;
 
-/// Prints what would be opened.
+/// Prints the plan.
 ///
 /// # Errors
-/// A plan that cannot be made; standard output that takes nothing.
+/// Returns an error if the plan is impossible, or if standard output cannot be written.
 pub fn run(config: &Config) -> Result<()> {
     let machine = match &config.machine {
         Some(given) => given.clone(),
@@ -30,13 +31,13 @@ pub fn run(config: &Config) -> Result<()> {
     let text =
         if config.json { format!("{:#}\n", json(&plan, config, &machine)) } else { text(&plan, config, &machine) };
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // Who reads no further has what was wanted.
+        // A reader that closes the pipe early, such as head(1), is no error.
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("cannot print the plan", e)),
         _ => Ok(()),
     }
 }
 
-/// The plan as JSON.
+/// Formats the plan as JSON.
 #[must_use]
 pub fn json(plan: &Plan, config: &Config, machine: &Machine) -> Value {
     let page = machine.page_size as u64;
@@ -61,7 +62,8 @@ pub fn json(plan: &Plan, config: &Config, machine: &Machine) -> Value {
     })
 }
 
-/// Whom the recording is about, and the ids of those that counters are opened for: -1 is whatever runs on a CPU, 0 the command.
+/// Returns the target's kind, and the pids that counters are opened for: -1 for all processes of a CPU, 0 for the
+/// command.
 fn target(config: &Config) -> (&'static str, Value) {
     match &config.target {
         Target::Command => ("command", json!([0])),
@@ -94,7 +96,7 @@ fn event(index: usize, event: &PlannedEvent, plan: &Plan, config: &Config) -> Va
     })
 }
 
-/// An attr by the names of its fields: an object.
+/// Formats an attr as an object, with the kernel's field names as keys.
 #[must_use]
 pub fn attr(attr: &Attr) -> Value {
     let mut fields = Map::new();
@@ -133,7 +135,7 @@ pub fn attr(attr: &Attr) -> Value {
     Value::Object(fields)
 }
 
-/// The plan in words: the notes, then each event with what of its attr is not zero.
+/// Formats the plan as text: the notes, then each event with the non-zero fields of its attr.
 fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
     let mut out = String::new();
     for note in &plan.notes {
@@ -175,7 +177,7 @@ fn text(plan: &Plan, config: &Config, machine: &Machine) -> String {
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing into memory does not fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! What a recording has: what stays as it is, and what changes.
+//! State of a recording: a constant part and a changing part.
 
 use recrep_format::attr::AttrEntry;
 use recrep_format::write::FeatureWriter;
@@ -28,7 +28,7 @@ use crate::session::control::Channel;
 use crate::session::timer::Timer;
 use crate::target::Task;
 
-/// What stays as it is while recording.
+/// Constant part of a recording's state.
 pub(super) struct Recording<'a, K> {
     pub(super) config: &'a Config,
     pub(super) kernel: &'a K,
@@ -40,13 +40,13 @@ pub(super) struct Recording<'a, K> {
     pub(super) coverage: &'a Coverage,
     /// The events as files describe them.
     pub(super) entries: Vec<AttrEntry>,
-    /// What is known at the start of any file.
+    /// Features that are known at the start of each file.
     pub(super) head: FeatureWriter,
     /// No mapped files yet, of which the build IDs are read by one thread.
     pub(super) modules: Modules,
 }
 
-/// What changes while recording.
+/// Changing part of a recording's state.
 pub(super) struct Live {
     pub(super) rings: Vec<Ring>,
     pub(super) areas: Areas,
@@ -63,7 +63,7 @@ pub(super) struct Live {
     pub(super) switch: Option<Timer>,
     /// As long as nothing but draining is to be done.
     pub(super) urgent: Option<Urgent>,
-    /// The command's process.
+    /// Pid of the command.
     pub(super) child: Option<u32>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct Ledger {
 const QUEUE: usize = 64 << 20;
 
 impl Live {
-    /// Before the first file.
+    /// Creates the state before the first file.
     pub(super) fn new<K: Kernel>(
         recording: &Recording<'_, K>,
         (rings, areas): (Vec<Ring>, Areas),
@@ -89,16 +89,16 @@ impl Live {
     ) -> Result<Self> {
         let (config, counters) = (recording.config, recording.counters);
         let Some(first) = recording.entries.first() else {
-            return Err(Error::Failed("no event was opened".to_owned()));
+            return Err(Error::Failed("no event was opened; choose another (-e; see rec list)".to_owned()));
         };
         let smallest = rings.iter().map(Ring::size).min().unwrap_or(0);
         let least = config.rings.flush.map_or(1, |size| size.bytes(recording.machine.page_size));
-        // More than a part of the ring would fill it up while it is waited for.
+        // A larger minimum than a quarter of the ring would let the ring fill up before it is drained.
         let least = usize::try_from(least).unwrap_or(usize::MAX).min(smallest / 4).max(1);
         let places = schedule::places(config.rings.threads.affinity, counters);
         let split = config.rings.threads.split.as_ref();
         if split.is_some() && !areas.is_empty() {
-            let why = "--threads: AUX areas are read by one thread, with all rings; leave --threads out";
+            let why = "--threads: AUX areas can be read by one thread only; leave --threads out";
             return Err(Error::Usage(why.to_owned()));
         }
         let drainers = match split {
@@ -139,7 +139,7 @@ impl Live {
 }
 
 impl<'a, K: Kernel> Recording<'a, K> {
-    /// What is recorded, and by what.
+    /// Creates the constant state, with the events as files describe them.
     pub(super) fn new(
         config: &'a Config,
         (kernel, messages): (&'a K, &'a Messages),

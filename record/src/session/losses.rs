@@ -1,4 +1,4 @@
-//! What the counters say at the end of a piece: lost samples, and how long each event was on its PMU.
+//! Counter values at the end of a piece: lost samples, and the share of time that each event was on its PMU.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use recrep_format::record::{Body, LostSamples, Record, SampleId};
 use crate::kernel::Place;
 use crate::kernel::counters::{Counters, Reading};
 
-/// What each counter had lost by the end of the last piece, by id.
+/// Lost samples of each counter at the end of the last piece, by event id.
 #[derive(Debug, Default)]
 pub(super) struct Losses(HashMap<u64, u64>);
 
 impl Losses {
-    /// A LOST_SAMPLES record for each counter that lost samples since the last time; and their sum.
+    /// Returns a LOST_SAMPLES record for each counter that lost samples since the last call, and their sum.
     pub(super) fn records(&mut self, counters: &Counters, readings: &[Reading]) -> (Vec<u8>, u64) {
         let mut e = Encoder::new(Endian::NATIVE);
         let mut all = 0;
@@ -28,7 +28,7 @@ impl Losses {
             let layout = event.map_or(SampleIdLayout::NONE, |e| SampleIdLayout::of(&e.attr));
             let cpu = counter.place.cpu.map(|cpu| [cpu, 0]);
             let trailer = SampleId { identifier: Some(counter.id), cpu, ..SampleId::default() }.shaped(&layout);
-            // A few numbers are never too long for a record.
+            // A record of a few numbers cannot exceed the size limit.
             let _ = Record::new(0, Body::LostSamples(LostSamples { lost })).with_trailer(trailer).encode(&mut e);
             all += lost;
         }
@@ -36,9 +36,10 @@ impl Losses {
     }
 }
 
-/// Events that had to share their PMU, with the share of the time that they were on it, in percent.
+/// Returns the multiplexed events, with the share of time that they were on their PMU, in percent.
 ///
-/// A thread's counters on several CPUs are all enabled whenever it runs, and only one of them runs: their times are one.
+/// A thread's counters on several CPUs are all enabled when it runs, but only one of them is running, so the longest
+/// enabled time is compared with the sum of the running times.
 pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(String, f64)> {
     let mut times: HashMap<(usize, Option<u32>), (u64, u64)> = HashMap::new();
     let by_id = counters.by_id();
@@ -56,7 +57,7 @@ pub(super) fn multiplexed(counters: &Counters, readings: &[Reading]) -> Vec<(Str
         sums.get_mut(event).into_iter().for_each(|sum: &mut (u64, u64)| *sum = (sum.0 + times.0, sum.1 + times.1));
     }
     let events = counters.events.iter().zip(sums);
-    // Counters are not enabled at one and the same moment.
+    // One percent of tolerance, as counters are not all enabled at the same moment.
     let shares = events.filter(|(_, (enabled, running))| running.saturating_mul(100) < enabled.saturating_mul(99));
     #[allow(clippy::cast_precision_loss, reason = "a share in percent")]
     let share = |enabled: u64, running: u64| 100.0 * running as f64 / enabled as f64;

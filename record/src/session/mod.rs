@@ -1,10 +1,10 @@
-//! A recording, from what was asked to the last line: the whole story.
+//! A recording session, from opening the counters to the summary line.
 //!
 //! ```text
 //!  open counters ─▶ begin a piece ─▶ rounds ─▶ end the piece ─▶ … next piece (--switch-output)
 //!                     │ synthesize    │ wait: rings, signals, commands, timers
-//!                     │ AUX head      └ the disk is full: what is there is kept, the command goes on
-//!                     └ the file, named when it ends
+//!                     │ AUX head      └ disk full: the file is completed as far as written, the command keeps running
+//!                     └ the file; gets its final name at its end
 //! ```
 
 pub mod control;
@@ -38,10 +38,10 @@ use crate::target::workload::Workload;
 use live::{Live, Recording};
 use schedule::Urgent;
 
-/// Records, and gives the exit status.
+/// Runs a recording, and returns the exit status.
 ///
 /// # Errors
-/// Why there is no recording, or not a whole one.
+/// Returns an error if there is no recording, or only an incomplete one.
 pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -> Result<u8> {
     let machine = Machine::read()?;
     let plan = plan::plan(config, &machine)?;
@@ -64,15 +64,15 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     Ok(if child == 0 { status } else { child })
 }
 
-/// Says which processes are not recorded, as this user may not look into them.
+/// Returns a note on the processes that are not recorded because this user may not trace them.
 fn left_out(tasks: &[Task], hidden: &BTreeSet<u32>) -> Option<String> {
     let pids: BTreeSet<u32> = tasks.iter().filter(|task| hidden.contains(&task.tid)).map(|task| task.pid).collect();
     let some: Vec<String> = pids.iter().take(5).map(u32::to_string).collect();
     let more = if pids.len() > some.len() { ", …" } else { "" };
     (!pids.is_empty()).then(|| {
         format!(
-            "{} of the user's processes not recorded (-u), as they are protected from ptrace: {}{more}; be root, or have \
-             CAP_PERFMON",
+            "{} of the user's processes are not recorded (-u), as they are protected from ptrace: {}{more}; \
+             be root, or have CAP_PERFMON",
             pids.len(),
             some.join(", ")
         )

@@ -1,4 +1,4 @@
-//! Doing what commands say (`--control`).
+//! Execution of control commands (`--control`).
 
 use std::os::fd::AsFd;
 
@@ -14,7 +14,7 @@ use crate::session::control::{Channel, Command, Detail};
 use crate::session::dry_run;
 
 impl<K: Kernel + Sync> Recording<'_, K> {
-    /// Does what has come. Gives whether the recording is to end.
+    /// Executes the commands that have arrived. Returns whether the recording should end.
     pub(super) fn obey(
         &self,
         channel: &mut Channel,
@@ -53,7 +53,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Starts or stops an event, or all of them; AUX areas are told. Gives how many there were.
+    /// Starts or stops one event or all events, and their AUX areas. Returns the number of matching events.
     pub(super) fn steer(&self, live: &mut Live, event: Option<&str>, on: bool) -> Result<usize> {
         let found = self.counters.steer(self.kernel, event, on)?;
         let mut traced = self.counters.events.iter().filter(|traced| traced.has_aux);
@@ -67,7 +67,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if self.steer(live, event, on)? == 0 {
             let names: Vec<_> = self.counters.events.iter().map(PlannedEvent::full_name).collect();
             self.messages.warn(format_args!(
-                "--control: there is no event '{}'; there are {}",
+                "--control: no event is named '{}'; the events are {}",
                 event.unwrap_or_default(),
                 names.join(", ")
             ));
@@ -75,7 +75,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(())
     }
 
-    /// A line on standard error: standard output may be the recording.
+    /// Prints an event to standard error, as standard output may be the recording.
     fn list(&self, event: &PlannedEvent, detail: Detail) {
         let name = event.full_name();
         let attr = &event.attr;
@@ -94,7 +94,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 }
 
-/// What of an attr is not zero.
+/// Formats the non-zero fields of an attr.
 fn fields(attr: &Attr) -> String {
     let all = dry_run::attr(attr);
     let set = all.as_object().into_iter().flatten().filter(|(_, value)| value.as_u64() != Some(0));

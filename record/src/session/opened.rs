@@ -1,4 +1,4 @@
-//! What is open before the first file: counters, their rings, AUX areas.
+//! Opening of counters, their rings and AUX areas, before the first file.
 
 use super::coverage::Coverage;
 use crate::aux::Areas;
@@ -12,8 +12,9 @@ use crate::plan::Plan;
 use crate::plan::config::Config;
 use crate::target::Target;
 
-/// Opens what the plan says. Where the user's budget halves rings or areas so far that the kernel would wake rec too late, the
-/// counters are opened again, as a watermark cannot be changed.
+/// Opens the plan's counters. If the limit on locked memory shrinks rings or areas so much that the kernel would wake
+/// rec too late, the counters are opened again with another watermark, as the watermark of an open counter cannot
+/// change.
 pub(super) fn open<K: Kernel>(
     kernel: &K,
     (config, mut plan): (&Config, Plan),
@@ -31,7 +32,7 @@ pub(super) fn open<K: Kernel>(
         let page = machine.page_size;
         let pages = (rings.iter().map(Ring::size).min().unwrap_or(0) / page, areas.pages(page));
         match plan.refitted(&counters.events, pages, page) {
-            // Sizes only fall, so this comes to an end.
+            // Sizes only decrease, so the loop ends.
             Some(smaller) => plan = smaller,
             None => {
                 areas.tell(messages);

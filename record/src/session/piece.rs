@@ -1,4 +1,4 @@
-//! One file of a recording, from its header to its last line; most recordings have only one.
+//! One file of a recording (a piece), from its header to its summary line. Most recordings have only one.
 
 use std::collections::HashSet;
 use std::mem;
@@ -25,7 +25,7 @@ use crate::plan::config::BuildIds;
 use crate::synthesize::{self, BpfCode, Scope, Synthesizer};
 use crate::target::Target;
 
-/// A file in the making.
+/// A file that is being written.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) output: Output,
@@ -35,10 +35,10 @@ pub(super) struct Piece {
 /// What is known of the files that are mapped.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// Where the kernel is, if that is known.
+    /// Addresses and modules of the kernel, if known.
     image: Option<KernelImage>,
     modules: Modules,
-    /// The build IDs that a stream has records of by now.
+    /// Build IDs already written as records (pipe mode).
     written: Vec<Identified>,
 }
 
@@ -78,7 +78,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 Ok(piece)
             }
             Err(error) => {
-                // Nothing was recorded yet: what was there before stays.
+                // Nothing was recorded yet, so the previous file is restored.
                 piece.output.undo();
                 Err(error)
             }
@@ -105,7 +105,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
 
     /// Writes what is there before the first record of the rings, or among the first ones. `pieces`: the number of files before.
     pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
-        // The command at the gate has nothing but a name, which will not be there at the end.
+        // Before its exec, the command has only its comm, which could no longer be read at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
         let mut known = if early { self.synthesize(output, scope, pieces)? } else { self.nothing_known() };
         if output.is_pipe() {
@@ -115,7 +115,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(known)
     }
 
-    /// Writes what was there before.
+    /// Writes the synthesized records.
     fn synthesize(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
         let mut known = self.nothing_known();
         let Some(tracker) = self.counters.tracker() else { return Ok(known) };
@@ -140,8 +140,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let cut = synthesizer.finish()?;
         if cut > 0 {
             self.messages.warn(format_args!(
-                "of {cut} processes not all mappings could be read in time: samples there may have no symbols; give more time \
-                 with --proc-map-timeout MS"
+                "the mappings of {cut} processes could not all be read in time: their samples may have no symbols; \
+                 give more time with --proc-map-timeout MS"
             ));
         }
         Ok(known)
@@ -150,19 +150,19 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     fn hidden_kernel(&self, pieces: usize) {
         if pieces == 0 {
             self.messages.note(
-                "the kernel's addresses are hidden (kernel.kptr_restrict): its samples will have no symbols; be root, or set \
-                 kernel.kptr_restrict to 0",
+                "kernel samples will have no symbols, as its addresses are hidden (kernel.kptr_restrict); be root, or \
+                 set kernel.kptr_restrict to 0",
             );
         }
     }
 
-    /// Whose tasks there are by now.
+    /// Returns the scope of the target's current tasks.
     pub(super) fn present(&self, live: &Live) -> Scope {
         match &self.config.target {
             Target::System => Scope::All,
             target => {
                 let mut tasks = if target.is_attached() { target.tasks().unwrap_or_default() } else { Vec::new() };
-                // What was forked since, and has not ended.
+                // The command, and the processes forked since that have not exited.
                 let forked = live.drain.tally.alive().into_iter().chain(live.child);
                 let processes = forked.filter_map(|pid| Target::Processes(vec![pid]).tasks().ok());
                 tasks.extend(processes.flatten());
@@ -173,7 +173,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Completes the file: what was there, what was lost, build IDs, features, its name, the last line. `scope`: whose tasks, where
+    /// Completes the file: synthesized records, lost samples, build IDs, features, file name, summary line. `scope`: whose tasks, where
     /// they are written at the end.
     pub(super) fn end(&self, mut piece: Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<()> {
         let ended = match self.last_records(&mut piece, ledger, scope) {
@@ -202,7 +202,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         });
         if counts.damaged > 0 {
             self.messages.warn(format_args!(
-                "{} times the kernel's ring held something that is no record: counts are too low from there on",
+                "the kernel's rings held {} invalid records: counts are too low from there on",
                 counts.damaged
             ));
         }
@@ -216,7 +216,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
         for (event, share) in losses::multiplexed(self.counters, &readings) {
             self.messages.note(format_args!(
-                "{event} was counted {share:.1} % of the time: there were more events than the PMU has counters"
+                "{event} was counted {share:.1} % of the time, as the PMU has too few counters; record fewer events"
             ));
         }
         let name = finished.path.map_or_else(|| "-".into(), |path| path.to_string_lossy().into_owned());
@@ -231,13 +231,13 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         features::add_end(features, &written.counts, ids);
     }
 
-    /// Says what is in a file that has ended; with `-q` only where something was lost.
+    /// Prints the summary line of a completed file; with `-q` only if something was lost.
     fn sum_up(&self, counts: &Counts, bytes: u64, name: &str) {
         let line = counts.summary(bytes, name);
         if counts.is_lossy() { self.messages.warn(line) } else { self.messages.note(line) }
     }
 
-    /// What the recording ends with, as records: what was there, what was lost, build IDs; and the file's name.
+    /// Writes the records at the end (synthesized records, lost samples, build IDs), and gives the file its final name.
     fn last_records(&self, piece: &mut Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<Ended> {
         let Piece { output, known } = piece;
         if let Some(scope) = scope.filter(|_| self.config.rings.tail_synthesize) {
@@ -260,7 +260,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// The same; a stream, which has no table of them at its end, gets a record of each that it has none of.
+    /// Returns the build IDs; in pipe mode, which has no table at the end, writes a record for each new one.
     fn stream_build_ids(&self, output: &Output, known: &mut Known) -> Result<Vec<Identified>> {
         let ids = self.build_ids(known);
         if output.is_pipe() {
@@ -268,7 +268,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             let written: HashSet<&Identified> = known.written.iter().collect();
             for id in ids.iter().filter(|id| !written.contains(id)) {
                 let entry = BuildIdEvent::new(id.mode, &id.id, &id.name);
-                // A path is never too long for a record.
+                // A path cannot exceed a record's size limit.
                 let _ = Record::new(entry.misc, Body::HeaderBuildId(entry.body)).encode(&mut e);
             }
             output.write(e.as_bytes())?;
@@ -277,12 +277,12 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(ids)
     }
 
-    /// Keeps what is there of a file that cannot be written to any more.
+    /// Completes a file that can no longer be written, with the records that are in it.
     pub(super) fn salvage(&self, mut piece: Piece, ledger: &Ledger) {
         let ids = self.build_ids(&piece.known);
         let mut most = self.head.clone();
         self.add_end(&mut most, ledger, &piece.output.written(), &ids);
-        // What the features will need at most: sizes, places, and when the first and the last sample were.
+        // Upper limit of the space for features: section headers, contents, and the times of the first and last sample.
         let room = most.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
         let Some(first) = self.entries.first() else { return };
         let mut kept = Tally::new(&first.attr);

@@ -1,4 +1,4 @@
-//! The recording while it goes on: rounds, waiting, and what comes in between.
+//! Main loop of a recording: rounds, waiting, signals, commands and timers.
 
 use std::os::fd::AsFd;
 
@@ -21,7 +21,7 @@ use crate::target::workload::Workload;
 use crate::target::{Target, Task};
 
 impl<K: Kernel + Sync> Recording<'_, K> {
-    /// From the first file's first byte to the last one's last. Gives rec's own exit status.
+    /// Records from the start of the first file to the end of the last. Returns rec's own exit status.
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
         live.areas.follow(self.config.delay == Delay::None);
@@ -33,7 +33,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
         let scope = match (&self.config.target, live.child) {
             (Target::Command, Some(pid)) => Scope::Child(pid),
-            // Looked for anew: a thread may have come after its parent's counter was opened, and before what tells of it was.
+            // Tasks are listed again: a thread may have started after its parent's counter was opened but before the
+            // tracker was.
             (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
             _ => Scope::All,
         };
@@ -44,7 +45,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if let Some(workload) = workload.as_deref_mut()
             && let Err(error) = if self.signals.is_stopped() { Err(too_early()) } else { workload.release() }
         {
-            // Nothing ran, so nothing was recorded: what was there before stays.
+            // Nothing ran, so nothing was recorded, and the previous file is restored.
             if let Some(piece) = piece {
                 piece.output.undo();
             }
@@ -69,17 +70,17 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// The tasks that counters were opened for, and those that there are by now.
+    /// Returns the tasks that counters were opened for, and those that exist now.
     fn all_tasks(&self) -> Vec<Task> {
         let mut tasks = self.tasks.to_vec();
-        // Where there are none any more, those from before will do.
+        // If all have ended, the list from before is enough.
         tasks.extend(self.config.target.tasks().unwrap_or_default());
         tasks.sort_unstable_by_key(|task| (task.pid, task.tid));
         tasks.dedup();
         tasks
     }
 
-    /// Rounds, until the command ended, all that was attached to ended, or somebody asked for the end; and a last round.
+    /// Runs rounds until the command or all attached tasks have ended, or until a stop is requested; then a last round.
     fn rounds(&self, live: &mut Live, slot: &mut Option<Piece>, mut workload: Option<&mut Workload>) -> Result<()> {
         let ends = self.coverage.ends(&self.config.target, self.tasks)?;
         let mut status = Status::start(self.config, self.messages)?;
@@ -98,14 +99,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let attached = self.config.target.is_attached();
         live.urgent = Some(Urgent::apply(&self.config.rings)?);
         while let Some(piece) = slot.as_mut() {
-            // A round before each wait: what came before the waiter was made does not wake it any more.
+            // A round precedes each wait, as records written before the waiter existed do not wake it.
             let by_threads = self.round(live, piece, &mut waiter)?;
             let length = piece.output.length();
             if let Some(status) = &mut status {
                 status.show(&piece.output, self.messages);
             }
             if self.config.output.max_size.is_some_and(|most| length >= most) {
-                self.messages.note(format_args!("stopped at {length} bytes, as --max-size says"));
+                self.messages.note(format_args!("stopped at {length} bytes, because of --max-size"));
                 break;
             }
             let full = matches!(self.config.output.switch, Some(Switch::Size(most)) if length >= most);
@@ -163,7 +164,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(())
     }
 
-    /// A round; or, where threads drain, what they do until something comes in between: what that was.
+    /// Runs a round; or lets the drain threads run until something else needs attention, and returns what that is.
     fn round(&self, live: &mut Live, piece: &mut Piece, waiter: &mut Waiter<'_>) -> Result<Option<Woken>> {
         if !live.threaded {
             live.areas.drain(self.kernel, self.counters, &piece.output)?;
@@ -197,7 +198,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         drainers.run(self.counters, (drain, rings), to, || act(ledger)).map(|(done, _)| done)
     }
 
-    /// Writes what AUX areas and rings that are overwritten have by now.
+    /// Writes the current contents of overwritten AUX areas and rings.
     pub(super) fn snapshot(&self, live: &mut Live, piece: &mut Piece) -> Result<()> {
         if live.areas.snapshots().is_some() {
             live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
@@ -242,17 +243,18 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Ok(())
     }
 
-    /// The recording cannot go on; whatever is recorded does. Waits for the command's end, or for a signal.
+    /// Handles a recording that failed while the command runs: lets the command continue, and waits for its end or a
+    /// signal.
     fn go_without(&self, why: &str, piece: Option<Piece>, live: &Live, workload: Option<&mut Workload>) -> u8 {
         self.messages.error(why);
-        // What cannot be stopped ends with rec.
+        // Counters that cannot be stopped are closed when rec exits.
         let _ = self.counters.disable(self.kernel);
         if let Some(piece) = piece {
             self.salvage(piece, &live.ledger);
         }
         if let Some(workload) = workload.filter(|_| !live.rings.is_empty()) {
             if workload.ended().is_none() {
-                self.messages.note("the command goes on; it is not recorded any more");
+                self.messages.note("the command goes on, but is no longer recorded");
             }
             while workload.ended().is_none() && !self.is_stopped() {
                 self.signals.clear_child();
@@ -261,11 +263,11 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         Error::Unwritable(String::new()).exit_status()
     }
 
-    /// Waits for a signal; whether it asks for the end.
+    /// Waits for a signal. Returns whether it asks rec to end.
     fn is_stopped(&self) -> bool {
         let (stop, child) = (self.signals.stop(), self.signals.child());
         let mut fds = [PollFd::new(&stop, PollFlags::IN), PollFd::new(&child, PollFlags::IN)];
-        // Interrupted by a signal: the next look tells which.
+        // An interrupted poll is no error: the next check of the signals finds the reason.
         let _ = poll(&mut fds, None);
         fds.first().is_some_and(|fd| !fd.revents().is_empty())
     }

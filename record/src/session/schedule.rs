@@ -19,7 +19,7 @@ use crate::messages::error::{Error, Result};
 use crate::plan::config::{Affinity, Rings};
 use crate::target;
 
-/// The shortest slice that the kernel grants.
+/// Shortest time slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);
 /// A more urgent place among this CPU's threads, until this is dropped.
 #[derive(Debug)]
@@ -54,12 +54,12 @@ impl Urgent {
 
 impl Drop for Urgent {
     fn drop(&mut self) {
-        // A slice of nothing is the kernel's own choice.
+        // A zero slice restores the kernel's default.
         let _ = sys::set_share(self.nice, Duration::ZERO);
     }
 }
 
-/// The CPUs on which each ring is drained; nothing where it does not matter.
+/// Returns the CPUs on which each ring is drained; empty without `--affinity`.
 pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
     if affinity == Affinity::System {
         return Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn places(affinity: Affinity, counters: &Counters) -> Vec<CpuSet> {
     let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
     let nodes = if affinity == Affinity::Node { cpus::nodes(Path::new("/sys")) } else { Vec::new() };
     let of = |cpu: Option<u32>| {
-        // A ring of a thread is drained anywhere.
+        // A thread's ring can be drained on any CPU.
         let Some(cpu) = cpu else { return online() };
         cpus::set(nodes.iter().find(|node| node.contains(&cpu)).unwrap_or(&vec![cpu]))
     };

@@ -1,4 +1,4 @@
-//! A timer to wait on (timerfd_create(2)), on the monotonic clock.
+//! Timer descriptor (timerfd_create(2)) on the monotonic clock.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -8,27 +8,27 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::messages::error::{Error, Result};
 
-/// A timer; readable when it has gone off.
+/// Timer whose descriptor becomes readable when it expires.
 #[derive(Debug)]
 pub(crate) struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that does not run yet.
+    /// Creates a timer that is not running.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if the system refuses.
     pub(crate) fn new() -> Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| Error::io("cannot make a timer", e))?;
         Ok(Self(fd))
     }
 
-    /// Lets it go off after this time (at once where that is nothing), and then again `every` so often.
+    /// Starts the timer: it expires after this time (at once if zero), and then periodically if `every` is given.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns an error if the system refuses.
     pub(crate) fn set(&self, after: Duration, every: Option<Duration>) -> Result<()> {
-        // Nothing would stop it.
+        // A zero time would stop the timer instead.
         let after = after.max(Duration::from_nanos(1));
         let value = Itimerspec { it_interval: spec(every.unwrap_or_default()), it_value: spec(after) };
         timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &value)
@@ -36,9 +36,9 @@ impl Timer {
             .map_err(|e| Error::io("cannot set a timer", e))
     }
 
-    /// Forgets that it went off.
+    /// Resets the timer's descriptor after it expired.
     pub(crate) fn clear(&self) {
-        // A number of eight bytes, or EAGAIN where it did not go off.
+        // Reads eight bytes, or fails with EAGAIN if the timer did not expire.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
@@ -49,7 +49,7 @@ impl AsFd for Timer {
     }
 }
 
-/// As far as the kernel counts.
+/// Converts a duration, limited to the kernel's range.
 fn spec(time: Duration) -> Timespec {
     let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     Timespec { tv_sec: seconds, tv_nsec: time.subsec_nanos().into() }

@@ -1,9 +1,9 @@
-//! What attrs cannot say of events: the unit of their counts, and the factor to it, as EVENT_UPDATE records.
+//! EVENT_UPDATE records with the unit of an event's counts and the scale factor, which attrs do not have.
 //!
-//! Names are in the file's header, or written with the attrs of a stream. perf record also writes ID_INDEX, THREAD_MAP and CPU_MAP
-//! into every file. Readers need none of them of rec's: each record carries its counter's id, and the ids of each attr are
-//! beside it. Where there is AUX trace, its decoders look CPUs and threads up in ID_INDEX and times in TIME_CONV; there
-//! both are written.
+//! Event names are in the file's header, or with the attrs in pipe mode. perf record also writes ID_INDEX, THREAD_MAP
+//! and CPU_MAP into every file. Files of rec do not need them: each record has its counter's id, and each attr is
+//! stored with its ids. Decoders of AUX trace look up CPUs and threads in ID_INDEX and times in TIME_CONV, so both are
+//! written with AUX trace.
 
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
@@ -12,13 +12,13 @@ use recrep_format::wire::Text;
 
 use crate::kernel::counters::Counters;
 
-/// The records for all events that have a unit or a scale.
+/// Returns the records for all events with a unit or a scale.
 pub(super) fn units(counters: &Counters) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);
     for (index, event) in counters.events.iter().enumerate() {
         let Some(id) = counters.ids(index).first().copied() else { continue };
         let mut put = |property| {
-            // A unit is never too long for a record.
+            // A unit cannot exceed a record's size limit.
             let _ = Record::new(0, Body::EventUpdate(EventUpdate { id, property })).encode(&mut e);
         };
         if let Some(unit) = event.unit.as_ref().filter(|unit| !unit.is_empty()) {

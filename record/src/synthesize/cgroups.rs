@@ -1,5 +1,5 @@
-//! Existing cgroups: a CGROUP record for each directory of the hierarchy that perf events go by (version 1's of perf_event where
-//! that is mounted, else version 2's).
+//! Existing cgroups: a CGROUP record for each directory of the hierarchy that perf events use (the version 1 hierarchy
+//! of perf_event if mounted, else version 2).
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ use super::writer::Synthesizer;
 use crate::messages::error::Result;
 use crate::target::cgroup;
 
-/// Writes them, if they are wanted.
+/// Writes a CGROUP record for each cgroup, if requested.
 ///
 /// # Errors
-/// What writing gives.
+/// Returns I/O errors from the output.
 pub fn cgroups(to: &mut Synthesizer<'_>) -> Result<()> {
     if !to.wants_cgroups() {
         return Ok(());
@@ -22,15 +22,15 @@ pub fn cgroups(to: &mut Synthesizer<'_>) -> Result<()> {
     below(&root).into_iter().try_for_each(|(id, path)| to.cgroup(id, &path))
 }
 
-/// The ids of all cgroups of a hierarchy, each with its path from the root.
+/// Returns the ids of all cgroups of a hierarchy, each with its path from the root.
 fn below(root: &Path) -> Vec<(u64, Vec<u8>)> {
     let mut all = Vec::new();
     let mut left = vec![root.to_owned()];
     while let Some(dir) = left.pop() {
-        // One that is removed just now is left out.
+        // A cgroup that was just removed is skipped.
         let Ok(this) = fs::metadata(&dir) else { continue };
         let below = dir.strip_prefix(root).unwrap_or(&dir);
-        // A cgroup's id is the number of its directory's inode.
+        // A cgroup's id is its directory's inode number.
         all.push((this.ino(), [b"/", below.as_os_str().as_bytes()].concat()));
         let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
         left.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));

@@ -1,4 +1,4 @@
-//! `/proc/PID/maps`, read by hand: thousands of lines on a busy machine.
+//! Parser for `/proc/PID/maps`, written for speed: a busy machine has thousands of lines.
 //!
 //! ```text
 //! 7f0000001000-7f0000002000 r-xp 00001000 fd:01 41038      /usr/lib/with space.so (deleted)
@@ -9,7 +9,7 @@ use recrep_format::abi::{map_flags, prot};
 
 use crate::output::build_ids::FileId;
 
-/// A line.
+/// One line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MapsLine<'a> {
     pub(super) start: u64,
@@ -22,7 +22,7 @@ pub(super) struct MapsLine<'a> {
 }
 
 impl<'a> MapsLine<'a> {
-    /// Reads a line without its newline.
+    /// Parses a line without its newline.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         let (start, rest) = hex(line, b'-')?;
         let (end, rest) = hex(rest, b' ')?;
@@ -46,7 +46,7 @@ impl<'a> MapsLine<'a> {
         })
     }
 
-    /// The name as the kernel's own MMAP2 records have it: `//anon` for memory without a file.
+    /// Returns the name as in the kernel's MMAP2 records: `//anon` for memory without a file.
     pub(super) fn name(&self) -> &'a [u8] {
         if self.path.is_empty() { b"//anon" } else { self.path }
     }
@@ -60,7 +60,7 @@ impl<'a> MapsLine<'a> {
     }
 }
 
-/// Hexadecimal digits up to `end`, which is skipped.
+/// Parses hexadecimal digits up to `end`, which is skipped.
 fn hex(text: &[u8], end: u8) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     for (at, byte) in text.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tasks that run already, from `/proc`: FORK and COMM for each thread, MMAP2 for each process.
+//! Existing tasks, from `/proc`: FORK and COMM for each thread, MMAP2 for each mapping of a process.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -10,23 +10,23 @@ use super::writer::Synthesizer;
 use crate::messages::error::Result;
 use crate::target::Task;
 
-/// Which tasks.
+/// Selection of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All there are.
+    /// All tasks.
     All,
-    /// These; and the processes that they are threads of.
+    /// These tasks, and the processes that they belong to.
     These(Vec<Task>),
-    /// A child at the gate: its name only, as an exec will replace the rest.
+    /// A child before its exec: only its comm, as the exec replaces everything else.
     Child(u32),
 }
 
-/// So much is read of mappings between two looks at the clock.
+/// Bytes of mappings to read between two checks of the time limit.
 const PIECE: u64 = 4 << 10;
 /// `PF_KTHREAD`: a kernel thread, which has no mappings.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What `/proc/PID/task/TID/stat` says.
+/// Fields of `/proc/PID/task/TID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat<'a> {
     comm: &'a [u8],
@@ -35,7 +35,8 @@ struct Stat<'a> {
 }
 
 impl<'a> Stat<'a> {
-    /// `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at the last parenthesis.
+    /// Parses `1 (name with ) and spaces) S ppid pgrp session tty tpgid flags …`: the name ends at the last
+    /// parenthesis.
     fn parse(line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|b| *b == b'(')?;
         let close = line.iter().rposition(|b| *b == b')')?;
@@ -47,7 +48,7 @@ impl<'a> Stat<'a> {
     }
 }
 
-/// Reads files of `/proc` into one buffer again and again.
+/// Reader for files of `/proc` that reuses one buffer.
 #[derive(Default)]
 struct Proc {
     path: String,
@@ -55,7 +56,7 @@ struct Proc {
 }
 
 impl Proc {
-    /// The file's content; none when the task has ended.
+    /// Reads a file; `None` if the task has ended.
     fn read(&mut self, path: std::fmt::Arguments<'_>) -> Option<&[u8]> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
@@ -64,14 +65,14 @@ impl Proc {
         Some(&self.bytes)
     }
 
-    /// The file's content, as far as it can be read in so much time: whole lines; and whether that is all of it.
+    /// Reads the lines of a file that can be read within the time limit. Also returns whether that is the whole file.
     fn read_within(&mut self, path: std::fmt::Arguments<'_>, limit: Duration) -> Option<(&[u8], bool)> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         self.bytes.clear();
         let mut file = File::open(&self.path).ok()?;
         let start = Instant::now();
-        // The kernel gives a page at a time, which is the only place to stop at.
+        // The kernel returns one page at a time, so the time can be checked only between pages.
         while (&mut file).take(PIECE).read_to_end(&mut self.bytes).ok()? > 0 {
             if start.elapsed() > limit {
                 let whole = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -82,10 +83,10 @@ impl Proc {
     }
 }
 
-/// Writes tasks that run, and the mappings of their processes. Tasks that end while they are looked at are left out.
+/// Writes records for existing tasks, and for the mappings of their processes. Tasks that end meanwhile are skipped.
 ///
 /// # Errors
-/// What writing gives.
+/// Returns I/O errors from the output.
 pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
     if !to.wants_tasks() {
         return Ok(());
@@ -108,7 +109,7 @@ pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
     }
 }
 
-/// A process: its first thread and its mappings, then its other threads.
+/// Writes a process: its first thread and its mappings, then its other threads.
 fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
     if thread(to, proc, pid, pid)? == Some(Kind::User) && to.wants_mappings() {
         mappings(to, proc, pid, tids)?;
@@ -128,7 +129,7 @@ enum Kind {
 fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Result<Option<Kind>> {
     let stat = proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
     let Some(stat) = stat.and_then(Stat::parse) else { return Ok(None) };
-    // Threads are taken to be made by the first one, as perf does; who made them is not in /proc.
+    // Like perf, take the first thread as the parent of the others, as /proc does not have their parent.
     let parent = if tid == pid { stat.parent } else { pid };
     to.fork([pid, tid], [parent, parent])?;
     let comm = stat.comm;
@@ -140,7 +141,7 @@ fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Resu
     Ok(Some(if kernel_thread { Kind::Kernel } else { Kind::User }))
 }
 
-/// Device and inode of each namespace of a thread, in the kernel's order; zeroes where they are hidden.
+/// Returns device and inode of each namespace of a thread, in the kernel's order; zeroes if they are hidden.
 fn namespaces(pid: u32, tid: u32) -> [[u64; 2]; 7] {
     use std::os::unix::fs::MetadataExt as _;
     ["net", "uts", "ipc", "pid", "user", "mnt", "cgroup"].map(|kind| {
@@ -169,7 +170,7 @@ fn mappings(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -
     Ok(())
 }
 
-/// The entries of a directory whose names are numbers.
+/// Returns the entries of a directory whose names are numbers.
 fn numbers(dir: &str) -> Vec<u32> {
     let entries = fs::read_dir(dir).into_iter().flatten();
     entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()

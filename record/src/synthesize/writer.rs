@@ -1,4 +1,4 @@
-//! Synthesized records on their way into the file.
+//! Writer of synthesized records.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::output::Output;
 use crate::output::build_ids::{MappedFile, Modules};
 use crate::plan::config::{SideBand, Synth};
 
-/// Buffered records are written when there are so many bytes of them.
+/// Buffered bytes at which records are written to the file.
 const FLUSH_AT: usize = 256 << 10;
-/// perf record's too.
+/// Default of `--proc-map-timeout`, as in perf record.
 const MAP_TIMEOUT: Duration = Duration::from_millis(500);
-/// The kernel's own process in MMAP records (`machine->pid` of the host in perf).
+/// Pid of the kernel in MMAP records (`machine->pid` of the host in perf).
 const KERNEL_PID: u32 = u32::MAX;
 
-/// Writes synthesized records.
+/// Writer of synthesized records.
 #[derive(Debug)]
 pub struct Synthesizer<'a> {
     output: &'a Output,
@@ -41,13 +41,13 @@ pub struct Synthesizer<'a> {
     flags: AttrFlags,
     synth: Synth,
     map_timeout: Duration,
-    /// How many processes had more mappings than could be read in that time.
+    /// Number of processes whose mappings could not all be read within the time limit.
     cut: usize,
 }
 
 impl<'a> Synthesizer<'a> {
-    /// Writes to `output` such records as the event that tracks (its attr and the id of a counter) has, as far as
-    /// they are asked for, and notes the files in `modules`.
+    /// Creates a writer to `output`. `attr` and `id` (of a counter) are those of the tracking event, whose fields the
+    /// records get; `asked` selects the kinds of records. Mapped files are added to `modules`.
     pub fn new(output: &'a Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
@@ -55,35 +55,35 @@ impl<'a> Synthesizer<'a> {
         Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0 }
     }
 
-    /// Whether records of tasks are wanted at all.
+    /// Whether records of tasks are requested.
     pub(super) fn wants_tasks(&self) -> bool {
         self.synth.task
     }
 
-    /// Whether records of mappings are.
+    /// Whether records of mappings are requested.
     pub(super) fn wants_mappings(&self) -> bool {
         self.synth.mmap
     }
 
-    /// How long reading the mappings of one process may take.
+    /// Returns the time limit for reading the mappings of one process.
     pub(super) fn map_timeout(&self) -> Duration {
         self.map_timeout
     }
 
-    /// Whether records of cgroups are.
+    /// Whether records of cgroups are requested.
     pub(super) fn wants_cgroups(&self) -> bool {
         self.synth.cgroup && self.flags.contains(AttrFlags::CGROUP)
     }
 
-    /// Whether records of namespaces are.
+    /// Whether records of namespaces are requested.
     pub(super) fn wants_namespaces(&self) -> bool {
         self.synth.task && self.flags.contains(AttrFlags::NAMESPACES)
     }
 
-    /// The kernel's image and its modules.
+    /// Writes records of the kernel's image and modules.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Returns I/O errors from the output.
     pub fn kernel(&mut self, image: &KernelImage) -> Result<()> {
         let name = format!("[kernel.kallsyms]{}", image.reference);
         self.kernel_mmap(image.start, image.end - image.start, image.reference_at, name.as_bytes())?;
@@ -108,11 +108,11 @@ impl<'a> Synthesizer<'a> {
         self.put(0, Body::BpfEvent(event), [0, 0])
     }
 
-    /// Writes what is buffered, and the mark that the synthesized records are over. Gives the number of processes whose
-    /// mappings could not all be read in time.
+    /// Writes the buffered records, and a FINISHED_INIT record. Returns the number of processes whose mappings could
+    /// not all be read in time.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Returns I/O errors from the output.
     pub fn finish(mut self) -> Result<usize> {
         self.encoder.bytes(&crate::drain::marker(Body::FinishedInit));
         self.output.write(self.encoder.as_bytes())?;
@@ -133,7 +133,7 @@ impl<'a> Synthesizer<'a> {
         self.put(0, Body::Comm(Comm { pid, tid, comm: Text::new(comm) }), [pid, tid])
     }
 
-    /// A mapping; `cut`: the last that could be read in time, which is told whatever it is.
+    /// Writes a mapping. `cut` marks the last one that was read in time, which is written in any case.
     pub(super) fn mmap(&mut self, pid: u32, map: &MapsLine<'_>, cut: bool) -> Result<()> {
         self.cut += usize::from(cut);
         let code = map.is_code();
@@ -173,7 +173,7 @@ impl<'a> Synthesizer<'a> {
         self.put(0, Body::Cgroup(Cgroup { id, path: Text::new(path) }), [0, 0])
     }
 
-    /// `links`: pairs of device and inode.
+    /// Writes a NAMESPACES record. `links` are pairs of device and inode.
     pub(super) fn namespaces(&mut self, [pid, tid]: [u32; 2], links: &[[u64; 2]]) -> Result<()> {
         let mut words = Encoder::new(Endian::NATIVE);
         links.as_flattened().iter().for_each(|word| words.u64(*word));
@@ -185,7 +185,7 @@ impl<'a> Synthesizer<'a> {
     fn put(&mut self, misc: u16, body: Body<'_>, tid: [u32; 2]) -> Result<()> {
         let trailer = SampleId { tid: Some(tid), identifier: Some(self.id), ..SampleId::default() };
         let record = Record::new(misc, body).with_trailer(trailer.shaped(&self.layout));
-        // A name too long for a record (65,535 bytes; paths have 4,096) is left out, as nothing can name it.
+        // A name too long for a record (65,535 bytes) is skipped; paths have at most 4,096 bytes.
         let _ = record.encode(&mut self.encoder);
         if self.encoder.len() >= FLUSH_AT {
             self.output.write(self.encoder.as_bytes())?;

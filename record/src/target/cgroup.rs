@@ -1,4 +1,4 @@
-//! Cgroups: where their directories are.
+//! Directories of cgroups.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,27 +7,30 @@ use std::path::PathBuf;
 
 use crate::messages::error::{Error, Result};
 
-/// The root of the hierarchy that perf events go by, where it is mounted.
+/// Returns the root of the hierarchy that perf events use, if mounted.
 #[must_use]
 pub fn mounted() -> Option<PathBuf> {
     root(&fs::read_to_string("/proc/self/mounts").unwrap_or_default())
 }
 
-/// Opens the directory of a cgroup, named from the root of its hierarchy.
+/// Opens the directory of a cgroup, given by its path from the root of the hierarchy.
 ///
 /// # Errors
-/// No hierarchy that perf events can use is mounted; there is no such cgroup.
+/// Returns an error if no hierarchy for perf events is mounted, or if there is no such cgroup.
 pub fn open(name: &str) -> Result<File> {
     let root = mounted().ok_or_else(|| {
         Error::Failed(
-            "cannot count a cgroup (-G): no cgroup2 file system, nor perf_event's hierarchy, is mounted".to_owned(),
+            "cannot count a cgroup (-G): no cgroup hierarchy is mounted; as root: \
+             mount -t cgroup2 none /sys/fs/cgroup"
+                .to_owned(),
         )
     })?;
     let path = root.join(name.trim_start_matches('/'));
     File::open(&path).map_err(|e| Error::io(format!("cannot count cgroup '{name}' (-G): '{}'", path.display()), e))
 }
 
-/// Where the hierarchy is that perf events go by: version 1's of the perf_event controller, else version 2's.
+/// Returns the root of the hierarchy that perf events use: version 1 with the perf_event controller, otherwise version
+/// 2.
 fn root(mounts: &str) -> Option<PathBuf> {
     let mut unified = None;
     for line in mounts.lines() {
@@ -42,7 +45,7 @@ fn root(mounts: &str) -> Option<PathBuf> {
     unified
 }
 
-/// A path as it is: in the list of mounts, spaces and the like are a backslash and three octal digits.
+/// Decodes a path in the list of mounts, where special characters are a backslash and three octal digits.
 fn unescaped(path: &str) -> PathBuf {
     let mut bytes = Vec::new();
     let mut rest = path.as_bytes();

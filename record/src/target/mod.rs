@@ -1,4 +1,4 @@
-//! Whom to record, and the lists of numbers that say so.
+//! Targets of recordings, and parsers for lists of pids, tids and CPUs.
 
 pub mod cgroup;
 pub mod usage;
@@ -9,41 +9,41 @@ use std::os::unix::fs::MetadataExt as _;
 
 use crate::messages::error::{Error, Result, why_words};
 
-/// Whom to record.
+/// Target of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The command alone, with its threads and children.
+    /// The command, with its threads and children.
     Command,
-    /// Everything on the CPUs (`-a`, `-C`); a command only says how long.
+    /// All processes on the CPUs (`-a`, `-C`); a command only determines the duration.
     System,
-    /// Processes that run already (`-p`), with the threads and children they will have.
+    /// Existing processes (`-p`), with their later threads and children.
     Processes(Vec<u32>),
-    /// Threads that run already (`-t`).
+    /// Existing threads (`-t`).
     Threads(Vec<u32>),
-    /// All processes of a user that run already (`-u`), with the threads and children they will have.
+    /// All existing processes of a user (`-u`), with their later threads and children.
     User(u32),
 }
 
-/// A thread that runs already.
+/// An existing thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// Itself.
+    /// Thread ID.
     pub tid: u32,
 }
 
 impl Target {
-    /// Whether it is tasks that run already.
+    /// Whether the target is existing tasks.
     #[must_use]
     pub fn is_attached(&self) -> bool {
         matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))
     }
 
-    /// The threads that there are now of the processes or threads named; empty for the other targets.
+    /// Returns the current threads of the target's processes or threads; empty for the other targets.
     ///
     /// # Errors
-    /// One that is not there.
+    /// Returns an error if a process or thread does not exist.
     pub fn tasks(&self) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
         match self {
@@ -62,7 +62,7 @@ impl Target {
                 tasks = tasks_of_user(*uid);
                 if tasks.is_empty() {
                     return Err(Error::Failed(format!(
-                        "cannot record user {uid} (-u): none of its processes runs; start one first"
+                        "cannot record user {uid} (-u): it has no running processes; start one first"
                     )));
                 }
             }
@@ -85,7 +85,7 @@ fn threads_of(pid: u32) -> Result<Vec<Task>> {
     Ok(tids.map(|tid| Task { pid, tid }).collect())
 }
 
-/// All threads of a user's processes but rec's own; those that end meanwhile are passed over.
+/// Returns all threads of a user's processes, without rec's own. Threads that end meanwhile are skipped.
 fn tasks_of_user(uid: u32) -> Vec<Task> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pid = |entry: fs::DirEntry| {
@@ -100,23 +100,23 @@ fn process_of(tid: u32) -> Result<u32> {
         std::io::ErrorKind::NotFound => Error::Failed(format!(
             "cannot record thread {tid} (-t {tid}): there is no such thread; it may have ended already"
         )),
-        _ => Error::io(format!("cannot look at thread {tid} (-t {tid})"), why),
+        _ => Error::io(format!("cannot read the status of thread {tid} (-t {tid})"), why),
     })?;
     let tgid = status.lines().find_map(|l| l.strip_prefix("Tgid:"));
     Ok(tgid.and_then(|t| t.trim().parse().ok()).unwrap_or(tid))
 }
 
-/// Reads a user: a number, or a name that `/etc/passwd` has.
+/// Parses a user: an ID, or a name in `/etc/passwd`.
 ///
 /// # Errors
-/// In words, that there is none of that name.
+/// Returns a message if there is no such name.
 pub fn parse_user(text: &str) -> Result<u32, String> {
     if let Some(uid) = number(text) {
         return Ok(uid);
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     user_of(&passwd, text).ok_or_else(|| {
-        format!("there is no user '{text}' in /etc/passwd; if it is known elsewhere, give its number (id -u {text})")
+        format!("there is no user '{text}' in /etc/passwd; for users defined elsewhere, give the ID (id -u {text})")
     })
 }
 
@@ -125,20 +125,20 @@ fn user_of(passwd: &str, name: &str) -> Option<u32> {
     users.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(1)?.parse().ok()).flatten())
 }
 
-/// Reads `1,2,3`.
+/// Parses `1,2,3`.
 ///
 /// # Errors
-/// In words, what is no number.
+/// Returns a message about an item that is not a number.
 pub fn parse_ids(list: &str) -> Result<Vec<u32>, String> {
     list.split(',').map(|item| number(item).filter(|n| *n > 0).ok_or_else(|| wrong(item, list))).collect()
 }
 
-/// Reads `0-3,8`, as `-C` and the kernel's own lists have it; sorted, each CPU once.
+/// Parses `0-3,8`, the form of `-C` and of the kernel's lists. Returns each CPU once, sorted.
 ///
 /// # Errors
-/// In words, what is no number or range.
+/// Returns a message about an item that is not a number or a range.
 pub fn parse_cpus(list: &str) -> Result<Vec<u32>, String> {
-    /// More than any kernel has: keeps a mistyped range from taking all memory.
+    /// Limit above any kernel's number of CPUs, so that a mistyped range does not exhaust the memory.
     const MOST: u32 = 1 << 16;
     let mut cpus = Vec::new();
     for item in list.trim().split(',') {

@@ -1,18 +1,18 @@
-//! The command: forked at once, held at a gate until the counters are armed, then executed.
+//! The command: forked first, held at a gate until the counters are open, then executed.
 //!
 //! ```text
 //!  rec                         spawner thread              child
 //!  at_gate ──────────────────▶ Command::spawn ── fork ───▶ pid → ready pipe
 //!     ◀── pid ─────────────────────────────────────────────┘   │ reads the gate pipe: waits
-//!  counters are opened for pid                                 │
+//!  open counters for pid                                       │
 //!  release: one byte ──────────────────────────────────────────▶ exec (counters: enable_on_exec)
-//!     ◀── Ok, or why exec failed ── spawn returns ◀── (close-on-exec) ──┘
+//!     ◀── Ok, or error of exec ──── spawn returns ◀── (close-on-exec) ──┘
 //! ```
 //!
-//! The standard library does the fork, the search in PATH, the exec and the report of its failure. If rec ends
-//! before the gate opens, the child reads end-of-file there and ends without having executed anything.
+//! The standard library performs the fork, the search in PATH, the exec, and the report of its failure. If rec ends
+//! before the gate opens, the child reads end-of-file and exits without executing anything.
 
-#![allow(unsafe_code)] // What runs between fork and exec has no safe form.
+#![allow(unsafe_code)] // There is no safe interface for code between fork and exec.
 
 use std::ffi::OsString;
 use std::io;
@@ -25,7 +25,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::messages::error::{Error, Result, why_words};
 
-/// A command that waits at the gate, runs, or has ended.
+/// A command that waits at the gate, is running, or has ended.
 #[derive(Debug)]
 pub struct Workload {
     name: String,
@@ -41,20 +41,20 @@ enum Stage {
     },
     Running(Child),
     Ended(ExitStatus),
-    /// Between two stages, or never executed.
+    /// Transition between two stages, or a command that was never executed.
     Nothing,
 }
 
 impl Workload {
-    /// Forks the command and holds it at the gate. `aside`: its standard output is rec's standard error, as rec's own standard
-    /// output is the recording.
+    /// Forks the command and holds it at the gate. `aside` sends its standard output to rec's standard error, because
+    /// rec writes the recording to standard output.
     ///
     /// # Errors
-    /// A fork that failed.
+    /// Returns an error if the fork fails.
     pub fn at_gate(command: &[OsString], aside: bool) -> Result<Option<Self>> {
         let Some((program, arguments)) = command.split_first() else { return Ok(None) };
         let name = program.to_string_lossy().into_owned();
-        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::io("cannot make a pipe to the command", e));
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::io("cannot create a pipe to the command", e));
         let (gate_read, gate) = pipe()?;
         let (ready, ready_write) = pipe()?;
         let mut command = Command::new(program);
@@ -64,33 +64,33 @@ impl Workload {
             command.stdout(stderr.map_err(|e| Error::io("cannot send the command's output to standard error", e))?);
         }
         wait_at_gate(&mut command, gate_read, ready_write, gate.as_raw_fd());
-        // `spawn` returns after the exec, which waits for us: so it is another thread's.
+        // `spawn` returns only after the exec, which waits for this thread, so another thread must call it.
         let spawner = std::thread::spawn(move || command.spawn());
         let mut pid = [0; 4];
         let read = rustix::io::retry_on_intr(|| rustix::io::read(ready.as_fd(), &mut pid));
         if read != Ok(pid.len()) {
             let why = match spawner.join() {
                 Ok(Err(why)) => why_words(&why),
-                _ => "it ended at once".to_owned(),
+                _ => "it ended immediately".to_owned(),
             };
             return Err(Error::Failed(format!("cannot start a process for '{name}': {why}")));
         }
         Ok(Some(Self { name, pid: u32::from_ne_bytes(pid), stage: Stage::AtGate { gate, spawner } }))
     }
 
-    /// Its process, which the command will be.
+    /// Returns the pid, which the command keeps after its exec.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Opens the gate and waits until the command is executed.
+    /// Opens the gate, and waits until the command is executed.
     ///
     /// # Errors
-    /// A command that is not there, or cannot be executed.
+    /// Returns an error if the command is not found or cannot be executed.
     pub fn release(&mut self) -> Result<()> {
         let Stage::AtGate { gate, spawner } = std::mem::replace(&mut self.stage, Stage::Nothing) else { return Ok(()) };
-        // If the child is gone there is nobody to read this, and `spawn` says so.
+        // If the child has ended, this fails, and `spawn` returns the error.
         let _ = rustix::io::write(&gate, &[1]);
         drop(gate);
         let spawned = spawner.join().unwrap_or_else(|_| Err(io::Error::other("the thread that started it ended")));
@@ -98,7 +98,7 @@ impl Workload {
         Ok(())
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the command has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         if let Stage::Running(child) = &mut self.stage
             && let Ok(Some(status)) = child.try_wait()
@@ -111,8 +111,8 @@ impl Workload {
         }
     }
 
-    /// Asks it to end (SIGTERM) if it still runs, waits for that, and gives its exit status as a shell would:
-    /// its own, or 128 + N if signal N killed it.
+    /// Sends SIGTERM if the command is running, waits for its end, and returns its exit status like a shell: its own,
+    /// or 128 + N if signal N killed it.
     pub fn finish(mut self) -> u8 {
         self.ask_to_end();
         if let Stage::Running(child) = &mut self.stage
@@ -126,7 +126,7 @@ impl Workload {
     fn ask_to_end(&mut self) {
         let runs = self.ended().is_none() && matches!(self.stage, Stage::Running(_));
         if let Some(pid) = rustix::process::Pid::from_raw(self.pid.cast_signed()).filter(|_| runs) {
-            // It may end by itself just now.
+            // This fails if the command has just ended by itself.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
     }
@@ -134,9 +134,9 @@ impl Workload {
 
 impl Drop for Workload {
     fn drop(&mut self) {
-        // Where the recording failed, nobody waits for the command any more.
+        // After a failed recording, nothing else waits for the command.
         self.ask_to_end();
-        // Without a byte through the gate, the child ends; the thread has then reaped it.
+        // Without a byte from the gate, the child exits, and the spawner thread reaps it.
         if let Stage::AtGate { gate, spawner } = std::mem::replace(&mut self.stage, Stage::Nothing) {
             drop(gate);
             let _ = spawner.join();
@@ -144,11 +144,11 @@ impl Drop for Workload {
     }
 }
 
-/// Makes the child tell its pid and wait for a byte before it executes.
+/// Makes the child send its pid, and wait for a byte before its exec.
 fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd, gate_write: i32) {
     let wait = move || {
-        // SAFETY: the child's copy of rec's end of the gate: nothing in the child uses it. Closed, so that the child
-        // sees the end of the pipe if rec dies.
+        // SAFETY: this is the child's copy of rec's end of the gate, which nothing in the child uses. It is closed so
+        // that the child reads end-of-file if rec dies.
         unsafe { libc::close(gate_write) };
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         rustix::io::write(&ready_write, &pid.to_ne_bytes())?;

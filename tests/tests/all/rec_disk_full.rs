@@ -70,8 +70,8 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
     let outcome = overflowing(&file, args, status).expect(code);
     assert_eq!(outcome.text(), "went on\n", "{args}: {}", outcome.stderr);
     assert_eq!(outcome.stderr.matches("No space left on device").count(), 1, "{args}: {}", outcome.stderr);
-    assert!(outcome.stderr.contains("up to there can be read"), "{args}: {}", outcome.stderr);
-    assert!(outcome.stderr.contains("the command goes on; it is not recorded any more"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("the records written so far can be read"), "{args}: {}", outcome.stderr);
+    assert!(outcome.stderr.contains("the command goes on, but is no longer recorded"), "{}", outcome.stderr);
     let summary = outcome.stderr.lines().find(|line| line.contains(" lost sample")).unwrap();
     let extent = if args.contains("-a") { Extent::System(&["workload"]) } else { Extent::Command };
     let samples = assert_reads(&file, extent);

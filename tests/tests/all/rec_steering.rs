@@ -115,8 +115,8 @@ fn a_command_that_is_none_is_told() {
     rec.tell("enable nonsense");
     rec.tell("stop");
     let outcome = rec.rec.finish();
-    assert!(outcome.stderr.contains("'halt' is no command"), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("there is no event 'nonsense'"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unknown command 'halt'"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no event is named 'nonsense'"), "{}", outcome.stderr);
 }
 
 #[test]

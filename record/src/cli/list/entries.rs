@@ -1,4 +1,4 @@
-//! What there is to list.
+//! The entries of the list: generalized events, PMU events, tracepoints.
 
 use recrep_format::abi::{AttrFlags, EventType};
 use recrep_format::attr::Attr;
@@ -23,25 +23,25 @@ pub(super) enum Kind {
     Tracepoint,
 }
 
-/// An event, or the form of many.
+/// An event, or a pattern with terms that stands for many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Entry {
-    /// What `-e` takes.
+    /// Name that `-e` takes.
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Other names for the same.
+    /// Other names of the same event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) aliases: Vec<String>,
-    /// What it stands for: the terms of a PMU's event.
+    /// Terms that a PMU's named event stands for, or that the PMU accepts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) terms: Option<String>,
-    /// The unit of its counts.
+    /// Unit of its counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
     /// What it counts, by the word of a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
-    /// The names and the C types of its fields.
+    /// Names and C types of a tracepoint's fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fields: Vec<(String, String)>,
 }
@@ -74,12 +74,12 @@ const KINDS: &[(&str, Kind)] = &[
 ];
 
 const NO_COUNTERS: &str =
-    "no hardware or cache events: this machine has no counters for them, or does not allow their use";
+    "no hardware or cache events: this machine has no counters for them, or does not allow this user to open them";
 
-/// The events of these kinds or with names like these, those that the machine does not have left out; and what must be said.
+/// Finds the machine's events of these kinds or with matching names. Also returns notes for the user.
 ///
 /// # Errors
-/// In words, that there are none.
+/// Returns a message if there are none.
 pub(super) fn find(
     what: &[String],
     sources: &EventSources,
@@ -109,16 +109,16 @@ pub(super) fn find(
         (true, [word]) if patterns.len() == 1 => {
             let near = nearest(word, all.iter().map(|entry| &entry.name[..]));
             let near = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-            Err(notes.into_iter().fold(format!("no event of this machine is called '{word}'{near}"), |all, note| {
-                format!("{all} ({note})")
-            }))
+            Err(notes
+                .into_iter()
+                .fold(format!("this machine has no event named '{word}'{near}"), |all, note| format!("{all} ({note})")))
         }
         (true, _) if !notes.is_empty() => Err(notes.join("; ")),
         (true, _) => Err(format!("this machine has no such events: {}", what.join(" "))),
     }
 }
 
-/// The events that have the same names everywhere.
+/// Returns the events that have the same names on all machines.
 fn generalized(is_there: &dyn Fn(&Known) -> bool) -> Vec<Entry> {
     let mut entries = Vec::new();
     for event in known().into_iter().filter(|event| is_there(event)) {
@@ -135,7 +135,7 @@ fn generalized(is_there: &dyn Fn(&Known) -> bool) -> Vec<Entry> {
     entries
 }
 
-/// Whether the kernel can count this. That it may not be counted by this user is no reason to leave it out.
+/// Whether the kernel supports the event, even if this user may not count it.
 pub(super) fn is_there<K: Kernel>(kernel: &K, event: &Known) -> bool {
     let flags = AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
     let attr = Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };
@@ -146,7 +146,7 @@ pub(super) fn is_there<K: Kernel>(kernel: &K, event: &Known) -> bool {
     }
 }
 
-/// A PMU's named events, and the form of all others.
+/// Returns a PMU's named events, and an entry with the terms for all others.
 fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
     let named = |name: String| {
         let alias = pmu.alias(&name)?;
@@ -189,7 +189,7 @@ fn of_tables(pmus: &[Pmu]) -> Vec<Entry> {
     entries
 }
 
-/// All tracepoints; the fields of those whose whole name is asked for.
+/// Returns all tracepoints, with the fields of those requested by full name.
 fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<String>) -> Vec<Entry> {
     let Some(tracefs) = sources.tracefs() else {
         notes.push(crate::machine::tracepoint::NOT_MOUNTED.to_owned());
@@ -198,12 +198,12 @@ fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<Str
     let systems = match tracefs.systems() {
         Ok(systems) => systems,
         Err(Unreadable::Forbidden) => {
-            notes.push(format!("no tracepoints: {} is not for this user to read", tracefs.root().display()));
+            notes.push(format!("no tracepoints: this user may not read {}; be root", tracefs.root().display()));
             return Vec::new();
         }
         Err(Unreadable::Absent) => return Vec::new(),
     };
-    // Those of ftrace itself cannot be counted.
+    // perf_event_open(2) refuses ftrace's own events.
     let systems = systems.into_iter().filter(|system| system != "ftrace");
     let of = |system: String| {
         let names = tracefs.names(&system).unwrap_or_default();
@@ -248,7 +248,7 @@ mod tests {
         );
         assert_eq!(names(&["mem-loads", "faults"]), ["page-faults", "cpu/mem-loads/"]);
         assert!(names(&["pmu"]).contains(&"uprobe/TERMS/".to_owned()));
-        assert_eq!(listed(&["shced:*"], &|_| true).unwrap_err(), "no event of this machine is called 'shced:*'");
+        assert_eq!(listed(&["shced:*"], &|_| true).unwrap_err(), "this machine has no event named 'shced:*'");
         assert!(listed(&["page-fault"], &|_| true).unwrap_err().ends_with("did you mean 'page-faults'?"));
     }
 

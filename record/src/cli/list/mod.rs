@@ -1,7 +1,7 @@
-//! `rec list`: the events that this machine has, under the names that `-e` takes.
+//! `rec list`: the events of this machine, under the names that `-e` takes.
 //!
 //! ```text
-//!  event::known()  ── asked of the kernel, one by one ─┐
+//!  event::known(), each tried with the kernel ────────────────┐
 //!  EventSources: PMUs, their named events and terms ──────────┼─▶ Entry … ──▶ text, or JSON (recrep-list/1)
 //!  EventSources: tracefs, and the fields of a tracepoint ─────┘      ▲
 //!                                       hw sw cache pmu tracepoint, patterns
@@ -21,41 +21,37 @@ use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::messages::error::{Error, Result};
 
-/// List the events that this machine has.
+/// List the events of this machine.
 #[derive(Debug, Parser)]
-#[command(
-    name = "rec list",
-    bin_name = "rec list",
-    after_help = "A program that is called list is recorded by: rec -- list"
-)]
+#[command(name = "rec list", bin_name = "rec list", after_help = "To record a program named list: rec -- list")]
 struct Flags {
-    /// What to list: hw, sw, cache, pmu, tracepoint, or patterns of names, such as 'sched:*' or '*fault*'; a tracepoint's whole
-    /// name lists its fields too [default: everything]
+    /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a tracepoint's full name
+    /// also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
     /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of Linux)
     #[arg(long, value_name = "DIR")]
     event_tables: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Whether the command line, the program's name first, asks for a list.
+/// Whether the command line, which begins with the program's name, is `rec list`.
 #[must_use]
 pub fn is_asked_for(args: &[OsString]) -> bool {
     args.get(1).is_some_and(|word| word == "list")
 }
 
-/// Prints the list that the command line asks for. Gives the exit status.
+/// Prints the list of events, and returns the exit status.
 ///
 /// # Errors
-/// Nothing to list; an output that cannot be written.
+/// Returns an error if no event matches, or if standard output cannot be written.
 pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
     let flags = match Flags::try_parse_from(args.iter().skip(1)) {
         Ok(flags) => flags,
         Err(refusal) => {
-            // Nothing can be said about an output that does not take what is said.
+            // If the output cannot be written, there is no place left to report that.
             let _ = refusal.print();
             return Ok(u8::try_from(refusal.exit_code()).unwrap_or(2));
         }

@@ -1,4 +1,4 @@
-//! The list as text: a line for each event, its aliases after it; and as JSON.
+//! Output of the list, as text or as JSON.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::entries::{Entry, Kind};
 
-/// Where what follows a name begins.
+/// Column at which the text after a name begins.
 const COLUMN: usize = 40;
 
-/// One line for each event, those of a kind below a title.
+/// Formats the list as text: one line per event, grouped by kind below a title.
 pub(super) fn text(entries: &[Entry]) -> String {
     let (mut text, mut kind) = (String::new(), None);
     for entry in entries {
@@ -46,14 +46,14 @@ fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// The list as JSON.
+/// Formats the list as JSON.
 pub(super) fn json(entries: &[Entry]) -> String {
     #[derive(Serialize)]
     struct List<'a> {
         schema: &'static str,
         events: &'a [Entry],
     }
-    // Strings and lists of them always have a form in JSON.
+    // Strings and lists of strings can always be serialized.
     let mut text = serde_json::to_string_pretty(&List { schema: "recrep-list/1", events: entries }).unwrap_or_default();
     text.push('\n');
     text

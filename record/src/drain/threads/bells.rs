@@ -1,4 +1,4 @@
-//! How threads wake each other.
+//! Wakeups between threads.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,42 +7,42 @@ use rustix::io::Errno;
 
 use crate::messages::error::{Error, Result};
 
-/// Those of a recording.
+/// Wakeup descriptors of a recording.
 #[derive(Debug)]
 pub(super) struct Bells {
-    /// Ends all threads.
+    /// Tells all threads to end.
     pub(super) stop: Bell,
     /// Wakes the main thread.
     pub(super) main: Bell,
-    /// Wakes one thread.
+    /// Wakes one thread each.
     pub(super) own: Vec<Bell>,
 }
 
 impl Bells {
-    /// For so many threads.
+    /// Creates the descriptors for this number of threads.
     pub(super) fn new(threads: usize) -> Result<Self> {
         let own = (0..threads).map(|_| Bell::new()).collect::<Result<_>>()?;
         Ok(Self { stop: Bell::new()?, main: Bell::new()?, own })
     }
 }
 
-/// A descriptor that is readable after it was rung, until it is cleared.
+/// Descriptor that is readable from `ring` until `clear`.
 #[derive(Debug)]
 pub(super) struct Bell(OwnedFd);
 
 impl Bell {
     fn new() -> Result<Self> {
         let made: Result<OwnedFd, Errno> = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        made.map(Self).map_err(|e| Error::io("cannot make a descriptor to wake threads with", e))
+        made.map(Self).map_err(|e| Error::io("cannot create a descriptor for waking drain threads (--threads)", e))
     }
 
     pub(super) fn ring(&self) {
-        // It cannot fail but by having been rung 2⁶⁴ times.
+        // Fails only on overflow of its 64-bit counter.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     pub(super) fn clear(&self) {
-        // Where it was not rung there is nothing to read.
+        // Fails with EAGAIN if it was not rung.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }

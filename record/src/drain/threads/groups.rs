@@ -1,4 +1,4 @@
-//! Which thread has which rings, and where it runs: perf record's ways to say so (`--threads=SPEC`).
+//! Assignment of rings and CPUs to drain threads, by perf record's specs (`--threads=SPEC`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use crate::messages::error::{Error, Result};
 use crate::plan::config::Split;
 use crate::target;
 
-/// A thread: the places of its rings, and the CPUs that it runs on; none: anywhere.
+/// A drain thread: the indices of its rings, and the CPUs that it runs on (`None` for any).
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) rings: Vec<usize>,
     pub(super) affinity: Option<CpuSet>,
 }
 
-/// The threads for rings of these CPUs. Rings that are of a thread and no CPU are dealt out to as many drain threads as there are
-/// CPUs; rings of CPUs that no mask names have one more drain thread.
+/// Returns the drain threads for rings of these CPUs. Rings of a thread (without a CPU) are distributed over as many
+/// drain threads as there are CPUs; the rings of CPUs that no mask names get one more drain thread.
 pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<Group>> {
-    // What each thread is: the CPUs that it runs on; and for those that run anywhere, a number.
+    // Key of a drain thread: the CPUs that it runs on, and a number to tell apart those that run on any CPU.
     let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
     let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };
     for (index, cpu) in rings.iter().enumerate() {
@@ -36,7 +36,7 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
         let used = |affinity: &[u32]| all.keys().any(|(cpus, _)| cpus == affinity);
         if let Some(mask) = masks.iter().find(|mask| !used(&mask.affinity)) {
             return Err(Error::Usage(format!(
-                "--threads: of the CPUs {:?} none is recorded; leave that mask out, or name others",
+                "--threads: none of the CPUs {:?} is recorded; leave that mask out, or name recorded CPUs",
                 mask.cpus
             )));
         }
@@ -48,7 +48,7 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
     Ok(all.into_iter().map(group).collect())
 }
 
-/// The CPUs of the thread that drains the ring of a CPU.
+/// Returns the CPUs of the thread that drains a CPU's ring.
 fn place(split: &Split, cpu: u32, nodes: &[Vec<u32>], sysfs: &Path) -> Vec<u32> {
     let topology = |names: [&str; 2]| {
         let list = |name: &str| {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::plan::config::Mask;
 
-    /// Four CPUs: two packages, which are nodes, of one core each.
+    /// A machine with four CPUs: two packages, each a node with one core.
     fn machine() -> (tempfile::TempDir, Machine) {
         let dir = tempfile::tempdir().unwrap();
         let file = |path: String, text: &str| {
@@ -91,7 +91,7 @@ mod tests {
         (dir, machine)
     }
 
-    /// The rings of a thread, and the CPUs that it runs on.
+    /// Rings of a thread, and the CPUs that it runs on.
     type Shape = (Vec<usize>, Option<Vec<usize>>);
 
     fn split(split: &Split, rings: &[Option<u32>]) -> Result<Vec<Shape>> {
@@ -120,7 +120,7 @@ mod tests {
         let rings = [Some(0), Some(1), Some(2)];
         let found = split(&masks(&[(&[0, 3], &[1]), (&[2], &[2, 3])]), &rings).unwrap();
         assert_eq!(found, [(vec![1], None), (vec![0], Some(vec![1])), (vec![2], Some(vec![2, 3]))]);
-        assert!(split(&masks(&[(&[3], &[1])]), &rings).unwrap_err().to_string().contains("none is recorded"));
+        assert!(split(&masks(&[(&[3], &[1])]), &rings).unwrap_err().to_string().contains("is recorded"));
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! When a round is over, whoever drains: see [`super`] for why this keeps the promise.
+//! Decision when a round ends with several drain threads. [`super`] has the proof that rounds stay correct.
 
-/// What is known of the time since the last mark. It is looked at and changed by whoever has the file.
+/// State since the last mark (FINISHED_ROUND), protected by the lock of the file.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// How many marks there are by now.
+    /// Number of marks so far.
     written: u64,
-    /// For each thread, how many marks there were when its last whole drain began, and one more; 0: it had none.
+    /// Per thread: 1 + the number of marks at the start of its last complete drain; 0 if it had none.
     drained: Vec<u64>,
     /// Bytes since the last mark.
     bytes: u64,
-    /// After so many bytes the threads that are missing are woken.
+    /// Bytes since the last mark at which the missing threads are woken.
     enough: u64,
     woken: bool,
 }
@@ -19,24 +19,24 @@ impl Marks {
         Self { written: 0, drained: vec![0; threads], bytes: 0, enough: enough.max(1), woken: false }
     }
 
-    /// The number of marks by now, to be given to [`drained`](Self::drained) for a drain that begins after them.
+    /// Returns the number of marks so far, to pass to [`drained`](Self::drained) for a drain that begins now.
     pub(super) fn number(&self) -> u64 {
         self.written
     }
 
-    /// A thread has emptied all its rings; `begun`: how many marks there were when it began to.
+    /// Notes that a thread has emptied all its rings; `begun` is the number of marks when its drain began.
     pub(super) fn drained(&mut self, thread: usize, begun: u64) {
         if let Some(drained) = self.drained.get_mut(thread) {
             *drained = begun + 1;
         }
     }
 
-    /// Whether a mark belongs behind so many bytes more: all threads have drained since the last one, and found something.
+    /// Whether a mark is due after `more` bytes: all threads have drained since the last mark, and there were records.
     pub(super) fn is_due(&self, more: u64) -> bool {
         self.bytes + more > 0 && self.drained.iter().all(|drained| *drained > self.written)
     }
 
-    /// So much was written, with a mark at the end or without. Gives the threads to wake.
+    /// Notes that bytes were written, with or without a mark at the end. Returns the threads to wake.
     pub(super) fn wrote(&mut self, bytes: u64, mark: bool) -> Vec<usize> {
         if mark {
             (self.written, self.bytes, self.woken) = (self.written + 1, 0, false);
@@ -66,7 +66,7 @@ mod tests {
         marks.drained(1, 0);
         assert!(marks.is_due(8) && !marks.is_due(0));
         assert_eq!(marks.wrote(8, true), NOBODY);
-        // The second began this one before the mark.
+        // The second thread's drain began before the mark.
         marks.drained(0, 1);
         marks.drained(1, 0);
         assert!(!marks.is_due(8));

@@ -30,8 +30,9 @@
 //! The files of a directory have no marks, as with perf record: each is in order of time, and readers merge them. Nor are there
 //! marks while synthesized records are written, which readers are to see before the samples among them.
 //!
-//! A thread whose CPU is idle drains nothing, so that no mark could be written: when as much has been written since the
-//! last one as would have woken all threads on a machine that is equally busy, those that are missing are woken.
+//! A thread whose CPUs are idle drains nothing, which would delay the mark for ever. So when as many bytes have been
+//! written since the last mark as would have woken all threads on an evenly loaded machine, the missing threads are
+//! woken.
 
 mod bells;
 mod groups;
@@ -56,7 +57,7 @@ use groups::Group;
 use marks::Marks;
 use worker::{Before, Shared, Worker};
 
-/// The threads, as they are to be.
+/// Configuration of the drain threads.
 #[derive(Debug)]
 pub struct Drainers {
     groups: Vec<Group>,
@@ -85,10 +86,10 @@ impl Drainers {
         Ok(Self { groups: vec![Group { rings, affinity: None }], bells: Bells::new(1)? })
     }
 
-    /// Who drains which ring. Nobody is started yet.
+    /// Assigns rings to threads, without starting them.
     ///
     /// # Errors
-    /// CPUs that no ring is of; the system's refusal.
+    /// Returns an error if a mask has no recorded CPU, or if the system refuses a descriptor.
     pub fn new(split: &Split, counters: &Counters, machine: &Machine) -> Result<Self> {
         let owners = counters.owners.iter().filter_map(|owner| counters.all.get(*owner));
         let cpus: Vec<_> = owners.map(|owner| owner.place.cpu).collect();
@@ -97,7 +98,8 @@ impl Drainers {
         Ok(Self { groups, bells })
     }
 
-    /// Readable when a thread has something to say: the file has reached `limit`, all counters have ended, or it failed.
+    /// Returns the descriptor that becomes readable when the file reaches `limit`, all counters have ended, or a thread
+    /// failed.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.bells.main.as_fd()
@@ -121,7 +123,7 @@ impl Drainers {
         to: To<'a>,
         meanwhile: impl FnOnce() -> Result<T>,
     ) -> Result<(T, bool)> {
-        // About half of the threads' rings: what wakes them.
+        // Half of all rings, as the kernel wakes a thread when half of a ring is full.
         let enough = rings.iter().map(|ring| ring.size() as u64).sum::<u64>() / 2;
         let marks = || Mutex::new(Marks::new(self.groups.len(), enough));
         let shared = Shared {
@@ -143,7 +145,7 @@ impl Drainers {
         let (outcome, ends) = thread::scope(|scope| {
             let threads = workers.into_iter().map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));
             let threads: Vec<_> = threads.collect();
-            // Rings that nobody drains are not to be waited for.
+            // If a thread did not start, waiting would leave its rings undrained.
             let outcome = threads.iter().all(io::Result::is_ok).then(meanwhile);
             self.bells.stop.ring();
             (outcome, threads.into_iter().map(end).collect::<Vec<_>>())
@@ -165,11 +167,11 @@ impl Drainers {
     }
 }
 
-/// What became of a thread: what it counted, and what went wrong.
+/// Returns a thread's counts and its result.
 fn end(thread: io::Result<ScopedJoinHandle<'_, (Drain, Result<()>)>>) -> (Option<Drain>, Result<()>) {
     match thread.map(ScopedJoinHandle::join) {
         Ok(Ok((drain, done))) => (Some(drain), done),
-        // It has said itself why it panicked.
+        // The panic has already printed its message.
         Ok(Err(_)) => (None, Err(no_thread(&"it panicked"))),
         Err(why) => (None, Err(no_thread(&why))),
     }

@@ -1,4 +1,4 @@
-//! Drain threads over rings that a kernel which is not there fills.
+//! Tests of drain threads, with rings that a fake kernel fills.
 
 use std::collections::BTreeMap;
 use std::fs::File as StdFile;
@@ -24,7 +24,7 @@ use crate::output::tally::{Counts, Tally};
 use crate::output::{Layout, Output};
 use crate::plan::config::Split;
 
-/// CPU 0 to 2, of which each has a ring of a page, and what polls it.
+/// Three CPUs, each with a ring of one page and a descriptor to poll.
 struct Bench {
     fakes: Vec<FakeRing>,
     bells: Vec<StdFile>,
@@ -71,7 +71,7 @@ impl Bench {
         }
     }
 
-    /// Drains by threads while `fill` writes. Gives what was counted, the file being complete.
+    /// Runs drain threads while `fill` writes, and completes the file. Returns the counts.
     fn record(
         &mut self,
         limit: Option<u64>,
@@ -94,7 +94,7 @@ impl Bench {
         Ok(counts)
     }
 
-    /// The times of the samples of each round.
+    /// Returns the times of each round's samples.
     fn rounds(&self) -> Vec<Vec<(u64, u32)>> {
         let bytes = std::fs::read(&self.path).unwrap();
         let file = File::parse(&bytes).unwrap();
@@ -112,7 +112,7 @@ impl Bench {
     }
 }
 
-/// Waits for the bell of the main thread.
+/// Waits until a thread wakes the main thread.
 fn rung(drainers: &Drainers) -> bool {
     let soon = Timespec { tv_sec: 20, tv_nsec: 0 };
     poll(&mut [PollFd::new(&drainers.fd(), PollFlags::IN)], Some(&soon)).unwrap() == 1
@@ -124,13 +124,13 @@ fn no_record_after_the_second_mark_is_older_than_one_before_the_first() {
     let mut bench = Bench::new();
     let counts = bench
         .record(None, |fakes, bells, _| {
-            // Time passes as records are written: under this lock a timestamp is in the ring before the next one is given.
+            // The lock makes time advance by records: each timestamp is in the ring before the next one is taken.
             let clock = Mutex::new(0u64);
             std::thread::scope(|scope| {
                 for (cpu, (fake, mut bell)) in (0u64..).zip(fakes.iter_mut().zip(bells)) {
                     let clock = &clock;
                     scope.spawn(move || {
-                        // CPU 0 is busy and wakes its thread; CPU 1 is less so; CPU 2 never wakes its thread itself.
+                        // CPU 0 is busy and wakes its thread; CPU 1 is less busy; CPU 2 never wakes its thread itself.
                         let count = [EACH, EACH / 5, 70][usize::try_from(cpu).unwrap()];
                         for n in 0..count {
                             loop {
@@ -218,7 +218,7 @@ fn what_goes_wrong_ends_the_threads() {
         assert!(rung(drainers));
         Ok(())
     });
-    assert!(failed.unwrap_err().to_string().contains("cannot go on reading"));
+    assert!(failed.unwrap_err().to_string().contains("cannot read a ring any further"));
     let mut bench = Bench::new();
     let failed = bench.record(None, |_, _, _| Err(Error::Failed("of the main thread's own".to_owned())));
     assert_eq!(failed.unwrap_err().to_string(), "of the main thread's own");

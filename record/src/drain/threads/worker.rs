@@ -15,21 +15,21 @@ use crate::messages::error::Result;
 use crate::output::Output;
 use crate::output::tally::Counts;
 
-/// What all threads share.
+/// State shared by all threads.
 pub(super) struct Shared<'a> {
     pub(super) output: &'a Output,
     /// Held while a batch is queued, where rounds are marked.
     pub(super) rounds: Option<Mutex<Marks>>,
     /// Number of marks that were queued.
     pub(super) marks: AtomicU64,
-    /// The main thread is to know when the file is so long.
+    /// File length at which the main thread is woken.
     pub(super) limit: u64,
     pub(super) bells: &'a Bells,
-    /// How many threads have no counter left that could wake them.
+    /// Number of threads whose counters have all ended.
     pub(super) ended: AtomicUsize,
 }
 
-/// A thread and its rings.
+/// A drain thread and its rings.
 pub(super) struct Worker<'a, 'r> {
     shared: &'a Shared<'a>,
     index: usize,
@@ -53,7 +53,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         Self { shared, index, group, drain, rings, before }
     }
 
-    /// Drains until the bell rings. Gives what has passed.
+    /// Drains until told to end. Returns the counts.
     pub(super) fn work(mut self, counters: &Counters) -> (Drain, Result<()>) {
         let done = self.rounds(counters);
         if done.is_err() {
@@ -64,7 +64,7 @@ impl<'a, 'r> Worker<'a, 'r> {
 
     fn rounds(&mut self, counters: &Counters) -> Result<()> {
         if let Some(cpus) = &self.group.affinity {
-            // CPUs that went offline meanwhile: anywhere will do.
+            // If the CPUs went offline meanwhile, any CPU will do.
             let _ = rustix::thread::sched_setaffinity(None, cpus);
         }
         let bells = self.shared.bells;
@@ -73,7 +73,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         let mut waiter = Waiter::of_some(counters, owners, (&bells.stop, own))?;
         let mut ended = false;
         loop {
-            // A drain before each wait: what came before the waiter was made does not wake it any more.
+            // A drain precedes each wait, as records written before the waiter existed do not wake it.
             let begun = self.shared.marks.load(Ordering::Acquire);
             let mut batches = Batches { shared: self.shared, index: self.index, rings: &self.group.rings, begun };
             let again = self.before.as_mut().map_or(Ok(false), |before| before())?;
@@ -101,7 +101,7 @@ struct Batches<'a> {
     index: usize,
     /// The numbers of the thread's rings.
     rings: &'a [usize],
-    /// How many marks there were when the drain began.
+    /// Number of marks when the drain began.
     begun: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Open counters: what they are called, starting and stopping them.
+//! Open counters: lookup, start and stop.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,11 +15,11 @@ use crate::plan::PlannedEvent;
 #[derive(Debug)]
 pub struct Counter {
     fd: OwnedFd,
-    /// The id in its records.
+    /// Event id in its records.
     pub id: u64,
-    /// Which event of the plan it counts.
+    /// Index of its event in the plan.
     pub event: usize,
-    /// Where.
+    /// Thread, CPU and cgroup that it counts.
     pub place: Place,
 }
 
@@ -35,63 +35,63 @@ impl AsFd for Counter {
     }
 }
 
-/// All counters, and the events as the kernel took them.
+/// All counters, with their events as accepted by the kernel.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// The events: the plan's, after what the kernel refused was given up.
+    /// Events of the plan, without what the kernel refused and rec gave up.
     pub events: Vec<PlannedEvent>,
-    /// The counters, event by event.
+    /// Counters, ordered by event.
     pub all: Vec<Counter>,
-    /// The rings, in the order of their keys.
+    /// Rings, in the order of their keys.
     pub rings: Vec<Ring>,
-    /// Indices into `all`: the counters that have the rings.
+    /// Indices into `all` of the counters that own the rings.
     pub owners: Vec<usize>,
-    /// Threads of a user (`-u`) that have no counters, as this user may not look into them.
+    /// Threads of the target user (`-u`) without counters, as rec may not trace them.
     pub hidden: BTreeSet<u32>,
     /// Threads that started while counters were opened: who has counters by inheritance is not known of them.
     pub late: BTreeSet<u32>,
 }
 
 impl Counters {
-    /// The ring of a counter.
+    /// Returns the key of a counter's ring.
     #[must_use]
     pub fn ring_of(&self, counter: &Counter) -> RingKey {
         let event = self.events.get(counter.event);
         counter.place.ring(event.is_some_and(|event| event.attr.flags.contains(AttrFlags::WRITE_BACKWARD)))
     }
 
-    /// An event's counters.
+    /// Returns an event's counters.
     fn of_event(&self, event: usize) -> &[Counter] {
         let start = self.all.partition_point(|counter| counter.event < event);
         let end = self.all.partition_point(|counter| counter.event <= event);
         self.all.get(start..end).unwrap_or_default()
     }
 
-    /// The ids of an event's counters.
+    /// Returns the ids of an event's counters.
     #[must_use]
     pub fn ids(&self, event: usize) -> Vec<u64> {
         self.of_event(event).iter().map(|counter| counter.id).collect()
     }
 
-    /// All counters by their ids.
+    /// Returns all counters by id.
     #[must_use]
     pub fn by_id(&self) -> FxHashMap<u64, &Counter> {
         self.all.iter().map(|counter| (counter.id, counter)).collect()
     }
 
-    /// The tracepoints among the events, by name.
+    /// Returns the names of the tracepoints among the events.
     #[must_use]
     pub fn tracepoints(&self) -> Vec<&str> {
         self.events.iter().filter_map(|event| event.tracepoint.as_deref()).collect()
     }
 
-    /// The event that carries the side-band.
+    /// Returns the tracking event, which carries the side-band.
     #[must_use]
     pub fn tracker(&self) -> Option<&PlannedEvent> {
         self.events.iter().find(|e| e.attr.flags.contains(AttrFlags::COMM))
     }
 
-    /// The id that synthesized records carry: that of the event which tracks.
+    /// Returns the id for synthesized records: one of the tracking event's.
     #[must_use]
     pub fn tracking_id(&self) -> u64 {
         let tracker = self.events.iter().position(|event| event.attr.flags.contains(AttrFlags::COMM));
@@ -104,10 +104,10 @@ impl Counters {
         self.events.iter().any(|e| !e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL))
     }
 
-    /// Starts the counters that wait for it.
+    /// Starts the counters that are not started by the command's exec.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns an error if the kernel refuses.
     pub fn enable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         for counter in &self.all {
             let waits = self.events.get(counter.event).is_some_and(|e| e.attr.flags.contains(AttrFlags::DISABLED));
@@ -121,16 +121,16 @@ impl Counters {
     /// Stops all counters.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns an error if the kernel refuses.
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
         self.all.iter().try_for_each(|c| kernel.disable(c.as_fd()).map_err(|e| Error::io("cannot stop a counter", e)))
     }
 
-    /// Starts or stops the counters of one event, or of all that count anything: what only tells of tasks goes on. Gives how
-    /// many events there were.
+    /// Starts or stops the counters of one event, or of all events except dummies, which carry only the side-band.
+    /// Returns the number of matching events.
     ///
     /// # Errors
-    /// The kernel's refusal.
+    /// Returns an error if the kernel refuses.
     pub fn steer<K: Kernel>(&self, kernel: &K, name: Option<&str>, on: bool) -> Result<usize> {
         let meant = |event: &PlannedEvent| match name {
             Some(name) => event.is_called(name),

@@ -1,4 +1,4 @@
-//! Mapping the rings, and sending each counter's records to the one of its place.
+//! Mapping of the rings, and redirection of each counter's records to a ring.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use std::os::fd::AsFd as _;
 
 impl Counters {
-    /// Maps the rings; halves them until they fit this user's budget for locked memory.
+    /// Maps the rings, and halves them until they fit the user's limit on locked memory.
     pub(super) fn map_rings<K: Kernel>(&mut self, kernel: &K, plan: &Plan, messages: &Messages) -> Result<()> {
         self.owners = self.owners_by_ring().into_values().collect();
         let mut pages = plan.ring_pages;
@@ -31,7 +31,7 @@ impl Counters {
         }
         if pages != plan.ring_pages {
             messages.note(format_args!(
-                "rings of {pages} pages instead of {}: more is beyond this user's budget for locked memory; raise \
+                "rings have {pages} pages instead of {}, because of the limit on locked memory; raise \
                  kernel.perf_event_mlock_kb or ulimit -l",
                 plan.ring_pages
             ));
@@ -45,7 +45,8 @@ impl Counters {
         owners.map(|owner| kernel.map(owner.as_fd(), pages, self.ring_of(owner).backward)).collect()
     }
 
-    /// Who has the ring of each place: a counter with an AUX area, since that must be mapped where the ring is; else the first.
+    /// Returns the owner of each ring: a counter with an AUX area, if any, as the area must belong to the ring's owner;
+    /// otherwise the first counter.
     fn owners_by_ring(&self) -> BTreeMap<RingKey, usize> {
         let mut owners = BTreeMap::new();
         let has_aux = |index: usize| {
@@ -61,7 +62,7 @@ impl Counters {
         owners
     }
 
-    /// Sends the records of every counter that has no ring to the ring of its place.
+    /// Redirects each counter without its own ring to the ring of its CPU or thread.
     fn redirect<K: Kernel>(&self, kernel: &K) -> Result<()> {
         let owners = self.owners_by_ring();
         for (index, counter) in self.all.iter().enumerate() {
@@ -83,12 +84,10 @@ impl Counters {
 
 fn unmappable(errno: Errno, pages: usize) -> String {
     let why = match errno {
-        Errno::PERM => {
-            "not even one page is left of this user's budget for locked memory; raise kernel.perf_event_mlock_kb \
+        Errno::PERM => "the limit on locked memory leaves not even one page; raise kernel.perf_event_mlock_kb \
                         or ulimit -l, or end another recording"
-                .to_owned()
-        }
-        Errno::NOMEM => "there is not that much memory in one piece; ask for less with -m".to_owned(),
+            .to_owned(),
+        Errno::NOMEM => "there is not enough contiguous memory; request smaller rings with -m".to_owned(),
         other => crate::messages::error::why_words(&other.into()),
     };
     format!("cannot map rings of {pages} pages: {why}")

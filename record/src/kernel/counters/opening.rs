@@ -1,4 +1,4 @@
-//! Opening counters: each event at each of its places, what is refused given up one thing at a time.
+//! Opening of counters: each event on each of its CPUs and threads, with fallbacks for what the kernel refuses.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -132,7 +132,7 @@ impl<K: Kernel> Opener<'_, K> {
                     }
                 };
                 filter(kernel, fd.as_fd(), &event)?;
-                let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot ask a counter for its id", e))?;
+                let id = kernel.id(fd.as_fd()).map_err(|e| Error::io("cannot read the id of a counter", e))?;
                 if self.leads.contains(&index) {
                     self.leaders.insert((index, *place), counters.all.len());
                 }
@@ -169,7 +169,7 @@ pub fn files_of(event: &PlannedEvent, plan: &Plan, threads: usize) -> usize {
     if is_of_threads(event) { cpus.saturating_mul(threads) } else { cpus }
 }
 
-/// The directories of the cgroups that events count.
+/// Open directories of the events' cgroups.
 struct Cgroups(HashMap<String, File>);
 
 impl Cgroups {
@@ -183,7 +183,7 @@ impl Cgroups {
     }
 }
 
-/// Where an event is counted.
+/// Returns the places at which an event is counted.
 fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &Cgroups) -> Vec<Place> {
     let cpus: Vec<Option<u32>> = match plan.per_thread && !event.system_wide {
         true => vec![None],
@@ -195,38 +195,38 @@ fn places(event: &PlannedEvent, plan: &Plan, threads: &[Option<u32>], cgroups: &
 }
 
 impl Counters {
-    /// How the leader of an event's group is started.
+    /// Returns the flags that start the leader of an event's group.
     fn starts(&self, event: &PlannedEvent) -> AttrFlags {
         let leader = event.leader.and_then(|leader| self.events.get(leader));
         leader.map_or(AttrFlags::empty(), |it| it.attr.flags & (AttrFlags::DISABLED | AttrFlags::ENABLE_ON_EXEC))
     }
 }
 
-/// Where a counter of an event is opened.
+/// Place and group of a counter to open.
 #[derive(Clone, Copy)]
 struct Spot<'a> {
     place: Place,
-    /// The counter that leads its group there.
+    /// Counter of its group's leader at this place.
     leader: Option<BorrowedFd<'a>>,
-    /// How that is started: so is an event that leaves the group.
+    /// Flags that start the leader, for an event that leaves the group.
     starts: AttrFlags,
-    /// Whether the event has a counter already.
+    /// Whether the event already has a counter, so that its attr is final.
     settled: bool,
 }
 
-/// What became of a counter.
+/// Result of opening a counter.
 enum Attempt {
     Opened(OwnedFd),
-    /// Its thread ended, or its CPU went offline.
+    /// The thread has ended, or the CPU went offline.
     Gone,
     /// The recording goes on without its event.
     LeftOut,
-    /// Its thread is one of a user's (`-u`) that this user may not look into; the refusal in words.
+    /// The thread belongs to the target user (`-u`), but rec may not trace it. Contains the message.
     Hidden(String),
 }
 
-/// Opens one counter. Until the first counter of an event is open, the event gives up what the kernel refuses;
-/// after that, only threads that ended, or that nobody named, and CPUs that went offline meanwhile are passed over.
+/// Opens one counter. Until the first counter of an event is open, fallbacks change the event's attr. After that, the
+/// attr is final, and only ended threads, hidden threads (`-u`) and CPUs that went offline are skipped.
 fn open_one<K: Kernel>(
     kernel: &K,
     event: &mut PlannedEvent,
@@ -250,10 +250,10 @@ fn open_one<K: Kernel>(
         if thread_ended || cpu_went {
             return Ok(Attempt::Gone);
         }
-        // A weak group that finds no place on its PMU is taken apart.
+        // A weak group that does not fit on its PMU is split.
         if trial.weak && trial.leader.is_some() && matches!(errno, Errno::INVAL | Errno::BADF) && !settled {
             trial.leader = None;
-            // Nobody else starts it now.
+            // It no longer has a leader that starts it.
             trial.attr.flags |= starts;
             continue;
         }
@@ -269,7 +269,7 @@ fn open_one<K: Kernel>(
                 messages.note(what);
                 return Ok(Attempt::LeftOut);
             }
-            // That of others of the user's may be looked into, so it is not the event.
+            // Counters for other threads of the user could be opened, so the thread is the reason, not the event.
             Step::Retry { .. } | Step::LeaveOut(_) if unnamed(errno, place, with) => {
                 return Ok(Attempt::Hidden(String::new()));
             }
@@ -277,7 +277,7 @@ fn open_one<K: Kernel>(
                 let why = crate::messages::error::why_words(&errno.into());
                 let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
                 return Err(Error::Failed(format!(
-                    "cannot count {} on {cpu} as on those before it: {why}; leave that CPU out with -C",
+                    "cannot count {} on {cpu}, unlike on the CPUs before it: {why}; exclude that CPU with -C",
                     trial.full_name()
                 )));
             }
@@ -287,13 +287,13 @@ fn open_one<K: Kernel>(
     }
 }
 
-/// Whether it is a thread that was refused, and one that the user did not name.
+/// Whether the kernel refused a thread that was selected by `-u`, not by its id.
 fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
     let refused = matches!(errno, Errno::ACCESS | Errno::PERM) && place.thread.is_some();
     refused && matches!(with.target, Target::User(_))
 }
 
-/// The attr as the kernel needs it: that of a probe points to the path or the name, which `event` has.
+/// Returns the attr for the kernel: for a probe, with the pointer to the path or name in `event`.
 fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
     match &event.probe {
         None => Cow::Borrowed(&event.attr),
@@ -304,15 +304,15 @@ fn attr(event: &PlannedEvent) -> Cow<'_, Attr> {
     }
 }
 
-/// Has the kernel leave out of a counter's samples what the event's filter says.
+/// Sets the event's filter on a counter.
 fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) -> Result<()> {
     let Some(text) = &event.filter else { return Ok(()) };
-    let refused = |why: &str| Error::Failed(format!("cannot filter {} by '{text}': {why}", event.full_name()));
-    let filter = CString::new(&text[..]).map_err(|_| refused("it has a zero byte"))?;
+    let refused = |why: &str| Error::Failed(format!("cannot set the filter '{text}' on {}: {why}", event.full_name()));
+    let filter = CString::new(&text[..]).map_err(|_| refused("it contains a zero byte; remove it"))?;
     kernel.set_filter(counter, &filter).map_err(|errno| match (errno, &event.tracepoint) {
         (Errno::INVAL, Some(tracepoint)) => refused(&format!(
-            "the kernel does not understand it; a filter compares the fields of the tracepoint, which rec list \
-             {tracepoint} shows, as in: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
+            "the kernel cannot parse it; use fields of the tracepoint (see rec list {tracepoint}), for \
+             example: common_pid != 1 && (prio < 120 || comm ~ \"sh*\")"
         )),
         (errno, _) => refused(&crate::messages::error::why_words(&errno.into())),
     })

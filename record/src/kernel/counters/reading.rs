@@ -1,4 +1,4 @@
-//! Asking counters what they counted and what they lost.
+//! Reading of counters: values, times, lost samples.
 
 use std::os::fd::AsFd as _;
 
@@ -11,26 +11,26 @@ use super::counter::Counters;
 use crate::kernel::Kernel;
 use crate::messages::error::{Error, Result};
 
-/// What a counter says at the end.
+/// Values read from a counter at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The counter's id.
+    /// Event id of the counter.
     pub id: u64,
-    /// How often its event happened.
+    /// Number of events.
     pub value: u64,
-    /// How many samples it lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// For how long it was to count, in nanoseconds; 0 where that was not asked for.
+    /// Time enabled, in nanoseconds; 0 if not requested in `read_format`.
     pub enabled: u64,
-    /// For how long it was on the PMU, likewise.
+    /// Time running on the PMU, in nanoseconds; 0 if not requested in `read_format`.
     pub running: u64,
 }
 
 impl Counters {
-    /// What all counters say, those of a group through its leader.
+    /// Reads all counters; those of a group through its leader.
     ///
     /// # Errors
-    /// A counter that cannot be read.
+    /// Returns an error if a counter cannot be read.
     pub fn read<K: Kernel>(&self, kernel: &K) -> Result<Vec<Reading>> {
         let mut all = Vec::new();
         let mut members = vec![1; self.events.len()];
@@ -45,11 +45,11 @@ impl Counters {
             }
             let grouped = format.contains(ReadFormat::GROUP);
             let members = members.get(counter.event).filter(|_| grouped).unwrap_or(&1);
-            // At most: how many counters there are, two times, and of each its value, id and losses.
+            // Maximum: number of members, two times, and value, id and lost samples of each member.
             let mut numbers = vec![0; 3 + 3 * members];
             let found = kernel
                 .read(counter.as_fd(), &mut numbers)
-                .map_err(|e| Error::io("cannot read what a counter counted", e))?;
+                .map_err(|e| Error::io("cannot read the value of a counter", e))?;
             numbers.truncate(found);
             all.extend(readings(&numbers, format, counter.id));
         }
@@ -57,7 +57,7 @@ impl Counters {
     }
 }
 
-/// The numbers of a read(2), as perf_event_open(2) lays them out.
+/// Parses the result of read(2), in the layout of perf_event_open(2).
 fn readings(numbers: &[u64], format: ReadFormat, own_id: u64) -> Vec<Reading> {
     let mut e = Encoder::new(Endian::NATIVE);
     numbers.iter().for_each(|number| e.u64(*number));

@@ -1,4 +1,4 @@
-//! The counters over a kernel that is not there: what is opened where, and what is done about refusals.
+//! Tests of counters with a fake kernel: places, groups, fallbacks.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
@@ -20,11 +20,11 @@ use crate::messages::Verbosity;
 use crate::messages::error::Result;
 use crate::plan::PlannedEvent;
 
-/// A kernel that opens what `refuse` lets it, and remembers.
+/// A kernel that opens everything except what `refuse` refuses, and notes the calls.
 #[derive(Default)]
 struct FakeKernel {
     refuse: Option<fn(&Attr, Place) -> Option<Errno>>,
-    /// The most pages of all rings together.
+    /// Maximum pages of all rings together.
     budget: Option<usize>,
     opened: RefCell<Vec<(i32, Attr, Place)>>,
     redirected: RefCell<Vec<(i32, i32)>>,
@@ -232,7 +232,7 @@ fn filters_are_set_on_every_counter() {
     plan.events[0].filter = Some("wrong".to_owned());
     plan.events[0].tracepoint = Some("a:b".to_owned());
     let refusal = open(&plan).unwrap_err().to_string();
-    assert!(refusal.contains("cannot filter dummy by 'wrong'") && refusal.contains("rec list a:b"), "{refusal}");
+    assert!(refusal.contains("the filter 'wrong' on dummy") && refusal.contains("rec list a:b"), "{refusal}");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
 #[test]
 fn what_is_taken_out_of_a_weak_group_starts_when_its_leader_does() {
     use recrep_format::abi::AttrFlags as F;
-    /// Takes instructions only where nobody else starts them: alone.
+    /// Refuses instructions in a group.
     fn no_place(attr: &Attr, _: Place) -> Option<Errno> {
         (attr.kind.0 == 0 && attr.config == 1 && !attr.flags.contains(F::DISABLED)).then_some(Errno::INVAL)
     }
@@ -273,7 +273,7 @@ fn what_is_taken_out_of_a_weak_group_starts_when_its_leader_does() {
 #[test]
 fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     use recrep_format::abi::AttrFlags as F;
-    /// A user without privileges, and a thread that is protected.
+    /// Refuses a protected thread, as for a user without privileges.
     fn protected(attr: &Attr, place: Place) -> Option<Errno> {
         (place.thread == Some(8) || !attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
     }
@@ -288,9 +288,9 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     }
     let none = opened(&kernel(), "-u 1 -e cpu-clock", &[Some(8)]).unwrap_err().to_string();
     assert!(none.contains("protected from ptrace"), "{none}");
-    // Who was named is not passed over.
+    // A thread given by its id is not skipped.
     let named = opened(&kernel(), "-p 7,8 -e cpu-clock", &[Some(7), Some(8)]).unwrap_err().to_string();
-    assert!(named.contains("protected from ptrace") || named.contains("on those before it"), "{named}");
+    assert!(named.contains("protected from ptrace") || named.contains("unlike on the CPUs before it"), "{named}");
 }
 
 #[test]

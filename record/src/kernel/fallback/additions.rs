@@ -1,6 +1,6 @@
-//! What the kernel learnt after `perf_event_open`: since when, and what it means to do without.
+//! Features that the kernel added after `perf_event_open`: their versions, and the consequences of giving them up.
 //!
-//! The order is perf's: newest first, as what was learnt later is missing more often. Sources: the kernel's
+//! Newest first, as in perf, because newer features are missing more often. Sources: the kernel's
 //! `include/uapi/linux/perf_event.h` and its history.
 
 use recrep_format::abi::{AttrFlags as F, BranchSampleType as B, ReadFormat, SampleType as S};
@@ -11,37 +11,37 @@ use crate::plan::PlannedEvent;
 /// A version of Linux.
 type Version = (u16, u16);
 
-/// Something that older kernels, or some PMUs, refuse with EINVAL.
+/// A feature that older kernels, or some PMUs, refuse with EINVAL.
 struct Addition {
-    /// The first kernel that has it; 0, 0: it is a matter of the PMU, whatever the kernel.
+    /// First kernel version with it; 0, 0 if it depends on the PMU instead.
     since: Version,
-    /// Whether the event asks for it.
+    /// Whether the event uses it.
     asked: fn(&PlannedEvent) -> bool,
-    /// Takes it away.
+    /// Removes it from an attr.
     without: fn(&mut Attr),
-    /// What that means; none: nothing that would be missed.
+    /// Consequence for the user; `None` if there is none.
     means: Option<&'static str>,
 }
 
-/// What rec can do without.
+/// Features that rec can give up.
 const ADDITIONS: &[Addition] = &[
     Addition {
         since: (6, 8),
         asked: |e| e.attr.branch_sample_type.contains(B::COUNTERS),
         without: |a| a.branch_sample_type -= B::COUNTERS,
-        means: Some("this kernel has no counters in branch stacks (Linux 6.8 has): recording branches without them"),
+        means: Some("recording branch stacks without counters: this kernel is older than Linux 6.8"),
     },
     Addition {
         since: (6, 0),
         asked: |e| e.attr.read_format.contains(ReadFormat::LOST),
         without: |a| a.read_format -= ReadFormat::LOST,
-        means: Some("this kernel does not count lost samples (Linux 6.0 does); LOST records tell of losses"),
+        means: Some("lost samples are reported by LOST records only: this kernel is older than Linux 6.0"),
     },
     Addition {
         since: (5, 12),
         asked: |e| e.attr.sample_type.contains(S::WEIGHT_STRUCT),
         without: |a| a.sample_type = (a.sample_type - S::WEIGHT_STRUCT) | S::WEIGHT,
-        means: Some("this kernel gives one weight with each sample, not three (Linux 5.12 does)"),
+        means: Some("samples have one weight instead of three: this kernel is older than Linux 5.12"),
     },
     Addition {
         since: (5, 12),
@@ -55,9 +55,7 @@ const ADDITIONS: &[Addition] = &[
         since: (5, 9),
         asked: |e| e.attr.flags.contains(F::TEXT_POKE),
         without: |a| a.flags -= F::TEXT_POKE,
-        means: Some(
-            "this kernel does not tell how it changes its own code (Linux 5.9 does): traces of it may not be decoded",
-        ),
+        means: Some("kernel traces may not be decodable, as changes of its code are not recorded before Linux 5.9"),
     },
     Addition {
         since: (5, 7),
@@ -69,7 +67,7 @@ const ADDITIONS: &[Addition] = &[
         since: (5, 1),
         asked: |e| e.attr.flags.contains(F::BPF_EVENT),
         without: |a| a.flags -= F::BPF_EVENT,
-        means: Some("this kernel does not tell of BPF programs (Linux 5.1 does): samples in them will have no names"),
+        means: Some("samples in BPF programs will have no symbols: this kernel is older than Linux 5.1"),
     },
     Addition {
         since: (5, 1),
@@ -81,17 +79,13 @@ const ADDITIONS: &[Addition] = &[
         since: (0, 0),
         asked: |e| e.attr.flags.contains(F::USE_CLOCKID) && e.attr.clockid != MONOTONIC,
         without: |a| a.clockid = MONOTONIC,
-        means: Some(
-            "the kernel does not take the clock that -k names for this event: times are those of CLOCK_MONOTONIC",
-        ),
+        means: Some("timestamps are those of CLOCK_MONOTONIC: the kernel refuses the clock of -k for this event"),
     },
     Addition {
         since: (4, 1),
         asked: |e| e.attr.flags.contains(F::USE_CLOCKID),
         without: |a| (a.flags, a.clockid) = (a.flags - F::USE_CLOCKID, 0),
-        means: Some(
-            "this kernel cannot be told which clock to use (-k; Linux 4.1 can): times are those of its own clock",
-        ),
+        means: Some("timestamps are those of the kernel's own clock, without -k: this kernel is older than Linux 4.1"),
     },
     Addition {
         since: (3, 16),
@@ -103,7 +97,7 @@ const ADDITIONS: &[Addition] = &[
         since: (0, 0),
         asked: |e| e.attr.flags.intersects(F::EXCLUDE_GUEST | F::EXCLUDE_HOST) && !e.guests_named,
         without: |a| a.flags -= F::EXCLUDE_GUEST | F::EXCLUDE_HOST,
-        means: Some("this PMU cannot leave guests out: what virtual machines do is counted too"),
+        means: Some("virtual machines (guests) are counted too: this PMU cannot exclude them"),
     },
     Addition {
         since: (4, 4),
@@ -113,10 +107,11 @@ const ADDITIONS: &[Addition] = &[
     },
 ];
 
-/// `CLOCK_MONOTONIC`, which every event takes.
+/// `CLOCK_MONOTONIC`, which all events support.
 const MONOTONIC: i32 = 1;
 
-/// Takes the newest feature away that a kernel of this version may not have. None: there is none; else what it means.
+/// Removes the newest feature that a kernel of this version may lack. Returns its consequence, or `None` if there is no
+/// such feature.
 pub(super) fn without_newest(event: &mut PlannedEvent, kernel: Version) -> Option<Option<&'static str>> {
     let may_lack = |feature: &&Addition| feature.since == (0, 0) || kernel < feature.since;
     let newest = ADDITIONS.iter().filter(may_lack).find(|feature| (feature.asked)(event))?;
@@ -124,7 +119,7 @@ pub(super) fn without_newest(event: &mut PlannedEvent, kernel: Version) -> Optio
     Some(newest.means)
 }
 
-/// Something that a flag asked for, which rec does not give up on its own.
+/// A feature that the user requested with a flag, which rec does not give up.
 struct Asked {
     since: Version,
     flag: &'static str,
@@ -152,14 +147,14 @@ const ASKED: &[Asked] = &[
     Asked { since: (3, 7), flag: "--call-graph dwarf", asked: |a| a.sample_type.contains(S::STACK_USER) },
 ];
 
-/// The flags that a kernel of this version is too old for, each with the first that is not.
+/// Returns the used flags that a kernel of this version is too old for, each with the required version.
 pub(super) fn too_new(attr: &Attr, kernel: Version) -> Vec<String> {
     let lacks = |asked: &&Asked| kernel != (0, 0) && kernel < asked.since && (asked.asked)(attr);
     let told = |asked: &Asked| format!("{} (Linux {}.{})", asked.flag, asked.since.0, asked.since.1);
     ASKED.iter().filter(lacks).map(told).collect()
 }
 
-/// The flags whose part of an attr this one has, whatever the kernel.
+/// Returns the flags that this attr uses, regardless of the kernel's version.
 pub(super) fn asked(attr: &Attr) -> Vec<&'static str> {
     ASKED.iter().filter(|asked| (asked.asked)(attr)).map(|asked| asked.flag).collect()
 }

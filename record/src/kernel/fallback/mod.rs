@@ -1,4 +1,5 @@
-//! When the kernel refuses a counter: the next attr to try, or what would help. A pure function.
+//! Fallbacks for counters that the kernel refuses: a pure function from the refusal to the next attr to try, or to
+//! advice.
 //!
 //! ```text
 //!  (event, errno, circumstances) ──▶ Retry with less ── what was given up is told once it works
@@ -6,14 +7,14 @@
 //!                                └─▶ GiveUp: why, and what would allow it
 //! ```
 //!
-//! The kernel says little (one errno for many reasons), so that each refusal is answered by giving up the newest
-//! thing asked for that explains it, one at a time, until the kernel agrees or nothing is left to give up:
+//! One errno can have many reasons, so after each refusal the newest feature that may be the reason is given up, one at
+//! a time, until the kernel accepts the attr or nothing is left to give up:
 //!
 //! | errno | given up, in this order |
 //! |---|---|
-//! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, where it is "as exact as can be" (`P`) |
-//! | EOPNOTSUPP | guests, which some PMUs cannot count |
-//! | ENOENT ENODEV EOPNOTSUPP | cycles, for cpu-clock |
+//! | ENOENT ENODEV EOPNOTSUPP EINVAL | `precise_ip`, level by level, with the modifier `P` (maximum precision) |
+//! | EOPNOTSUPP | guests, as some PMUs cannot count them |
+//! | ENOENT ENODEV EOPNOTSUPP | cycles, in favor of cpu-clock |
 //! | EACCES EPERM | the kernel (`:u`), where it was not named and `perf_event_paranoid` explains the refusal; samples of switches |
 //! | EINVAL | what `features` lists, newest first: only what a kernel of this version may not know |
 //!
@@ -31,7 +32,7 @@ use crate::target::Target;
 
 pub use step::{Circumstances, GivenUp, Step};
 
-/// The answer to `errno` for `event`.
+/// Returns the next step after the kernel refused `event` with `errno`.
 #[must_use]
 pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Step {
     less_precise(event, errno)
@@ -47,7 +48,7 @@ fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Step> {
     Some(Step::Retry { event: Box::new(event), given_up })
 }
 
-/// `P`: as exact as the machine can, so one level less.
+/// Lowers the precision by one level, for the modifier `P`.
 fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     let level = event.attr.flags.precise_ip();
     let refused = matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO);
@@ -57,7 +58,7 @@ fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     retry(event, None)
 }
 
-/// A machine without a cycle counter (as most virtual ones) still has a clock.
+/// Replaces cycles by cpu-clock, for machines without a cycle counter (most virtual machines).
 fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     let attr = &event.attr;
     let cycles = attr.kind == EventType::HARDWARE && attr.config == HwEvent::CPU_CYCLES.0;
@@ -92,7 +93,7 @@ fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -
         && !event.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL)
 }
 
-/// Who may not sample the kernel may still sample user space.
+/// Excludes the kernel, for users who may sample only user space.
 fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
     let possible =
         is_kernel_kept(event, errno, with) && !event.system_wide && !event.attr.flags.contains(AttrFlags::EXCLUDE_USER);
@@ -103,10 +104,10 @@ fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Opt
     retry(event, Some(GivenUp::Kernel))
 }
 
-/// Some PMUs count the host only, and want that said.
+/// Excludes guests, for PMUs that count only the host and require that flag.
 fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     let counts = !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST) && !event.guests_named;
-    // Branch stacks and the like are the likelier reason, which nothing can be given up for.
+    // Features such as branch stacks are the more likely reason for other events, and those are not given up.
     let hardware = !matches!(event.attr.kind, EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT);
     (errno == Errno::OPNOTSUPP && counts && hardware).then_some(())?;
     let mut event = event.clone();
@@ -115,7 +116,7 @@ fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
     retry(event, Some(GivenUp::Guests))
 }
 
-/// What kernels learnt after perf_event_open: given up newest first.
+/// Gives up the newest feature that an older kernel may lack.
 fn older_kernel(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
     (errno == Errno::INVAL).then_some(())?;
     let mut event = event.clone();

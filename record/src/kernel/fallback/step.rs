@@ -1,52 +1,53 @@
-//! The words of the answers: what they depend on, what to try next, what was given up.
+//! Types of the fallbacks: circumstances, next step, given-up features.
 
 use recrep_format::abi::{EventType, SwEvent};
 
 use crate::plan::PlannedEvent;
 use crate::target::Target;
 
-/// What the answer depends on besides the attr.
+/// Facts that the next step depends on, besides the attr.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances<'a> {
-    /// Whom the counter is for.
+    /// Target of the counter.
     pub target: &'a Target,
     /// `kernel.perf_event_paranoid`.
     pub paranoid: i64,
-    /// The kernel's version; 0, 0: unknown.
+    /// Version of the kernel; 0, 0 if unknown.
     pub kernel: (u16, u16),
 }
 
-/// What to do about a refusal.
+/// Next step after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Ask for this instead; once it works, [`GivenUp::note`] is said.
+    /// Try this event instead; if it works, [`GivenUp::note`] is printed.
     Retry {
-        /// The event as it is to be now.
+        /// The event to try.
         event: Box<PlannedEvent>,
-        /// What was given up, where the user must know of it.
+        /// What was given up, if the user needs to know.
         given_up: Option<GivenUp>,
     },
     /// Go on without the event: what that means.
     LeaveOut(String),
-    /// There is nothing else to try: what was tried, why not, and what would help.
+    /// Nothing is left to try. Contains the error message with advice.
     GiveUp(String),
 }
 
-/// Something asked for that the kernel did not give.
+/// Something requested that the kernel refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// The cycle counter, for the clock: of what was given up before, which was about the counter, only [`GivenUp::Kernel`] still holds.
+    /// The cycle counter, replaced by cpu-clock. Of the things given up earlier for the counter, only
+    /// [`GivenUp::Kernel`] still applies.
     Cycles,
-    /// The kernel, for user space.
+    /// Sampling of the kernel.
     Kernel,
-    /// What guests do.
+    /// Counting of guests.
     Guests,
-    /// Something that this kernel or PMU does not know; in words, what that means for the recording.
+    /// A feature that this kernel or PMU lacks. Contains the consequence for the user.
     Addition(&'static str),
 }
 
 impl GivenUp {
-    /// What the user must know: `asked` became `given`.
+    /// Returns the note for the user: `asked` was replaced by `given`.
     #[must_use]
     pub fn note(self, asked: &PlannedEvent, given: &PlannedEvent, with: Circumstances<'_>) -> String {
         match self {
@@ -54,12 +55,12 @@ impl GivenUp {
                 format!("this machine has no counter for {}: sampling {} instead", asked.full_name(), given.name)
             }
             Self::Kernel => format!(
-                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which keeps the kernel from users without \
-                 CAP_PERFMON{}",
+                "sampling user space only ({}): kernel.perf_event_paranoid is {}, which hides the kernel from users \
+                 without CAP_PERFMON{}",
                 given.full_name(),
                 with.paranoid,
                 if is_of_kernel_only(given) {
-                    "; this event happens in the kernel, so there will be no samples of it"
+                    "; this event occurs only in the kernel, so there will be no samples of it"
                 } else {
                     ""
                 },

@@ -1,4 +1,4 @@
-//! The table of refusals and answers.
+//! Tests: table of refusals and next steps.
 
 use recrep_format::abi::{BranchSampleType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
@@ -22,7 +22,7 @@ fn first(line: &str) -> (PlannedEvent, Target) {
     (plan.events[0].clone(), config.target)
 }
 
-/// Follows the steps against a kernel that answers `refuse`; the event that works and the notes, or the advice.
+/// Follows the steps with a kernel that refuses by `refuse`. Returns the event that works and the notes, or the advice.
 fn settle(
     line: &str,
     paranoid: i64,
@@ -31,7 +31,7 @@ fn settle(
     settle_on((0, 0), line, paranoid, refuse)
 }
 
-/// The same on a kernel of this version.
+/// Like `settle`, on a kernel of this version.
 fn settle_on(
     kernel: (u16, u16),
     line: &str,
@@ -151,7 +151,7 @@ fn older_kernels_lose_the_newest_first() {
     assert_eq!(notes.len(), 3);
 }
 
-/// A kernel, or a PMU, that does not know what `new` finds.
+/// Refusals of a kernel or PMU that lacks the feature that `new` detects.
 fn lacking(new: fn(&Attr) -> bool) -> impl Fn(&PlannedEvent) -> Option<Errno> {
     move |event| new(&event.attr).then_some(Errno::INVAL)
 }
@@ -192,7 +192,7 @@ fn what_is_never_missed_is_given_up_without_a_word() {
     );
     assert_eq!(quiet((5, 0), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::KSYMBOL)), (false, 1));
     assert_eq!(quiet((3, 15), "-e cpu-clock -B --no-bpf-event x", |a| a.flags.contains(F::MMAP2)), (false, 1));
-    // Only the count of lost samples is told of: a kernel this old has none.
+    // Only the missing count of lost samples is noted, as a kernel this old has none.
     let (_, notes) = settle_on((5, 0), "-e cpu-clock x", -1, lacking(|a| a.flags.contains(F::KSYMBOL))).unwrap();
     assert!(notes.iter().any(|note| note.contains("lost samples")), "{notes:?}");
 }
@@ -242,12 +242,12 @@ fn guests_are_left_out_where_the_pmu_wants_it_and_they_were_not_named() {
 #[test]
 fn refusals_of_what_only_some_machines_and_users_have() {
     for (line, paranoid, errno, named) in [
-        ("-e cpu-clock -b x", -1, Errno::OPNOTSUPP, "leave -b"),
+        ("-e cpu-clock -b x", -1, Errno::OPNOTSUPP, "leave out -b"),
         ("-e instructions --call-graph lbr x", -1, Errno::OPNOTSUPP, "--call-graph dwarf"),
         ("-e mem:0x1000:w x", -1, Errno::NOSPC, "breakpoints"),
         ("-e mem:0x1000:w x", -1, Errno::OPNOTSUPP, "mem:ADDR"),
-        ("-e cpu-clock:u --namespaces x", 2, Errno::ACCESS, "--namespaces is for root"),
-        ("-e cpu-clock:u --phys-data x", 2, Errno::ACCESS, "--phys-data is for root"),
+        ("-e cpu-clock:u --namespaces x", 2, Errno::ACCESS, "--namespaces requires root"),
+        ("-e cpu-clock:u --phys-data x", 2, Errno::ACCESS, "--phys-data requires root"),
         ("-e cpu-clock -g --max-stack 100 x", -1, Errno::OVERFLOW, "perf_event_max_stack"),
         ("-e cpu-clock --phys-data x", -1, Errno::TOOBIG, "--phys-data"),
         ("-e cpu-clock x", -1, Errno::TOOBIG, "newer kernel"),
@@ -295,7 +295,7 @@ fn probes_are_for_root() {
     while let Step::Retry { event, .. } = step {
         step = next(&event, Errno::ACCESS, with);
     }
-    assert!(matches!(step, Step::GiveUp(advice) if advice.contains("for root and CAP_PERFMON only")));
+    assert!(matches!(step, Step::GiveUp(advice) if advice.contains("require root or CAP_PERFMON")));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! The AUX area: what the CPU's tracing hardware writes, as bytes without records.
+//! The AUX area: raw bytes written by the CPU's tracing hardware, without records.
 //!
-//! In the usual way the kernel stops the trace where the area is full and goes on when the counter is enabled again. An area that is
-//! overwritten goes on for ever; `aux_head` is then a place in it with some PMUs (Intel PT, Intel BTS) and a number that
-//! only grows with others (Arm SPE, CoreSight).
+//! Normally the kernel stops the trace when the area is full, and resumes when the counter is enabled again. In an
+//! overwritten area the trace never stops. There `aux_head` is an offset in the area with some PMUs (Intel PT, Intel
+//! BTS), and an always growing position with others (Arm SPE, CoreSight).
 
-#![allow(unsafe_code)] // Lends out shared memory.
+#![allow(unsafe_code)] // Returns slices of shared memory.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::protocol::{Overrun, Reader};
 /// A mapped AUX area. It is unmapped when dropped.
 #[derive(Debug)]
 pub struct AuxRing {
-    /// The ring that it belongs to: its control page has our head and tail.
+    /// Memory of the ring that it belongs to, whose control page has `aux_head` and `aux_tail`.
     control: Arc<SharedMemory>,
     area: SharedMemory,
     size: usize,
@@ -29,7 +29,7 @@ pub struct AuxRing {
 }
 
 impl AuxRing {
-    /// Maps `size` bytes of a counter from `offset` on, after saying so in the control page.
+    /// Writes `offset` and `size` to the control page, and maps that part of a counter.
     pub(super) fn map(
         counter: BorrowedFd<'_>,
         control: &Arc<SharedMemory>,
@@ -44,23 +44,23 @@ impl AuxRing {
         Ok(Self { control: Arc::clone(control), area, size, reader: Reader::new("aux", size, tail), overwrite })
     }
 
-    /// The size of the area in bytes.
+    /// Returns the size of the area in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether it is overwritten.
+    /// Whether the area is overwritten.
     #[must_use]
     pub fn is_overwritten(&self) -> bool {
         self.overwrite
     }
 
-    /// What there is to read of an area that is not overwritten, in multiples of `unit` bytes: the rest is left for later. It
-    /// stays where it is until [`release`](Self::release).
+    /// Returns the unread bytes of an area that is not overwritten, in multiples of `unit` bytes; a remainder is left
+    /// for later. They stay valid until [`release`](Self::release).
     ///
     /// # Errors
-    /// An `aux_head` that cannot be.
+    /// Returns an error if `aux_head` is invalid.
     pub fn pending(&self, unit: usize) -> Result<Pending<'_>, Overrun> {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
         let rest = stretch.length.checked_rem(unit).unwrap_or(0);
@@ -71,13 +71,13 @@ impl AuxRing {
         Ok(Pending::new(halves, stretch.head - rest as u64))
     }
 
-    /// Where the first pending byte is in the trace: how many bytes came before it.
+    /// Returns the position of the first pending byte in the trace, which is the number of bytes before it.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.reader.tail()
     }
 
-    /// Gives the room up to `mark` back to the kernel.
+    /// Releases the space up to `mark` to the kernel.
     pub fn release(&mut self, mark: Mark) {
         self.reader.release(self.control.word(AUX_TAIL), mark.0);
     }
@@ -93,7 +93,7 @@ impl AuxRing {
     #[must_use]
     pub fn last(&self, head: u64, length: usize) -> (Vec<u8>, Vec<u8>) {
         let length = length.min(self.size);
-        // As offsets, since a head that is a place may be smaller than `length`.
+        // Computed with offsets in the area, as a head that is an offset may be smaller than `length`.
         let end = usize::try_from(head % self.size as u64).unwrap_or(0);
         let start = if end >= length { end - length } else { end + self.size - length };
         let mut first = self.area.copy(0, self.size, start, length);

@@ -4,7 +4,7 @@
 //! falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It is read by
 //! copying, while its output is paused: the kernel knows no tail there that it would respect.
 
-#![allow(unsafe_code)] // Lends out shared memory.
+#![allow(unsafe_code)] // Returns slices of shared memory.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -28,21 +28,21 @@ pub struct Ring {
     page_size: usize,
     data_size: usize,
     reader: Reader,
-    /// Whether it is overwritten, from the end to the beginning.
+    /// Whether the ring is overwritten, and filled backwards.
     backward: bool,
 }
 
 impl Ring {
-    /// Maps the ring of a counter, its data area `pages` long.
+    /// Maps the ring of a counter, with a data area of `pages` pages.
     ///
     /// # Errors
-    /// The kernel's refusal: EPERM where the budget for locked memory is used up; EINVAL where `pages` is no power
-    /// of two.
+    /// Returns the kernel's error: EPERM if the limit on locked memory is reached; EINVAL if `pages` is not a power of
+    /// two.
     pub fn map(counter: BorrowedFd<'_>, pages: usize) -> Result<Self, Errno> {
         Self::map_with(counter, pages, false)
     }
 
-    /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites what is oldest.
+    /// Maps the ring of a counter that writes backwards (`write_backward`): the kernel overwrites the oldest records.
     ///
     /// # Errors
     /// As [`Ring::map`].
@@ -57,19 +57,19 @@ impl Ring {
         }
         let data_size = pages.checked_mul(page_size).ok_or(Errno::INVAL)?;
         let length = data_size.checked_add(page_size).ok_or(Errno::INVAL)?;
-        // Whoever may not write does not give room back: so the kernel knows that it is to overwrite.
+        // A read-only mapping cannot move the tail, which tells the kernel to overwrite.
         let mapping = SharedMemory::new(counter, 0, length, !backward)?;
         let tail = if backward { 0 } else { mapping.word(DATA_TAIL).load(Ordering::Relaxed) };
         let reader = Reader::new("data", data_size, tail);
         Ok(Self { mapping: Arc::new(mapping), page_size, data_size, reader, backward })
     }
 
-    /// Maps the AUX area of the counter that has this ring, `pages` long: a power of two. `overwrite`: the kernel overwrites
-    /// what is oldest, and the area may be read only while its counters are stopped.
+    /// Maps the AUX area of the counter that owns this ring, with `pages` pages (a power of two). With `overwrite`, the
+    /// kernel overwrites the oldest bytes, and the area may be read only while its counters are stopped.
     ///
     /// # Errors
-    /// The kernel's refusal: EOPNOTSUPP where the counter's PMU has none; EPERM where the budget for locked memory is used up;
-    /// EINVAL where the ring's control page may not be written to.
+    /// Returns the kernel's error: EOPNOTSUPP if the counter's PMU has none; EPERM if the limit on locked memory is
+    /// reached; EINVAL if the ring's control page is read-only.
     pub fn map_aux(&self, counter: BorrowedFd<'_>, pages: usize, overwrite: bool) -> Result<AuxRing, Errno> {
         if self.backward || !pages.is_power_of_two() {
             return Err(Errno::INVAL);
@@ -78,13 +78,13 @@ impl Ring {
         AuxRing::map(counter, &self.mapping, (self.page_size + self.data_size) as u64, size, overwrite)
     }
 
-    /// The size of the data area in bytes.
+    /// Returns the size of the data area in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.data_size
     }
 
-    /// How the counters' clock follows the CPU's, if it does.
+    /// Returns the conversion from the CPU's cycle counter to timestamps, if available.
     #[must_use]
     pub fn clock(&self) -> Option<Clock> {
         Clock::read(&self.mapping)
@@ -106,7 +106,7 @@ impl Ring {
         Ok(Pending::new(halves, stretch.head))
     }
 
-    /// Whether it is overwritten.
+    /// Whether the ring is overwritten.
     #[must_use]
     pub fn is_backward(&self) -> bool {
         self.backward
@@ -124,10 +124,10 @@ impl Ring {
         (records, Mark(head))
     }
 
-    /// Gives the room up to `mark` back to the kernel.
+    /// Releases the space up to `mark` to the kernel.
     pub fn release(&mut self, mark: Mark) {
         if self.backward {
-            // The page may not be written to, and nobody waits for room there.
+            // The control page is read-only, and the kernel does not wait for space.
             self.reader.pass(mark.0);
         } else {
             self.reader.release(self.mapping.word(DATA_TAIL), mark.0);

@@ -1,4 +1,4 @@
-//! A kernel's side of a ring on a memfd, laid out as the kernel lays it out.
+//! Fake kernel's side of a ring on a memfd, in the kernel's layout.
 
 use super::Ring;
 use super::page::{DATA_HEAD, DATA_TAIL};
@@ -22,7 +22,7 @@ impl FakeRing {
         Self { memory, page, size: pages * page, head: 0, lost: 0 }
     }
 
-    /// As if so many bytes had passed through already.
+    /// Sets head and tail, as if that many bytes had been written and read.
     pub(crate) fn start_at(&mut self, position: u64) {
         self.head = position;
         self.memory.write_all_at(&position.to_ne_bytes(), DATA_HEAD as u64).unwrap();
@@ -56,7 +56,7 @@ impl FakeRing {
         Ring::map_backward(self.memory.as_fd(), usize::try_from(self.size / self.page).unwrap()).unwrap()
     }
 
-    /// Writes a record as the kernel does to a ring that is overwritten: in front of the one before.
+    /// Writes a record like the kernel to an overwritten ring: before the previous one.
     pub(crate) fn write_backward(&mut self, record: &[u8]) {
         self.head = self.head.wrapping_sub(record.len() as u64);
         for (at, byte) in (0..).zip(record) {
@@ -66,8 +66,8 @@ impl FakeRing {
         self.set_head(self.head);
     }
 
-    /// Writes a record as the kernel does: wrapping, or not at all where there is no room, then with a
-    /// LOST record before the next.
+    /// Writes a record like the kernel: wraps around the end; without space, drops the record, and writes a LOST record
+    /// before the next.
     pub(crate) fn write(&mut self, record: &[u8]) -> bool {
         let mut bytes = Vec::new();
         if self.lost > 0 {
@@ -89,7 +89,7 @@ impl FakeRing {
     }
 }
 
-/// A record of a type with these numbers after its header.
+/// Returns a record of this type, with these numbers after its header.
 pub(crate) fn fake_record(kind: u32, words: &[u64]) -> Vec<u8> {
     let size = u16::try_from(8 + words.len() * 8).unwrap();
     let mut bytes = kind.to_ne_bytes().to_vec();

@@ -1,6 +1,6 @@
-//! The kernel's side of a ring on a memfd, for what stands in for the kernel: the same layout, written to as the kernel does.
+//! The kernel's side of a ring on a memfd, for fake kernels: same layout and same order of writes as in the kernel.
 
-#![allow(unsafe_code)] // Shared memory has no safe form.
+#![allow(unsafe_code)] // There is no safe interface to shared memory.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -24,53 +24,53 @@ pub enum RingPart {
     Aux,
 }
 
-/// Control page, data area, and AUX area if there is one, in one mapping.
+/// Control page, data area, and AUX area if any, in one mapping.
 #[derive(Debug)]
 pub struct KernelSide {
     mapping: SharedMemory,
-    /// Where the data area begins.
+    /// Offset of the data area.
     page: usize,
     data_size: usize,
     aux_size: usize,
 }
 
 impl KernelSide {
-    /// Maps a memfd whose length is that of the page and of both areas.
+    /// Maps a memfd that has the length of the page and both areas.
     ///
     /// # Errors
-    /// The system's refusal.
+    /// Returns the system's error.
     pub fn map(memory: BorrowedFd<'_>, data_size: usize, aux_size: usize) -> Result<Self, Errno> {
         let page = rustix::param::page_size();
         let mapping = SharedMemory::new(memory, 0, page + data_size + aux_size, true)?;
         Ok(Self { mapping, page, data_size, aux_size })
     }
 
-    /// A writer at the beginning of an area.
+    /// Returns a writer at the beginning of an area.
     #[must_use]
     pub fn writer(&self, area: RingPart) -> Writer {
         Writer::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
     }
 
-    /// The head of an area.
+    /// Returns the head of an area.
     #[must_use]
     pub fn head(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_HEAD } else { AUX_HEAD })
     }
 
-    /// The tail of an area.
+    /// Returns the tail of an area.
     #[must_use]
     pub fn tail(&self, area: RingPart) -> &AtomicU64 {
         self.mapping.word(if area == RingPart::Data { DATA_TAIL } else { AUX_TAIL })
     }
 
-    /// Where the AUX area is to be mapped, and its size, by the control page.
+    /// Returns offset and size of the AUX area, from the control page.
     #[must_use]
     pub fn aux_place(&self) -> (u64, u64) {
         let word = |offset| self.mapping.word(offset).load(Ordering::Relaxed);
         (word(AUX_OFFSET), word(AUX_SIZE))
     }
 
-    /// Says how timestamps follow from the CPU's counter, as the kernel does: `lock` is odd meanwhile.
+    /// Writes the fields of the clock like the kernel: `lock` is odd during the change.
     pub fn set_clock(&self, clock: Clock) {
         let word = |offset| self.mapping.word(offset);
         let [shift_0, shift_1] = clock.shift.to_ne_bytes();
@@ -89,7 +89,8 @@ impl KernelSide {
         word(LOCK).store(0, Ordering::SeqCst);
     }
 
-    /// Writes bytes behind a writer's head, around the end of the area. They are said to be there by [`Writer::publish`].
+    /// Writes bytes after a writer's head, wrapping around the end of the area. [`Writer::publish`] makes them visible
+    /// to the reader.
     pub fn write(&self, area: RingPart, writer: &Writer, bytes: &[u8]) {
         let start = if area == RingPart::Data { self.page } else { self.page + self.data_size };
         for (ahead, byte) in (0..).zip(bytes) {

@@ -1,6 +1,6 @@
-//! A piece of shared memory: mapped, looked at word by word or lent out as bytes, unmapped.
+//! Shared memory mappings, with access to words and byte slices.
 
-#![allow(unsafe_code)] // Shared memory has no safe form.
+#![allow(unsafe_code)] // There is no safe interface to shared memory.
 
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -18,11 +18,11 @@ pub(super) struct SharedMemory {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and only `drop` ends it.
 unsafe impl Send for SharedMemory {}
-// SAFETY: shared access is by atomics, or by `bytes`, whose callers answer for nobody writing there.
+// SAFETY: shared access is by atomics, or by `halves`, whose callers guarantee that nothing writes there.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// Maps `length` bytes of a counter from `offset` on; without the right to write unless `writable`.
+    /// Maps `length` bytes of a counter from `offset` on; read-only unless `writable`.
     pub(super) fn new(counter: BorrowedFd<'_>, offset: u64, length: usize, writable: bool) -> Result<Self, Errno> {
         let access = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping at an address of the kernel's choosing overlaps nothing of ours.
@@ -32,14 +32,14 @@ impl SharedMemory {
         Ok(Self { base, length })
     }
 
-    /// The byte at `offset`, which must be inside the mapping.
+    /// Returns the address of the byte at `offset`, which must be inside the mapping.
     pub(super) fn place(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.length, "a byte of the mapping");
         // SAFETY: `offset` is inside the mapping, as just checked.
         unsafe { self.base.add(offset) }
     }
 
-    /// The word at `offset`, which must be a multiple of 8 inside the mapping.
+    /// Returns the word at `offset`, which must be a multiple of 8 inside the mapping.
     pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.length, "a word of the control page");
         // SAFETY: the place is aligned (mappings begin at a page, and `offset` is a multiple of 8) and mapped for as long as
@@ -68,10 +68,11 @@ impl SharedMemory {
         bytes
     }
 
-    /// `length` bytes of the area of `size` bytes that begins at `area`, from the place `start` in it on, around its end.
+    /// Returns `length` bytes of the area at `area` with `size` bytes, from `start` in the area on, wrapping around its
+    /// end.
     ///
     /// # Safety
-    /// Nobody may write to these bytes while the slices live.
+    /// Nothing may write to these bytes while the slices are alive.
     pub(super) unsafe fn halves(&self, area: usize, size: usize, start: usize, length: usize) -> (&[u8], &[u8]) {
         assert!(area <= self.length && size <= self.length - area, "an area inside the mapping");
         let (start, length) = (start.min(size), length.min(size));
@@ -80,9 +81,9 @@ impl SharedMemory {
         let area = unsafe { self.base.add(area) };
         // SAFETY: `start` is at most `size`.
         let place = unsafe { area.add(start) };
-        // SAFETY: `start + in_first` is at most `size`, and the caller answers for nobody writing.
+        // SAFETY: `start + in_first` is at most `size`, and the caller guarantees that nothing writes there.
         let first = unsafe { std::slice::from_raw_parts(place.as_ptr(), in_first) };
-        // SAFETY: what is left is at most `size` bytes from the start of the area; otherwise as above.
+        // SAFETY: the rest is at most `size` bytes from the start of the area; otherwise as above.
         let second = unsafe { std::slice::from_raw_parts(area.as_ptr(), length - in_first) };
         (first, second)
     }
@@ -90,7 +91,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping made in `new`, whole; what was lent out borrows `self` and is gone.
+        // SAFETY: this is the whole mapping created in `new`; slices borrow `self`, so none is alive.
         let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.length) };
         debug_assert!(unmapped.is_ok());
     }

@@ -1,4 +1,4 @@
-//! Rings: the kernel's buffers, shared with us.
+//! Rings: buffers shared between the kernel and rec.
 //!
 //! ```text
 //!   one page                 data area: a power of two of pages            AUX area: likewise

@@ -1,8 +1,8 @@
-//! The model check: loom runs both sides of an area, ours and the kernel's, in every order that the memory model allows, over the
-//! very code of [`protocol`](super::protocol).
+//! The model check: loom runs both sides of an area, rec's and the kernel's, in every order that the memory model
+//! allows, with the production code of [`protocol`](super::protocol).
 //!
-//! The bytes are cells that may not be read and written at once; heads and tails are atomics. That the check sees what it must is
-//! shown by weakening each of the four accesses: each time some order of events lets it fail.
+//! The bytes are cells that must not be accessed concurrently; heads and tails are atomics. To show that the check
+//! detects errors, each of the four accesses is weakened in turn: each time the check fails in some order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -20,7 +20,7 @@ enum Access {
     StoreTail,
 }
 
-/// A head or a tail whose loads or stores may have lost their order.
+/// A head or a tail whose loads or stores may be weakened to relaxed order.
 struct Modelled {
     word: AtomicU64,
     weak_load: bool,
@@ -43,12 +43,12 @@ impl Word for Modelled {
     }
 }
 
-/// A byte of the area; loom fails where two threads are at it at once.
+/// A byte of the area; loom fails if two threads access it concurrently.
 struct Cell(loom::cell::Cell<u64>);
 
 #[allow(unsafe_code, reason = "a test shares what loom watches")]
 mod shared {
-    // SAFETY: the model's threads run one at a time, and loom checks that the order of their accesses is given.
+    // SAFETY: the model's threads run one at a time, and loom checks that their accesses are ordered.
     unsafe impl Sync for super::Cell {}
 }
 
@@ -69,7 +69,7 @@ impl ModelArea {
         }
     }
 
-    /// The kernel writes numbers, as many as there is room for, so many times.
+    /// Kernel's side: writes numbers, as many as fit, this many times.
     fn write(&self, times: usize) {
         let mut writer = Writer::new(self.cells.len(), 0);
         for _ in 0..times {
@@ -79,7 +79,7 @@ impl ModelArea {
         }
     }
 
-    /// We read what there is; each number must be the next.
+    /// Rec's side: reads the pending numbers, and checks that they are consecutive.
     fn read(&self, reader: &mut Reader) {
         let stretch = reader.pending(&self.head).unwrap();
         for (place, expected) in (stretch.start..).take(stretch.length).zip(reader.tail()..) {
@@ -89,8 +89,8 @@ impl ModelArea {
     }
 }
 
-/// Numbers pass through an area of a size: so many attempts to write, and as many to read. Attempts, since a loop that waits for
-/// the other side has no end of orders.
+/// Passes numbers through an area of this size, with a fixed number of attempts to write and to read, as loops that
+/// wait for the other side would have infinitely many orders.
 fn pass(size: usize, attempts: usize, weak: Option<Access>) {
     loom::model(move || {
         let area = Arc::new(ModelArea::new(size, weak));
@@ -102,7 +102,7 @@ fn pass(size: usize, attempts: usize, weak: Option<Access>) {
         (0..attempts).for_each(|_| area.read(&mut reader));
         kernel.join().unwrap();
         area.read(&mut reader);
-        assert!(reader.tail() >= size as u64 - 1, "what there was room for at the start arrives");
+        assert!(reader.tail() >= size as u64 - 1, "the numbers that fit at the start arrive");
     });
 }
 
@@ -123,8 +123,8 @@ fn each_of_the_four_accesses_needs_its_order() {
     assert_eq!(fails, [true; 4], "{weak:?}");
 }
 
-/// The kernel writes trace, then the AUX record that tells of it, then moves `aux_head`. We load `aux_head` first, so the
-/// record is in the data ring when its trace is in the AUX area.
+/// The kernel writes trace, then its AUX record, and then moves `aux_head`. rec loads `aux_head` first, so for all
+/// trace that it finds in the AUX area, the record is in the data ring.
 #[test]
 fn trace_is_never_without_its_record() {
     const SIZE: usize = 4;

@@ -14,13 +14,13 @@ pub(super) const TIME_CYCLES: usize = 80;
 pub(super) const TIME_MASK: usize = 88;
 /// Moved by the kernel.
 pub(crate) const DATA_HEAD: usize = 1024;
-/// Moved by us.
+/// Moved by rec.
 pub(crate) const DATA_TAIL: usize = 1032;
 /// Moved by the kernel.
 pub(crate) const AUX_HEAD: usize = 1056;
-/// Moved by us.
+/// Moved by rec.
 pub(crate) const AUX_TAIL: usize = 1064;
-/// Where the AUX area is to be mapped: set by us.
+/// Offset for the mapping of the AUX area: set by rec.
 pub(crate) const AUX_OFFSET: usize = 1072;
-/// Its size: set by us.
+/// Size of the AUX area: set by rec.
 pub(crate) const AUX_SIZE: usize = 1080;

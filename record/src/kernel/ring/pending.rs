@@ -1,11 +1,11 @@
-//! What there is to read of an area, lent out, and how far that goes.
+//! Borrowed view of an area's unread bytes.
 
-/// The records that are there to read, in order: what lies up to the end of the data area, then what wrapped.
+/// Unread bytes in order: those up to the end of the area, then those that wrapped to its beginning.
 #[derive(Debug)]
 pub struct Pending<'r> {
     /// The first half.
     pub first: &'r [u8],
-    /// The second half; empty where nothing wraps.
+    /// The second half; empty if nothing wraps.
     pub second: &'r [u8],
     head: u64,
 }
@@ -15,25 +15,25 @@ impl<'r> Pending<'r> {
         Self { first, second, head }
     }
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.first.len() + self.second.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()
     }
 
-    /// The mark to give to `Ring::release`.
+    /// Returns the mark to pass to `Ring::release`.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.head)
     }
 }
 
-/// Up to where a ring was read.
+/// Position up to which a ring was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub(super) u64);

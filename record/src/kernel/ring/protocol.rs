@@ -1,19 +1,19 @@
-//! Who may touch which bytes when: the order of accesses to heads, tails and what is between them.
+//! Protocol of the shared areas: the order of accesses to heads, tails and the bytes between them.
 //!
 //! ```text
-//!   kernel                               we
-//!   (K1) load tail: is there room?       (U1) load head, acquire ── sees K3, and so all of K2
-//!   (K2) write behind head               (U2) read up to head
-//!   (K3) store head, release             (U3) store tail, release ── K1 sees it, and so U2 is over
+//!   kernel                               rec
+//!   (K1) load tail: is there space?      (U1) load head, acquire ── observes K3, and so all of K2
+//!   (K2) write after head                (U2) read up to head
+//!   (K3) store head, release             (U3) store tail, release ── if K1 observes it, U2 has ended
 //! ```
 //!
-//! The same for the data area (`perf_output_put_handle` and `__perf_output_begin` in `kernel/events/ring_buffer.c`, where A–D name
-//! the barriers) and for the AUX area (`perf_aux_output_begin`, `perf_aux_output_end`). Generic over the word, so that the
-//! model check runs this very code.
+//! It is the same for the data area (`perf_output_put_handle` and `__perf_output_begin` in
+//! `kernel/events/ring_buffer.c`, where A–D name the barriers) and the AUX area (`perf_aux_output_begin`,
+//! `perf_aux_output_end`). The code is generic over the word, so that the model check can run it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A word of the control page that both sides access.
+/// A word of the control page, accessed by both sides.
 pub trait Word {
     /// Loads it.
     fn load(&self, order: Ordering) -> u64;
@@ -31,7 +31,7 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Our side of an area: up to where it was read.
+/// Rec's side of an area: the position up to which it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
     area: &'static str,
@@ -39,48 +39,48 @@ pub struct Reader {
     tail: u64,
 }
 
-/// What there is to read: so many bytes from a place in the area, around its end.
+/// Range of unread bytes in an area, which may wrap around its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The place.
+    /// Offset in the area.
     pub start: usize,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: usize,
-    /// Up to where.
+    /// Head at the end of the range.
     pub head: u64,
 }
 
-/// A head is where it cannot be: the control page was overwritten.
+/// Error about an invalid head: the control page was overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a ring's {area}_head is {head} with {area}_tail at {tail}, more than its {size} bytes apart")]
+#[error("a ring of {size} bytes has the invalid {area}_head {head} at {area}_tail {tail}")]
 pub struct Overrun {
     /// `data` or `aux`.
     pub area: &'static str,
-    /// Where the kernel says it is.
+    /// Head, as written by the kernel.
     pub head: u64,
-    /// Up to where we have read.
+    /// Position up to which rec has read.
     pub tail: u64,
-    /// The area's size.
+    /// Size of the area.
     pub size: u64,
 }
 
 impl Reader {
-    /// Of an area (`data` or `aux`) of a size, read up to `tail`.
+    /// Creates the reader of an area (`data` or `aux`) of this size, read up to `tail`.
     #[must_use]
     pub fn new(area: &'static str, size: usize, tail: u64) -> Self {
         Self { area, size: size as u64, tail }
     }
 
-    /// Up to where it was read.
+    /// Returns the position up to which it was read.
     #[must_use]
     pub fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// What there is to read, which the kernel does not touch until [`release`](Self::release).
+    /// Returns the range of unread bytes, which the kernel does not touch until [`release`](Self::release).
     ///
     /// # Errors
-    /// A head that cannot be.
+    /// Returns an error if the head is invalid.
     pub fn pending(&self, head: &impl Word) -> Result<Stretch, Overrun> {
         let head = head.load(Ordering::Acquire);
         let overrun = self.overrun(head);
@@ -90,25 +90,25 @@ impl Reader {
         Ok(Stretch { start: start.map_err(|_| overrun)?, length: length.map_err(|_| overrun)?, head })
     }
 
-    /// Gives the room up to `to` back to the kernel.
+    /// Releases the space up to `to` to the kernel.
     pub fn release(&mut self, tail: &impl Word, to: u64) {
         self.pass(to);
         tail.store(to, Ordering::Release);
     }
 
-    /// Has read up to `to` where nobody waits for room.
+    /// Advances to `to` without releasing space, for overwritten rings.
     pub fn pass(&mut self, to: u64) {
         self.tail = to;
     }
 
-    /// The error of a head.
+    /// Returns the error for an invalid head.
     #[must_use]
     pub fn overrun(&self, head: u64) -> Overrun {
         Overrun { area: self.area, head, tail: self.tail, size: self.size }
     }
 }
 
-/// The kernel's side of an area, for what stands in for the kernel.
+/// The kernel's side of an area, for fake kernels.
 #[cfg(any(test, feature = "fake-kernel"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
@@ -118,39 +118,39 @@ pub struct Writer {
 
 #[cfg(any(test, feature = "fake-kernel"))]
 impl Writer {
-    /// Of an area of a size that begins with `head`.
+    /// Creates the writer of an area of this size, at `head`.
     #[must_use]
     pub fn new(size: usize, head: u64) -> Self {
         Self { size: size as u64, head }
     }
 
-    /// Up to where it is written.
+    /// Returns the position up to which it is written.
     #[must_use]
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// How many bytes may be written: one less than are free (`CIRC_SPACE`).
+    /// Returns the number of bytes that may be written: one less than are free (`CIRC_SPACE`).
     #[must_use]
     pub fn room(&self, tail: &impl Word) -> u64 {
-        // The kernel's load is relaxed, and what it decides keeps the writes behind it: a control dependency. In the
-        // memory model of this language only an acquire says so.
+        // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's memory model has no
+        // control dependencies, so an acquire load is needed.
         let tail = tail.load(Ordering::Acquire);
         (self.size - 1).saturating_sub(self.head.wrapping_sub(tail))
     }
 
-    /// The place in the area of the byte that lies so far behind the head.
+    /// Returns the offset in the area of the byte that is `ahead` bytes after the head.
     #[must_use]
     pub fn place(&self, ahead: u64) -> usize {
         usize::try_from(self.head.wrapping_add(ahead).checked_rem(self.size).unwrap_or(0)).unwrap_or(0)
     }
 
-    /// Passes over so many bytes that are not written.
+    /// Skips bytes without writing them.
     pub fn skip(&mut self, length: u64) {
         self.head = self.head.wrapping_add(length);
     }
 
-    /// Says that so many bytes more are written.
+    /// Moves the head over `length` written bytes, which makes them visible to the reader.
     pub fn publish(&mut self, head: &impl Word, length: u64) {
         self.head = self.head.wrapping_add(length);
         head.store(self.head, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The data ring, against a kernel's side on a memfd.
+//! Tests of the data ring, with a fake kernel's side on a memfd.
 
 use std::sync::atomic::Ordering;
 

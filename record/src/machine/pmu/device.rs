@@ -1,4 +1,4 @@
-//! One PMU.
+//! A PMU in sysfs: type, CPUs, formats, named events.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,40 +11,40 @@ use crate::target;
 /// A PMU.
 #[derive(Clone, Debug)]
 pub struct Pmu {
-    /// Its name.
+    /// Name in sysfs.
     pub name: String,
-    /// Its number.
+    /// Number (`perf_event_attr.type`).
     pub kind: u32,
-    /// The CPUs it wants its events opened on; none: all.
+    /// CPUs to open its events on; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether it is one of the cores.
+    /// Whether it is a PMU of CPU cores.
     pub core: bool,
-    /// Another name of it (`alias`).
+    /// Alternative name (`alias`).
     other_name: Option<String>,
     /// Named events that tables have, by their names in small letters.
     table: BTreeMap<String, Alias>,
     dir: PathBuf,
 }
 
-/// A name for some terms.
+/// A named event, which stands for terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The terms.
+    /// Terms that it stands for.
     pub terms: String,
-    /// The unit of the counts.
+    /// Unit of its counts.
     pub unit: Option<String>,
-    /// What the counts are multiplied with to be in that unit.
+    /// Factor from its counts to that unit.
     pub scale: Option<String>,
     /// What it counts, where a table says so.
     pub description: Option<String>,
 }
 
-/// All PMUs below the root of a sysfs, by name.
+/// Returns all PMUs of a sysfs, sorted by name.
 #[must_use]
 pub fn all(sys: &Path) -> Vec<Pmu> {
     let dir = sys.join("bus/event_source/devices");
     let mut pmus: Vec<_> = names(&dir).into_iter().filter_map(|name| Pmu::read(&dir, name)).collect();
-    // uncore_imc_2 is before uncore_imc_10.
+    // By number at the end, so that uncore_imc_2 precedes uncore_imc_10.
     pmus.sort_by(|a, b| {
         let ((a_stem, a_number), (b_stem, b_number)) = (a.numbered(), b.numbered());
         (a_stem, a_number, &a.name).cmp(&(b_stem, b_number, &b.name))
@@ -52,7 +52,7 @@ pub fn all(sys: &Path) -> Vec<Pmu> {
     pmus
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -82,7 +82,7 @@ impl Pmu {
         })
     }
 
-    /// The name without its number at the end, and the number.
+    /// Returns the name without the number at its end, and that number.
     #[must_use]
     pub fn numbered(&self) -> (&str, Option<u64>) {
         let stem = self.name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -93,14 +93,14 @@ impl Pmu {
         }
     }
 
-    /// Whether this is its name.
+    /// Whether this is one of its names.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name.as_deref() == Some(name)
     }
 
-    /// Whether a name means this PMU among others: a pattern, or a name without the number (`uncore_imc`), both also
-    /// without `uncore_`.
+    /// Whether a name selects this PMU among others: a pattern, or a name without the number (`uncore_imc`), both with
+    /// or without `uncore_`.
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let means = |name: &str| {
@@ -109,24 +109,24 @@ impl Pmu {
         means(name) || (!name.starts_with("uncore_") && means(&format!("uncore_{name}")))
     }
 
-    /// Whether its events count for whole CPUs, whatever thread runs there. Arm SPE is part of a core, and says in `cpumask` which
+    /// Whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in `cpumask` which
     /// cores have it.
     #[must_use]
     pub fn uncore(&self) -> bool {
         !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")
     }
 
-    /// Whether its events write to an AUX area. Nothing in sysfs says so: these are the drivers that set one up.
+    /// Whether its events write to an AUX area. sysfs does not show this, so it is a list of the drivers that have one.
     #[must_use]
     pub fn has_aux(&self) -> bool {
         matches!(&self.name[..], "intel_pt" | "intel_bts" | "cs_etm")
             || ["arm_spe_", "hisi_ptt", "cs_etm_", "cpum_cf_diag"].iter().any(|stem| self.name.starts_with(stem))
     }
 
-    /// Where a term's value goes.
+    /// Returns the format of a term.
     ///
     /// # Errors
-    /// What the kernel says of it, where that makes no sense.
+    /// Returns the contents of the format file, if they are invalid.
     pub fn format(&self, term: &str) -> Result<Option<Format>, String> {
         if term.contains('/') || term.starts_with('.') {
             return Ok(None);
@@ -136,7 +136,7 @@ impl Pmu {
         Format::parse(&said).map(Some).ok_or_else(|| format!("{} says '{said}'", path.display()))
     }
 
-    /// The terms it has.
+    /// Returns the names of its terms.
     #[must_use]
     pub fn formats(&self) -> Vec<String> {
         names(&self.dir.join("format"))
@@ -164,7 +164,7 @@ impl Pmu {
         text(&self.dir.join("identifier"))
     }
 
-    /// What one of its named events stands for.
+    /// Returns one of its named events.
     #[must_use]
     pub fn alias(&self, name: &str) -> Option<Alias> {
         self.table.get(&name.to_lowercase()).cloned().or_else(|| self.kernel_alias(name))
@@ -186,7 +186,7 @@ impl Pmu {
         names(&self.dir.join("events")).into_iter().filter(|name| !is_attribute(name)).collect()
     }
 
-    /// The number of a place where AUX data can go (`sinks/NAME`).
+    /// Returns the number of a sink for AUX data (`sinks/NAME`).
     #[must_use]
     pub fn sink(&self, name: &str) -> Option<u32> {
         if name.contains('/') || name.starts_with('.') {
@@ -196,13 +196,13 @@ impl Pmu {
         u32::from_str_radix(said.strip_prefix("0x").unwrap_or(&said), 16).ok()
     }
 
-    /// The places where AUX data can go.
+    /// Returns the names of its sinks for AUX data.
     #[must_use]
     pub fn sinks(&self) -> Vec<String> {
         names(&self.dir.join("sinks"))
     }
 
-    /// A number that the PMU says of itself: in `caps`, or how many address filters it has.
+    /// Returns a number from a file of the PMU: in `caps`, or the number of address filters.
     #[must_use]
     pub fn number(&self, file: &str, radix: u32) -> Option<u64> {
         let said = text(&self.dir.join(file))?;
@@ -210,7 +210,7 @@ impl Pmu {
     }
 }
 
-/// Whether a file in `events` tells of an event and is none.
+/// Whether a file in `events` is an attribute of an event, not an event.
 fn is_attribute(name: &str) -> bool {
     [".unit", ".scale", ".per-pkg", ".snapshot"].iter().any(|end| name.ends_with(end))
 }

@@ -1,10 +1,10 @@
-//! Machines that are directories, for tests.
+//! Fake machines for tests: directories with the files of sysfs and tracefs.
 
 use std::fs;
 
 use tempfile::TempDir;
 
-/// An Intel machine, with a few of other makers' devices.
+/// An Intel machine, with some devices of other vendors.
 pub(crate) const CORE: &[(&str, &str)] = &[
     ("cpu/type", "4"),
     ("cpu/format/event", "config:0-7,32-35"),
@@ -35,7 +35,7 @@ pub(crate) const CORE: &[(&str, &str)] = &[
     ("uprobe/format/retprobe", "config:0"),
 ];
 
-/// A machine with cores of two kinds.
+/// A machine with two kinds of cores.
 pub(crate) const HYBRID: &[(&str, &str)] = &[
     ("cpu_core/type", "4"),
     ("cpu_core/cpus", "0-7"),
@@ -45,7 +45,7 @@ pub(crate) const HYBRID: &[(&str, &str)] = &[
     ("cpu_atom/format/event", "config:0-7"),
 ];
 
-/// A machine with these PMUs (each file as `pmu/file`) below `sys`, and a few tracepoints below `tracing`.
+/// Creates a machine with these PMUs (each file as `pmu/file`) below `sys`, and some tracepoints below `tracing`.
 pub(crate) fn machine(pmus: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {

@@ -1,4 +1,4 @@
-//! Where a term's value goes: the files in a PMU's `format` directory (`sysfs-bus-event_source-devices-format`).
+//! Formats of terms: the files in a PMU's `format` directory (`sysfs-bus-event_source-devices-format`).
 //!
 //! ```text
 //!  config:0-7,32-35    the value's low 8 bits are bits 0 to 7 of config, its next 4 are bits 32 to 35
@@ -7,17 +7,17 @@
 
 use recrep_format::attr::Attr;
 
-/// Which bits of which of the attr's words a term has.
+/// Bits of the attr that a term sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Which word: 0 is `config`, 1 is `config1`, …
+    /// Word of the attr: 0 is `config`, 1 is `config1`, …
     pub word: u8,
-    /// The bits.
+    /// Mask of the bits in that word.
     pub bits: u64,
 }
 
 impl Format {
-    /// Reads the contents of a file.
+    /// Parses the contents of a file.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (word, ranges) = text.trim().split_once(':')?;
@@ -40,7 +40,7 @@ impl Format {
         Some(Self { word, bits })
     }
 
-    /// The largest value there is room for.
+    /// Returns the largest value that fits.
     #[must_use]
     pub fn most(self) -> u64 {
         match self.bits.count_ones() {
@@ -49,13 +49,13 @@ impl Format {
         }
     }
 
-    /// Whether the term is one bit, which is set by its name alone.
+    /// Whether the term is a single bit, which its name sets without a value.
     #[must_use]
     pub fn is_flag(self) -> bool {
         self.bits.is_power_of_two()
     }
 
-    /// A value's bits, where this puts them.
+    /// Distributes a value's bits to their positions.
     #[must_use]
     pub fn spread(self, value: u64) -> u64 {
         let (mut left, mut at, mut spread) = (self.bits, 0, 0);
@@ -70,7 +70,7 @@ impl Format {
         spread
     }
 
-    /// Puts a value into the attr's word, in the place of what was there.
+    /// Sets the term's bits in the attr's word to a value.
     pub fn put(self, value: u64, attr: &mut Attr) {
         let word = match self.word {
             0 => &mut attr.config,

@@ -1,15 +1,15 @@
-//! Patterns as the shell has them: `*`, `?`, `[a-z]`, `[!a-z]`.
+//! Patterns as in the shell: `*`, `?`, `[a-z]`, `[!a-z]`.
 
-/// Whether there is anything in it that is not itself.
+/// Whether the text has special characters of patterns.
 #[must_use]
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether the whole of `text` is what the pattern says.
+/// Whether the pattern matches the whole `text`.
 ///
-/// A star that took too little takes one character more: only the last star ever needs to, so that the time is the
-/// product of the lengths at most.
+/// On a mismatch, the last star takes one more character. Earlier stars never need to, so the time is at most the
+/// product of the lengths.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
@@ -36,7 +36,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// What is left of a pattern whose first element takes this byte.
+/// Returns the rest of the pattern, if its first element matches this byte.
 fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     match pattern {
         [b'?', rest @ ..] => Some(rest),
@@ -45,7 +45,7 @@ fn one(pattern: &[u8], byte: u8) -> Option<&[u8]> {
                 [b'!' | b'^', class @ ..] => (true, class),
                 class => (false, class),
             };
-            // A bracket that comes first is one of the class.
+            // A closing bracket at the beginning belongs to the class.
             let end = class.iter().skip(1).position(|b| *b == b']')? + 1;
             let (class, rest) = (class.get(..end)?, class.get(end + 1..)?);
             (in_class(class, byte) != negated).then_some(rest)

@@ -1,10 +1,10 @@
-//! What Intel PT traces where nobody says otherwise: branches with time, as exact as the machine can at little cost.
+//! Default terms of Intel PT: branches with timing, as precise as possible at low cost.
 
 use super::device::Pmu;
 
-/// The terms that an `intel_pt` event begins with; what the user says replaces them one by one. The periods are
-/// exponents: 3 where the CPU has it (`caps/mtc_periods` and `caps/psb_periods` are masks of those it has), else
-/// the next smaller one, else the next larger.
+/// Returns the default terms of an `intel_pt` event; the user's terms override them one by one. The periods are
+/// exponents: 3 if the CPU supports it (`caps/mtc_periods` and `caps/psb_periods` are masks of the supported ones),
+/// otherwise the next smaller one, otherwise the next larger one.
 #[must_use]
 pub fn defaults(pmu: &Pmu) -> Vec<(&'static str, u64)> {
     let mut terms = vec![("tsc", 1)];
@@ -23,7 +23,7 @@ pub fn defaults(pmu: &Pmu) -> Vec<(&'static str, u64)> {
     terms
 }
 
-/// The bit of a mask that is nearest to bit 3, lower ones first.
+/// Returns the bit of a mask that is nearest to bit 3, preferring lower ones.
 fn nearest(mask: u64) -> u64 {
     const WANTED: u32 = 3;
     let low = mask & (u64::MAX >> (63 - WANTED));

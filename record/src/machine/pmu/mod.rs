@@ -1,15 +1,15 @@
-//! The machine's PMUs, as sysfs tells them: `/sys/bus/event_source/devices/*`.
+//! The machine's PMUs, read from sysfs: `/sys/bus/event_source/devices/*`.
 //!
 //! ```text
-//!  cpu/type          the number for perf_event_attr.type
-//!  cpu/format/event  config:0-7,32-35            where a term's value goes        format
-//!  cpu/events/x      event=0x3c,umask=0x1        names for terms; x.scale, x.unit
-//!  uncore_imc_0/cpumask, cpu_core/cpus           the CPUs to open its events on
-//!  cs_etm/sinks/x    0x1b2c                      where an AUX area's data may go
+//!  cpu/type          perf_event_attr.type
+//!  cpu/format/event  config:0-7,32-35            bits of a term's value           format
+//!  cpu/events/x      event=0x3c,umask=0x1        named events; x.scale, x.unit
+//!  uncore_imc_0/cpumask, cpu_core/cpus           CPUs to open its events on
+//!  cs_etm/sinks/x    0x1b2c                      sinks for an AUX area's data
 //! ```
 //!
-//! A PMU of the cores is called `cpu` or has a file `cpus`; more than one of them make a hybrid machine. Only what is asked
-//! for is read. The root is a path, so that tests have trees of other machines.
+//! A PMU of CPU cores is named `cpu` or has a file `cpus`; a hybrid machine has more than one of them. Files are read
+//! on demand. The root is a path, so that tests can use directories of other machines.
 
 mod device;
 mod format;

@@ -1,4 +1,4 @@
-//! Where a function is in a file: what uprobes and address filters need.
+//! Offsets of functions in files, for uprobes and address filters.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,27 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 /// A function in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its first byte in the file.
+    /// Offset of its first byte in the file.
     pub offset: u64,
-    /// How long it is.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// The file that is meant, as an absolute path: what is recorded runs elsewhere, perhaps.
+/// Returns the absolute path of a file, as the recorded command may run in another directory.
 ///
 /// # Errors
-/// A path to nothing, or to something that is not a file.
+/// Returns an error if the path does not exist or is not a file.
 pub fn file(path: &str) -> Result<PathBuf, String> {
     let absolute =
         fs::canonicalize(path).map_err(|error| format!("{path}: {}", crate::messages::error::why_words(&error)))?;
     if absolute.is_file() { Ok(absolute) } else { Err(format!("{path} is not a file")) }
 }
 
-/// The functions of that name (as the symbol table has it, or as it reads in Rust) in a file, in the order of their places; copies of a symbol at one place are one.
+/// Returns the functions of this name (as in the symbol table, or as a Rust path) in a file, sorted by offset. Symbols
+/// at the same offset count once.
 ///
 /// # Errors
-/// A file that cannot be read or is no ELF file.
+/// Returns an error if the file cannot be read or is not an ELF file.
 pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
     let shown = path.display();
     let data = read(path)?;
@@ -43,7 +44,7 @@ pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
     Ok(found)
 }
 
-/// Whether a symbol has this name, or that of the path it stands for in Rust.
+/// Whether a symbol has this name, or demangles to this Rust path.
 fn is_called(symbol: &str, name: &str) -> bool {
     let is_mangled = || symbol.starts_with("_ZN") || symbol.starts_with("_R");
     symbol == name
@@ -52,10 +53,10 @@ fn is_called(symbol: &str, name: &str) -> bool {
             && rustc_demangle::try_demangle(symbol).is_ok_and(|path| format!("{path:#}") == name)
 }
 
-/// From the first function of a file to the end of the last.
+/// Returns the range from the first function of a file to the end of the last.
 ///
 /// # Errors
-/// A file that cannot be read, is no ELF file, or has no functions in its symbol tables.
+/// Returns an error if the file cannot be read, is not an ELF file, or has no functions in its symbol tables.
 pub fn extent(path: &Path) -> Result<Function, String> {
     let shown = path.display();
     let data = read(path)?;
@@ -75,7 +76,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("{}: {}", path.display(), crate::messages::error::why_words(&error)))
 }
 
-/// Where an address of the linked file is in it.
+/// Converts an SVMA to a file offset.
 fn offset(elf: &object::File<'_>, address: u64) -> Option<u64> {
     elf.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
@@ -84,7 +85,7 @@ fn offset(elf: &object::File<'_>, address: u64) -> Option<u64> {
     })
 }
 
-/// The kernel's functions of that name: address, and how far it is to the next symbol.
+/// Returns the kernel's functions of this name: address, and distance to the next symbol.
 #[must_use]
 pub fn kernel(kallsyms: &Path, name: &str) -> Vec<Function> {
     let text = fs::read_to_string(kallsyms).unwrap_or_default();

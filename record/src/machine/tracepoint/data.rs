@@ -1,15 +1,16 @@
-//! The contents of the feature TRACING_DATA: what names the fields in the raw bytes of tracepoints, in the form that trace-cmd
-//! defined (`trace-cmd.dat(5)`, version 0.6) and every reader of perf.data expects.
+//! Contents of the feature TRACING_DATA: descriptions of the fields in tracepoints' raw data, in the format of
+//! trace-cmd (`trace-cmd.dat(5)`, version 0.6), which all readers of perf.data expect.
 //!
 //! ```text
 //!  17 08 44 "tracing" "0.6\0" order:u8 long:u8 page:u32
 //!  "header_page\0" size:u64 …   "header_event\0" size:u64 …
-//!  count:u32 { size:u64 format }                               the formats of ftrace itself: none that perf records
+//!  count:u32 { size:u64 format }                               formats of ftrace's own events, which cannot be
+//! recorded
 //!  count:u32 { system "\0" count:u32 { size:u64 format } }
 //!  kallsyms size:u32 = 0   printk_formats size:u32 …   saved_cmdlines size:u64 …
 //! ```
 //!
-//! kallsyms would be large, and readers of perf.data take symbols from elsewhere.
+//! kallsyms is left empty, as it would be large, and readers of perf.data take symbols from elsewhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,10 +24,10 @@ use super::tracefs::Tracefs;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing0.6\0";
 
-/// The bytes for tracepoints with these names (`sched:sched_switch`), by this tracefs.
+/// Returns the contents for the named tracepoints (such as `sched:sched_switch`), from this tracefs.
 ///
 /// # Errors
-/// What cannot be read, and why.
+/// Returns an error if a file cannot be read.
 pub(super) fn tracing_data<'a>(
     tracefs: &Tracefs,
     names: impl IntoIterator<Item = &'a str>,
@@ -78,8 +79,8 @@ fn put_file(e: &mut Encoder, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a file in pieces as large as they come: `header_page` and `header_event` are told to the first read only, however
-/// little that takes (`show_header_file` in `kernel/trace/trace_events.c`).
+/// Reads a file with a large buffer: `header_page` and `header_event` are returned only by the first read, even if the
+/// buffer is too small (`show_header_file` in `kernel/trace/trace_events.c`).
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     const PIECE: usize = 64 << 10;
     let mut file = fs::File::open(path)?;
@@ -97,7 +98,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file that a kernel may not have.
+/// Reads a file that is missing in some kernels.
 fn optional(path: &Path) -> Result<Vec<u8>, String> {
     match read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -107,7 +108,7 @@ fn optional(path: &Path) -> Result<Vec<u8>, String> {
 
 fn unreadable(path: &Path, error: &io::Error) -> String {
     format!(
-        "cannot read {}: {}; without it nobody can tell the fields of tracepoints",
+        "cannot read {}: {}; it describes the fields of tracepoints; be root, or record no tracepoints",
         path.display(),
         crate::messages::error::why_words(error)
     )

@@ -1,10 +1,10 @@
-//! The file system that tells of tracepoints.
+//! tracefs, the file system that describes tracepoints.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A tracefs.
+/// A mounted tracefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracefs {
     root: PathBuf,
@@ -13,29 +13,29 @@ pub struct Tracefs {
 /// A field of a tracepoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type in C.
+    /// C type.
     pub kind: String,
 }
 
-/// Why something of it cannot be read.
+/// Reason why a file of tracefs cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is not there.
+    /// The file does not exist.
     Absent,
-    /// It is for others.
+    /// This user may not read it.
     Forbidden,
 }
 
 impl Tracefs {
-    /// The one with this root.
+    /// Returns the tracefs with this root.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// The one that is mounted, if any: as the table of mounts has it, else where it usually is.
+    /// Finds a mounted tracefs: in the table of mounts, or at its usual path.
     #[must_use]
     pub fn find(mounts: &Path) -> Option<Self> {
         let table = fs::read_to_string(mounts).unwrap_or_default();
@@ -47,24 +47,24 @@ impl Tracefs {
                 .map(|(at, _)| unescaped(at))
                 .collect::<Vec<_>>()
         };
-        // Mounting debugfs brings tracefs with it, at the first look.
+        // debugfs mounts tracefs automatically on the first access.
         let below_debugfs = mounted("debugfs").into_iter().map(|root| root.join("tracing"));
         let usual = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
         let mut roots = mounted("tracefs").into_iter().chain(below_debugfs).chain(usual);
-        // A directory that may not be read is the one all the same, and the error will say so.
+        // A directory that this user may not read is used, too; the error will explain that.
         roots.find(|root| exists(&root.join("events"))).map(Self::at)
     }
 
-    /// Where it is.
+    /// Returns its root.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The number of a tracepoint.
+    /// Returns the number of a tracepoint.
     ///
     /// # Errors
-    /// No such tracepoint, or no right to know.
+    /// Returns an error if the tracepoint does not exist or may not be read.
     pub fn id(&self, system: &str, name: &str) -> Result<u64, Unreadable> {
         if [system, name].iter().any(|part| part.contains('/') || part.starts_with('.')) {
             return Err(Unreadable::Absent);
@@ -73,26 +73,27 @@ impl Tracefs {
         text.trim().parse().map_err(|_| Unreadable::Absent)
     }
 
-    /// The groups of tracepoints, sorted.
+    /// Returns the groups of tracepoints, sorted.
     ///
     /// # Errors
-    /// No right to know.
+    /// Returns an error if they may not be read.
     pub fn systems(&self) -> Result<Vec<String>, Unreadable> {
         directories(&self.events())
     }
 
-    /// The tracepoints of a group, sorted; those of ftrace itself, which cannot be counted, have no `id` of their own.
+    /// Returns the tracepoints of a group, sorted. ftrace's own events are included, but have no `id` and cannot be
+    /// counted.
     ///
     /// # Errors
-    /// No such group, or no right to know.
+    /// Returns an error if the group does not exist or may not be read.
     pub fn names(&self, system: &str) -> Result<Vec<String>, Unreadable> {
         directories(&self.events().join(system))
     }
 
-    /// The fields of a tracepoint, in their order.
+    /// Returns the fields of a tracepoint, in order.
     ///
     /// # Errors
-    /// No such tracepoint, or no right to know.
+    /// Returns an error if the tracepoint does not exist or may not be read.
     pub fn fields(&self, system: &str, name: &str) -> Result<Vec<Field>, Unreadable> {
         let format = fs::read_to_string(self.events().join(system).join(name).join("format")).map_err(|e| why(&e))?;
         Ok(format.lines().filter_map(field).collect())
@@ -103,7 +104,7 @@ impl Tracefs {
     }
 }
 
-/// `field:char prev_comm[16]; offset:8; …`: an array's length belongs to its type.
+/// Parses `field:char prev_comm[16]; offset:8; …`. An array's length becomes part of its type.
 fn field(line: &str) -> Option<Field> {
     let declared = line.trim_start().strip_prefix("field:")?.split(';').next()?;
     let (kind, name) = declared.rsplit_once(' ')?;
@@ -127,7 +128,7 @@ fn directories(path: &Path) -> Result<Vec<String>, Unreadable> {
     Ok(names)
 }
 
-/// A path as `/proc/mounts` writes it: space, tab, newline and backslash are octal.
+/// Decodes a path of `/proc/mounts`, where space, tab, newline and backslash are octal escapes.
 fn unescaped(path: &str) -> PathBuf {
     let plain = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     PathBuf::from(plain.iter().fold(path.to_owned(), |path, (from, to)| path.replace(from, to)))
