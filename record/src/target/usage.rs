@@ -5,18 +5,20 @@ use std::fs;
 
 use super::Task;
 
-/// The `most` threads that ran most between two looks, and before; in the order of their numbers. Those that ended are left out.
+/// Returns the `most` threads that ran most between two looks, and before; in the order of their numbers. Those that ended are
+/// left out.
 #[must_use]
 pub fn busiest(tasks: &[Task], most: usize) -> Vec<Task> {
     let before: Vec<u64> = tasks.iter().map(|task| run_time(*task).unwrap_or(0)).collect();
-    let now = tasks.iter().zip(before).filter_map(|(task, before)| {
-        let now = run_time(*task)?;
-        Some((Reverse((now.saturating_sub(before), now)), *task))
-    });
-    let mut ranked: Vec<_> = now.collect();
-    ranked.sort_unstable();
-    ranked.truncate(most);
-    let mut chosen: Vec<Task> = ranked.into_iter().map(|(_, task)| task).collect();
+    let looks = tasks.iter().zip(before).filter_map(|(task, before)| Some((*task, before, run_time(*task)?)));
+    rank(looks.collect(), most)
+}
+
+/// The same, of threads with how long they had run at either look.
+fn rank(mut looks: Vec<(Task, u64, u64)>, most: usize) -> Vec<Task> {
+    looks.sort_unstable_by_key(|(task, before, now)| (Reverse((now.saturating_sub(*before), *now)), *task));
+    looks.truncate(most);
+    let mut chosen: Vec<Task> = looks.into_iter().map(|(task, ..)| task).collect();
     chosen.sort_unstable();
     chosen
 }
@@ -31,29 +33,23 @@ fn run_time(task: Task) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
 
     #[test]
-    fn who_runs_comes_before_who_sleeps() {
-        let own =
-            || Task { pid: std::process::id(), tid: rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned() };
-        let (told, tasks) = mpsc::channel();
-        let (stop, stopped) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            let sleeper = told.clone();
-            scope.spawn(move || {
-                sleeper.send(own()).unwrap();
-                let _ = stopped.recv();
-            });
-            let sleeps = tasks.recv().unwrap();
-            scope.spawn(move || told.send(own()).unwrap());
-            let ended = tasks.recv().unwrap();
-            let gone = Task { tid: 0x7fff_fff0, ..ended };
-            // This thread runs all the time.
-            let me = own();
-            assert_eq!(busiest(&[sleeps, me, gone], 1), [me]);
-            assert!(busiest(&[sleeps, me, gone], 3).len() == 2);
-            drop(stop);
-        });
+    fn who_runs_now_comes_before_who_ran() {
+        let look = |tid, before, now| (Task { pid: 1, tid }, before, now);
+        let looks = vec![look(1, 900, 900), look(2, 5, 10), look(3, 0, 0), look(4, 0, 8)];
+        let first = |most| rank(looks.clone(), most).iter().map(|task| task.tid).collect::<Vec<_>>();
+        assert_eq!(
+            [first(0), first(1), first(2), first(3), first(9)],
+            [vec![], vec![4], vec![2, 4], vec![1, 2, 4], vec![1, 2, 3, 4]]
+        );
+    }
+
+    #[test]
+    fn who_ended_is_left_out() {
+        let me = std::process::id();
+        let task = |pid| Task { pid, tid: pid };
+        assert!(run_time(task(me)).unwrap() > 0);
+        assert_eq!(busiest(&[task(me), task(0x7fff_fff0)], 2), [task(me)]);
     }
 }
