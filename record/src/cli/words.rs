@@ -9,19 +9,24 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 /// Adds the negation of each flag. The last of a flag and its negations on the command line counts.
 pub(super) fn with_negations(mut command: Command) -> Command {
+    let is_flag = |arg: &Arg| arg.get_long().is_some() && !matches!(arg.get_id().as_str(), "help" | "version");
     let flags: Vec<(String, String)> = command
         .get_arguments()
-        .filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version"))
+        .filter(|arg| is_flag(arg))
         .filter_map(|arg| Some((arg.get_id().to_string(), arg.get_long()?.to_owned())))
         .collect();
+    // All at once: `mut_arg` would put each behind all others, and help shows arguments and headings in their order.
+    command = command.mut_args(|arg| {
+        let other = negated(arg.get_id().as_str());
+        if is_flag(&arg) { arg.overrides_with(other) } else { arg }
+    });
     for (id, long) in flags {
         let negation = Arg::new(negated(&id)).hide(true).action(ArgAction::SetTrue).overrides_with(&id);
         let negation = match long.strip_prefix("no-") {
             Some(positive) => negation.long(positive.to_owned()).alias(format!("no-{long}")),
             None => negation.long(format!("no-{long}")),
         };
-        let other = negated(&id);
-        command = command.arg(negation).mut_arg(&id, |arg| arg.overrides_with(other));
+        command = command.arg(negation);
     }
     command.build();
     command

@@ -23,10 +23,16 @@ pub struct BpfCode {
 
 /// A kernel symbol with its length.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Symbol {
-    pub(super) addr: u64,
-    pub(super) len: u32,
-    pub(super) name: Vec<u8>,
+struct Symbol {
+    addr: u64,
+    len: u32,
+    name: Vec<u8>,
+}
+
+impl Symbol {
+    fn write(&self, to: &mut Synthesizer<'_>) -> Result<()> {
+        to.bpf_symbol(self.addr, self.len, &self.name)
+    }
 }
 
 impl BpfCode {
@@ -53,12 +59,10 @@ impl BpfCode {
     pub fn write(&self, to: &mut Synthesizer<'_>, symbols: &[BpfSymbol]) -> Result<()> {
         let names: HashMap<u64, &[u8]> = symbols.iter().map(|symbol| (symbol.addr, symbol.name.as_slice())).collect();
         for program in &self.programs {
-            for symbol in functions(program, &names) {
-                to.bpf_symbol(&symbol)?;
-            }
+            functions(program, &names).iter().try_for_each(|symbol| symbol.write(to))?;
             to.bpf_program(program)?;
         }
-        others(&self.programs, symbols).iter().try_for_each(|symbol| to.bpf_symbol(symbol))
+        others(&self.programs, symbols).iter().try_for_each(|symbol| symbol.write(to))
     }
 }
 

@@ -14,7 +14,6 @@ use recrep_format::record::{
 };
 use recrep_format::wire::Text;
 
-use super::bpf::Symbol;
 use super::maps::MapsLine;
 use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::KernelImage;
@@ -93,10 +92,9 @@ impl<'a> Synthesizer<'a> {
         Ok(())
     }
 
-    pub(super) fn bpf_symbol(&mut self, symbol: &Symbol) -> Result<()> {
-        let Symbol { addr, len, name } = symbol;
+    pub(super) fn bpf_symbol(&mut self, addr: u64, len: u32, name: &[u8]) -> Result<()> {
         let (ksym_type, flags) = (KSymbolType::BPF, KSymbolFlags::empty());
-        self.put(0, Body::KSymbol(KSymbol { addr: *addr, len: *len, ksym_type, flags, name: Text::new(name) }), [0, 0])
+        self.put(0, Body::KSymbol(KSymbol { addr, len, ksym_type, flags, name: Text::new(name) }), [0, 0])
     }
 
     /// A program that was loaded, unless such records are not wanted.
