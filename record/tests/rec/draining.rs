@@ -101,7 +101,7 @@ fn threads_leave_a_stream_like_any_other() {
     }
 }
 
-/// Nobody reads for two seconds: the pipe holds 64 KiB, and the rings 64 KiB each, which is what is recorded in a fraction of that.
+/// Nobody reads before the command has ended: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is recorded.
 #[test]
 fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
     if !can_record_system() {
@@ -110,17 +110,18 @@ fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
     let record = |more: &[&str]| {
         let asked = ["-o", "-", "-e", "cpu-clock", "-F", "20000", "-g", "-m", "16", "-a"];
         let mut rec = rec();
-        rec.args(asked).args(more).args(["--", "sh", "-c", &format!("{BUSY}; sleep 0.1")]);
+        let (dir, path) = place();
+        let ended = dir.path().join("ended");
+        rec.args(asked).args(more).args(["--", "sh", "-c", &format!("{BUSY}; : > \"$0\"; sleep 0.1")]).arg(&ended);
         let mut child = rec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let reader = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_secs(2));
+            wait_until(|| ended.exists());
             let mut bytes = Vec::new();
             std::io::Read::read_to_end(&mut stdout, &mut bytes).map(|_| bytes).unwrap()
         });
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
-        let (_dir, path) = place();
         std::fs::write(&path, reader.join().unwrap()).unwrap();
         let samples = samples_in_true_rounds(&Recording::read(&path)) as u64;
         assert_eq!(last_line(&output)[0], samples);

@@ -300,14 +300,14 @@ fn switches_that_may_not_be_sampled_leave_the_others_as_they_are() {
         (!attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
     }
     let kernel = FakeKernel { refuse: Some(user_only), ..FakeKernel::default() };
-    let counters = opened(&kernel, "-p 7 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    let counters = opened(&kernel, "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
     let names: Vec<_> = counters.events.iter().map(PlannedEvent::full_name).collect();
     assert_eq!(names, ["cpu-clock:u", "dummy:u"]);
     // Each on two CPUs, by the places that the events have now.
     assert_eq!(counters.all.iter().map(|counter| counter.event).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(counters.tracker().unwrap().attr.flags.contains(F::CONTEXT_SWITCH));
     assert_eq!(counters.tracking_id(), counters.ids(1)[0]);
-    let all = opened(&FakeKernel::default(), "-p 7 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    let all = opened(&FakeKernel::default(), "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
     assert_eq!(all.events.len(), 3);
 }
 
