@@ -16,7 +16,7 @@
 //!                                        EventSources: sysfs's PMUs, tracefs
 //! ```
 //!
-//! [`EventSources`] describes the machine. Its roots are paths, so events of any machine can be planned on any other.
+//! [`EventSources`](crate::machine::sources::EventSources) describes the machine. Its roots are paths, so events of any machine can be planned on any other.
 //! Errors name the position and the most similar known name.
 
 mod breakpoint;
