@@ -12,8 +12,8 @@ use recrep_format::write::FeatureWriter;
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
 
-use super::info::{self, Recorded, Switches};
-use super::kind::Kind;
+use super::info::{self, Switches, TraceSetup};
+use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
 use super::snapshot::Seen;
 use crate::kernel::counters::{Counter, Counters};
@@ -60,7 +60,7 @@ impl Mode {
 pub struct Areas {
     all: Vec<Area>,
     mode: Option<Mode>,
-    kind: Option<Kind>,
+    kind: Option<TraceKind>,
     clock: Option<Clock>,
     /// Whether counters are stopped finally, and not enabled again.
     stopped: bool,
@@ -103,7 +103,7 @@ impl Areas {
         let Some(pmu) = counters.events.iter().find_map(named).filter(|_| plan.aux_pages > 0) else {
             return Ok(Self::default());
         };
-        let (mode, kind) = (Mode::of(config, plan), Kind::of(&pmu));
+        let (mode, kind) = (Mode::of(config, plan), TraceKind::of(&pmu));
         let mut pages = plan.aux_pages;
         let overwrite = mode != Mode::Full;
         let all = loop {
@@ -139,7 +139,7 @@ impl Areas {
 
     /// Warns about information that the file will lack.
     pub fn tell(&self, messages: &Messages) {
-        if !self.is_empty() && self.kind.is_none_or(Kind::is_bare) {
+        if !self.is_empty() && self.kind.is_none_or(TraceKind::is_bare) {
             messages.note("the trace is recorded without the description of the hardware that perf's decoders need");
         }
     }
@@ -176,10 +176,10 @@ impl Areas {
         output.write(e.as_bytes())
     }
 
-    fn private(&self, kind: Kind, counters: &Counters, machine: &Machine) -> Vec<u64> {
+    fn private(&self, kind: TraceKind, counters: &Counters, machine: &Machine) -> Vec<u64> {
         let Some(event) = counters.events.iter().find(|event| event.has_aux) else { return Vec::new() };
         let facts = PmuValues::read(&machine.sysfs, event.pmu.as_deref().unwrap_or_default(), event.attr.kind.0);
-        let recorded = Recorded {
+        let recorded = TraceSetup {
             clock: self.clock,
             snapshot: self.snapshots().is_some(),
             per_cpu: self.all.iter().any(|area| !area.cpu.is_any()),
@@ -197,7 +197,7 @@ impl Areas {
         if self.mode != Some(Mode::Full) {
             return Ok(());
         }
-        let unit = self.kind.map_or(1, Kind::unit);
+        let unit = self.kind.map_or(1, TraceKind::unit);
         let goes_on = !self.stopped && !self.paused;
         for area in &mut self.all {
             // Payloads are multiples of 8 bytes. A remainder waits for the next round, except in the last one, which
@@ -265,7 +265,7 @@ impl Areas {
     /// What writing gives; the kernel's refusal to stop or to go on.
     pub fn snapshot<K: Kernel>(&mut self, kernel: &K, counters: &Counters, output: &Output) -> Result<()> {
         let Some(Mode::Snapshot { size, .. }) = self.mode else { return Ok(()) };
-        let unit = self.kind.map_or(1, Kind::unit);
+        let unit = self.kind.map_or(1, TraceKind::unit);
         self.stop_writers(kernel, counters)?;
         for area in &mut self.all {
             let head = area.ring.head();

@@ -3,13 +3,13 @@
 use recrep_format::bytes::U64s;
 use recrep_format::endian::Endian;
 
-use super::kind::Kind;
+use super::kind::TraceKind;
 use super::pmu_values::PmuValues;
 use crate::kernel::ring::Clock;
 
 /// Properties of a recording that decoders need.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recorded<'a> {
+pub(super) struct TraceSetup<'a> {
     /// Conversion from the CPU's cycle counter to timestamps.
     pub clock: Option<Clock>,
     /// Whether the trace consists of snapshots.
@@ -37,14 +37,14 @@ pub(super) enum Switches {
 }
 
 /// Returns the private words.
-pub(super) fn private(kind: Kind, facts: &PmuValues, recorded: &Recorded<'_>) -> Vec<u64> {
+pub(super) fn private(kind: TraceKind, facts: &PmuValues, recorded: &TraceSetup<'_>) -> Vec<u64> {
     let number = u64::from(facts.number);
     let clock = recorded.clock.unwrap_or_default();
     // A zero multiplier means that the conversion is unknown.
     let known = recorded.clock.is_some_and(|clock| clock.mult != 0);
     let time = [u64::from(clock.shift), u64::from(clock.mult), clock.zero, u64::from(known)];
     match kind {
-        Kind::IntelPt => {
+        TraceKind::IntelPt => {
             let filter = recorded.filter.unwrap_or_default().as_bytes();
             let mut words = vec![number];
             words.extend(time);
@@ -66,15 +66,15 @@ pub(super) fn private(kind: Kind, facts: &PmuValues, recorded: &Recorded<'_>) ->
             words.push(facts.event_trace);
             words
         }
-        Kind::IntelBts => {
+        TraceKind::IntelBts => {
             let mut words = vec![number];
             words.extend(time);
             words.push(u64::from(recorded.snapshot));
             words
         }
-        Kind::ArmSpe => vec![number, u64::from(recorded.per_cpu)],
-        Kind::HisiPtt | Kind::CoreSight => vec![number],
-        Kind::S390 => Vec::new(),
+        TraceKind::ArmSpe => vec![number, u64::from(recorded.per_cpu)],
+        TraceKind::HisiPtt | TraceKind::CoreSight => vec![number],
+        TraceKind::S390 => Vec::new(),
     }
 }
 
@@ -105,14 +105,14 @@ mod tests {
             event_trace: 1,
         };
         let clock = Clock { shift: 31, mult: 0x4000_0000, zero: 77, ..Clock::default() };
-        let recorded = Recorded {
+        let recorded = TraceSetup {
             clock: Some(clock),
             snapshot: true,
             per_cpu: true,
             switches: Switches::Cpu,
             filter: Some("filter 0x10/0x8"),
         };
-        let words = private(Kind::IntelPt, &facts, &recorded);
+        let words = private(TraceKind::IntelPt, &facts, &recorded);
         let fixed = [8, 31, 0x4000_0000, 77, 1, 1 << 10, 1 << 11, 3, 1, 1, 1 << 9, 0xf << 14, 168, 2, 2, 24, 15];
         assert_eq!(words[..17], fixed);
         let text: Vec<u8> = words[17..19].iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -122,10 +122,12 @@ mod tests {
 
     #[test]
     fn without_a_clock_and_a_filter() {
-        let words = private(Kind::IntelPt, &PmuValues { number: 8, ..PmuValues::default() }, &Recorded::default());
+        let words =
+            private(TraceKind::IntelPt, &PmuValues { number: 8, ..PmuValues::default() }, &TraceSetup::default());
         assert_eq!(words, [&[8][..], &[0; 17]].concat());
-        let bts = private(Kind::IntelBts, &PmuValues { number: 9, ..PmuValues::default() }, &Recorded::default());
+        let bts =
+            private(TraceKind::IntelBts, &PmuValues { number: 9, ..PmuValues::default() }, &TraceSetup::default());
         assert_eq!(bts, [9, 0, 0, 0, 0, 0]);
-        assert!(private(Kind::S390, &PmuValues::default(), &Recorded::default()).is_empty());
+        assert!(private(TraceKind::S390, &PmuValues::default(), &TraceSetup::default()).is_empty());
     }
 }

@@ -4,7 +4,7 @@ use recrep_format::abi::AuxtraceKind;
 
 /// A kind of AUX trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TraceKind {
     /// Intel Processor Trace.
     IntelPt,
     /// Intel Branch Trace Store.
@@ -19,7 +19,7 @@ pub enum Kind {
     HisiPtt,
 }
 
-impl Kind {
+impl TraceKind {
     /// Returns the kind that a PMU of this name writes.
     #[must_use]
     pub fn of(pmu: &str) -> Option<Self> {

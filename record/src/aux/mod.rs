@@ -25,7 +25,7 @@ mod pmu_values;
 mod snapshot;
 
 pub use areas::{Areas, add_index};
-pub use kind::Kind;
+pub use kind::TraceKind;
 pub use pmu_values::PmuValues;
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::machine::registers::Of;
 use crate::messages::error::Error;
 use crate::messages::{Messages, Verbosity};
 use crate::plan::config::{
-    Affinity, Aux, BuildIds, Config, Delay, Only, Output, RingSize, Rings, Sample, SideBand, Synth, Threads,
+    Affinity, Aux, BuildIds, Config, Delay, Only, OutputOptions, RingSize, Rings, Sample, SideBand, Synth, Threads,
 };
 use crate::target::{self, Target};
 use flags::Flags;
@@ -289,8 +289,8 @@ fn rings(flags: &Flags) -> Result<Rings, String> {
     })
 }
 
-fn output(flags: &Flags) -> Result<Output, String> {
-    let output = Output {
+fn output(flags: &Flags) -> Result<OutputOptions, String> {
+    let output = OutputOptions {
         path: flags.output.clone(),
         compression: flags.compression_level.as_deref().map(values::compression).transpose()?,
         max_size: flags.max_size.as_deref().map(|text| values::size("--max-size", text)).transpose()?,

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::machine::sources::EventSources;
 
 /// An argument that selects or changes events. Their order on the command line matters.
-enum Word {
+enum SelectionWord {
     List(String),
     Filter(String),
     ExcludeSelf,
@@ -31,10 +31,12 @@ pub(super) fn read(
     let mut selection = Selection::default();
     for word in in_order(matches, chosen) {
         match word {
-            Word::List(list) => event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?,
-            Word::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
-            Word::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,
-            Word::Cgroups(names) => selection.cgroups(&names)?,
+            SelectionWord::List(list) => {
+                event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?
+            }
+            SelectionWord::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
+            SelectionWord::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,
+            SelectionWord::Cgroups(names) => selection.cgroups(&names)?,
         }
     }
     selection.cgroups.resize(selection.events.len(), None);
@@ -50,14 +52,15 @@ pub(super) fn sources(machine: &Machine, tables: Option<&Path>) -> Result<EventS
     }
 }
 
-fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {
+fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<SelectionWord> {
     let by_flag = chosen.is_none();
-    let mut words: Vec<(usize, Word)> = chosen.into_iter().flatten().map(|list| (0, Word::List(list))).collect();
+    let mut words: Vec<(usize, SelectionWord)> =
+        chosen.into_iter().flatten().map(|list| (0, SelectionWord::List(list))).collect();
     for (id, word) in [
-        ("event", Word::List as fn(String) -> Word),
-        ("filter", Word::Filter),
-        ("cgroup", Word::Cgroups),
-        ("exclude_perf", |_| Word::ExcludeSelf),
+        ("event", SelectionWord::List as fn(String) -> SelectionWord),
+        ("filter", SelectionWord::Filter),
+        ("cgroup", SelectionWord::Cgroups),
+        ("exclude_perf", |_| SelectionWord::ExcludeSelf),
     ] {
         if id == "event" && !by_flag {
             continue;
@@ -65,7 +68,7 @@ fn in_order(matches: &ArgMatches, chosen: Option<Vec<String>>) -> Vec<Word> {
         let places = matches.indices_of(id).into_iter().flatten();
         if id == "exclude_perf" {
             // clap reports an index for a flag that is absent, too.
-            words.extend(places.filter(|_| matches.get_count(id) > 0).map(|at| (at, Word::ExcludeSelf)));
+            words.extend(places.filter(|_| matches.get_count(id) > 0).map(|at| (at, SelectionWord::ExcludeSelf)));
         } else {
             let texts = matches.get_many::<String>(id).into_iter().flatten();
             words.extend(places.zip(texts).map(|(at, text)| (at, word(text.clone()))));

@@ -27,11 +27,11 @@ use crate::kernel::counters::Counters;
 pub struct Filter {
     layout: SampleLayout,
     trailer: SampleIdLayout,
-    kind: Kind,
+    kind: FilterKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum FilterKind {
     Members(Members),
     Once(Once),
 }
@@ -72,7 +72,7 @@ impl Filter {
     /// that are read here.
     #[must_use]
     pub fn members(attr: &Attr, members: Members) -> Self {
-        Self::new(attr, Kind::Members(members))
+        Self::new(attr, FilterKind::Members(members))
     }
 
     /// Keeps one of two records, where threads that started late turn out to have inherited the counters that were opened for them.
@@ -90,10 +90,10 @@ impl Filter {
                 once.own.entry((thread, counter.event)).or_default().push(counter.id);
             }
         }
-        (!once.threads.is_empty()).then(|| Self::new(attr, Kind::Once(once)))
+        (!once.threads.is_empty()).then(|| Self::new(attr, FilterKind::Once(once)))
     }
 
-    fn new(attr: &Attr, kind: Kind) -> Self {
+    fn new(attr: &Attr, kind: FilterKind) -> Self {
         Self { layout: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr), kind }
     }
 
@@ -101,13 +101,13 @@ impl Filter {
     pub(super) fn look<'r>(&mut self, rings: impl Iterator<Item = &'r [u8]>) {
         let (layout, trailer) = (&self.layout, self.trailer);
         match &mut self.kind {
-            Kind::Members(members) => {
+            FilterKind::Members(members) => {
                 let forks = rings.flat_map(records).filter_map(|record| members.fork(&record));
                 // What was forked by whom, in the order of time, whichever CPU it was on.
                 let forks: BTreeSet<Fork> = forks.collect();
                 forks.into_iter().for_each(|fork| members.apply(fork));
             }
-            Kind::Once(once) => {
+            FilterKind::Once(once) => {
                 for record in rings.flat_map(records).filter(|record| record.header.kind == RecordType::SAMPLE) {
                     let tid = number(record.bytes, layout.tid.at() + 4);
                     if let Some((tid, id)) = tid.zip(id(&record, layout, trailer)) {
@@ -132,10 +132,12 @@ impl Filter {
 
     fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
-            Kind::Members(members) => self.task(record, members.threads).is_none_or(|(task, parent)| {
+            FilterKind::Members(members) => self.task(record, members.threads).is_none_or(|(task, parent)| {
                 members.ids.contains(&task) || parent.is_some_and(|parent| members.ids.contains(&parent))
             }),
-            Kind::Once(once) => id(record, &self.layout, self.trailer).is_none_or(|id| !once.second.contains(&id)),
+            FilterKind::Once(once) => {
+                id(record, &self.layout, self.trailer).is_none_or(|id| !once.second.contains(&id))
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::error::Problem;
 use super::modifiers::Modifiers;
 use super::spec::EventSpec;
 use super::terms::number;
-use super::text::{Piece, Wrong};
+use super::text::{Span, Wrong};
 
 /// `HW_BREAKPOINT_R`, `_W`, `_X` of `include/uapi/linux/hw_breakpoint.h`.
 const READ: u32 = 1;
@@ -18,12 +18,12 @@ const DATA_LENGTH: u64 = 4;
 const CODE_LENGTH: u64 = if cfg!(target_arch = "aarch64") { 4 } else { (usize::BITS / 8) as u64 };
 
 /// Parses a breakpoint. Also returns its modifiers.
-pub(super) fn parse(text: Piece<'_>) -> Result<(EventSpec, Option<Piece<'_>>), Wrong> {
+pub(super) fn parse(text: Span<'_>) -> Result<(EventSpec, Option<Span<'_>>), Wrong> {
     let wrong = |at: usize, why: String| (at, Problem::Breakpoint(why));
     let Some((_, rest)) = text.split_once(':') else { return Err(wrong(text.at, "no address".to_owned())) };
     let (place, after) = rest.split_once(':').map_or((rest, None), |(place, after)| (place, Some(after)));
     let (address, length) = place.split_once('/').map_or((place, None), |(address, length)| (address, Some(length)));
-    let value = |piece: Piece<'_>, what: &str| {
+    let value = |piece: Span<'_>, what: &str| {
         number(piece.text).ok_or_else(|| wrong(piece.at, format!("'{}' is not a valid {what}", piece.text)))
     };
     let (access, modifiers) = match after {
@@ -48,7 +48,7 @@ pub(super) fn parse(text: Piece<'_>) -> Result<(EventSpec, Option<Piece<'_>>), W
     Ok((spec, modifiers))
 }
 
-fn access(letters: Piece<'_>) -> Result<u32, Wrong> {
+fn access(letters: Span<'_>) -> Result<u32, Wrong> {
     let wrong = |at: usize, why: &str| (at, Problem::Breakpoint(format!("'{}' {why}", letters.text)));
     let mut kind = 0;
     for (at, letter) in letters.text.char_indices() {
@@ -82,12 +82,12 @@ mod tests {
             ("mem:0x1000/1", 0x1000, 1, 3, None),
             ("mem:0x1000:u", 0x1000, 4, 3, Some("u")),
         ] {
-            let (spec, found) = parse(Piece { text, at: 0 }).unwrap();
+            let (spec, found) = parse(Span { text, at: 0 }).unwrap();
             assert_eq!((spec.config1, spec.config2, spec.bp_type), (address, length, kind), "{text}");
             assert_eq!(found.map(|m| m.text), modifiers);
             assert_eq!((spec.kind, spec.default_period), (EventType::BREAKPOINT, Some(1)));
         }
-        assert_eq!(parse(Piece { text: "mem:0x10/2:w:uk", at: 0 }).unwrap().0.name, "mem:0x10/2:w");
+        assert_eq!(parse(Span { text: "mem:0x10/2:w:uk", at: 0 }).unwrap().0.name, "mem:0x10/2:w");
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
         for (text, at) in
             [("mem:x", 4), ("mem:0x10/x", 9), ("mem:0x10:rr", 10), ("mem:0x10:q:u", 9), ("mem:0x10::u", 9)]
         {
-            let (place, problem) = parse(Piece { text, at: 0 }).unwrap_err();
+            let (place, problem) = parse(Span { text, at: 0 }).unwrap_err();
             assert!(matches!(problem, Problem::Breakpoint(_)), "{text}");
             assert_eq!(place, at, "{text}: {problem}");
         }

@@ -39,7 +39,7 @@ pub use error::{Problem, SpecError};
 pub use filter::{attach_filter, exclude_process};
 pub use memory::{Accesses, DEFAULT_LATENCY, MemoryEvent, memory_events};
 pub use modifiers::Modifiers;
-pub use names::{Known, known};
+pub use names::{KnownEvent, known};
 pub use nearest::nearest;
 pub use parse::{append, default_events, parse};
 pub use probe::own_terms as probe_terms;

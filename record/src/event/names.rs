@@ -71,7 +71,7 @@ pub(super) fn find(name: &str) -> Option<(EventType, u64)> {
 
 /// A generalized event, with all its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownEvent {
     /// All names; perf's own first.
     pub names: Vec<String>,
     /// `perf_event_attr.type`.
@@ -82,13 +82,13 @@ pub struct Known {
 
 /// Returns all generalized events: hardware, software, cache.
 #[must_use]
-pub fn known() -> Vec<Known> {
-    let mut all: Vec<Known> = Vec::new();
+pub fn known() -> Vec<KnownEvent> {
+    let mut all: Vec<KnownEvent> = Vec::new();
     for (table, kind) in [(HARDWARE, EventType::HARDWARE), (SOFTWARE, EventType::SOFTWARE)] {
         for (name, config) in table {
             match all.iter_mut().find(|event| (event.kind, event.config) == (kind, *config)) {
                 Some(event) => event.names.push((*name).to_owned()),
-                None => all.push(Known { names: vec![(*name).to_owned()], kind, config: *config }),
+                None => all.push(KnownEvent { names: vec![(*name).to_owned()], kind, config: *config }),
             }
         }
     }
@@ -97,7 +97,7 @@ pub fn known() -> Vec<Known> {
 }
 
 /// Returns all valid cache events. There are no writes to instruction caches, and no prefetches into instruction TLBs.
-fn caches() -> impl Iterator<Item = Known> {
+fn caches() -> impl Iterator<Item = KnownEvent> {
     let numbered =
         |rows: &'static [&'static [&'static str]]| (0u64..).zip(rows).filter_map(|(n, row)| Some((n, *row.first()?)));
     let all = numbered(CACHES).flat_map(move |cache| numbered(OPS).map(move |op| (cache, op)));
@@ -111,7 +111,7 @@ fn caches() -> impl Iterator<Item = Known> {
             0 => format!("{cache_name}-{op_name}"),
             _ => format!("{cache_name}-{}-misses", op_name.trim_end_matches('s').replace("prefetche", "prefetch")),
         };
-        let known = move |result: u64| Known {
+        let known = move |result: u64| KnownEvent {
             names: vec![name(result)],
             kind: EventType::HW_CACHE,
             config: cache | op << 8 | result << 16,

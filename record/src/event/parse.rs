@@ -9,7 +9,7 @@ use super::nearest::nearest;
 use super::pmu_event::{self, PMU_TYPE_SHIFT, pmu_use};
 use super::spec::EventSpec;
 use super::terms::{self, Term};
-use super::text::{self, Item, Piece, Written, Wrong};
+use super::text::{self, Item, Span, WrittenTerm, Wrong};
 use super::{breakpoint, tracepoints};
 use crate::machine::pmu::Pmu;
 use crate::machine::sources::EventSources;
@@ -52,8 +52,8 @@ pub fn append(events: &mut Vec<EventSpec>, list: &str, sources: &EventSources) -
 fn group(
     events: &mut Vec<EventSpec>,
     list: &str,
-    members: &[Written<'_>],
-    modifiers: Option<Piece<'_>>,
+    members: &[WrittenTerm<'_>],
+    modifiers: Option<Span<'_>>,
     sources: &EventSources,
 ) -> Result<(), SpecError> {
     let shared = modifiers.map(letters).transpose();
@@ -88,19 +88,19 @@ fn group(
 }
 
 /// Returns the events of one spec.
-fn event(list: &str, written: &Written<'_>, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
+fn event(list: &str, written: &WrittenTerm<'_>, sources: &EventSources) -> Result<Vec<EventSpec>, SpecError> {
     let events = Event { written, sources }.parse();
     events.map_err(|(at, problem)| SpecError::new(list, written.whole.text, at, problem))
 }
 
 /// A spec that is being parsed.
 struct Event<'a> {
-    written: &'a Written<'a>,
+    written: &'a WrittenTerm<'a>,
     sources: &'a EventSources,
 }
 
 /// Events without modifiers, and the modifiers' text.
-type Unmodified<'a> = (Vec<EventSpec>, Option<Piece<'a>>);
+type Unmodified<'a> = (Vec<EventSpec>, Option<Span<'a>>);
 
 impl<'a> Event<'a> {
     fn parse(&self) -> Result<Vec<EventSpec>, Wrong> {
@@ -125,7 +125,7 @@ impl<'a> Event<'a> {
     }
 
     /// Returns the modifiers after the last slash, with or without a colon.
-    fn tail(&self) -> Option<Piece<'a>> {
+    fn tail(&self) -> Option<Span<'a>> {
         let tail = self.written.tail;
         let letters = tail.text.strip_prefix(':').map_or(tail, |_| tail.from(1));
         (!tail.text.is_empty()).then_some(letters)
@@ -188,7 +188,7 @@ impl<'a> Event<'a> {
     }
 
     /// Finds a named event among all PMUs. Where that is one, and a table has the name, it is called as it was typed.
-    fn of_any_pmu(&self, name: Piece<'_>) -> Option<Vec<EventSpec>> {
+    fn of_any_pmu(&self, name: Span<'_>) -> Option<Vec<EventSpec>> {
         let having = self.sources.pmus().iter().filter(|pmu| pmu.alias(name.text).is_some());
         let terms = [Term { key: name.text, value: None, at: name.at }];
         let event = |pmu: &Pmu| {
@@ -261,6 +261,6 @@ fn common(terms: &[Term<'_>], event: &mut EventSpec, of: &str) -> Result<(), Wro
 }
 
 /// Parses a piece as modifiers.
-fn letters(piece: Piece<'_>) -> Result<Modifiers, Wrong> {
+fn letters(piece: Span<'_>) -> Result<Modifiers, Wrong> {
     Modifiers::parse(piece.text).map_err(|(at, problem)| (piece.at + at, problem))
 }

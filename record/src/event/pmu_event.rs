@@ -12,7 +12,7 @@ use super::nearest::nearest;
 use super::probe::{self, Draft};
 use super::spec::{EventSpec, PmuUse};
 use super::terms::{self, COMMON, Term, WORDS};
-use super::text::{Piece, Wrong};
+use super::text::{Span, Wrong};
 use crate::event::sampling::Rate;
 use crate::machine::pmu::{Format, Pmu, intel_pt};
 
@@ -139,7 +139,7 @@ impl<'a> PmuEvent<'a> {
         let mut inner = PmuEvent { pmu, hybrid, all, spec, probe: Draft::default(), replaces: self.replaces };
         let rate = inner.spec.terms.rate.take();
         let at_term = |(_, problem): Wrong| term.wrong(problem);
-        for part in terms::split(Piece { text: &alias.terms, at: 0 }).map_err(at_term)? {
+        for part in terms::split(Span { text: &alias.terms, at: 0 }).map_err(at_term)? {
             // The user's terms only supply parameters here.
             inner.take_owned(&part).map_err(at_term)?;
         }

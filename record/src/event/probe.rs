@@ -45,7 +45,7 @@ pub(super) struct Draft<'a> {
 }
 
 /// Text that the attr will point to, and its term.
-type Target<'a> = Option<(Term<'a>, Vec<u8>)>;
+type ProbeTarget<'a> = Option<(Term<'a>, Vec<u8>)>;
 
 impl<'a> Draft<'a> {
     /// Applies a term; returns `false` if it is not a probe's own.
@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn uprobe(&self, at: usize) -> Result<(Target<'a>, u64), Wrong> {
+    fn uprobe(&self, at: usize) -> Result<(ProbeTarget<'a>, u64), Wrong> {
         let wrong = |at: usize, why: String| (at, Problem::Probe(why));
         let path = self.target.ok_or_else(|| {
             wrong(
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
         Ok((Some((path, std::os::unix::ffi::OsStringExt::into_vec(file.into_os_string()))), place))
     }
 
-    fn kprobe(&self, at: usize) -> Result<(Target<'a>, u64), Wrong> {
+    fn kprobe(&self, at: usize) -> Result<(ProbeTarget<'a>, u64), Wrong> {
         match (self.target, self.address) {
             (Some(func), None) => Ok((Some((func, func.text("FUNCTION")?.into())), self.offset.unwrap_or(0))),
             (None, Some(address)) => Ok((None, address + self.offset.unwrap_or(0))),

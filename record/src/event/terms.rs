@@ -5,7 +5,7 @@ use recrep_format::abi::BranchSampleType;
 use super::error::Problem;
 use super::nearest::nearest;
 use super::spec::{EventSpec, Terms};
-use super::text::{Piece, Wrong};
+use super::text::{Span, Wrong};
 use crate::event::sampling::{self, Callchain, Rate};
 
 /// Common terms, as listed in error messages.
@@ -40,14 +40,14 @@ pub(super) struct Term<'a> {
 }
 
 /// Splits the text between two slashes into terms.
-pub(super) fn split(terms: Piece<'_>) -> Result<Vec<Term<'_>>, Wrong> {
+pub(super) fn split(terms: Span<'_>) -> Result<Vec<Term<'_>>, Wrong> {
     if terms.text.trim().is_empty() {
         return Ok(Vec::new());
     }
     terms.split(b',').into_iter().map(one).collect()
 }
 
-fn one(piece: Piece<'_>) -> Result<Term<'_>, Wrong> {
+fn one(piece: Span<'_>) -> Result<Term<'_>, Wrong> {
     let (key, value) = piece.text.split_once('=').map_or((piece.text, None), |(key, value)| (key, Some(value.trim())));
     let value = match value.and_then(|value| value.chars().next()) {
         Some(quote @ ('\'' | '"')) => {

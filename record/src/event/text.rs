@@ -15,14 +15,14 @@ pub(super) type Wrong = (usize, Problem);
 
 /// Text with its position in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(super) struct Span<'a> {
     /// The text.
     pub(super) text: &'a str,
     /// The byte of the list that it begins at.
     pub(super) at: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> Span<'a> {
     /// Returns the part from byte `from` to byte `to`; empty if out of range.
     fn part(self, from: usize, to: usize) -> Self {
         Self { text: self.text.get(from..to).unwrap_or(""), at: self.at + from }
@@ -63,15 +63,15 @@ impl<'a> Piece<'a> {
 
 /// An event, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenTerm<'a> {
     /// The whole event.
-    pub(super) whole: Piece<'a>,
+    pub(super) whole: Span<'a>,
     /// The part before the terms; without terms, the whole event with its modifiers.
-    pub(super) head: Piece<'a>,
+    pub(super) head: Span<'a>,
     /// The terms between the slashes.
-    pub(super) terms: Option<Piece<'a>>,
+    pub(super) terms: Option<Span<'a>>,
     /// The modifiers after the last slash.
-    pub(super) tail: Piece<'a>,
+    pub(super) tail: Span<'a>,
     /// Whether it is not in a group.
     pub(super) alone: bool,
 }
@@ -80,19 +80,19 @@ pub(super) struct Written<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
     /// An event.
-    Event(Written<'a>),
+    Event(WrittenTerm<'a>),
     /// A group of events. The first is the leader.
     Group {
         /// The events.
-        members: Vec<Written<'a>>,
+        members: Vec<WrittenTerm<'a>>,
         /// The modifiers for all of them.
-        modifiers: Option<Piece<'a>>,
+        modifiers: Option<Span<'a>>,
     },
 }
 
 /// Splits a list into its parts.
 pub(super) fn split(list: &str) -> Result<Vec<Item<'_>>, Wrong> {
-    let all = Piece { text: list, at: 0 };
+    let all = Span { text: list, at: 0 };
     let (mut items, mut at) = (Vec::new(), 0);
     loop {
         let (item, end) = match list.get(at..).map(str::trim_start) {
@@ -109,11 +109,11 @@ pub(super) fn split(list: &str) -> Result<Vec<Item<'_>>, Wrong> {
 }
 
 /// Parses the group whose brace is at this byte. Also returns its end.
-fn group(all: Piece<'_>, open: usize) -> Result<(Item<'_>, usize), Wrong> {
+fn group(all: Span<'_>, open: usize) -> Result<(Item<'_>, usize), Wrong> {
     let (mut members, mut at) = (Vec::new(), open + 1);
     let close = loop {
         let (member, end) = event(all, at)?;
-        members.push(Written { alone: false, ..member });
+        members.push(WrittenTerm { alone: false, ..member });
         match all.text.as_bytes().get(end) {
             Some(b',') => at = end + 1,
             Some(b'}') => break end,
@@ -132,12 +132,12 @@ fn group(all: Piece<'_>, open: usize) -> Result<(Item<'_>, usize), Wrong> {
     Ok((Item::Group { members, modifiers }, end))
 }
 
-fn stray(all: Piece<'_>, at: usize) -> Wrong {
+fn stray(all: Span<'_>, at: usize) -> Wrong {
     (at, Problem::Stray(all.from(at).text.chars().next().unwrap_or(' ')))
 }
 
 /// Parses the event that begins at this byte. Also returns its end.
-fn event(all: Piece<'_>, start: usize) -> Result<(Written<'_>, usize), Wrong> {
+fn event(all: Span<'_>, start: usize) -> Result<(WrittenTerm<'_>, usize), Wrong> {
     const ENDS: [char; 3] = [',', '{', '}'];
     let rest = all.from(start);
     let is_breakpoint = rest.text.trim_start().starts_with("mem:");
@@ -163,7 +163,7 @@ fn event(all: Piece<'_>, start: usize) -> Result<(Written<'_>, usize), Wrong> {
         return Err((head.at, Problem::Empty));
     }
     let whole = all.part(head.at, end).trim();
-    Ok((Written { whole, head, terms, tail, alone: true }, end))
+    Ok((WrittenTerm { whole, head, terms, tail, alone: true }, end))
 }
 
 /// Returns the byte of the slash that ends the terms of an event.
@@ -212,7 +212,7 @@ mod tests {
 
     /// Formats each event as `head|terms|tail`, and groups in braces.
     fn shown(list: &str) -> String {
-        let event = |e: &Written<'_>| match e.terms {
+        let event = |e: &WrittenTerm<'_>| match e.terms {
             Some(terms) => format!("{}|{}|{}", e.head.text, terms.text, e.tail.text),
             None => e.head.text.to_owned(),
         };

@@ -5,13 +5,13 @@ use recrep_format::abi::EventType;
 use super::error::Problem;
 use super::nearest::nearest;
 use super::spec::EventSpec;
-use super::text::{Piece, Wrong};
+use super::text::{Span, Wrong};
 use crate::machine::pmu::glob;
 use crate::machine::sources::EventSources;
 use crate::machine::tracepoint::{NOT_MOUNTED, Tracefs, Unreadable};
 
 /// Returns the tracepoints that match a name or a pattern, sorted by name within a group.
-pub(super) fn find(sources: &EventSources, system: Piece<'_>, name: Piece<'_>) -> Result<Vec<EventSpec>, Wrong> {
+pub(super) fn find(sources: &EventSources, system: Span<'_>, name: Span<'_>) -> Result<Vec<EventSpec>, Wrong> {
     let Some(tracefs) = sources.tracefs() else {
         return Err((system.at, Problem::Tracefs(NOT_MOUNTED.to_owned())));
     };
@@ -40,7 +40,7 @@ fn event(system: &str, name: &str, id: u64) -> EventSpec {
     EventSpec { tracepoint: Some(full.clone()), ..EventSpec::numbered(&full, EventType::TRACEPOINT, id) }
 }
 
-fn unreadable(tracefs: &Tracefs, why: Unreadable, system: Piece<'_>, name: Piece<'_>) -> Wrong {
+fn unreadable(tracefs: &Tracefs, why: Unreadable, system: Span<'_>, name: Span<'_>) -> Wrong {
     let full = format!("{}:{}", system.text, name.text);
     if why == Unreadable::Forbidden {
         let root = tracefs.root().display();

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::step::Traced;
 use crate::kernel::ring::kernel_side::{KernelSide, RingPart};
-use crate::kernel::ring::protocol::Writer;
+use crate::kernel::ring::protocol::RingWriter;
 use crate::kernel::ring::{AuxRing, Clock, Ring};
 
 /// The kernel's side of a ring.
@@ -18,7 +18,7 @@ pub(super) struct Buffer {
     memory: OwnedFd,
     data_size: usize,
     side: KernelSide,
-    data: Writer,
+    data: RingWriter,
     aux: Option<AuxArea>,
     /// Number of lost records since the last one that fitted.
     lost: u64,
@@ -27,7 +27,7 @@ pub(super) struct Buffer {
 }
 
 struct AuxArea {
-    writer: Writer,
+    writer: RingWriter,
     size: u64,
     overwrite: bool,
 }

@@ -112,9 +112,9 @@ mod tests {
     use std::rc::Rc;
 
     #[derive(Clone, Default)]
-    struct Kept(Rc<RefCell<Vec<u8>>>);
+    struct Captured(Rc<RefCell<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.borrow_mut().write(bytes)
         }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn said(verbosity: Verbosity, say: impl FnOnce(&Messages)) -> String {
-        let kept = Kept::default();
+        let kept = Captured::default();
         say(&Messages::to(verbosity, Box::new(kept.clone())));
         String::from_utf8(kept.0.take()).unwrap()
     }

@@ -71,7 +71,12 @@ impl Output {
     ///
     /// # Errors
     /// What cannot be created, renamed or written; a terminal as standard output.
-    pub fn create(to: &config::Output, attrs: &[AttrEntry], head: &FeatureWriter, layout: &Layout) -> Result<Self> {
+    pub fn create(
+        to: &config::OutputOptions,
+        attrs: &[AttrEntry],
+        head: &FeatureWriter,
+        layout: &Layout,
+    ) -> Result<Self> {
         let packer = || to.compression.map(Packer::new).transpose();
         let length = Arc::new(AtomicU64::new(0));
         let output = |made, writers, places, reserve| Self {

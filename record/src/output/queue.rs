@@ -60,7 +60,7 @@ impl Written {
 pub(super) struct Queue {
     /// Number of bytes that may wait.
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// There is a batch, or there will be none.
     filled: Condvar,
     /// There is more room, or an error.
@@ -68,7 +68,7 @@ pub(super) struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     batches: VecDeque<Batch>,
     /// Bytes that wait or are being written.
     bytes: usize,
@@ -84,7 +84,7 @@ impl Queue {
         Self { most, state: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         // Nothing is done under the lock that could panic halfway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -104,7 +104,8 @@ impl Queue {
     pub(super) fn push(&self, batch: Batch) -> Result<()> {
         let length = batch.bytes.len();
         let mut state = self.state();
-        let is_full = |state: &State| state.failed.is_none() && state.bytes > 0 && state.bytes + length > self.most;
+        let is_full =
+            |state: &QueueState| state.failed.is_none() && state.bytes > 0 && state.bytes + length > self.most;
         if is_full(&state) {
             state.written.stalls += 1;
             state = self.emptied.wait_while(state, |state| is_full(state)).unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +125,7 @@ impl Queue {
     /// # Errors
     /// Returns the error that ended the writing.
     pub(super) fn settle(&self) -> Result<Written> {
-        let waits = |state: &mut State| state.failed.is_none() && state.bytes > 0;
+        let waits = |state: &mut QueueState| state.failed.is_none() && state.bytes > 0;
         let state = self.emptied.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
         state.failed.clone().map_or_else(|| Ok(state.written.clone()), Err)
     }
@@ -142,7 +143,7 @@ impl Queue {
 
     /// Returns the next batch, when there is one; `None` after the last one, and after an error.
     pub(super) fn next(&self) -> Option<Batch> {
-        let waits = |state: &mut State| state.batches.is_empty() && !state.is_closed && state.failed.is_none();
+        let waits = |state: &mut QueueState| state.batches.is_empty() && !state.is_closed && state.failed.is_none();
         let mut state = self.filled.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
         state.batches.pop_front()
     }

@@ -20,7 +20,7 @@ pub struct Names {
 impl Names {
     /// Creates the naming for the flags.
     #[must_use]
-    pub fn new(config: &config::Output) -> Self {
+    pub fn new(config: &config::OutputOptions) -> Self {
         let stamp = config.timestamp_name || config.switch.is_some();
         Self { stamp, kept: Kept::at_most(config.max_files) }
     }

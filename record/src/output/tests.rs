@@ -13,7 +13,7 @@ fn attrs() -> Vec<AttrEntry> {
     vec![AttrEntry { attr, ids: vec![1], name: None }]
 }
 
-fn to(path: &Path) -> config::Output {
+fn to(path: &Path) -> config::OutputOptions {
     crate::cli::parse(["rec".into(), "-o".into(), path.into(), "x".into()]).unwrap().output
 }
 
@@ -21,7 +21,7 @@ fn create(path: &Path) -> Result<Output> {
     create_with(&to(path), &[])
 }
 
-fn create_with(to: &config::Output, groups: &[Vec<usize>]) -> Result<Output> {
+fn create_with(to: &config::OutputOptions, groups: &[Vec<usize>]) -> Result<Output> {
     let layout = Layout { groups: groups.to_vec(), queue: 1 << 20 };
     Output::create(to, &attrs(), &FeatureWriter::new(Endian::NATIVE), &layout)
 }

@@ -51,8 +51,8 @@ pub struct Config {
     pub rings: Rings,
     /// AUX area tracing.
     pub aux: Aux,
-    /// Output of the recording.
-    pub output: Output,
+    /// OutputOptions of the recording.
+    pub output: OutputOptions,
     /// Where build IDs are recorded.
     pub build_ids: BuildIds,
     /// Clock of the timestamps (`-k`): a clock number of clock_gettime(2).
@@ -296,9 +296,9 @@ impl Aux {
     }
 }
 
-/// Output of the recording.
+/// OutputOptions of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct OutputOptions {
     /// File to write; `-` is standard output, in pipe mode.
     pub path: PathBuf,
     /// Compression level (`-z`).
@@ -315,7 +315,7 @@ pub struct Output {
     pub queue: Option<u64>,
 }
 
-impl Output {
+impl OutputOptions {
     /// Whether the recording goes to standard output.
     #[must_use]
     pub fn is_stdout(&self) -> bool {

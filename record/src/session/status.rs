@@ -24,11 +24,11 @@ pub(super) struct Status {
     /// Whether it is to be written after the next round.
     is_due: bool,
     start: Instant,
-    last: Reading,
+    last: StatusReading,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct StatusReading {
     at: Instant,
     samples: u64,
 }
@@ -47,7 +47,7 @@ impl Status {
         let timer = Timer::new()?;
         timer.set(EVERY, Some(EVERY))?;
         let start = Instant::now();
-        Ok(Some(Self { timer, is_due: false, start, last: Reading { at: start, samples: 0 } }))
+        Ok(Some(Self { timer, is_due: false, start, last: StatusReading { at: start, samples: 0 } }))
     }
 
     /// Notes that the timer went off.
@@ -60,14 +60,14 @@ impl Status {
     pub(super) fn show(&mut self, output: &Output, messages: &Messages) {
         if std::mem::take(&mut self.is_due) {
             let (counts, bytes) = (output.written().counts, output.length());
-            let now = Reading { at: Instant::now(), samples: counts.samples };
+            let now = StatusReading { at: Instant::now(), samples: counts.samples };
             messages.status(&line(now.at - self.start, (self.last, now), bytes, counts.lost_events));
             self.last = now;
         }
     }
 }
 
-fn line(elapsed: Duration, (last, now): (Reading, Reading), bytes: u64, lost: u64) -> String {
+fn line(elapsed: Duration, (last, now): (StatusReading, StatusReading), bytes: u64, lost: u64) -> String {
     let seconds = elapsed.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     // In another file (--switch-output) the count begins anew.
@@ -93,11 +93,11 @@ mod tests {
     #[test]
     fn the_line_has_time_samples_rate_bytes_and_losses() {
         let at = Instant::now();
-        let last = Reading { at, samples: 1000 };
-        let now = Reading { at: at + Duration::from_secs(2), samples: 9000 };
+        let last = StatusReading { at, samples: 1000 };
+        let now = StatusReading { at: at + Duration::from_secs(2), samples: 9000 };
         let long = Duration::from_secs(3725);
         assert_eq!(line(long, (last, now), 3_440_000, 7), "1:02:05, 9000 samples (4000/s), 3.4 MB, 7 lost");
-        let anew = Reading { samples: 500, ..now };
+        let anew = StatusReading { samples: 500, ..now };
         assert!(line(long, (last, anew), 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
     }
 

@@ -111,7 +111,7 @@ pub fn tasks(to: &mut Synthesizer<'_>, scope: &Scope) -> Result<()> {
 
 /// Writes a process: its first thread and its mappings, then its other threads.
 fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) -> Result<()> {
-    if thread(to, proc, pid, pid)? == Some(Kind::User) && to.wants_mappings() {
+    if thread(to, proc, pid, pid)? == Some(TaskKind::User) && to.wants_mappings() {
         mappings(to, proc, pid, tids)?;
     }
     for tid in tids.iter().filter(|tid| **tid != pid) {
@@ -121,12 +121,12 @@ fn process(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tids: &[u32]) ->
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TaskKind {
     User,
     Kernel,
 }
 
-fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Result<Option<Kind>> {
+fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Result<Option<TaskKind>> {
     let stat = proc.read(format_args!("/proc/{pid}/task/{tid}/stat"));
     let Some(stat) = stat.and_then(Stat::parse) else { return Ok(None) };
     // Like perf, take the first thread as the parent of the others, as /proc does not have their parent.
@@ -138,7 +138,7 @@ fn thread(to: &mut Synthesizer<'_>, proc: &mut Proc, pid: u32, tid: u32) -> Resu
     if to.wants_namespaces() {
         to.namespaces([pid, tid], &namespaces(pid, tid))?;
     }
-    Ok(Some(if kernel_thread { Kind::Kernel } else { Kind::User }))
+    Ok(Some(if kernel_thread { TaskKind::Kernel } else { TaskKind::User }))
 }
 
 /// Returns device and inode of each namespace of a thread, in the kernel's order; zeroes if they are hidden.

@@ -5,7 +5,7 @@ use recrep_format::attr::Attr;
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::event::{Known, known, nearest, probe_terms};
+use crate::event::{KnownEvent, known, nearest, probe_terms};
 use crate::kernel::{Kernel, Place};
 use crate::machine::pmu::{Pmu, glob};
 use crate::machine::sources::EventSources;
@@ -15,7 +15,7 @@ use crate::plan::ATTR_SIZE;
 /// A kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     Hardware,
     Software,
     Cache,
@@ -25,10 +25,10 @@ pub(super) enum Kind {
 
 /// An event, or a pattern with terms that stands for many.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     /// Name that `-e` takes.
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     /// Other names of the same event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) aliases: Vec<String>,
@@ -46,8 +46,8 @@ pub(super) struct Entry {
     pub(super) fields: Vec<(String, String)>,
 }
 
-impl Entry {
-    fn new(name: String, kind: Kind) -> Self {
+impl ListEntry {
+    fn new(name: String, kind: EntryKind) -> Self {
         Self { name, kind, aliases: Vec::new(), terms: None, unit: None, description: None, fields: Vec::new() }
     }
 
@@ -62,15 +62,15 @@ impl Entry {
     }
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("hw", Kind::Hardware),
-    ("hardware", Kind::Hardware),
-    ("sw", Kind::Software),
-    ("software", Kind::Software),
-    ("cache", Kind::Cache),
-    ("hwcache", Kind::Cache),
-    ("pmu", Kind::Pmu),
-    ("tracepoint", Kind::Tracepoint),
+const KINDS: &[(&str, EntryKind)] = &[
+    ("hw", EntryKind::Hardware),
+    ("hardware", EntryKind::Hardware),
+    ("sw", EntryKind::Software),
+    ("software", EntryKind::Software),
+    ("cache", EntryKind::Cache),
+    ("hwcache", EntryKind::Cache),
+    ("pmu", EntryKind::Pmu),
+    ("tracepoint", EntryKind::Tracepoint),
 ];
 
 const NO_COUNTERS: &str =
@@ -83,27 +83,27 @@ const NO_COUNTERS: &str =
 pub(super) fn find(
     what: &[String],
     sources: &EventSources,
-    is_there: &dyn Fn(&Known) -> bool,
-) -> Result<(Vec<Entry>, Vec<String>), String> {
+    is_there: &dyn Fn(&KnownEvent) -> bool,
+) -> Result<(Vec<ListEntry>, Vec<String>), String> {
     let kind = |word: &String| KINDS.iter().find(|(name, _)| name == word).map(|(_, kind)| *kind);
-    let kinds: Vec<Kind> = what.iter().filter_map(kind).collect();
+    let kinds: Vec<EntryKind> = what.iter().filter_map(kind).collect();
     let patterns: Vec<&String> = what.iter().filter(|word| kind(word).is_none()).collect();
     let mut notes = Vec::new();
     let mut all = generalized(is_there);
-    let counters = |kind: Kind| matches!(kind, Kind::Hardware | Kind::Cache);
+    let counters = |kind: EntryKind| matches!(kind, EntryKind::Hardware | EntryKind::Cache);
     if (what.is_empty() || kinds.iter().any(|kind| counters(*kind))) && !all.iter().any(|entry| counters(entry.kind)) {
         notes.push(NO_COUNTERS.to_owned());
     }
     all.extend(sources.pmus().iter().flat_map(of_pmu));
     all.extend(of_tables(sources.pmus()));
     let for_tracepoints = |pattern: &&String| glob::is_pattern(pattern) || pattern.contains(':');
-    if what.is_empty() || kinds.contains(&Kind::Tracepoint) || patterns.iter().any(for_tracepoints) {
+    if what.is_empty() || kinds.contains(&EntryKind::Tracepoint) || patterns.iter().any(for_tracepoints) {
         all.extend(tracepoints(sources, &patterns, &mut notes));
     }
-    let wanted = |entry: &Entry| {
+    let wanted = |entry: &ListEntry| {
         what.is_empty() || kinds.contains(&entry.kind) || patterns.iter().any(|pattern| entry.is_called(pattern))
     };
-    let found: Vec<Entry> = all.iter().filter(|entry| wanted(entry)).cloned().collect();
+    let found: Vec<ListEntry> = all.iter().filter(|entry| wanted(entry)).cloned().collect();
     match (found.is_empty(), what) {
         (false, _) => Ok((found, notes)),
         (true, [word]) if patterns.len() == 1 => {
@@ -119,24 +119,24 @@ pub(super) fn find(
 }
 
 /// Returns the events that have the same names on all machines.
-fn generalized(is_there: &dyn Fn(&Known) -> bool) -> Vec<Entry> {
+fn generalized(is_there: &dyn Fn(&KnownEvent) -> bool) -> Vec<ListEntry> {
     let mut entries = Vec::new();
     for event in known().into_iter().filter(|event| is_there(event)) {
         let kind = match event.kind {
-            EventType::SOFTWARE => Kind::Software,
-            EventType::HARDWARE => Kind::Hardware,
-            _ => Kind::Cache,
+            EventType::SOFTWARE => EntryKind::Software,
+            EventType::HARDWARE => EntryKind::Hardware,
+            _ => EntryKind::Cache,
         };
         let mut names = event.names.into_iter();
         if let Some(name) = names.next() {
-            entries.push(Entry { aliases: names.collect(), ..Entry::new(name, kind) });
+            entries.push(ListEntry { aliases: names.collect(), ..ListEntry::new(name, kind) });
         }
     }
     entries
 }
 
 /// Whether the kernel supports the event, even if this user may not count it.
-pub(super) fn is_there<K: Kernel>(kernel: &K, event: &Known) -> bool {
+pub(super) fn is_there<K: Kernel>(kernel: &K, event: &KnownEvent) -> bool {
     let flags = AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
     let attr = Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };
     let here = Place { thread: Some(0), cpu: None, cgroup: None };
@@ -147,13 +147,13 @@ pub(super) fn is_there<K: Kernel>(kernel: &K, event: &Known) -> bool {
 }
 
 /// Returns a PMU's named events, and an entry with the terms for all others.
-fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
+fn of_pmu(pmu: &Pmu) -> Vec<ListEntry> {
     let named = |name: String| {
         let alias = pmu.alias(&name)?;
         let full = format!("{}/{name}/", pmu.name);
-        Some(Entry { terms: Some(alias.terms), unit: alias.unit, ..Entry::new(full, Kind::Pmu) })
+        Some(ListEntry { terms: Some(alias.terms), unit: alias.unit, ..ListEntry::new(full, EntryKind::Pmu) })
     };
-    let mut entries: Vec<Entry> = pmu.aliases().into_iter().filter_map(named).collect();
+    let mut entries: Vec<ListEntry> = pmu.aliases().into_iter().filter_map(named).collect();
     let own = probe_terms(&pmu.name).iter().map(|term| format!("{term}="));
     let formats = pmu.formats().into_iter().filter_map(|term| {
         let format = pmu.format(&term).ok()??;
@@ -162,18 +162,18 @@ fn of_pmu(pmu: &Pmu) -> Vec<Entry> {
     let sinks = pmu.sinks().into_iter().map(|sink| format!("@{sink}"));
     let terms: Vec<String> = own.chain(formats).chain(sinks).collect();
     if pmu.name == "breakpoint" {
-        entries.push(Entry::new("mem:ADDRESS[/LENGTH][:rwx]".to_owned(), Kind::Pmu));
+        entries.push(ListEntry::new("mem:ADDRESS[/LENGTH][:rwx]".to_owned(), EntryKind::Pmu));
     }
     if !terms.is_empty() {
-        let form = Entry::new(format!("{}/TERMS/", pmu.name), Kind::Pmu);
-        entries.push(Entry { terms: Some(terms.join(",")), ..form });
+        let form = ListEntry::new(format!("{}/TERMS/", pmu.name), EntryKind::Pmu);
+        entries.push(ListEntry { terms: Some(terms.join(",")), ..form });
     }
     entries
 }
 
 /// The named events of tables. Those of PMUs that are the same but for their number are there once, under the name that means all of them.
-fn of_tables(pmus: &[Pmu]) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn of_tables(pmus: &[Pmu]) -> Vec<ListEntry> {
+    let mut entries: Vec<ListEntry> = Vec::new();
     let mut stem = "";
     for pmu in pmus {
         let own = if pmu.core { &pmu.name } else { pmu.numbered().0 };
@@ -183,14 +183,14 @@ fn of_tables(pmus: &[Pmu]) -> Vec<Entry> {
         entries.extend(pmu.table().map(|(name, event)| {
             let (terms, unit) = (Some(event.terms.clone()), event.unit.clone());
             let description = event.description.clone().or_else(|| Some(String::new()));
-            Entry { terms, unit, description, ..Entry::new(format!("{own}/{name}/"), Kind::Pmu) }
+            ListEntry { terms, unit, description, ..ListEntry::new(format!("{own}/{name}/"), EntryKind::Pmu) }
         }));
     }
     entries
 }
 
 /// Returns all tracepoints, with the fields of those requested by full name.
-fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<String>) -> Vec<Entry> {
+fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<String>) -> Vec<ListEntry> {
     let Some(tracefs) = sources.tracefs() else {
         notes.push(crate::machine::tracepoint::NOT_MOUNTED.to_owned());
         return Vec::new();
@@ -213,7 +213,7 @@ fn tracepoints(sources: &EventSources, patterns: &[&String], notes: &mut Vec<Str
         let full = format!("{system}:{name}");
         let fields = if patterns.contains(&&full) { tracefs.fields(&system, &name) } else { Ok(Vec::new()) };
         let fields = fields.unwrap_or_default().into_iter().map(|field| (field.name, field.kind)).collect();
-        Entry { fields, ..Entry::new(full, Kind::Tracepoint) }
+        ListEntry { fields, ..ListEntry::new(full, EntryKind::Tracepoint) }
     };
     systems.flat_map(of).map(entry).collect()
 }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::machine::pmu::fake::{CORE, machine};
 
-    fn listed(what: &[&str], is_there: &dyn Fn(&Known) -> bool) -> Result<(Vec<String>, Vec<String>), String> {
+    fn listed(what: &[&str], is_there: &dyn Fn(&KnownEvent) -> bool) -> Result<(Vec<String>, Vec<String>), String> {
         let dir = machine(CORE);
         let sources = EventSources::new(&dir.path().join("sys"), Some(dir.path().join("tracing")));
         let what: Vec<_> = what.iter().map(|word| (*word).to_owned()).collect();
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_has_not_is_left_out() {
-        let software = |event: &Known| event.kind == EventType::SOFTWARE;
+        let software = |event: &KnownEvent| event.kind == EventType::SOFTWARE;
         let (names, notes) = listed(&[], &software).unwrap();
         assert!(names.contains(&"cpu-clock".to_owned()) && !names.contains(&"cpu-cycles".to_owned()));
         assert!(notes[0].contains("no hardware or cache events"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  event::known(), each tried with the kernel ────────────────┐
-//!  EventSources: PMUs, their named events and terms ──────────┼─▶ Entry … ──▶ text, or JSON (recrep-list/1)
+//!  EventSources: PMUs, their named events and terms ──────────┼─▶ ListEntry … ──▶ text, or JSON (recrep-list/1)
 //!  EventSources: tracefs, and the fields of a tracepoint ─────┘      ▲
 //!                                       hw sw cache pmu tracepoint, patterns
 //! ```
@@ -24,7 +24,7 @@ use crate::messages::error::{Error, Result};
 /// List the events of this machine.
 #[derive(Debug, Parser)]
 #[command(name = "rec list", bin_name = "rec list", after_help = "To record a program named list: rec -- list")]
-struct Flags {
+struct ListFlags {
     /// List these kinds (hw, sw, cache, pmu, tracepoint) or names ('sched:*', '*fault*') only; a tracepoint's full name
     /// also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
@@ -48,7 +48,7 @@ pub fn is_asked_for(args: &[OsString]) -> bool {
 /// # Errors
 /// Returns an error if no event matches, or if standard output cannot be written.
 pub fn run<K: Kernel>(args: &[OsString], kernel: &K) -> Result<u8> {
-    let flags = match Flags::try_parse_from(args.iter().skip(1)) {
+    let flags = match ListFlags::try_parse_from(args.iter().skip(1)) {
         Ok(flags) => flags,
         Err(refusal) => {
             // If the output cannot be written, there is no place left to report that.

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::entries::{Entry, Kind};
+use super::entries::{EntryKind, ListEntry};
 
 /// Column at which the text after a name begins.
 const COLUMN: usize = 40;
 
 /// Formats the list as text: one line per event, grouped by kind below a title.
-pub(super) fn text(entries: &[Entry]) -> String {
+pub(super) fn text(entries: &[ListEntry]) -> String {
     let (mut text, mut kind) = (String::new(), None);
     for entry in entries {
         if kind != Some(entry.kind) {
@@ -36,22 +36,22 @@ pub(super) fn text(entries: &[Entry]) -> String {
     text
 }
 
-fn title(kind: Kind) -> &'static str {
+fn title(kind: EntryKind) -> &'static str {
     match kind {
-        Kind::Hardware => "Hardware",
-        Kind::Software => "Software",
-        Kind::Cache => "Caches",
-        Kind::Pmu => "PMUs",
-        Kind::Tracepoint => "Tracepoints",
+        EntryKind::Hardware => "Hardware",
+        EntryKind::Software => "Software",
+        EntryKind::Cache => "Caches",
+        EntryKind::Pmu => "PMUs",
+        EntryKind::Tracepoint => "Tracepoints",
     }
 }
 
 /// Formats the list as JSON.
-pub(super) fn json(entries: &[Entry]) -> String {
+pub(super) fn json(entries: &[ListEntry]) -> String {
     #[derive(Serialize)]
     struct List<'a> {
         schema: &'static str,
-        events: &'a [Entry],
+        events: &'a [ListEntry],
     }
     // Strings and lists of strings can always be serialized.
     let mut text = serde_json::to_string_pretty(&List { schema: "recrep-list/1", events: entries }).unwrap_or_default();
@@ -63,8 +63,8 @@ pub(super) fn json(entries: &[Entry]) -> String {
 mod tests {
     use super::*;
 
-    fn entries() -> Vec<Entry> {
-        let entry = |name: &str, kind| Entry {
+    fn entries() -> Vec<ListEntry> {
+        let entry = |name: &str, kind| ListEntry {
             name: name.to_owned(),
             kind,
             aliases: Vec::new(),
@@ -74,10 +74,14 @@ mod tests {
             fields: Vec::new(),
         };
         vec![
-            Entry { aliases: vec!["faults".to_owned()], ..entry("page-faults", Kind::Software) },
-            Entry { terms: Some("event=4".to_owned()), unit: Some("MiB".to_owned()), ..entry("imc/cas/", Kind::Pmu) },
-            Entry { description: Some("Counts.".to_owned()), ..entry("cpu/a/", Kind::Pmu) },
-            Entry { fields: vec![("prio".to_owned(), "int".to_owned())], ..entry("a:b", Kind::Tracepoint) },
+            ListEntry { aliases: vec!["faults".to_owned()], ..entry("page-faults", EntryKind::Software) },
+            ListEntry {
+                terms: Some("event=4".to_owned()),
+                unit: Some("MiB".to_owned()),
+                ..entry("imc/cas/", EntryKind::Pmu)
+            },
+            ListEntry { description: Some("Counts.".to_owned()), ..entry("cpu/a/", EntryKind::Pmu) },
+            ListEntry { fields: vec![("prio".to_owned(), "int".to_owned())], ..entry("a:b", EntryKind::Tracepoint) },
         ]
     }
 

@@ -14,14 +14,14 @@ use crate::target;
 
 /// A drain thread: the indices of its rings, and the CPUs that it runs on (`None` for any).
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct RingGroup {
     pub(super) rings: Vec<usize>,
     pub(super) affinity: Option<CpuSet>,
 }
 
 /// Returns the drain threads for rings of these CPUs. Rings of a thread (without a CPU) are distributed over as many
 /// drain threads as there are CPUs; the rings of CPUs that no mask names get one more drain thread.
-pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<Group>> {
+pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) -> Result<Vec<RingGroup>> {
     // Key of a drain thread: the CPUs that it runs on, and a number to tell apart those that run on any CPU.
     let mut all: BTreeMap<(Vec<u32>, usize), Vec<usize>> = BTreeMap::new();
     let nodes = if *split == Split::Numa { cpus::nodes(&machine.sysfs) } else { Vec::new() };
@@ -41,7 +41,7 @@ pub(super) fn groups(split: &Split, rings: &[Option<u32>], machine: &Machine) ->
             )));
         }
     }
-    let group = |((place, _), rings): ((Vec<u32>, usize), Vec<usize>)| Group {
+    let group = |((place, _), rings): ((Vec<u32>, usize), Vec<usize>)| RingGroup {
         rings,
         affinity: (!place.is_empty()).then(|| cpus::set(&place)),
     };
@@ -97,7 +97,7 @@ mod tests {
     fn split(split: &Split, rings: &[Option<u32>]) -> Result<Vec<Shape>> {
         let (_dir, machine) = machine();
         let cpus = |set: &CpuSet| (0..4).filter(|cpu| set.is_set(*cpu)).collect();
-        let shape = |group: Group| (group.rings, group.affinity.as_ref().map(cpus));
+        let shape = |group: RingGroup| (group.rings, group.affinity.as_ref().map(cpus));
         Ok(groups(split, rings, &machine)?.into_iter().map(shape).collect())
     }
 

@@ -53,14 +53,14 @@ use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::plan::config::Split;
 use bells::Bells;
-use groups::Group;
+use groups::RingGroup;
 use marks::Marks;
-use worker::{Before, Shared, Worker};
+use worker::{Before, DrainState, Worker};
 
 /// Configuration of the drain threads.
 #[derive(Debug)]
 pub struct Drainers {
-    groups: Vec<Group>,
+    groups: Vec<RingGroup>,
     bells: Bells,
 }
 
@@ -83,7 +83,7 @@ impl Drainers {
     /// Returns the system's refusal.
     pub fn one(counters: &Counters) -> Result<Self> {
         let rings = (0..counters.owners.len()).collect();
-        Ok(Self { groups: vec![Group { rings, affinity: None }], bells: Bells::new(1)? })
+        Ok(Self { groups: vec![RingGroup { rings, affinity: None }], bells: Bells::new(1)? })
     }
 
     /// Assigns rings to threads, without starting them.
@@ -126,7 +126,7 @@ impl Drainers {
         // Half of all rings, as the kernel wakes a thread when half of a ring is full.
         let enough = rings.iter().map(|ring| ring.size() as u64).sum::<u64>() / 2;
         let marks = || Mutex::new(Marks::new(self.groups.len(), enough));
-        let shared = Shared {
+        let shared = DrainState {
             output: to.output,
             rounds: (to.rounds && !to.output.is_split()).then(marks),
             limit: to.limit.unwrap_or(u64::MAX),
@@ -136,7 +136,7 @@ impl Drainers {
         };
         let mut before = to.before;
         let mut free: Vec<_> = rings.iter_mut().map(Some).collect();
-        let own = |group: &Group| group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect();
+        let own = |group: &RingGroup| group.rings.iter().filter_map(|ring| free.get_mut(*ring)?.take()).collect();
         let rings: Vec<Vec<&mut Ring>> = self.groups.iter().map(own).collect();
         let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::bells::{Bell, Bells};
-use super::groups::Group;
+use super::groups::RingGroup;
 use super::marks::Marks;
 use crate::drain::wait::Waiter;
 use crate::drain::{self, Drain, Sink};
@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::output::tally::Counts;
 
 /// State shared by all threads.
-pub(super) struct Shared<'a> {
+pub(super) struct DrainState<'a> {
     pub(super) output: &'a Output,
     /// Held while a batch is queued, where rounds are marked.
     pub(super) rounds: Option<Mutex<Marks>>,
@@ -31,9 +31,9 @@ pub(super) struct Shared<'a> {
 
 /// A drain thread and its rings.
 pub(super) struct Worker<'a, 'r> {
-    shared: &'a Shared<'a>,
+    shared: &'a DrainState<'a>,
     index: usize,
-    group: &'a Group,
+    group: &'a RingGroup,
     drain: Drain,
     rings: Vec<&'r mut Ring>,
     before: Option<Before<'r>>,
@@ -44,8 +44,8 @@ pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 
 impl<'a, 'r> Worker<'a, 'r> {
     pub(super) fn new(
-        shared: &'a Shared<'a>,
-        (index, group): (usize, &'a Group),
+        shared: &'a DrainState<'a>,
+        (index, group): (usize, &'a RingGroup),
         drain: Drain,
         rings: Vec<&'r mut Ring>,
         before: Option<Before<'r>>,
@@ -97,7 +97,7 @@ impl<'a, 'r> Worker<'a, 'r> {
 
 /// Queues a thread's batches.
 struct Batches<'a> {
-    shared: &'a Shared<'a>,
+    shared: &'a DrainState<'a>,
     index: usize,
     /// The numbers of the thread's rings.
     rings: &'a [usize],

@@ -15,7 +15,7 @@ mod opening;
 mod reading;
 
 pub use counter::{Counter, Counters};
-pub use opening::{Threads, allow_files, files, files_of, open};
+pub use opening::{ListThreads, allow_files, files, files_of, open};
 pub use reading::Reading;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::io::Errno;
 
 use super::counter::{Counter, Counters};
-use crate::kernel::fallback::{self, Circumstances, GivenUp, Step};
+use crate::kernel::fallback::{self, Circumstances, Fallback, GivenUp};
 use crate::kernel::{Kernel, Place};
 use crate::machine::Machine;
 use crate::messages::Messages;
@@ -21,7 +21,7 @@ use crate::plan::{Plan, PlannedEvent};
 use crate::target::Target;
 
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
-pub type Threads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
+pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 
 /// How often threads are listed at most. Who keeps starting threads does so in threads that have counters by then, which
 /// the new ones inherit.
@@ -35,7 +35,7 @@ const LISTINGS: usize = 5;
 pub fn open<K: Kernel>(
     kernel: &K,
     plan: &Plan,
-    threads: &mut Threads<'_>,
+    threads: &mut ListThreads<'_>,
     (target, machine): (&Target, &Machine),
     messages: &Messages,
 ) -> Result<Counters> {
@@ -258,22 +258,22 @@ fn open_one<K: Kernel>(
             continue;
         }
         match fallback::next(&trial, errno, with) {
-            Step::Retry { event: less, given_up: what } if !settled => {
+            Fallback::Retry { event: less, given_up: what } if !settled => {
                 trial = *less;
                 if what == Some(GivenUp::Cycles) {
                     given_up.retain(|what| *what == GivenUp::Kernel);
                 }
                 given_up.extend(what);
             }
-            Step::LeaveOut(what) if !settled => {
+            Fallback::LeaveOut(what) if !settled => {
                 messages.note(what);
                 return Ok(Attempt::LeftOut);
             }
             // Counters for other threads of the user could be opened, so the thread is the reason, not the event.
-            Step::Retry { .. } | Step::LeaveOut(_) if unnamed(errno, place, with) => {
+            Fallback::Retry { .. } | Fallback::LeaveOut(_) if unnamed(errno, place, with) => {
                 return Ok(Attempt::Hidden(String::new()));
             }
-            Step::Retry { .. } | Step::LeaveOut(_) => {
+            Fallback::Retry { .. } | Fallback::LeaveOut(_) => {
                 let why = crate::messages::error::why_words(&errno.into());
                 let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
                 return Err(Error::Failed(format!(
@@ -281,8 +281,8 @@ fn open_one<K: Kernel>(
                     trial.full_name()
                 )));
             }
-            Step::GiveUp(advice) if unnamed(errno, place, with) => return Ok(Attempt::Hidden(advice)),
-            Step::GiveUp(advice) => return Err(Error::Failed(advice)),
+            Fallback::GiveUp(advice) if unnamed(errno, place, with) => return Ok(Attempt::Hidden(advice)),
+            Fallback::GiveUp(advice) => return Err(Error::Failed(advice)),
         }
     }
 }
@@ -320,8 +320,8 @@ fn filter<K: Kernel>(kernel: &K, counter: BorrowedFd<'_>, event: &PlannedEvent) 
 
 fn fallback_message(event: &PlannedEvent, with: Circumstances<'_>) -> String {
     match fallback::next(event, Errno::SRCH, with) {
-        Step::GiveUp(advice) => advice,
-        Step::Retry { .. } | Step::LeaveOut(_) => {
+        Fallback::GiveUp(advice) => advice,
+        Fallback::Retry { .. } | Fallback::LeaveOut(_) => {
             format!("cannot count {}: there is nothing to count it for", event.full_name())
         }
     }

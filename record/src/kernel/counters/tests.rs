@@ -22,7 +22,7 @@ use crate::plan::PlannedEvent;
 
 /// A kernel that opens everything except what `refuse` refuses, and notes the calls.
 #[derive(Default)]
-struct FakeKernel {
+struct RefusingKernel {
     refuse: Option<fn(&Attr, Place) -> Option<Errno>>,
     /// Maximum pages of all rings together.
     budget: Option<usize>,
@@ -33,7 +33,7 @@ struct FakeKernel {
     mapped: RefCell<usize>,
 }
 
-impl Kernel for FakeKernel {
+impl Kernel for RefusingKernel {
     fn open(&self, attr: &Attr, place: Place, _: Option<BorrowedFd<'_>>) -> Result<OwnedFd, Errno> {
         if let Some(errno) = self.refuse.and_then(|refuse| refuse(attr, place)) {
             return Err(errno);
@@ -82,11 +82,11 @@ impl Kernel for FakeKernel {
     }
 }
 
-fn opened(kernel: &FakeKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
+fn opened(kernel: &RefusingKernel, line: &str, threads: &[Option<u32>]) -> Result<Counters> {
     opened_as_listed(kernel, line, &mut || threads.to_vec())
 }
 
-fn opened_as_listed(kernel: &FakeKernel, line: &str, threads: &mut Threads<'_>) -> Result<Counters> {
+fn opened_as_listed(kernel: &RefusingKernel, line: &str, threads: &mut ListThreads<'_>) -> Result<Counters> {
     let args = ["rec"].into_iter().chain(line.split_whitespace()).map(Into::into);
     let config = crate::cli::parse(args).unwrap();
     let machine = Machine {
@@ -104,7 +104,7 @@ fn opened_as_listed(kernel: &FakeKernel, line: &str, threads: &mut Threads<'_>) 
 
 #[test]
 fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let counters = opened(&kernel, "-p 7 -e cpu-clock", &[Some(7), Some(8)]).unwrap();
     // cpu-clock, which tracks, two threads, two CPUs.
     assert_eq!(counters.all.len(), 4);
@@ -120,7 +120,7 @@ fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
 
 #[test]
 fn only_counters_that_wait_are_started() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     opened(&kernel, "-a -e cpu-clock", &[None]).unwrap().enable(&kernel).unwrap();
     assert_eq!(kernel.enabled.borrow().len(), 2);
 }
@@ -130,7 +130,7 @@ fn a_refusal_is_settled_once_and_then_asked_for_everywhere() {
     fn no_hardware(attr: &Attr, _: Place) -> Option<Errno> {
         (attr.kind.0 == 0).then_some(Errno::NOENT)
     }
-    let kernel = FakeKernel { refuse: Some(no_hardware), ..FakeKernel::default() };
+    let kernel = RefusingKernel { refuse: Some(no_hardware), ..RefusingKernel::default() };
     let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
     assert_eq!(counters.events[0].full_name(), "cpu-clock");
     assert!(kernel.opened.borrow().iter().all(|(_, attr, _)| *attr == counters.events[0].attr));
@@ -142,7 +142,7 @@ fn threads_that_ended_meanwhile_are_passed_over() {
     fn ended(_: &Attr, place: Place) -> Option<Errno> {
         (place.thread == Some(8)).then_some(Errno::SRCH)
     }
-    let kernel = FakeKernel { refuse: Some(ended), ..FakeKernel::default() };
+    let kernel = RefusingKernel { refuse: Some(ended), ..RefusingKernel::default() };
     assert_eq!(opened(&kernel, "-p 7 -e cpu-clock", &[Some(8), Some(7)]).unwrap().all.len(), 2);
     let error = opened(&kernel, "-p 8 -e cpu-clock", &[Some(8)]).unwrap_err();
     assert!(error.to_string().contains("it has ended"), "{error}");
@@ -150,7 +150,7 @@ fn threads_that_ended_meanwhile_are_passed_over() {
 
 #[test]
 fn threads_that_start_meanwhile_have_counters_too() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let listings = [vec![7], vec![7, 9], vec![8, 9, 7], vec![7, 8, 9]];
     let mut later = listings.iter().map(|tids| tids.iter().copied().map(Some).collect());
     let counters = opened_as_listed(&kernel, "-p 7 -e {cpu-clock,faults},cs", &mut || later.next().unwrap()).unwrap();
@@ -167,7 +167,7 @@ fn threads_that_start_meanwhile_have_counters_too() {
 
 #[test]
 fn a_process_that_keeps_starting_threads_is_listed_so_many_times() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let mut listings = 0;
     let mut threads = || {
         listings += 1;
@@ -191,18 +191,18 @@ fn so_many_files_as_there_are_counters() {
 
 #[test]
 fn rings_are_halved_until_they_fit_the_budget() {
-    let kernel = FakeKernel { budget: Some(70), ..FakeKernel::default() };
+    let kernel = RefusingKernel { budget: Some(70), ..RefusingKernel::default() };
     let counters = opened(&kernel, "x", &[Some(7)]).unwrap();
     let page = rustix::param::page_size();
     assert_eq!(counters.rings.iter().map(Ring::size).collect::<Vec<_>>(), [32 * page, 32 * page]);
-    let none = FakeKernel { budget: Some(0), ..FakeKernel::default() };
+    let none = RefusingKernel { budget: Some(0), ..RefusingKernel::default() };
     let message = opened(&none, "x", &[Some(7)]).unwrap_err().to_string();
     assert!(message.contains("perf_event_mlock_kb"), "{message}");
 }
 
 #[test]
 fn losses_are_told_by_counter() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let counters = opened(&kernel, "-a -e cpu-clock", &[None]).unwrap();
     let lost: Vec<_> = counters
         .read(&kernel)
@@ -217,7 +217,7 @@ fn losses_are_told_by_counter() {
 
 #[test]
 fn filters_are_set_on_every_counter() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let machine = Machine { online: vec![0, 1], ..Machine::default() };
     let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
@@ -237,7 +237,7 @@ fn filters_are_set_on_every_counter() {
 
 #[test]
 fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let machine = Machine { online: vec![0], ..Machine::default() };
     let config = crate::cli::parse(["rec", "-e", "dummy", "x"].map(Into::into)).unwrap();
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
@@ -255,7 +255,7 @@ fn what_is_taken_out_of_a_weak_group_starts_when_its_leader_does() {
     fn no_place(attr: &Attr, _: Place) -> Option<Errno> {
         (attr.kind.0 == 0 && attr.config == 1 && !attr.flags.contains(F::DISABLED)).then_some(Errno::INVAL)
     }
-    let kernel = || FakeKernel { refuse: Some(no_place), ..FakeKernel::default() };
+    let kernel = || RefusingKernel { refuse: Some(no_place), ..RefusingKernel::default() };
     let started = |counters: &Counters| {
         assert_eq!(counters.events[1].leader, None);
         counters.events[1].attr.flags & (F::DISABLED | F::ENABLE_ON_EXEC)
@@ -277,7 +277,7 @@ fn of_a_user_what_may_not_be_looked_into_is_passed_over() {
     fn protected(attr: &Attr, place: Place) -> Option<Errno> {
         (place.thread == Some(8) || !attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
     }
-    let kernel = || FakeKernel { refuse: Some(protected), ..FakeKernel::default() };
+    let kernel = || RefusingKernel { refuse: Some(protected), ..RefusingKernel::default() };
     for threads in [[Some(7), Some(8)], [Some(8), Some(7)]] {
         let counters = opened(&kernel(), "-u 1 -e cpu-clock", &threads).unwrap();
         // cpu-clock on two CPUs.
@@ -299,7 +299,7 @@ fn switches_that_may_not_be_sampled_leave_the_others_as_they_are() {
     fn user_only(attr: &Attr, _: Place) -> Option<Errno> {
         (!attr.flags.contains(F::EXCLUDE_KERNEL)).then_some(Errno::ACCESS)
     }
-    let kernel = FakeKernel { refuse: Some(user_only), ..FakeKernel::default() };
+    let kernel = RefusingKernel { refuse: Some(user_only), ..RefusingKernel::default() };
     let counters = opened(&kernel, "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
     let names: Vec<_> = counters.events.iter().map(PlannedEvent::full_name).collect();
     assert_eq!(names, ["cpu-clock:u", "dummy:u"]);
@@ -307,13 +307,13 @@ fn switches_that_may_not_be_sampled_leave_the_others_as_they_are() {
     assert_eq!(counters.all.iter().map(|counter| counter.event).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(counters.tracker().unwrap().attr.flags.contains(F::CONTEXT_SWITCH));
     assert_eq!(counters.tracking_id(), counters.ids(1)[0]);
-    let all = opened(&FakeKernel::default(), "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
+    let all = opened(&RefusingKernel::default(), "-p 7 -D 5 --off-cpu -e cpu-clock", &[Some(7)]).unwrap();
     assert_eq!(all.events.len(), 3);
 }
 
 #[test]
 fn counters_are_found_by_event_and_by_id() {
-    let kernel = FakeKernel::default();
+    let kernel = RefusingKernel::default();
     let counters = opened(&kernel, "-p 7 -e {cpu-clock,faults},cs", &[Some(7), Some(8), Some(9)]).unwrap();
     let by_id = counters.by_id();
     assert_eq!((counters.all.len(), by_id.len()), (18, 18));

@@ -30,26 +30,26 @@ use rustix::io::Errno;
 use crate::plan::PlannedEvent;
 use crate::target::Target;
 
-pub use step::{Circumstances, GivenUp, Step};
+pub use step::{Circumstances, Fallback, GivenUp};
 
 /// Returns the next step after the kernel refused `event` with `errno`.
 #[must_use]
-pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Step {
+pub fn next(event: &PlannedEvent, errno: Errno, circumstances: Circumstances<'_>) -> Fallback {
     less_precise(event, errno)
         .or_else(|| no_guests(event, errno))
         .or_else(|| clock_for_cycles(event, errno))
         .or_else(|| switch_records_alone(event, errno, circumstances))
         .or_else(|| user_only(event, errno, circumstances))
         .or_else(|| older_kernel(event, errno, circumstances))
-        .unwrap_or_else(|| Step::GiveUp(advice::of(event, errno, circumstances)))
+        .unwrap_or_else(|| Fallback::GiveUp(advice::of(event, errno, circumstances)))
 }
 
-fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Step> {
-    Some(Step::Retry { event: Box::new(event), given_up })
+fn retry(event: PlannedEvent, given_up: Option<GivenUp>) -> Option<Fallback> {
+    Some(Fallback::Retry { event: Box::new(event), given_up })
 }
 
 /// Lowers the precision by one level, for the modifier `P`.
-fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let level = event.attr.flags.precise_ip();
     let refused = matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::INVAL | Errno::NODEV | Errno::NXIO);
     (event.max_precise && level > 0 && refused).then_some(())?;
@@ -59,7 +59,7 @@ fn less_precise(event: &PlannedEvent, errno: Errno) -> Option<Step> {
 }
 
 /// Replaces cycles by cpu-clock, for machines without a cycle counter (most virtual machines).
-fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let attr = &event.attr;
     let cycles = attr.kind == EventType::HARDWARE && attr.config == HwEvent::CPU_CYCLES.0;
     (cycles && matches!(errno, Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV | Errno::NXIO)).then_some(())?;
@@ -75,9 +75,9 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Step> {
 }
 
 /// Who may not sample the kernel gets no samples of its switches, but the records that tell of them.
-fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
     (event.off_cpu && is_kernel_kept(event, errno, with)).then(|| {
-        Step::LeaveOut(format!(
+        Fallback::LeaveOut(format!(
             "recording context switches without callchains: kernel.perf_event_paranoid is {}, which keeps the kernel from users \
              without CAP_PERFMON; times off the CPU are exact, with the callchain of the thread's nearest sample",
             with.paranoid
@@ -94,7 +94,7 @@ fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -
 }
 
 /// Excludes the kernel, for users who may sample only user space.
-fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
     let possible =
         is_kernel_kept(event, errno, with) && !event.system_wide && !event.attr.flags.contains(AttrFlags::EXCLUDE_USER);
     possible.then_some(())?;
@@ -105,7 +105,7 @@ fn user_only(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Opt
 }
 
 /// Excludes guests, for PMUs that count only the host and require that flag.
-fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
+fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     let counts = !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST) && !event.guests_named;
     // Features such as branch stacks are the more likely reason for other events, and those are not given up.
     let hardware = !matches!(event.attr.kind, EventType::SOFTWARE | EventType::TRACEPOINT | EventType::BREAKPOINT);
@@ -117,7 +117,7 @@ fn no_guests(event: &PlannedEvent, errno: Errno) -> Option<Step> {
 }
 
 /// Gives up the newest feature that an older kernel may lack.
-fn older_kernel(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Step> {
+fn older_kernel(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
     (errno == Errno::INVAL).then_some(())?;
     let mut event = event.clone();
     let means = additions::without_newest(&mut event, with.kernel)?;

@@ -18,7 +18,7 @@ pub struct Circumstances<'a> {
 
 /// Next step after a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Fallback {
     /// Try this event instead; if it works, [`GivenUp::note`] is printed.
     Retry {
         /// The event to try.

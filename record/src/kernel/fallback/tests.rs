@@ -47,7 +47,7 @@ fn settle_on(
             return Ok((event, notes));
         };
         match next(&event, errno, with) {
-            Step::Retry { event: better, given_up } => {
+            Fallback::Retry { event: better, given_up } => {
                 assert_ne!(*better, event, "a step must change something");
                 event = *better;
                 if given_up == Some(GivenUp::Cycles) {
@@ -55,7 +55,7 @@ fn settle_on(
                 }
                 changes.extend(given_up);
             }
-            Step::GiveUp(advice) | Step::LeaveOut(advice) => return Err(advice),
+            Fallback::GiveUp(advice) | Fallback::LeaveOut(advice) => return Err(advice),
         }
     }
     panic!("the steps do not end");
@@ -292,10 +292,10 @@ fn probes_are_for_root() {
     event.probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
     let with = Circumstances { target: &target, paranoid: 2, kernel: (6, 12) };
     let mut step = next(&event, Errno::ACCESS, with);
-    while let Step::Retry { event, .. } = step {
+    while let Fallback::Retry { event, .. } = step {
         step = next(&event, Errno::ACCESS, with);
     }
-    assert!(matches!(step, Step::GiveUp(advice) if advice.contains("require root or CAP_PERFMON")));
+    assert!(matches!(step, Fallback::GiveUp(advice) if advice.contains("require root or CAP_PERFMON")));
 }
 
 #[test]
@@ -305,9 +305,9 @@ fn switches_that_may_not_be_sampled_are_left_out_and_told() {
     let event = plan.events.iter().find(|event| event.off_cpu).unwrap();
     let answer =
         |errno, paranoid| next(event, errno, Circumstances { target: &Target::Command, paranoid, kernel: (6, 18) });
-    let Step::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
+    let Fallback::LeaveOut(told) = answer(Errno::ACCESS, 2) else { panic!() };
     assert!(told.contains("perf_event_paranoid is 2") && !told.contains('\n'), "{told}");
     // A seccomp filter refuses every event.
-    assert!(matches!(answer(Errno::PERM, 1), Step::GiveUp(_)));
-    assert!(matches!(answer(Errno::OPNOTSUPP, 2), Step::GiveUp(_)));
+    assert!(matches!(answer(Errno::PERM, 1), Fallback::GiveUp(_)));
+    assert!(matches!(answer(Errno::OPNOTSUPP, 2), Fallback::GiveUp(_)));
 }

@@ -13,7 +13,7 @@ use super::page::{
     AUX_HEAD, AUX_OFFSET, AUX_SIZE, AUX_TAIL, CAPABILITIES, DATA_HEAD, DATA_TAIL, LOCK, TIME_CYCLES, TIME_MASK,
     TIME_SHIFT_MULT, TIME_ZERO,
 };
-use super::protocol::Writer;
+use super::protocol::RingWriter;
 
 /// One of the two areas of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl KernelSide {
 
     /// Returns a writer at the beginning of an area.
     #[must_use]
-    pub fn writer(&self, area: RingPart) -> Writer {
-        Writer::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
+    pub fn writer(&self, area: RingPart) -> RingWriter {
+        RingWriter::new(if area == RingPart::Data { self.data_size } else { self.aux_size }, 0)
     }
 
     /// Returns the head of an area.
@@ -89,9 +89,9 @@ impl KernelSide {
         word(LOCK).store(0, Ordering::SeqCst);
     }
 
-    /// Writes bytes after a writer's head, wrapping around the end of the area. [`Writer::publish`] makes them visible
+    /// Writes bytes after a writer's head, wrapping around the end of the area. [`RingWriter::publish`] makes them visible
     /// to the reader.
-    pub fn write(&self, area: RingPart, writer: &Writer, bytes: &[u8]) {
+    pub fn write(&self, area: RingPart, writer: &RingWriter, bytes: &[u8]) {
         let start = if area == RingPart::Data { self.page } else { self.page + self.data_size };
         for (ahead, byte) in (0..).zip(bytes) {
             self.byte(start + writer.place(ahead)).store(*byte, Ordering::Relaxed);

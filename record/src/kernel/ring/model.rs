@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-use super::protocol::{Reader, Word, Writer};
+use super::protocol::{Reader, RingWriter, SharedWord};
 
 /// One of the four accesses of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Modelled {
     }
 }
 
-impl Word for Modelled {
+impl SharedWord for Modelled {
     fn load(&self, order: Ordering) -> u64 {
         self.word.load(if self.weak_load { Ordering::Relaxed } else { order })
     }
@@ -71,7 +71,7 @@ impl ModelArea {
 
     /// Kernel's side: writes numbers, as many as fit, this many times.
     fn write(&self, times: usize) {
-        let mut writer = Writer::new(self.cells.len(), 0);
+        let mut writer = RingWriter::new(self.cells.len(), 0);
         for _ in 0..times {
             let now = writer.room(&self.tail);
             (0..now).for_each(|ahead| self.cells[writer.place(ahead)].0.set(writer.head() + ahead));
@@ -134,7 +134,7 @@ fn trace_is_never_without_its_record() {
             let areas = Arc::clone(&areas);
             move || {
                 let (aux, data) = &*areas;
-                let (mut trace, mut records) = (Writer::new(SIZE, 0), Writer::new(SIZE, 0));
+                let (mut trace, mut records) = (RingWriter::new(SIZE, 0), RingWriter::new(SIZE, 0));
                 for n in 0..2 {
                     aux.cells[trace.place(0)].0.set(n);
                     data.cells[records.place(0)].0.set(n);

@@ -14,14 +14,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A word of the control page, accessed by both sides.
-pub trait Word {
+pub trait SharedWord {
     /// Loads it.
     fn load(&self, order: Ordering) -> u64;
     /// Stores to it.
     fn store(&self, value: u64, order: Ordering);
 }
 
-impl Word for AtomicU64 {
+impl SharedWord for AtomicU64 {
     fn load(&self, order: Ordering) -> u64 {
         self.load(order)
     }
@@ -81,7 +81,7 @@ impl Reader {
     ///
     /// # Errors
     /// Returns an error if the head is invalid.
-    pub fn pending(&self, head: &impl Word) -> Result<Stretch, Overrun> {
+    pub fn pending(&self, head: &impl SharedWord) -> Result<Stretch, Overrun> {
         let head = head.load(Ordering::Acquire);
         let overrun = self.overrun(head);
         let length = head.checked_sub(self.tail).filter(|length| *length <= self.size).ok_or(overrun)?;
@@ -91,7 +91,7 @@ impl Reader {
     }
 
     /// Releases the space up to `to` to the kernel.
-    pub fn release(&mut self, tail: &impl Word, to: u64) {
+    pub fn release(&mut self, tail: &impl SharedWord, to: u64) {
         self.pass(to);
         tail.store(to, Ordering::Release);
     }
@@ -111,13 +111,13 @@ impl Reader {
 /// The kernel's side of an area, for fake kernels.
 #[cfg(any(test, feature = "fake-kernel"))]
 #[derive(Clone, Copy, Debug)]
-pub struct Writer {
+pub struct RingWriter {
     size: u64,
     head: u64,
 }
 
 #[cfg(any(test, feature = "fake-kernel"))]
-impl Writer {
+impl RingWriter {
     /// Creates the writer of an area of this size, at `head`.
     #[must_use]
     pub fn new(size: usize, head: u64) -> Self {
@@ -132,7 +132,7 @@ impl Writer {
 
     /// Returns the number of bytes that may be written: one less than are free (`CIRC_SPACE`).
     #[must_use]
-    pub fn room(&self, tail: &impl Word) -> u64 {
+    pub fn room(&self, tail: &impl SharedWord) -> u64 {
         // The kernel's load is relaxed, and a control dependency orders the writes after it. Rust's memory model has no
         // control dependencies, so an acquire load is needed.
         let tail = tail.load(Ordering::Acquire);
@@ -151,7 +151,7 @@ impl Writer {
     }
 
     /// Moves the head over `length` written bytes, which makes them visible to the reader.
-    pub fn publish(&mut self, head: &impl Word, length: u64) {
+    pub fn publish(&mut self, head: &impl SharedWord, length: u64) {
         self.head = self.head.wrapping_add(length);
         head.store(self.head, Ordering::Release);
     }

@@ -11,12 +11,12 @@ use crate::machine::pmu::{Alias, Pmu};
 pub(super) type Fields = Map<String, Value>;
 
 /// Entries that others take their terms from (`ArchStdEvent`), by name.
-pub(super) type Standard = HashMap<String, Entry>;
+pub(super) type Standard = HashMap<String, EventEntry>;
 
 /// An entry of a table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
-pub(super) struct Entry(Fields);
+pub(super) struct EventEntry(Fields);
 
 /// An event that a table names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ const FIXED: &[(&str, &str)] = &[
     ("cpu_clk_unhalted.thread_any", "event=0x3c,any=1,period=2000003"),
 ];
 
-impl Entry {
+impl EventEntry {
     /// The entry under its name, for those that refer to it.
     pub(super) fn standard(self) -> Option<(String, Self)> {
         let name = self.text("EventName").or_else(|| self.text("MetricName"))?.to_lowercase();
@@ -179,7 +179,7 @@ fn scale(text: &str) -> (String, String) {
 mod tests {
     use super::*;
 
-    fn entry(json: &str) -> Entry {
+    fn entry(json: &str) -> EventEntry {
         serde_json::from_str(json).unwrap()
     }
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use crate::machine::pmu::Pmu;
 use crate::messages::error::why_words;
-use entry::{Entry, Standard, TableEvent};
+use entry::{EventEntry, Standard, TableEvent};
 
 const MAPFILE: &str = "mapfile.csv";
 /// Where the tables come from, for those who gave another directory.
@@ -117,7 +117,7 @@ impl Architecture {
     fn read(&self, model: &Path) -> Result<Vec<TableEvent>, String> {
         let mut standard = Standard::new();
         for file in json_files(&self.dir) {
-            standard.extend(entries(&file)?.into_iter().filter_map(Entry::standard));
+            standard.extend(entries(&file)?.into_iter().filter_map(EventEntry::standard));
         }
         let mut files = json_files(model);
         if files.is_empty() {
@@ -146,7 +146,7 @@ fn devices(dir: &Path, depth: u32, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn entries(file: &Path) -> Result<Vec<Entry>, String> {
+fn entries(file: &Path) -> Result<Vec<EventEntry>, String> {
     let wrong = |why: String| format!("{}: {why}", file.display());
     let text = fs::read(file).map_err(|e| wrong(why_words(&e)))?;
     serde_json::from_slice(&text).map_err(|e| wrong(format!("this is no table of events: {e}")))

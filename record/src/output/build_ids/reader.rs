@@ -13,11 +13,11 @@ use super::mapped::{FileId, MappedFile};
 
 /// The build IDs of mapped files, read at most once for each file. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct BuildIdReader(Arc<Shared>);
+pub struct BuildIdReader(Arc<SharedReader>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedReader {
+    state: Mutex<ReaderState>,
     /// Something was added to the queue.
     added: Condvar,
     /// The thread has read all that was in the queue.
@@ -25,7 +25,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ReaderState {
     queue: VecDeque<(Vec<u8>, MappedFile)>,
     found: FxHashMap<Vec<u8>, Vec<(FileId, Option<BuildId>)>>,
     is_busy: bool,
@@ -103,7 +103,7 @@ impl BuildIdReader {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReaderState> {
         // What a thread that panicked left is whole.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +120,7 @@ impl Drop for End<'_> {
     }
 }
 
-impl State {
+impl ReaderState {
     fn known(&self, path: &[u8], file: FileId) -> Option<Option<BuildId>> {
         self.found.get(path)?.iter().find(|(known, _)| *known == file).map(|(_, id)| *id)
     }
