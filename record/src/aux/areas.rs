@@ -94,7 +94,8 @@ impl Areas {
     /// Returns an error that explains the kernel's refusal.
     pub fn open<K: Kernel>(
         kernel: &K,
-        (config, plan): (&Config, &Plan),
+        config: &Config,
+        plan: &Plan,
         counters: &Counters,
         rings: &[Ring],
         messages: &Messages,
@@ -107,7 +108,7 @@ impl Areas {
         let mut pages = plan.aux_pages;
         let overwrite = mode != Mode::Full;
         let all = loop {
-            match map_all(kernel, counters, rings, (pages, overwrite)) {
+            match map_all(kernel, counters, rings, pages, overwrite) {
                 Ok(all) => break all,
                 Err(Errno::PERM) if pages > if overwrite { 1 } else { 2 } => pages /= 2,
                 Err(errno) => return Err(Error::Failed(unmappable(errno, pages))),
@@ -350,7 +351,8 @@ fn map_all<K: Kernel>(
     kernel: &K,
     counters: &Counters,
     rings: &[Ring],
-    (pages, overwrite): (usize, bool),
+    pages: usize,
+    overwrite: bool,
 ) -> Result<Vec<Area>, Errno> {
     // For areas per CPU, perf writes the first recorded thread.
     let first = counters.all.iter().find_map(|counter| counter.place.thread).map_or(Tid::ANY, Tid);

@@ -59,9 +59,9 @@ impl<'k> Session<'k> {
         let plan = crate::plan::plan(&config, &machine).unwrap();
         let threads = [config.per_thread.then_some(7)];
         let mut counters =
-            counters::open(kernel, &plan, &mut || threads.to_vec(), (&config.target, &machine), &messages).unwrap();
+            counters::open(kernel, &plan, &mut || threads.to_vec(), &config.target, &machine, &messages).unwrap();
         let rings = std::mem::take(&mut counters.rings);
-        let areas = Areas::open(kernel, (&config, &plan), &counters, &rings, &messages).unwrap();
+        let areas = Areas::open(kernel, &config, &plan, &counters, &rings, &messages).unwrap();
         let attrs: Vec<_> = (0..counters.events.len())
             .map(|event| recrep_format::attr::AttrEntry {
                 attr: counters.events[event].attr.clone(),

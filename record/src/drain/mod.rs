@@ -120,7 +120,7 @@ impl Drain {
 
     fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
         if let Some(mut filter) = self.filter.take() {
-            let appended = self.empty_filtered(rings, sink, (least, &mut filter));
+            let appended = self.empty_filtered(rings, sink, least, &mut filter);
             self.filter = Some(filter);
             return appended;
         }
@@ -171,7 +171,8 @@ impl Drain {
         &mut self,
         rings: &mut [R],
         sink: &mut impl Sink,
-        (least, filter): (usize, &mut Filter),
+        least: usize,
+        filter: &mut Filter,
     ) -> Result<u64> {
         let mut heads = Vec::new();
         for (index, ring) in rings.iter().enumerate() {
@@ -218,7 +219,8 @@ impl Drain {
     /// Returns I/O errors from the output, and an error if the kernel refuses to pause a ring.
     pub fn dump<K: Kernel>(
         &mut self,
-        (kernel, counters): (&K, &Counters),
+        kernel: &K,
+        counters: &Counters,
         rings: &mut [Ring],
         output: &Output,
     ) -> Result<()> {

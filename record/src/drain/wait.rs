@@ -116,7 +116,8 @@ impl<'a> Waiter<'a> {
     pub fn of_some(
         counters: &'a Counters,
         owners: impl Iterator<Item = usize>,
-        (stop, nudge): (impl AsFd, impl AsFd),
+        stop: impl AsFd,
+        nudge: impl AsFd,
     ) -> Result<Self> {
         Self::make(counters, owners, [(stop.as_fd(), STOP), (nudge.as_fd(), NUDGE)].into_iter())
     }

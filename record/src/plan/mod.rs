@@ -73,7 +73,7 @@ impl Plan {
     /// `None` if no counter would wake rec too late (after more than half of the pages), so that nothing must be opened
     /// again.
     #[must_use]
-    pub fn refitted(&self, events: &[PlannedEvent], (ring, aux): (usize, usize), page_size: usize) -> Option<Self> {
+    pub fn refitted(&self, events: &[PlannedEvent], ring: usize, aux: usize, page_size: usize) -> Option<Self> {
         let mut plan = Self { events: events.to_vec(), ring_pages: ring, aux_pages: aux, ..self.clone() };
         let late = plan.events.iter_mut().map(|event| rings::wake_earlier(event, (ring, aux), page_size));
         let any = late.fold(false, |any, late| any | late);

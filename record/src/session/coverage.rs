@@ -48,7 +48,8 @@ impl Coverage {
     pub(super) fn choose(
         config: &Config,
         plan: &Plan,
-        (tasks, workload): (&[Task], Option<&Workload>),
+        tasks: &[Task],
+        workload: Option<&Workload>,
         machine: &Machine,
         messages: &Messages,
     ) -> Self {

@@ -84,7 +84,8 @@ impl Live {
     /// Creates the state before the first file.
     pub(super) fn new<K: Kernel>(
         recording: &Recording<'_, K>,
-        (rings, areas): (Vec<Ring>, Areas),
+        rings: Vec<Ring>,
+        areas: Areas,
         channel: Option<Channel>,
     ) -> Result<Self> {
         let (config, counters) = (recording.config, recording.counters);
@@ -138,12 +139,21 @@ impl Live {
     }
 }
 
+/// The tasks that are recorded, and what counters were opened for.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) tasks: &'a [Task],
+    pub(super) coverage: &'a Coverage,
+}
+
 impl<'a, K: Kernel> Recording<'a, K> {
     /// Creates the constant state, with the events as files describe them.
     pub(super) fn new(
         config: &'a Config,
-        (kernel, messages): (&'a K, &'a Messages),
-        (machine, tasks, coverage): (&'a Machine, &'a [Task], &'a Coverage),
+        kernel: &'a K,
+        messages: &'a Messages,
+        machine: &'a Machine,
+        Subject { tasks, coverage }: Subject<'a>,
         counters: &'a Counters,
         signals: &'a Signals,
     ) -> Result<Self> {

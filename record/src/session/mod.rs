@@ -35,7 +35,7 @@ use crate::session::control::Channel;
 use crate::session::coverage::Coverage;
 use crate::target::Task;
 use crate::target::workload::Workload;
-use live::{Live, Recording};
+use live::{Live, Recording, Subject};
 use schedule::Urgent;
 
 /// Runs a recording, and returns the exit status.
@@ -50,15 +50,16 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
     let channel = config.control.as_ref().map(Channel::open).transpose()?;
     let mut workload = Workload::at_gate(&config.command, config.output.is_stdout())?;
     let tasks = config.target.tasks()?;
-    let coverage = Coverage::choose(config, &plan, (&tasks, workload.as_ref()), &machine, messages);
-    let (counters, rings, areas) = opened::open(kernel, (config, plan), &coverage, &machine, messages)?;
+    let coverage = Coverage::choose(config, &plan, &tasks, workload.as_ref(), &machine, messages);
+    let (counters, rings, areas) = opened::open(kernel, config, plan, &coverage, &machine, messages)?;
     if let Some(left_out) = left_out(&tasks, &counters.hidden) {
         messages.warn(left_out);
     }
     // Whether it can be had is known before anything runs; it is had only while rings are drained.
     drop(Urgent::apply(&config.rings)?);
-    let recording = Recording::new(config, (kernel, messages), (&machine, &tasks, &coverage), &counters, &signals)?;
-    let live = Live::new(&recording, (rings, areas), channel)?;
+    let subject = Subject { tasks: &tasks, coverage: &coverage };
+    let recording = Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
+    let live = Live::new(&recording, rings, areas, channel)?;
     let status = recording.run(live, workload.as_mut())?;
     let child = workload.map_or(0, Workload::finish);
     Ok(if child == 0 { status } else { child })

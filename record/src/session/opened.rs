@@ -17,7 +17,8 @@ use crate::target::Target;
 /// change.
 pub(super) fn open<K: Kernel>(
     kernel: &K,
-    (config, mut plan): (&Config, Plan),
+    config: &Config,
+    mut plan: Plan,
     coverage: &Coverage,
     machine: &Machine,
     messages: &Messages,
@@ -26,12 +27,12 @@ pub(super) fn open<K: Kernel>(
     let target = if *coverage == Coverage::Filtered { &Target::System } else { &config.target };
     loop {
         let mut threads = || coverage.threads(&config.target);
-        let mut counters = counters::open(kernel, &plan, &mut threads, (target, machine), messages)?;
+        let mut counters = counters::open(kernel, &plan, &mut threads, target, machine, messages)?;
         let rings = std::mem::take(&mut counters.rings);
-        let areas = Areas::open(kernel, (config, &plan), &counters, &rings, messages)?;
+        let areas = Areas::open(kernel, config, &plan, &counters, &rings, messages)?;
         let page = machine.page_size;
-        let pages = (rings.iter().map(Ring::size).min().unwrap_or(0) / page, areas.pages(page));
-        match plan.refitted(&counters.events, pages, page) {
+        let ring = rings.iter().map(Ring::size).min().unwrap_or(0) / page;
+        match plan.refitted(&counters.events, ring, areas.pages(page), page) {
             // Sizes only decrease, so the loop ends.
             Some(smaller) => plan = smaller,
             None => {
@@ -64,7 +65,7 @@ mod tests {
             let kernel = FakeKernel::new(|_, _| Vec::new()).with_most_pages(most);
             let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
             let (counters, rings, areas) =
-                open(&kernel, (&config, plan.clone()), &Coverage::These(vec![None]), &machine, &messages).unwrap();
+                open(&kernel, &config, plan.clone(), &Coverage::These(vec![None]), &machine, &messages).unwrap();
             assert_eq!((rings[0].size() / 4096, areas.pages(4096)), most);
             let attr = &counters.events[0].attr;
             assert_eq!((attr.aux_watermark, attr.wakeup), (watermark, wakeup), "{most:?}");

@@ -122,7 +122,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let mut synthesizer = Synthesizer::new(
             output,
             &mut known.modules,
-            (&tracker.attr, self.counters.tracking_id()),
+            &tracker.attr,
+            self.counters.tracking_id(),
             &self.config.side_band,
         );
         if self.counters.sees_kernel() {

@@ -160,7 +160,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
         live.drain.last_round(&mut live.rings, &piece.output)?;
-        live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
+        live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
         Ok(())
     }
 
@@ -176,9 +176,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             _ => None,
         };
         let limit = [self.config.output.max_size, switch].into_iter().flatten().min();
-        let drained = (&mut live.drain, live.rings.as_mut_slice());
         let to = To { output: &piece.output, limit, rounds: true, before: None };
-        let (woken, all_ended) = live.drainers.run(self.counters, drained, to, || waiter.wait(true))?;
+        let (woken, all_ended) =
+            live.drainers.run(self.counters, &mut live.drain, &mut live.rings, to, || waiter.wait(true))?;
         Ok(Some(Woken { all_ended, ..woken }))
     }
 
@@ -195,7 +195,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             Ok(areas.is_pressing())
         };
         let to = To { output, limit: None, rounds: false, before: Some(&mut areas) };
-        drainers.run(self.counters, (drain, rings), to, || act(ledger)).map(|(done, _)| done)
+        drainers.run(self.counters, drain, rings, to, || act(ledger)).map(|(done, _)| done)
     }
 
     /// Writes the current contents of overwritten AUX areas and rings.
@@ -203,7 +203,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         if live.areas.snapshots().is_some() {
             live.areas.snapshot(self.kernel, self.counters, &piece.output)?;
         }
-        live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
+        live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             live.areas.pause(self.kernel, self.counters)?;
             live.areas.drain(self.kernel, self.counters, &piece.output)?;
             live.drain.last_round(&mut live.rings, &piece.output)?;
-            live.drain.dump((self.kernel, self.counters), &mut live.rings, &piece.output)?;
+            live.drain.dump(self.kernel, self.counters, &mut live.rings, &piece.output)?;
             live.areas.resume(self.kernel, self.counters)?;
             piece.take_modules(&mut live.drain);
         }

@@ -61,13 +61,13 @@ impl Status {
         if std::mem::take(&mut self.is_due) {
             let (counts, bytes) = (output.written().counts, output.length());
             let now = StatusReading { at: Instant::now(), samples: counts.samples };
-            messages.status(&line(now.at - self.start, (self.last, now), bytes, counts.lost_events));
+            messages.status(&line(now.at - self.start, self.last, now, bytes, counts.lost_events));
             self.last = now;
         }
     }
 }
 
-fn line(elapsed: Duration, (last, now): (StatusReading, StatusReading), bytes: u64, lost: u64) -> String {
+fn line(elapsed: Duration, last: StatusReading, now: StatusReading, bytes: u64, lost: u64) -> String {
     let seconds = elapsed.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     // In another file (--switch-output) the count begins anew.
@@ -96,9 +96,9 @@ mod tests {
         let last = StatusReading { at, samples: 1000 };
         let now = StatusReading { at: at + Duration::from_secs(2), samples: 9000 };
         let long = Duration::from_secs(3725);
-        assert_eq!(line(long, (last, now), 3_440_000, 7), "1:02:05, 9000 samples (4000/s), 3.4 MB, 7 lost");
+        assert_eq!(line(long, last, now, 3_440_000, 7), "1:02:05, 9000 samples (4000/s), 3.4 MB, 7 lost");
         let anew = StatusReading { samples: 500, ..now };
-        assert!(line(long, (last, anew), 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
+        assert!(line(long, last, anew, 999, 0).contains("500 samples (250/s), 999 bytes, 0 lost"));
     }
 
     #[test]

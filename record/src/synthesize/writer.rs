@@ -47,7 +47,7 @@ pub struct Synthesizer<'a> {
 impl<'a> Synthesizer<'a> {
     /// Creates a writer to `output`. `attr` and `id` (of a counter) are those of the tracking event, whose fields the
     /// records get; `asked` selects the kinds of records. Mapped files are added to `modules`.
-    pub fn new(output: &'a Output, modules: &'a mut Modules, (attr, id): (&Attr, u64), asked: &SideBand) -> Self {
+    pub fn new(output: &'a Output, modules: &'a mut Modules, attr: &Attr, id: u64, asked: &SideBand) -> Self {
         let encoder = Encoder::new(Endian::NATIVE);
         let (layout, flags) = (SampleIdLayout::of(attr), attr.flags);
         let (synth, map_timeout) = (asked.synth, asked.map_timeout.unwrap_or(MAP_TIMEOUT));

@@ -119,7 +119,8 @@ impl Drainers {
     pub fn run<'a, T>(
         &self,
         counters: &Counters,
-        (drain, rings): (&mut Drain, &'a mut [Ring]),
+        drain: &mut Drain,
+        rings: &'a mut [Ring],
         to: To<'a>,
         meanwhile: impl FnOnce() -> Result<T>,
     ) -> Result<(T, bool)> {
@@ -140,8 +141,9 @@ impl Drainers {
         let rings: Vec<Vec<&mut Ring>> = self.groups.iter().map(own).collect();
         let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);
-        let workers: Vec<_> =
-            workers.map(|(who, rings)| Worker::new(&shared, who, drain.twin(alone), rings, before.take())).collect();
+        let workers: Vec<_> = workers
+            .map(|((index, group), rings)| Worker::new(&shared, index, group, drain.twin(alone), rings, before.take()))
+            .collect();
         let (outcome, ends) = thread::scope(|scope| {
             let threads = workers.into_iter().map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));
             let threads: Vec<_> = threads.collect();

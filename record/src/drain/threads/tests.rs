@@ -85,9 +85,9 @@ impl Bench {
         let mut rings: Vec<_> = self.fakes.iter().map(FakeRing::map).collect();
         let mut drain = Drain::new(Tally::new(&attr()));
         let Self { fakes, bells, counters, drainers, rounds, .. } = self;
-        let drained = (&mut drain, rings.as_mut_slice());
         let meanwhile = || fill(fakes, bells, drainers);
-        drainers.run(counters, drained, To { output: &output, limit, rounds: *rounds, before: None }, meanwhile)?;
+        let to = To { output: &output, limit, rounds: *rounds, before: None };
+        drainers.run(counters, &mut drain, &mut rings, to, meanwhile)?;
         drain.last_round(&mut rings, &output)?;
         let counts = output.settle()?.counts;
         output.finish(FeatureWriter::new(Endian::NATIVE))?;

@@ -45,7 +45,8 @@ pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 impl<'a, 'r> Worker<'a, 'r> {
     pub(super) fn new(
         shared: &'a DrainState<'a>,
-        (index, group): (usize, &'a RingGroup),
+        index: usize,
+        group: &'a RingGroup,
         drain: Drain,
         rings: Vec<&'r mut Ring>,
         before: Option<Before<'r>>,
@@ -70,7 +71,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         let bells = self.shared.bells;
         let Some(own) = bells.own.get(self.index) else { return Ok(()) };
         let owners = self.group.rings.iter().filter_map(|ring| counters.owners.get(*ring).copied());
-        let mut waiter = Waiter::of_some(counters, owners, (&bells.stop, own))?;
+        let mut waiter = Waiter::of_some(counters, owners, &bells.stop, own)?;
         let mut ended = false;
         loop {
             // A drain precedes each wait, as records written before the waiter existed do not wake it.
@@ -110,7 +111,9 @@ impl Batches<'_> {
     fn marked(
         &self,
         marks: &Mutex<Marks>,
-        (ring, parts, counts): (usize, &[IoSlice<'_>], Counts),
+        ring: usize,
+        parts: &[IoSlice<'_>],
+        counts: Counts,
         mark: Option<&[u8]>,
     ) -> Result<Vec<usize>> {
         // A thread that panicked ends the recording; what it queued is whole.
@@ -136,7 +139,7 @@ impl Sink for Batches<'_> {
         let output = self.shared.output;
         let ring = self.rings.get(ring).copied().unwrap_or_default();
         let missing = match &self.shared.rounds {
-            Some(marks) if mark.is_some() || !parts.is_empty() => self.marked(marks, (ring, parts, counts), mark)?,
+            Some(marks) if mark.is_some() || !parts.is_empty() => self.marked(marks, ring, parts, counts, mark)?,
             Some(_) => Vec::new(),
             None => output.write_rings(ring, parts, &[], counts).map(|()| Vec::new())?,
         };

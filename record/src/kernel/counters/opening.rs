@@ -36,7 +36,8 @@ pub fn open<K: Kernel>(
     kernel: &K,
     plan: &Plan,
     threads: &mut ListThreads<'_>,
-    (target, machine): (&Target, &Machine),
+    target: &Target,
+    machine: &Machine,
     messages: &Messages,
 ) -> Result<Counters> {
     let with = Circumstances { target, paranoid: machine.paranoid, kernel: machine.kernel };

@@ -99,7 +99,7 @@ fn opened_as_listed(kernel: &RefusingKernel, line: &str, threads: &mut ListThrea
     };
     let plan = crate::plan::plan(&config, &machine).unwrap();
     let messages = Messages::to(Verbosity::Quiet, Box::new(std::io::sink()));
-    open(kernel, &plan, threads, (&config.target, &machine), &messages)
+    open(kernel, &plan, threads, &config.target, &machine, &messages)
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn filters_are_set_on_every_counter() {
     plan.events[0].filter = Some("prio < 5".to_owned());
     let messages = Messages::stderr(Verbosity::Quiet);
     let open =
-        |plan: &crate::plan::Plan| open(&kernel, plan, &mut || vec![Some(1)], (&config.target, &machine), &messages);
+        |plan: &crate::plan::Plan| open(&kernel, plan, &mut || vec![Some(1)], &config.target, &machine, &messages);
     open(&plan).unwrap();
     let filtered: Vec<_> = kernel.filtered.borrow().iter().map(|(fd, text)| (*fd, text.clone())).collect();
     let opened: Vec<_> = kernel.opened.borrow().iter().map(|(fd, ..)| (*fd, c"prio < 5".to_owned())).collect();
@@ -243,7 +243,7 @@ fn the_attr_of_a_probe_points_to_its_target_only_while_it_is_opened() {
     let mut plan = crate::plan::plan(&config, &machine).unwrap();
     plan.events[0].probe = Some(crate::event::Probe { target: c"/bin/x".to_owned() });
     let messages = Messages::stderr(Verbosity::Quiet);
-    let counters = open(&kernel, &plan, &mut || vec![Some(1)], (&config.target, &machine), &messages).unwrap();
+    let counters = open(&kernel, &plan, &mut || vec![Some(1)], &config.target, &machine, &messages).unwrap();
     assert_ne!(kernel.opened.borrow()[0].1.config1, 0);
     assert_eq!(counters.events[0].attr.config1, 0);
 }
