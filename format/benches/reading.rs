@@ -1,8 +1,8 @@
 //! Speed of reading, beside the library that others use.
 //!
-//! `cargo bench -p recrep-format` makes two files of 256 MiB in memory and reads them: samples without callchains (56 bytes:
-//! identifier, ip, tid, time, CPU, period) and with callchains of 30 frames (304 bytes, as `rec -a -g` leaves them), of four
-//! CPUs in rounds. `RECREP_BENCH_FILE=x.data` reads a real file. The figures are in `docs/speed.md`.
+//! `cargo bench -p recrep-format` makes two files of 256 MiB in memory and reads them: samples without callchains (56
+//! bytes: identifier, ip, tid, time, CPU, period) and with callchains of 30 frames (304 bytes, as `rec -a -g` leaves
+//! them), of four CPUs in rounds. `RECREP_BENCH_FILE=x.data` reads a real file. The figures are in `docs/speed.md`.
 #![allow(
     missing_docs,
     clippy::unwrap_used,

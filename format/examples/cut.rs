@@ -1,12 +1,13 @@
-//! Copies a perf.data file with the samples of one process or of a range of time, and what perf needs to know about them.
+//! Copies a perf.data file with the samples of one process or of a range of time, and what perf needs to know about
+//! them.
 //!
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --pid 4711
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --time 12.5..13.25
 //!     cargo run -p recrep-format --example cut -- perf.data part.data --time 12500000000ns..13250000000ns
 //!     perf report -i part.data
 //!
-//! `--pid` keeps mappings, names, forks and exits of the process and its ancestors, and the kernel's mappings; `--time`, a range
-//! with both its ends, keeps all of them.
+//! `--pid` keeps mappings, names, forks and exits of the process and its ancestors, and the kernel's mappings;
+//! `--time`, a range with both its ends, keeps all of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;

@@ -1,4 +1,5 @@
-//! Writes a perf.data file of samples that were never taken: a parser in two threads, and where it would spend its time.
+//! Writes a perf.data file of samples that were never taken: a parser in two threads, and where it would spend its
+//! time.
 //!
 //!     cargo run -p recrep-format --example synthesize -- made.data
 //!     perf report -i made.data --sort comm,dso,symbol -n
@@ -28,7 +29,8 @@ const SPENT: [(u32, &str, u64, u64); 4] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("the output's name is missing")?;
-    // An attr says what is counted and which fields samples have. This is the software event cpu-clock, each millisecond.
+    // An attr says what is counted and which fields samples have. This is the software event cpu-clock, each
+    // millisecond.
     let attr = Attr {
         kind: EventType::SOFTWARE,
         sample_period: 1_000_000,

@@ -1,6 +1,7 @@
 //! Real files: every record decodes, and encodes to the same bytes.
 //!
-//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds them.
+//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
+//! them.
 
 #![allow(
     clippy::unwrap_used,

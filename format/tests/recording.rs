@@ -1,7 +1,7 @@
 //! Real files read front to back: the same records and features as in memory, and the order of a sorting twin.
 //!
-//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds them.
-//! Made files are read so by the fuzz targets `recording` and `ordering`, in `fuzz_replay`.
+//! The files belong to others and are not part of the project: the variable `RECREP_CORPUS` names the folder that holds
+//! them. Made files are read so by the fuzz targets `recording` and `ordering`, in `fuzz_replay`.
 #![cfg(feature = "zstd")]
 #![allow(
     clippy::unwrap_used,

@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
-//! Data flows up: [`input`] opens and splits, [`timeline`] is built from the side-band records once and frozen, [`scan`]
-//! counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and [`view`]
-//! prints them. In reports, samples are never sorted and never kept.
+//! Data flows up: [`input`] opens and splits, [`timeline`] is built from the side-band records once and frozen,
+//! [`scan`] counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and
+//! [`view`] prints them. In reports, samples are never sorted and never kept.
 
 pub mod callchain;
 pub mod cli;

@@ -1,8 +1,9 @@
 //! All that rep says of a file, held against perf: the records, and the samples and periods under every key.
 //!
-//! In a recording of the whole machine there are samples of programs that no test knows, and perf reads some of their symbols wrongly
-//! (see [`Form::Strangers`](crate::listing::Form::Strangers)). A table has no addresses by which the modules could tell who is right, so
-//! there the functions are compared for the threads of the command that was run, all else for everybody.
+//! In a recording of the whole machine there are samples of programs that no test knows, and perf reads some of their
+//! symbols wrongly (see [`Form::Strangers`](crate::listing::Form::Strangers)). A table has no addresses by which the
+//! modules could tell who is right, so there the functions are compared for the threads of the command that was run,
+//! all else for everybody.
 
 use std::path::Path;
 
@@ -49,7 +50,8 @@ const READS: [&[&str]; 3] = [&["script", "--no-inline"], &["evlist", "-v"], &["r
 
 /// Fails where perf cannot read a file, or warns of it, or rep counts other records and samples; gives the samples.
 ///
-/// Under the keys only a command is compared: whoever else ran may have ended before the end, where a flight recorder looks.
+/// Under the keys only a command is compared: whoever else ran may have ended before the end, where a flight recorder
+/// looks.
 #[track_caller]
 pub fn assert_reads(file: &Path, extent: Extent<'_>) -> u64 {
     let sort = "comm,dso,symbol";

@@ -1,7 +1,8 @@
 //! `rep --json` on very many damaged files, and which rules it broke.
 //!
-//! The rules, of each run: it ends by itself within [`LIMIT`], with status 0 (and then what it printed is JSON) or 1 (and then it
-//! says why); it does not panic; and its resident memory is at most [`MEMORY`] and [`TIMES`] the file's size.
+//! The rules, of each run: it ends by itself within [`LIMIT`], with status 0 (and then what it printed is JSON) or 1
+//! (and then it says why); it does not panic; and its resident memory is at most [`MEMORY`] and [`TIMES`] the file's
+//! size.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,7 +59,8 @@ pub struct Outcome {
     pub ended: BTreeMap<Kind, [u64; 2]>,
     /// The slowest run.
     pub slowest: (Duration, String),
-    /// The run with the most memory over what its file justifies: how much of what is allowed, in percent, and in bytes.
+    /// The run with the most memory over what its file justifies: how much of what is allowed, in percent, and in
+    /// bytes.
     pub largest: (u64, u64, String),
     /// What broke a rule.
     pub broken: Vec<Broken>,

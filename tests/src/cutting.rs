@@ -1,7 +1,8 @@
 //! Files that are cut short or rewritten while `rep` reads them, and which rules it broke.
 //!
-//! The rules, of each run: it ends by itself within a time limit, with status 0 or 1 and never by a signal; with 1 it says why, with 0
-//! its answer is that of the whole file, or that of the file that was written in its place, or it has a warning.
+//! The rules, of each run: it ends by itself within a time limit, with status 0 or 1 and never by a signal; with 1 it
+//! says why, with 0 its answer is that of the whole file, or that of the file that was written in its place, or it has
+//! a warning.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! A perf.data file to be damaged.
 //!
-//! The offsets are read here by hand, from perf's documentation of the header, so that a test of the parser does not rest on
-//! the parser: magic (8 bytes), header size (8), attr size (8), then the sections of the attrs, of the data and of the
-//! event types, each an offset and a size (8 and 8).
+//! The offsets are read here by hand, from perf's documentation of the header, so that a test of the parser does not
+//! rest on the parser: magic (8 bytes), header size (8), attr size (8), then the sections of the attrs, of the data and
+//! of the event types, each an offset and a size (8 and 8).
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

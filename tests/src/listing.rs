@@ -1,10 +1,10 @@
 //! `rep script` and `perf script`, held against each other line by line.
 //!
-//! The same fields are asked of both: all of [`FIELDS`] but those that perf says the file's samples do not have. The instruction
-//! trace of a file is left alone (`--no-itrace`): what perf decodes from it are not samples of the file.
+//! The same fields are asked of both: all of [`FIELDS`] but those that perf says the file's samples do not have. The
+//! instruction trace of a file is left alone (`--no-itrace`): what perf decodes from it are not samples of the file.
 //!
-//! rep prints as perf 6.12 does. Where the version at hand prints the same value in another form, or something else, the line is
-//! counted under its [`Form`] and held equal in everything else.
+//! rep prints as perf 6.12 does. Where the version at hand prints the same value in another form, or something else,
+//! the line is counted under its [`Form`] and held equal in everything else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -53,22 +53,23 @@ pub enum Form {
     NewTypes,
     /// perf before 6.3: an entry of a procedure linkage table has another one's name, or none.
     Linkage,
-    /// In a recording of the whole machine, a function in a program that no test knows: perf finds none or another one, but the
-    /// module's own tables (see [`Witness`]) show that rep is right. They have a symbol there that is called as rep calls it undemangled;
-    /// or a linkage table, where rep names an entry; or no function, where rep says `[unknown]`.
-    ///
-    /// Of the compiler's library, where these were found, perf 6.1 and 6.12 give up reading `.dynsym` at a symbol whose section is not in
-    /// the file. Then the first sample of the module has no function, the linkage table no names, and of several names for one
-    /// address the best one is not chosen.
-    ///
-    /// A file without `.symtab` may have symbols elsewhere, by its build ID: what `.dynsym` does not confirm is right only if perf
-    /// says `[unknown]`. Of a file that is gone, no ELF file or changed since the recording began, nobody knows: one of both says
+    /// In a recording of the whole machine, a function in a program that no test knows: perf finds none or another one,
+    /// but the module's own tables (see [`Witness`]) show that rep is right. They have a symbol there that is called as
+    /// rep calls it undemangled; or a linkage table, where rep names an entry; or no function, where rep says
     /// `[unknown]`.
+    ///
+    /// Of the compiler's library, where these were found, perf 6.1 and 6.12 give up reading `.dynsym` at a symbol whose
+    /// section is not in the file. Then the first sample of the module has no function, the linkage table no names, and
+    /// of several names for one address the best one is not chosen.
+    ///
+    /// A file without `.symtab` may have symbols elsewhere, by its build ID: what `.dynsym` does not confirm is right
+    /// only if perf says `[unknown]`. Of a file that is gone, no ELF file or changed since the recording began, nobody
+    /// knows: one of both says `[unknown]`.
     Strangers,
     /// perf from 6.4 on: a thread is forgotten at its EXIT, and what it samples on its way out has the comm `:TID`.
     Exited,
-    /// A function in a recording of another machine: perf takes the symbols of the running kernel, of its vdso and of the file at
-    /// the recorded path; rep does not where nothing proves that they are the recorded ones.
+    /// A function in a recording of another machine: perf takes the symbols of the running kernel, of its vdso and of
+    /// the file at the recorded path; rep does not where nothing proves that they are the recorded ones.
     Unproven,
 }
 
@@ -92,8 +93,8 @@ pub struct Listing {
     pub forms: BTreeMap<Form, usize>,
 }
 
-/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole machine these
-/// comms' functions must be perf's, and the others' either perf's or confirmed.
+/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole
+/// machine these comms' functions must be perf's, and the others' either perf's or confirmed.
 ///
 /// # Errors
 /// perf cannot read the file.
@@ -272,8 +273,8 @@ fn strange_function(ours: &[String], theirs: &[String]) -> Option<Range<usize>> 
     (differs && start < theirs.len()).then(|| start..theirs.len() - 1)
 }
 
-/// Where the function stands in a line: behind the address, which is behind the event, which has a colon, as has the time.
-/// Names of functions may have spaces.
+/// Where the function stands in a line: behind the address, which is behind the event, which has a colon, as has the
+/// time. Names of functions may have spaces.
 fn function_place(words: &[String]) -> usize {
     words.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2)
 }

@@ -1,7 +1,7 @@
 //! Running a program with a short time limit, and what it took: time and memory.
 //!
-//! The peak of the resident memory is the kernel's own figure for that process (`ru_maxrss` of `wait4`). It begins at what
-//! the process that starts it has, so whoever measures must be small himself.
+//! The peak of the resident memory is the kernel's own figure for that process (`ru_maxrss` of `wait4`). It begins at
+//! what the process that starts it has, so whoever measures must be small himself.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

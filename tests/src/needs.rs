@@ -1,8 +1,8 @@
 //! What a test needs of the machine.
 //!
-//! A need that is not met prints why and lets the test return early; where `CI=true` it fails instead, so that a machine
-//! that cannot run the tests never looks like one that passes them. That perf events may be used is found out by asking
-//! perf, not `rec`: a broken `rec` must not skip its own tests.
+//! A need that is not met prints why and lets the test return early; where `CI=true` it fails instead, so that a
+//! machine that cannot run the tests never looks like one that passes them. That perf events may be used is found out
+//! by asking perf, not `rec`: a broken `rec` must not skip its own tests.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -51,8 +51,8 @@ pub fn tracefs() -> bool {
     met(&(found.code() == 0).then_some(()).ok_or(why))
 }
 
-/// The folder of real recordings, which are not part of the project: where `RECREP_CORPUS` names none, the test says that it
-/// did not run, in CI too; where it names one, that must have recordings.
+/// The folder of real recordings, which are not part of the project: where `RECREP_CORPUS` names none, the test says
+/// that it did not run, in CI too; where it names one, that must have recordings.
 #[track_caller]
 pub fn corpus() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("RECREP_CORPUS").map(PathBuf::from) else {

@@ -1,11 +1,12 @@
 //! perf as the oracle.
 //!
 //! Run with no configuration and a home of its own in the target directory, so that a user's settings do not change its
-//! answer; its cache of binaries there goes by build ID, so an old one does no harm, and gives perf the symbols of the vdso.
-//! `PERF` names another perf than the one in `PATH`; names agree with builds that demangle as Debian's 6.1 does.
+//! answer; its cache of binaries there goes by build ID, so an old one does no harm, and gives perf the symbols of the
+//! vdso. `PERF` names another perf than the one in `PATH`; names agree with builds that demangle as Debian's 6.1 does.
 //!
-//! perf's tables are read with a separator that no name contains, by the header line that perf prints above each event's
-//! rows; cells lose their padding. What is compared as one although perf tells it apart is said in [`crate::table`].
+//! perf's tables are read with a separator that no name contains, by the header line that perf prints above each
+//! event's rows; cells lose their padding. What is compared as one although perf tells it apart is said in
+//! [`crate::table`].
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -112,8 +113,8 @@ pub fn tables_of(file: &Path, flags: &[&str], sort: &str) -> Vec<Table> {
     tables_by(perf(), file, flags, sort)
 }
 
-/// The same with a table for each event of a group. `--no-group` says so too, but makes perf 6.1 write a 1 into the table by which it
-/// finds the events of a stream: where the number of an event is at that place, it crashes.
+/// The same with a table for each event of a group. `--no-group` says so too, but makes perf 6.1 write a 1 into the
+/// table by which it finds the events of a stream: where the number of an event is at that place, it crashes.
 #[track_caller]
 pub fn tables_apart(file: &Path, sort: &str) -> Vec<Table> {
     let mut config = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -187,7 +188,8 @@ pub fn lost_events(file: &Path) -> u64 {
     counts.map(|(_, count)| count.trim().parse::<u64>().expect("a count of lost records")).sum()
 }
 
-/// The callchains of all samples as `perf script` prints them, the sampled function first: symbol names, `[unknown]` included.
+/// The callchains of all samples as `perf script` prints them, the sampled function first: symbol names, `[unknown]`
+/// included.
 #[track_caller]
 pub fn callchains(file: &Path) -> Vec<Vec<String>> {
     let mut perf = perf();

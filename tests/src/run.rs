@@ -1,7 +1,7 @@
 //! Running a program with a time limit.
 //!
-//! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep a
-//! test waiting. Each program leads a process group of its own, so that the limit ends all of it.
+//! What it prints goes to files rather than pipes: a grandchild that lives on with a copy of the descriptor cannot keep
+//! a test waiting. Each program leads a process group of its own, so that the limit ends all of it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -1,13 +1,13 @@
 //! A histogram as a map, whoever printed it.
 //!
 //! The key is the list of the sort keys' values as perf spells them, without padding: `["workload", "libc.so.6",
-//! "[.] malloc"]`. perf and rep both may print one key in several rows (two symbols of one name at different addresses):
-//! the rows are added up.
+//! "[.] malloc"]`. perf and rep both may print one key in several rows (two symbols of one name at different
+//! addresses): the rows are added up.
 //!
 //! One thing is compared less exactly than it is told: the entries of procedure linkage tables, `[.] malloc@plt`. perf
-//! before 6.3 names them by their position among the relocations, which is wrong wherever these are in another order, and
-//! knows neither `.plt.got` nor the table's head, `[.] .plt`. So under a key where either has such an entry, these and the samples without a symbol are added up.
-//! Later versions of perf agree with rep on each.
+//! before 6.3 names them by their position among the relocations, which is wrong wherever these are in another order,
+//! and knows neither `.plt.got` nor the table's head, `[.] .plt`. So under a key where either has such an entry, these
+//! and the samples without a symbol are added up. Later versions of perf agree with rep on each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -84,8 +84,8 @@ pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
     }
 }
 
-/// Whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a table that lies
-/// behind `.fini` for a part of `_fini`, whose symbol has no size.
+/// Whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a table that
+/// lies behind `.fini` for a part of `_fini`, whose symbol has no size.
 #[must_use]
 pub fn is_plt(name: &str) -> bool {
     name.ends_with("@plt") || [".plt", "_fini"].contains(&name)
@@ -98,7 +98,8 @@ fn plt(key: &[String]) -> Option<&[String]> {
 }
 
 impl Table {
-    /// The same, where what stands before the symbol is in `linked` with entries of linkage tables and unknown symbols added up.
+    /// The same, where what stands before the symbol is in `linked` with entries of linkage tables and unknown symbols
+    /// added up.
     fn with_plt_as_one(&self, linked: &BTreeSet<&[String]>) -> Table {
         let mut table = Table::new(&self.event);
         for (key, counts) in &self.rows {

@@ -1,7 +1,8 @@
-//! tracefs for a command's time, whatever the machine has mounted: in a mount namespace of its own (`unshare`, util-linux).
+//! tracefs for a command's time, whatever the machine has mounted: in a mount namespace of its own (`unshare`,
+//! util-linux).
 //!
-//! There, perf's plugins can be out of sight, too: where they are installed perf prints some events in words of its own, not as the
-//! kernel does.
+//! There, perf's plugins can be out of sight, too: where they are installed perf prints some events in words of its
+//! own, not as the kernel does.
 
 use std::process::Command;
 

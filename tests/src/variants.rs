@@ -10,8 +10,8 @@
 //! | [`Kind::Tail`] | the table of features and the features, or bytes behind the end |
 //! | [`Kind::Many`] | two to five of these |
 //!
-//! Where things are is read here by hand, from perf's description of the file, so that a test of the parser does not rest on the
-//! parser. What cannot be made out (the file itself is damaged) is damaged at any place.
+//! Where things are is read here by hand, from perf's description of the file, so that a test of the parser does not
+//! rest on the parser. What cannot be made out (the file itself is damaged) is damaged at any place.
 
 use std::ops::Range;
 

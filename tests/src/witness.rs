@@ -1,4 +1,5 @@
-//! What the symbol tables of a module have at an offset, read by `readelf`: who judges where rep and perf name a function differently.
+//! What the symbol tables of a module have at an offset, read by `readelf`: who judges where rep and perf name a
+//! function differently.
 
 use std::collections::HashMap;
 use std::fs;

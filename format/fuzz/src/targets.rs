@@ -1,5 +1,6 @@
-// What each fuzz target does with its bytes: also run by `tests/fuzz_replay.rs`, over the seeds and over damaged variants of
-// them, so that CI needs no fuzzer. Each function panics when something is wrong, and returns when nothing is.
+// What each fuzz target does with its bytes: also run by `tests/fuzz_replay.rs`, over the seeds and over damaged
+// variants of them, so that CI needs no fuzzer. Each function panics when something is wrong, and returns when nothing
+// is.
 
 use std::io;
 
@@ -114,7 +115,8 @@ pub(crate) fn records(bytes: &[u8]) {
     }
 }
 
-/// A sample against a naive twin of its decoder: a byte of choice, the words of the attr that lay it out, then its body.
+/// A sample against a naive twin of its decoder: a byte of choice, the words of the attr that lay it out, then its
+/// body.
 pub(crate) fn sample(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
     let endian = endian_of(*choice);

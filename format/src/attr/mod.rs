@@ -82,7 +82,8 @@ pub struct Attr {
     pub reserved_2: u16,
     /// `aux_sample_size`: number of bytes of the AUX area in a sample.
     pub aux_sample_size: u32,
-    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13), in either byte order.
+    /// `aux_action`: bit 0 start paused, bit 1 pause, bit 2 resume (`__reserved_3` before Linux 6.13), in either byte
+    /// order.
     pub aux_action: u32,
     /// `sig_data`: the value that a SIGTRAP carries.
     pub sig_data: u64,

@@ -1,8 +1,8 @@
 //! Header features: what the file says about the machine and the recording.
 //!
 //! In file mode each has a section after the data; in pipe mode each comes in a FEATURE record. Source: perf's
-//! `perf.data-file-format`. One file for each kind of layout; every feature decodes what it encodes. [`FeatureBody`] decodes a
-//! feature by its number; the table of them is in one place.
+//! `perf.data-file-format`. One file for each kind of layout; every feature decodes what it encodes. [`FeatureBody`]
+//! decodes a feature by its number; the table of them is in one place.
 
 mod body;
 mod bpf;

@@ -22,8 +22,8 @@ use crate::wire::Wire;
 /// A recording that is read front to back, from anything that can be read: a file, a pipe, a socket, bytes in memory.
 ///
 /// One record with its payload is held, and the features, so memory does not grow with the recording; large blocks are
-/// read, so a `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed on
-/// the way, with the crate's feature `zstd`; without it they are returned as they are.
+/// read, so a `BufReader` gains nothing. Bytes that are in memory are not copied. Compressed records are decompressed
+/// on the way, with the crate's feature `zstd`; without it they are returned as they are.
 ///
 /// The header of a file is known from the start. Its features follow the records: they, and the names of events, are
 /// known when all records were read; of [bytes in memory](Recording::of_bytes) they are known from the start. In pipe

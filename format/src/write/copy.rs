@@ -19,10 +19,11 @@ use crate::wire::Wire;
 /// Copies a recording, in file mode or in pipe mode as it is and in its byte order, with the records for which `keep`
 /// returns true. Returns the output, flushed and at its end.
 ///
-/// `keep` is asked once for each record of the data section, in file order; [`RawRecord::payload`] goes with its record. It is not
-/// asked for records that stand for attrs, ids or features (ATTR, EVENT_TYPE, EVENT_UPDATE, FEATURE, TRACING_DATA,
-/// BUILD_ID): those are kept. Records inside of COMPRESSED ones are not seen: to choose among them, unpack them first.
-/// In a directory (`perf record --threads`) each data file has its own records, which this does not touch.
+/// `keep` is asked once for each record of the data section, in file order; [`RawRecord::payload`] goes with its
+/// record. It is not asked for records that stand for attrs, ids or features (ATTR, EVENT_TYPE, EVENT_UPDATE, FEATURE,
+/// TRACING_DATA, BUILD_ID): those are kept. Records inside of COMPRESSED ones are not seen: to choose among them,
+/// unpack them first. In a directory (`perf record --threads`) each data file has its own records, which this does not
+/// touch.
 ///
 /// Attrs, ids and features are kept; entries of the AUXTRACE index follow the records that they point to and go with
 /// them. SAMPLE_TIME stays as it was, even if the first or last sample goes. A data section that was cut short, or

@@ -1,5 +1,6 @@
-//! Layouts whose bytes are written by hand, from `include/uapi/linux/perf_event.h` and perf's `tools/lib/perf/include/perf/event.h`,
-//! `util/header.c` and `perf.data-file-format.txt`: what reading and writing both get wrong shows here and in no round trip.
+//! Layouts whose bytes are written by hand, from `include/uapi/linux/perf_event.h` and perf's
+//! `tools/lib/perf/include/perf/event.h`, `util/header.c` and `perf.data-file-format.txt`: what reading and writing
+//! both get wrong shows here and in no round trip.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails loudly")]
 

@@ -66,7 +66,8 @@ fn attr() -> Attr {
     Attr { size: 128, sample_type, flags: AttrFlags::SAMPLE_ID_ALL, ..Attr::default() }
 }
 
-/// So many samples of so many bytes, which compress about as well as real ones: places repeat, times and threads hardly differ.
+/// So many samples of so many bytes, which compress about as well as real ones: places repeat, times and threads hardly
+/// differ.
 fn samples(bytes: usize, count: u64) -> Vec<u8> {
     let mut e = Encoder::new(Endian::NATIVE);
     let mut random = 88_172_645_463_325_252u64;

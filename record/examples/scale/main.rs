@@ -1,5 +1,5 @@
-//! rec on machines that are not at hand: 8 to 512 CPUs, simulated from the costs of one round, one record and one write, which are
-//! measured first. Prints `record/docs/scale.md`:
+//! rec on machines that are not at hand: 8 to 512 CPUs, simulated from the costs of one round, one record and one
+//! write, which are measured first. Prints `record/docs/scale.md`:
 //!
 //! ```text
 //! cargo run --release -p recrep-record --features fake-kernel --example scale > record/docs/scale.md

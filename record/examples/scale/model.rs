@@ -6,8 +6,9 @@
 //!   └──────────── wait for a ring at half, and for the wakeup ◀──┴────────────────┘
 //! ```
 //!
-//! Time is in seconds. A ring's content is computed only when somebody looks at it: the number of records written by a time is
-//! known in closed form, so a simulated second of 512 CPUs costs no more than its rounds. `naive` in the tests goes record by record.
+//! Time is in seconds. A ring's content is computed only when somebody looks at it: the number of records written by a
+//! time is known in closed form, so a simulated second of 512 CPUs costs no more than its rounds. `naive` in the tests
+//! goes record by record.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -219,8 +219,8 @@ impl Areas {
         Ok(())
     }
 
-    /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then tells of all trace that it has
-    /// written, so that a drain of areas and rings gives a file whole trace.
+    /// Stops the counters that write to areas, until [`resume`](Self::resume). The kernel then tells of all trace that
+    /// it has written, so that a drain of areas and rings gives a file whole trace.
     ///
     /// # Errors
     /// Returns the kernel's refusal to stop them.

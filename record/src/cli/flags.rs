@@ -23,7 +23,8 @@ pub(super) struct Flags {
     /// Events to sample, comma-separated; may be repeated [default: cycles:P, or cpu-clock]
     #[arg(short, long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(super) event: Vec<String>,
-    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of Linux)
+    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of
+    /// Linux)
     #[arg(long, value_name = "DIR", help_heading = "Events")]
     pub(super) event_tables: Option<PathBuf>,
     /// Of the preceding -e's events (tracepoints; address filters of tracing PMUs), record only what matches

@@ -58,7 +58,8 @@ pub(super) const ALWAYS: &[(&str, &str)] = &[
 ];
 
 /// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words after the flags
-/// belong to the command and stay as they are. `subcommand`: a word that may come before or among the flags, and says nothing more.
+/// belong to the command and stay as they are. `subcommand`: a word that may come before or among the flags, and says
+/// nothing more.
 pub(super) fn separated(args: Vec<OsString>, command: &Command, mut subcommand: Option<&str>) -> Vec<OsString> {
     let mut out = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();

@@ -1,14 +1,15 @@
-//! Leaving records out while rings are drained: of other processes, where whole CPUs are counted, and of a second counter that a
-//! thread has by inheritance.
+//! Leaving records out while rings are drained: of other processes, where whole CPUs are counted, and of a second
+//! counter that a thread has by inheritance.
 //!
-//! Rings of several CPUs are read one after the other, and a thread's first records may be on another CPU than the FORK that tells
-//! of it. So a round goes over the rings twice:
+//! Rings of several CPUs are read one after the other, and a thread's first records may be on another CPU than the FORK
+//! that tells of it. So a round goes over the rings twice:
 //!
 //! ```text
 //!  heads of all rings ──▶ look: FORKs, and who gives samples, up to now ──▶ keep: records up to those heads
 //! ```
 //!
-//! A record before the heads is younger than the FORK of its thread, which therefore was in its ring when the look began.
+//! A record before the heads is younger than the FORK of its thread, which therefore was in its ring when the look
+//! began.
 
 use std::collections::BTreeSet;
 
@@ -68,15 +69,15 @@ struct Fork {
 }
 
 impl Filter {
-    /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's: rec gives all of them the fields
-    /// that are read here.
+    /// Keeps the records of some tasks, and those that are of none. `attr` is any of the stream's: rec gives all of
+    /// them the fields that are read here.
     #[must_use]
     pub fn members(attr: &Attr, members: Members) -> Self {
         Self::new(attr, FilterKind::Members(members))
     }
 
-    /// Keeps one of two records, where threads that started late turn out to have inherited the counters that were opened for them.
-    /// `None`: there are no such threads.
+    /// Keeps one of two records, where threads that started late turn out to have inherited the counters that were
+    /// opened for them. `None`: there are no such threads.
     #[must_use]
     pub fn once(attr: &Attr, counters: &Counters) -> Option<Self> {
         let inherits = |event: usize| {

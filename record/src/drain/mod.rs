@@ -1,7 +1,7 @@
 //! Draining: rounds over all rings, into the queue before the file.
 //!
-//! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here waits for a
-//! disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`].
+//! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here
+//! waits for a disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`].
 //!
 //! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes during round n is read
 //! in round n or n+1, so no record of round n+2 is older than one of round n: readers may sort and emit everything that
@@ -80,8 +80,8 @@ impl Drain {
         Self { places, ..self }
     }
 
-    /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no other one drains meanwhile, so the
-    /// filter is lent to it.
+    /// Returns a drain with the same settings and its own counts, without affinity. `alone`: no other one drains
+    /// meanwhile, so the filter is lent to it.
     #[must_use]
     pub(crate) fn twin(&mut self, alone: bool) -> Self {
         let filter = self.filter.take_if(|_| alone);
@@ -166,7 +166,8 @@ impl Drain {
         Ok(appended)
     }
 
-    /// As [`empty_of`](Self::empty_of), without what the filter leaves out: up to the heads that all rings had at the beginning.
+    /// As [`empty_of`](Self::empty_of), without what the filter leaves out: up to the heads that all rings had at the
+    /// beginning.
     fn empty_filtered<R: BorrowMut<Ring>>(
         &mut self,
         rings: &mut [R],
@@ -263,8 +264,8 @@ pub(crate) trait Sink {
     /// Returns whether each batch is to be of one ring.
     fn is_split(&self) -> bool;
 
-    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch all rings have been emptied since
-    /// the drain began; where a round is over with that, it is written behind the batch.
+    /// Appends what rings gave, `ring` and those after it, and its counts. `mark`: with this batch all rings have been
+    /// emptied since the drain began; where a round is over with that, it is written behind the batch.
     fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()>;
 }
 

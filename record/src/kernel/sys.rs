@@ -1,4 +1,5 @@
-//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; bpf(2); the mask of signals; the scheduler.
+//! The real kernel: perf_event_open(2) and the ioctls of its file descriptors; bpf(2); the mask of signals; the
+//! scheduler.
 //!
 //! The attr goes to the kernel in the very bytes that the file will have: [`Attr::encode`] in this machine's order.
 
@@ -99,8 +100,8 @@ impl Kernel for Perf {
     }
 
     fn set_filter(&self, counter: BorrowedFd<'_>, filter: &CStr) -> Result<(), Errno> {
-        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has, and which lives through
-        // the call.
+        // SAFETY: PERF_EVENT_IOC_SET_FILTER reads a text up to its zero byte, which `filter` has, and which lives
+        // through the call.
         check(unsafe { libc::ioctl(counter.as_raw_fd(), IOC_SET_FILTER, filter.as_ptr()) })
     }
 
@@ -301,8 +302,8 @@ pub(super) fn bpf_program(id: u32) -> Result<BpfProgram, Errno> {
     Ok(BpfProgram { id, tag: info.tag, name, has_btf: info.btf_id != 0, functions })
 }
 
-/// Asks for the facts about a program. The addresses in `info` are of arrays as long as the counts beside them say, or the counts
-/// are 0.
+/// Asks for the facts about a program. The addresses in `info` are of arrays as long as the counts beside them say, or
+/// the counts are 0.
 fn bpf_info(program: &OwnedFd, info: &mut BpfProgInfo) -> Result<(), Errno> {
     let what = u32::try_from(program.as_raw_fd()).map_err(|_| Errno::BADF)?;
     let more = u32::try_from(size_of::<BpfProgInfo>()).map_err(|_| Errno::TOOBIG)?;
@@ -310,10 +311,10 @@ fn bpf_info(program: &OwnedFd, info: &mut BpfProgInfo) -> Result<(), Errno> {
 }
 
 fn bpf(command: libc::c_long, attr: &mut BpfAttr) -> Result<i32, Errno> {
-    // SAFETY: `attr` is as long as its size says and lives through the call. Only BPF_OBJ_GET_INFO_BY_FD takes addresses from it:
-    // of a BpfProgInfo, which the kernel overwrites up to `info_len`, and of the arrays in that, into each of which it writes as many
-    // items as the count beside it says at most (`bpf_prog_get_info_by_fd` in kernel/bpf/syscall.c). `bpf_program` keeps all of
-    // them until the call is over.
+    // SAFETY: `attr` is as long as its size says and lives through the call. Only BPF_OBJ_GET_INFO_BY_FD takes
+    // addresses from it: of a BpfProgInfo, which the kernel overwrites up to `info_len`, and of the arrays in that,
+    // into each of which it writes as many items as the count beside it says at most (`bpf_prog_get_info_by_fd` in
+    // kernel/bpf/syscall.c). `bpf_program` keeps all of them until the call is over.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attr), size_of::<BpfAttr>()) };
     i32::try_from(result).ok().filter(|result| *result >= 0).ok_or_else(last_errno)
 }

@@ -47,7 +47,8 @@ pub struct Machine {
     pub max_stack: u16,
     /// Whether guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host excludes them.
     pub guests_trace: bool,
-    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or nobody knows.
+    /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or
+    /// nobody knows.
     pub cpuid: Option<String>,
     /// Root of sysfs, which has the PMUs.
     pub sysfs: PathBuf,

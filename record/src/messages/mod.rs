@@ -1,7 +1,7 @@
 //! Messages to standard error: one line each, with the prefix `rec: `.
 //!
-//! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal, one more line can tell how the
-//! recording goes on: it is written over by the next, and by any other message.
+//! Three levels: `-q` prints only errors and losses, `-v` adds details of the plan. On a terminal, one more line can
+//! tell how the recording goes on: it is written over by the next, and by any other message.
 
 pub mod error;
 mod terminal;

@@ -117,8 +117,8 @@ impl DataFile {
         let _ = poll(&mut [PollFd::new(self.form.file(), PollFlags::OUT)], None);
     }
 
-    /// Completes a file by its features and the header that knows where all is; a stream by the features that it has not.
-    /// Returns the length.
+    /// Completes a file by its features and the header that knows where all is; a stream by the features that it has
+    /// not. Returns the length.
     pub(super) fn finish(self, features: &FeatureWriter) -> io::Result<u64> {
         match self.form {
             Form::File(writer) => complete_or_cut(writer, features),
@@ -130,8 +130,8 @@ impl DataFile {
         }
     }
 
-    /// Keeps of a batch that could not be written what records of it are whole, as far as `room` is left for features, and
-    /// gives each of them to `see`. Nothing of a compressed one, whose parts say nothing.
+    /// Keeps of a batch that could not be written what records of it are whole, as far as `room` is left for features,
+    /// and gives each of them to `see`. Nothing of a compressed one, whose parts say nothing.
     pub(super) fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) {
         let start = self.position();
         if self.packer.is_some() || matches!(self.form, Form::Pipe(_)) {
@@ -149,8 +149,8 @@ impl DataFile {
         self.form.wrote(frames.offset() - start);
     }
 
-    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is room for.
-    /// Returns its length.
+    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is
+    /// room for. Returns its length.
     pub(super) fn salvage(mut self, features: &FeatureWriter) -> u64 {
         let length = self.position();
         if matches!(self.form, Form::Pipe(_)) {
@@ -209,8 +209,8 @@ fn complete_or_cut(mut writer: FileWriter<File>, features: &FeatureWriter) -> io
     full.map_or(length, Err)
 }
 
-/// The features that there is room for: those without which the file cannot be read, what shows which machine it is of, and the
-/// build IDs.
+/// The features that there is room for: those without which the file cannot be read, what shows which machine it is of,
+/// and the build IDs.
 fn most_wanted(file: &File, end: u64, features: &FeatureWriter) -> FeatureWriter {
     use FeatureId as Id;
     const WANTED: [FeatureId; 6] =

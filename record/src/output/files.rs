@@ -66,8 +66,8 @@ pub struct Finished {
 }
 
 impl Output {
-    /// Makes the file or the directory, its header for a recording that was killed: all records up to the end of the file. Or
-    /// begins the stream, with all that is known by now, `head`.
+    /// Makes the file or the directory, its header for a recording that was killed: all records up to the end of the
+    /// file. Or begins the stream, with all that is known by now, `head`.
     ///
     /// # Errors
     /// What cannot be created, renamed or written; a terminal as standard output.
@@ -141,8 +141,8 @@ impl Output {
         self.append(&[IoSlice::new(records)], |bytes| Batch { bytes, ..Batch::default() })
     }
 
-    /// Appends AUX trace, parts of a record and its payload, which stay as they are also where records are compressed: readers
-    /// look for the payload behind its record. Its place is among those that [`settle`](Self::settle) returns.
+    /// Appends AUX trace, parts of a record and its payload, which stay as they are also where records are compressed:
+    /// readers look for the payload behind its record. Its place is among those that [`settle`](Self::settle) returns.
     ///
     /// # Errors
     /// Returns the error that ended the writing.
@@ -150,8 +150,8 @@ impl Output {
         self.append(parts, |bytes| Batch { bytes, is_trace: true, ..Batch::default() })
     }
 
-    /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`. If each ring has a file, the parts
-    /// are of `ring`, and there is no mark: such files have no rounds.
+    /// Appends what rings gave, `parts`, one after the other, and then a record of our own, `mark`. If each ring has a
+    /// file, the parts are of `ring`, and there is no mark: such files have no rounds.
     ///
     /// # Errors
     /// Returns the error that ended the writing.
@@ -181,7 +181,8 @@ impl Output {
         !self.places.is_empty()
     }
 
-    /// Returns the number of bytes by now: what was appended, or what was written where that is less for being compressed.
+    /// Returns the number of bytes by now: what was appended, or what was written where that is less for being
+    /// compressed.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.length.load(Ordering::Relaxed)
@@ -213,7 +214,8 @@ impl Output {
         all
     }
 
-    /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has not.
+    /// Completes the file: features, and the header that knows where all is; or the stream, by the features that it has
+    /// not.
     ///
     /// # Errors
     /// Returns the error that ended the writing, or that of the features.
@@ -230,8 +232,8 @@ impl Output {
         Ok(Finished { length, path })
     }
 
-    /// Ends the writing, and keeps of batches that could not be written what records of them are whole, as far as `room` is left
-    /// for features; gives each of them to `see`. Returns what was written before.
+    /// Ends the writing, and keeps of batches that could not be written what records of them are whole, as far as
+    /// `room` is left for features; gives each of them to `see`. Returns what was written before.
     pub fn keep(&mut self, room: u64, mut see: impl FnMut(&RawRecord<'_>)) -> Written {
         // A thread that panicked has said so itself, and its files are those of a killed recorder.
         let _ = self.end();
@@ -239,8 +241,8 @@ impl Output {
         self.written.clone()
     }
 
-    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is room for.
-    /// Returns its length.
+    /// Completes a file that could not be written to any more, up to what was kept, with the features that there is
+    /// room for. Returns its length.
     pub fn salvage(mut self, features: FeatureWriter) -> u64 {
         let _ = self.end();
         let features = self.complete(features);
@@ -305,7 +307,8 @@ fn over() -> Error {
     Error::Failed("cannot write to a recording that has ended; please report it as a bug of rec".to_owned())
 }
 
-/// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none to be had.
+/// Room on the file system of `path`, in a file without a name that goes with its descriptor; `None` if there is none
+/// to be had.
 fn reserve_beside(path: &Path) -> Option<File> {
     use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open};
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

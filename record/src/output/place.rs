@@ -172,8 +172,8 @@ pub(super) fn names(rings: usize) -> impl Iterator<Item = String> {
     std::iter::once(DATA.to_owned()).chain((0..rings).map(|ring| format!("{DATA}.{ring}")))
 }
 
-/// Removes a recording, be it a file or a directory. In a directory nothing but the files of a recording is removed; if there is
-/// anything else, it stays.
+/// Removes a recording, be it a file or a directory. In a directory nothing but the files of a recording is removed; if
+/// there is anything else, it stays.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return fs::remove_file(path);

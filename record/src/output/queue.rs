@@ -5,8 +5,8 @@
 //!                    waits where there are too many bytes       └ wrote: the bytes are free again, the counts are the file's
 //! ```
 //!
-//! A disk that takes nothing for a moment costs nothing as long as the queue has room. When it is full, whoever drains waits, the
-//! rings fill up, and the kernel counts what they have no room for.
+//! A disk that takes nothing for a moment costs nothing as long as the queue has room. When it is full, whoever drains
+//! waits, the rings fill up, and the kernel counts what they have no room for.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;

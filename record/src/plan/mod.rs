@@ -12,12 +12,12 @@
 //!
 //! The shape is perf record's. Each event has one counter for each CPU (and for each thread that is attached to),
 //! with `inherit`, so that threads and children are in; all counters of a CPU share a ring. One event also carries
-//! the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a command's exec enables, or which is enabled before `/proc` is
-//! read; or, on whole CPUs and where counting begins later, a `dummy` that is on from the beginning. So nothing that happens
-//! between the reading of `/proc` and the start of the sampling is missed.
+//! the side-band (MMAP2, COMM, FORK, EXIT, …): the first, which a command's exec enables, or which is enabled before
+//! `/proc` is read; or, on whole CPUs and where counting begins later, a `dummy` that is on from the beginning. So
+//! nothing that happens between the reading of `/proc` and the start of the sampling is missed.
 //!
-//! Attrs differ from perf's in these: `PERF_SAMPLE_IDENTIFIER`, `TIME` and `CPU` are always there, `read_format` has `ID`, and small
-//! rings wake rec before they are half full.
+//! Attrs differ from perf's in these: `PERF_SAMPLE_IDENTIFIER`, `TIME` and `CPU` are always there, `read_format` has
+//! `ID`, and small rings wake rec before they are half full.
 
 mod attr;
 mod aux;

@@ -1,4 +1,5 @@
-//! `--off-cpu`: samples where threads leave the CPU, with callchains, beside the SWITCH records that tell when they run again.
+//! `--off-cpu`: samples where threads leave the CPU, with callchains, beside the SWITCH records that tell when they run
+//! again.
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, EventType, SwEvent};
 
@@ -62,7 +63,8 @@ pub(super) fn place(event: &mut PlannedEvent, config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Has the event of a cgroup carry the SWITCH records, as the one that tracks would tell of all threads. Returns whether it does.
+/// Has the event of a cgroup carry the SWITCH records, as the one that tracks would tell of all threads. Returns
+/// whether it does.
 pub(super) fn carry_switches(events: &mut [PlannedEvent], config: &Config) -> bool {
     let in_cgroup = |event: &&mut PlannedEvent| event.cgroup.is_some() && event.is_context_switches();
     let Some(event) = events.iter_mut().find(in_cgroup).filter(|_| config.off_cpu) else { return false };

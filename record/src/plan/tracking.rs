@@ -12,10 +12,10 @@ use crate::plan::config::{BuildIds, Delay};
 
 /// Chooses the event that tracks, or adds one, and gives it its flags.
 ///
-/// The first event does where it can: a thread's own counters alone tell of what it maps and forks, on the CPU that it does it
-/// on, so a dummy beside it costs another descriptor for each thread and CPU. It is a dummy all the same on whole CPUs, where the
-/// first event is not on every CPU, is overwritten or not inherited, and where it stops while tasks go on (`-D`, `--control`).
-/// `switches_carried`: another event carries the SWITCH records.
+/// The first event does where it can: a thread's own counters alone tell of what it maps and forks, on the CPU that it
+/// does it on, so a dummy beside it costs another descriptor for each thread and CPU. It is a dummy all the same on
+/// whole CPUs, where the first event is not on every CPU, is overwritten or not inherited, and where it stops while
+/// tasks go on (`-D`, `--control`). `switches_carried`: another event carries the SWITCH records.
 pub(super) fn add(events: &mut Vec<PlannedEvent>, area: &AuxPlan, switches_carried: bool, context: &Context<'_>) {
     let attached = context.config.target.is_attached();
     let partial = events.first().is_some_and(|first| first.cpus.is_some() || first.system_wide);

@@ -1,7 +1,7 @@
 //! What counters are opened for: threads, or whole CPUs, of which only the target's records are kept.
 //!
-//! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a counter that is inherited and has
-//! no CPU, and what a thread maps is told of by its own counters only. That is too much where
+//! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a counter that is
+//! inherited and has no CPU, and what a thread maps is told of by its own counters only. That is too much where
 //!
 //! - more files would be open than may be, even after the limit was raised as far as this user may;
 //! - a stream (`-o -`) has no room for the ids of all counters;
@@ -13,8 +13,8 @@
 //! | may count whole CPUs | does so; records of others are left out | samples of others are taken, and dropped |
 //! | may not | attaches to the threads that ran most (not for slowness alone) | other threads are missing, which is told |
 //!
-//! A ring for each thread in the place of one for each CPU would need fewer counters, but two locked pages for each thread, of
-//! which a user without privileges has 129 for each CPU; and threads that come would be missing.
+//! A ring for each thread in the place of one for each CPU would need fewer counters, but two locked pages for each
+//! thread, of which a user without privileges has 129 for each CPU; and threads that come would be missing.
 
 use std::os::fd::OwnedFd;
 

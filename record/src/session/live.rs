@@ -77,7 +77,8 @@ pub(super) struct Ledger {
     pub(super) pieces: usize,
 }
 
-/// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three seconds.
+/// Bytes that may wait to be written, if the rings have no more: at 20 MB a second, a disk may take nothing for three
+/// seconds.
 const QUEUE: usize = 64 << 20;
 
 impl Live {

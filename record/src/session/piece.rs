@@ -103,7 +103,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Writes what is there before the first record of the rings, or among the first ones. `pieces`: the number of files before.
+    /// Writes what is there before the first record of the rings, or among the first ones. `pieces`: the number of
+    /// files before.
     pub(super) fn prepare(&self, output: &Output, scope: &Scope, pieces: usize) -> Result<Known> {
         // Before its exec, the command has only its comm, which could no longer be read at the end.
         let early = !self.config.rings.tail_synthesize || matches!(scope, Scope::Child(_));
@@ -174,8 +175,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         }
     }
 
-    /// Completes the file: synthesized records, lost samples, build IDs, features, file name, summary line. `scope`: whose tasks, where
-    /// they are written at the end.
+    /// Completes the file: synthesized records, lost samples, build IDs, features, file name, summary line. `scope`:
+    /// whose tasks, where they are written at the end.
     pub(super) fn end(&self, mut piece: Piece, ledger: &mut Ledger, scope: Option<&Scope>) -> Result<()> {
         let ended = match self.last_records(&mut piece, ledger, scope) {
             Ok(ended) => ended,

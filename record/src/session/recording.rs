@@ -26,7 +26,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         live.child = workload.as_deref().map(Workload::pid);
         live.areas.follow(self.config.delay == Delay::None);
         let waits = self.config.delay == Delay::None && self.config.target != Target::Command;
-        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not never.
+        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
+        // never.
         let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
         if waits && tracks {
             self.counters.enable(self.kernel)?;
@@ -212,8 +213,8 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         slot.as_mut().map_or(Ok(()), |piece| live.ledger.names.settle(&mut piece.output, &self.config.output.path))
     }
 
-    /// Goes on in another file: the next one is made, and while rings are drained into it, the one before is completed and what is
-    /// there by now is written.
+    /// Goes on in another file: the next one is made, and while rings are drained into it, the one before is completed
+    /// and what is there by now is written.
     fn switch(&self, live: &mut Live, slot: &mut Option<Piece>) -> Result<()> {
         live.urgent = None;
         if let Some(piece) = slot.as_mut() {

@@ -1,9 +1,10 @@
 //! Where and how urgently rec itself runs (`--nice`, `-r`, `--affinity`).
 //!
-//! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait for a
-//! few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes soonest (Linux
-//! 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are at the cost of what is
-//! recorded. All of that is for draining only, which needs little of a CPU: not for reading `/proc`, nor for the end of the file.
+//! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait
+//! for a few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes
+//! soonest (Linux 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are
+//! at the cost of what is recorded. All of that is for draining only, which needs little of a CPU: not for reading
+//! `/proc`, nor for the end of the file.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +29,8 @@ pub(super) struct Urgent {
 }
 
 impl Urgent {
-    /// Gives this thread the niceness or the priority that was asked for. The command was forked before, and keeps its own.
+    /// Gives this thread the niceness or the priority that was asked for. The command was forked before, and keeps its
+    /// own.
     ///
     /// # Errors
     /// The system's refusal of what was asked for.

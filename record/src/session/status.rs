@@ -1,8 +1,8 @@
 //! The status line: what is recorded so far, on a terminal, once a second.
 //!
-//! A command's output would be mixed with it, as it writes to the same terminal; so it is there only where something that runs already
-//! is recorded, whose end is up to the user. Drain threads (`--threads`) would have to stop for the counts, and rings that are
-//! overwritten have none before their dump.
+//! A command's output would be mixed with it, as it writes to the same terminal; so it is there only where something
+//! that runs already is recorded, whose end is up to the user. Drain threads (`--threads`) would have to stop for the
+//! counts, and rings that are overwritten have none before their dump.
 
 use std::time::{Duration, Instant};
 

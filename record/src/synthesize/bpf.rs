@@ -7,8 +7,8 @@ use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::BpfSymbol;
 use crate::messages::error::Result;
 
-/// The code that calls programs (trampolines, dispatchers) is this long at most, and so is taken to be the last of the symbols,
-/// of which no other one shows the end.
+/// The code that calls programs (trampolines, dispatchers) is this long at most, and so is taken to be the last of the
+/// symbols, of which no other one shows the end.
 const PAGE: u64 = 4096;
 /// Longer than most programs: the greatest length that is taken from the address of the next symbol.
 const LONGEST: u64 = 64 << 10;
@@ -36,7 +36,8 @@ impl Symbol {
 }
 
 impl BpfCode {
-    /// Returns the programs as the kernel lists them, or what is known where it does not list them to this user (EPERM).
+    /// Returns the programs as the kernel lists them, or what is known where it does not list them to this user
+    /// (EPERM).
     #[must_use]
     pub fn new(programs: std::result::Result<Vec<BpfProgram>, rustix::io::Errno>) -> Self {
         use rustix::io::Errno;
@@ -44,8 +45,8 @@ impl BpfCode {
         Self { programs: programs.unwrap_or_default(), is_hidden }
     }
 
-    /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in full, and of the code that calls
-    /// programs by their type information.
+    /// Returns whether `/proc/kallsyms` has names that the list has not: those of functions in full, and of the code
+    /// that calls programs by their type information.
     #[must_use]
     pub fn needs_symbols(&self) -> bool {
         let more = |program: &BpfProgram| program.has_btf || program.functions.len() > 1;

@@ -158,8 +158,8 @@ fn wait_at_gate(command: &mut Command, gate_read: OwnedFd, ready_write: OwnedFd,
             _ => Err(io::Error::from(rustix::io::Errno::CANCELED)),
         }
     };
-    // SAFETY: the closure runs between fork and exec; it makes system calls only (close, getpid, write, read), which are
-    // async-signal-safe, and neither allocates nor takes locks.
+    // SAFETY: the closure runs between fork and exec; it makes system calls only (close, getpid, write, read), which
+    // are async-signal-safe, and neither allocates nor takes locks.
     unsafe { command.pre_exec(wait) };
 }
 

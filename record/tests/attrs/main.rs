@@ -1,5 +1,5 @@
-//! Command lines, and every field of every attr that they must give: as perf record 6.12 has them, but for rec's own rules
-//! (`record/docs/options.md`).
+//! Command lines, and every field of every attr that they must give: as perf record 6.12 has them, but for rec's own
+//! rules (`record/docs/options.md`).
 //!
 //! The cases are in `attrs/*.cases`:
 //!
@@ -11,8 +11,9 @@
 //! ```
 //!
 //! Each event in its order has its name and the fields that are not 0; a field without a value is 1. `+` in
-//! `sample_type` and `read_format` stands for what every attr has, `mmap2` for `build_id` too, unless `build_id=0` is there. `leader`, `cpus`, `pids`, `filter` and `cgroup` are told where they
-//! are not the plan's. `size` is 128 unless told.
+//! `sample_type` and `read_format` stands for what every attr has, `mmap2` for `build_id` too, unless `build_id=0` is
+//! there. `leader`, `cpus`, `pids`, `filter` and `cgroup` are told where they are not the plan's. `size` is 128 unless
+//! told.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! The table of options (`docs/options.md`) tells the truth: each option of perf record 6.12 has a row, what is the same or different
-//! is taken, what is not is refused by name with advice, and every option that rec has is told of.
+//! The table of options (`docs/options.md`) tells the truth: each option of perf record 6.12 has a row, what is the
+//! same or different is taken, what is not is refused by name with advice, and every option that rec has is told of.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -45,8 +45,8 @@ impl Row<'_> {
     }
 }
 
-/// What rec says to the example: before a command, where it names no other target; where it is about tracepoints, on a machine
-/// that is described.
+/// What rec says to the example: before a command, where it names no other target; where it is about tracepoints, on a
+/// machine that is described.
 fn parse(row: &Row<'_>) -> Result<(), String> {
     let attached = ["-a", "-p", "-t", "-C", "-u"].iter().any(|flag| row.tried.starts_with(flag));
     let command = if attached { "" } else { "x" };

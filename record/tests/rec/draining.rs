@@ -15,7 +15,8 @@ use super::common::{Recording, can_record, can_record_system, last_line, place, 
 /// Two shells that are busy.
 const BUSY: &str = "b() { i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; }; b & b; wait";
 
-/// Counts samples, and holds the promise of FINISHED_ROUND: no sample after a mark is older than one before the mark before it.
+/// Counts samples, and holds the promise of FINISHED_ROUND: no sample after a mark is older than one before the mark
+/// before it.
 fn samples_in_true_rounds(recording: &Recording) -> usize {
     let file = recording.file();
     let (mut samples, mut oldest_allowed, mut before_mark, mut youngest) = (0, 0, 0, 0);
@@ -101,7 +102,8 @@ fn threads_leave_a_stream_like_any_other() {
     }
 }
 
-/// Nobody reads before the command has ended: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is recorded.
+/// Nobody reads before the command has ended: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is
+/// recorded.
 #[test]
 fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
     if !can_record_system() {

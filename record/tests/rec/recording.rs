@@ -180,7 +180,8 @@ fn a_signal_before_the_command_is_started_leaves_it_alone() {
     let (dir, path) = place();
     std::fs::write(&path, "before").unwrap();
     let started = dir.path().join("started");
-    // The signal waits until rec takes it, in the beginning; where it is ignored, as in background jobs, bash would drop it.
+    // The signal waits until rec takes it, in the beginning; where it is ignored, as in background jobs, bash would
+    // drop it.
     let script = "kill -INT $$; exec \"$@\"";
     let mut rec = std::process::Command::new("env");
     rec.args(["--default-signal=INT", "--block-signal=INT", "bash", "-c", script, "-", env!("CARGO_BIN_EXE_rec")]);

@@ -12,8 +12,8 @@
 //!
 //! The other columns of a row (comm, CPU, …) come from the sample and are its base. A row is a pair of base and class.
 //!
-//! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node then
-//! has the sum of all samples below it, and counts for its class unless a caller has the same class.
+//! The samples of a base are added up over the tree of chains, from the innermost frames to the outermost: each node
+//! then has the sum of all samples below it, and counts for its class unless a caller has the same class.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

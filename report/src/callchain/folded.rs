@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Lines can be added in any order and repeatedly. [`Folded::settle`] sorts the lines of each event by their bytes and
-//! merges equal ones, so that the result does not depend on the order of threads and files. It sorts the tree: the lines
-//! then have the order of its nodes.
+//! merges equal ones, so that the result does not depend on the order of threads and files. It sorts the tree: the
+//! lines then have the order of its nodes.
 
 use indexmap::IndexSet;
 use rayon::prelude::*;

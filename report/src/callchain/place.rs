@@ -5,8 +5,8 @@
 //!   chain 0 ◄─ u3 ◄─ u2 ◄─ u1 ◄─ k2 ◄─ k1              so this chain begins at the node of that chain's u2
 //! ```
 //!
-//! An address means the same as long as its *context* is the same: the CPU mode, the address space, and the changes that
-//! its mappings had seen ([`Contexts`]). It is looked up in two steps, each with a direct-mapped cache of ranges:
+//! An address means the same as long as its *context* is the same: the CPU mode, the address space, and the changes
+//! that its mappings had seen ([`Contexts`]). It is looked up in two steps, each with a direct-mapped cache of ranges:
 //!
 //! ```text
 //!   context, address      ──► piece of a mapping ──► image: module and all else that its frames have in common
@@ -193,8 +193,8 @@ impl<'t> FrameFinder<'t> {
         self.stacks.number(Frame { address: ip, ip: if self.fields.ip { ip } else { 0 }, ..frame })
     }
 
-    /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the end
-    /// of a branch.
+    /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the
+    /// end of a branch.
     #[inline]
     pub fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let word = self.code(mode, false, space, ip, at);

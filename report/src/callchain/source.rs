@@ -134,9 +134,9 @@ pub fn is_sound(words: &[u64]) -> bool {
     words.iter().all(|word| *word < context::MAX || MARKERS.contains(word))
 }
 
-/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and returns the number of
-/// words left, at the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers, so
-/// these are kept alone.
+/// Removes the sampled instruction, of this CPU mode, from a chain whose innermost frame it is, and returns the number
+/// of words left, at the end of `words`; `None` if the chain starts elsewhere. Many instructions share their callers,
+/// so these are kept alone.
 #[inline]
 pub fn callers((mode, ip): (CpuMode, Option<u64>), words: &mut [u64]) -> Option<usize> {
     let marker = context_marker(mode);

@@ -212,8 +212,8 @@ pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Parti
     of_partition.into_par_iter().map(merge).collect()
 }
 
-/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first entries,
-/// and the index of each entry's key.
+/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
+/// entries, and the index of each entry's key.
 #[must_use]
 pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
     /// Number of entries that a core distributes at a time.

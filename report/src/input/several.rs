@@ -1,5 +1,5 @@
-//! Commands with several inputs: unreadable ones are left out, small ones are read side by side, and ones that change while
-//! they are read are read again.
+//! Commands with several inputs: unreadable ones are left out, small ones are read side by side, and ones that change
+//! while they are read are read again.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,8 +33,8 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
     outcomes.finish()
 }
 
-/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. With `side_by_side`, each core
-/// reads groups of small files; until one input was read, and without it, `make` is called in order, too.
+/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. With `side_by_side`, each
+/// core reads groups of small files; until one input was read, and without it, `make` is called in order, too.
 ///
 /// # Errors
 /// Returns the errors of [`each`].
@@ -103,8 +103,8 @@ fn is_small(source: &Source) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.len() < SMALL)
 }
 
-/// Calls `make` with groups of these inputs, and returns the results in their order. What elsewhere is done on all cores
-/// is done by one core here.
+/// Calls `make` with groups of these inputs, and returns the results in their order. What elsewhere is done on all
+/// cores is done by one core here.
 fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) -> T + Sync)) -> anyhow::Result<Vec<T>> {
     let next = AtomicUsize::new(0);
     let work = || {

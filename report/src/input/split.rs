@@ -137,8 +137,8 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Returns whether records of this type are side-band that is kept. Context switches tell nothing of what is counted, and
-/// there may be millions of them.
+/// Returns whether records of this type are side-band that is kept. Context switches tell nothing of what is counted,
+/// and there may be millions of them.
 fn is_side_band(kind: RecordType) -> bool {
     let is_switch = matches!(kind, RecordType::SWITCH | RecordType::SWITCH_CPU_WIDE);
     kind.is_kernel() && !is_switch || kind == RecordType::BUILD_ID

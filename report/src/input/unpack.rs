@@ -73,7 +73,8 @@ impl Unpacking {
         Ok(Self { decompressor: Decompressor::new()?, endian, pending: Vec::new(), offset: 0, left })
     }
 
-    /// Unpacks the containers among the records of a stream, and puts the others between them; counts the COMPRESSED ones.
+    /// Unpacks the containers among the records of a stream, and puts the others between them; counts the COMPRESSED
+    /// ones.
     fn all(&mut self, frames: Frames<'_>, containers: &mut u64) -> Result<()> {
         // What is behind is the beginning of a record, which is less than 64 KiB.
         let mut whole = 0;

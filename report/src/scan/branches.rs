@@ -1,5 +1,5 @@
-//! Branches in one worker: only those without a recent row are looked up in the timeline. Their functions are found after
-//! the scan: there are far fewer distinct branches than branches.
+//! Branches in one worker: only those without a recent row are looked up in the timeline. Their functions are found
+//! after the scan: there are far fewer distinct branches than branches.
 
 use recrep_format::abi::BranchEntry;
 use recrep_format::record::BranchStack;
@@ -10,8 +10,8 @@ use crate::count::{Field, Key, Meta};
 use crate::query::sort_key::Mode;
 
 impl Worker<'_> {
-    /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter readings
-    /// say how often they count.
+    /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter
+    /// readings say how often they count.
     pub(super) fn branches(&mut self, key: &Key, found: Option<SampleContext>, stack: &BranchStack<'_>, is_read: bool) {
         let (mode, layout) = (self.scan.mode, self.scan.layout);
         let has_external = layout.has(Field::External);

@@ -26,8 +26,8 @@ pub(super) struct RecentBranches {
     width: usize,
     contexts: FxHashMap<SpaceEpoch, FxHashMap<Box<[u64]>, u32>>,
     remembered: usize,
-    /// The context that was asked for last: its key and epoch. Its number is the highest or an earlier one; 0 stands for
-    /// none.
+    /// The context that was asked for last: its key and epoch. Its number is the highest or an earlier one; 0 stands
+    /// for none.
     last: (Vec<u64>, SpaceEpoch, u32),
     /// Number of contexts so far.
     count: u32,

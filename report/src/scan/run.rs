@@ -128,8 +128,8 @@ impl Scan<'_> {
         Scanned { rows, totals, dropped, stacks }
     }
 
-    /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by one
-    /// would wait for each other.
+    /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by
+    /// one would wait for each other.
     fn preload(&self, pieces: &[Piece<'_>]) {
         if let Some(functions) = self.chaining.early.filter(|_| self.counted().has(Field::Frame)) {
             let mut probe = Worker::new(self);
@@ -140,7 +140,8 @@ impl Scan<'_> {
 }
 
 impl Part {
-    /// Sets the words of a counted key that its frame stands for, and the number of its chain among those of all workers.
+    /// Sets the words of a counted key that its frame stands for, and the number of its chain among those of all
+    /// workers.
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {

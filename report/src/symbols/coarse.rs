@@ -1,5 +1,5 @@
-//! Coarse index of items that are sorted by address: a lookup touches one place of the index and one of the items, where
-//! a plain binary search in a large library touches a dozen.
+//! Coarse index of items that are sorted by address: a lookup touches one place of the index and one of the items,
+//! where a plain binary search in a large library touches a dozen.
 //!
 //! ```text
 //!   coarse  [ 0 | 2 | 2 | 3 | … ]       number of items before each bucket; all buckets have the same size

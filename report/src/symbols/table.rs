@@ -17,8 +17,8 @@
 //!    with fewer leading underscores; with the longer name; the first.
 //!
 //! The underscores and the length are those of the name as it is shown, that is, demangled. Reading the names of every
-//! alias in a library costs more than everything else here, so whatever names decide is stored as a tie and decided when
-//! it is hit.
+//! alias in a library costs more than everything else here, so whatever names decide is stored as a tie and decided
+//! when it is hit.
 //!
 //! # Nested symbols
 //! Labels in hand-written assembly and outlined parts lie within a larger symbol. The one that starts last wins; after

@@ -23,8 +23,8 @@ struct FrameLabels {
 }
 
 impl Labeller<'_> {
-    /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event, the
-    /// function that selects the value.
+    /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event,
+    /// the function that selects the value.
     pub fn fold(
         &self,
         rows: &Rows,

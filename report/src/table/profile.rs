@@ -1,6 +1,7 @@
 //! The profile: rows with counts, of one file or of several merged. The views print it.
 //!
-//! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is printed.
+//! A row's key is its event, then one cell per column ([`crate::table::cells`]); it becomes text only when it is
+//! printed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,8 +120,8 @@ impl Profile {
         self.add_traced(&other.traced);
     }
 
-    /// Returns the indexes of another file's events in the profile, after adding them. Events of several files with equal
-    /// names are one; a file's second event of a name is the profile's second of that name.
+    /// Returns the indexes of another file's events in the profile, after adding them. Events of several files with
+    /// equal names are one; a file's second event of a name is the profile's second of that name.
     fn places(&mut self, events: &[Event]) -> Vec<usize> {
         let mut taken = Vec::new();
         for new in events {

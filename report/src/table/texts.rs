@@ -38,8 +38,8 @@ pub(super) struct Texts<'t, 'f> {
 }
 
 impl Texts<'_, '_> {
-    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts first,
-    /// then builds them in parallel.
+    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts
+    /// first, then builds them in parallel.
     pub(super) fn rows(&self, columns: &[SortKey], (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
         let width = 1 + columns.len();
         let mut words = vec![0; rows * width];

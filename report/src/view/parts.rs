@@ -54,8 +54,8 @@ impl<S> Workers<S> {
     }
 }
 
-/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order of
-/// the chunks, until `pass` breaks. At most two batches of results are in memory.
+/// Makes a result for each chunk on all cores (`one_by_one`: on one, in order) and passes the results on in the order
+/// of the chunks, until `pass` breaks. At most two batches of results are in memory.
 ///
 /// # Errors
 /// Returns the first error of `pass`.

@@ -75,7 +75,8 @@ struct CellTexts<'q> {
     labels: &'q [Option<u32>],
     /// Total period of the event.
     total: u64,
-    /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones often have equal numbers.
+    /// Metrics of the row before, and their texts: rows are sorted by period, so successive ones often have equal
+    /// numbers.
     metrics: Option<Metrics>,
     numbers: Vec<String>,
     buffer: String,
@@ -229,8 +230,8 @@ impl Aligned<'_> {
         });
     }
 
-    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths. Returns the
-    /// start, end and style of its coloured parts.
+    /// Appends a line of the texts that `cells` passes on, with the numbers of their columns and their widths. Returns
+    /// the start, end and style of its coloured parts.
     fn line(
         &self,
         margin: &str,

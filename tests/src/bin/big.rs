@@ -3,8 +3,8 @@
 //!     cargo run --release -p recrep-tests --bin big -- branches branches.data
 //!     cargo run --release -p recrep-tests --bin big -- accesses accesses.data
 //!
-//! All addresses are in this program's own code, so that both `rep` and `perf report` find functions for them. A few places are
-//! met often and many seldom, as in programs. The same command makes the same places every time.
+//! All addresses are in this program's own code, so that both `rep` and `perf report` find functions for them. A few
+//! places are met often and many seldom, as in programs. The same command makes the same places every time.
 #![allow(clippy::print_stderr, reason = "a program that prints")]
 
 use std::fs;

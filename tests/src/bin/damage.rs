@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p recrep-tests --bin damage -- --variants 20000 DIR
 //!
-//! The same number is the same damage in every run: `--first N --variants 1` repeats one, `--keep DIR` leaves the files that
-//! broke a rule. The exit status is 1 if any did.
+//! The same number is the same damage in every run: `--first N --variants 1` repeats one, `--keep DIR` leaves the files
+//! that broke a rule. The exit status is 1 if any did.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints")]
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! AUX areas, from a whole session of the recorder over a kernel that is not there to what perf and rep say of the file.
+//! AUX areas, from a whole session of the recorder over a kernel that is not there to what perf and rep say of the
+//! file.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `rep --branch-history` against perf's: rows and trees, line by line, of branches whose functions both know.
 //!
-//! From the callee on, for there the order of frames is the same. How often a loop was turned is left out: perf divides by one
-//! sample too few, and says nothing where there was only one.
+//! From the callee on, for there the order of frames is the same. How often a loop was turned is left out: perf divides
+//! by one sample too few, and says nothing where there was only one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,8 @@ impl Drop for Names {
     }
 }
 
-/// Samples with branches that loop, fork and meet, of several threads; `with_calls` with callchains that partly overlap them.
+/// Samples with branches that loop, fork and meet, of several threads; `with_calls` with callchains that partly overlap
+/// them.
 fn stream(with_calls: bool) -> Stream {
     let pid = std::process::id();
     let event = Event::new("cycles").branches(BranchSampleType::USER | BranchSampleType::ANY);

@@ -16,8 +16,8 @@ use recrep_tests::run::run;
 const TEXT: u64 = 0x40_0000;
 const DATA: u64 = 0x7f00_0000;
 
-/// Each bit of the level alone and with hit or miss, with each answer of other caches, near and far, for loads and stores,
-/// with and without addresses, with and without mappings.
+/// Each bit of the level alone and with hit or miss, with each answer of other caches, near and far, for loads and
+/// stores, with and without addresses, with and without mappings.
 fn stream(endian: Endian) -> (Stream, usize) {
     let fields = SampleType::ADDR
         | SampleType::WEIGHT

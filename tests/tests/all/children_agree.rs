@@ -20,8 +20,8 @@ use serde_json::Value;
 /// Samples of each key: with callees, and its own.
 type Rows = BTreeMap<Vec<String>, [u64; 2]>;
 
-/// Adds to a key. Addresses without a function are one: perf tells callers by their addresses in the process, which are others in each
-/// run, and samples by those in the file; and versions before 6.3 misname entries of linkage tables (see
+/// Adds to a key. Addresses without a function are one: perf tells callers by their addresses in the process, which are
+/// others in each run, and samples by those in the file; and versions before 6.3 misname entries of linkage tables (see
 /// [`recrep_tests::table`]).
 fn add(rows: &mut Rows, mut key: Vec<String>, counts: [u64; 2]) {
     if let Some(symbol) = key.iter_mut().find(|text| text.starts_with("[.] ") || text.starts_with("[k] "))

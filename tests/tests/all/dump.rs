@@ -1,4 +1,5 @@
-//! `rep dump`: every record, where it is, whole; held against `perf report -D`, against `rep report`, and against damage.
+//! `rep dump`: every record, where it is, whole; held against `perf report -D`, against `rep report`, and against
+//! damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

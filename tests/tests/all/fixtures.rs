@@ -1,4 +1,5 @@
-//! perf reads every fixture that it can know, in both byte orders and in every container, with the same counts and values.
+//! perf reads every fixture that it can know, in both byte orders and in every container, with the same counts and
+//! values.
 //!
 //! Where it does not, the manifest says how that shows and why we know better; that it still shows is tested too, so a
 //! reason cannot outlive its cause.

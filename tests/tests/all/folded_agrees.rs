@@ -19,8 +19,8 @@ use recrep_tests::table::is_plt;
 use recrep_tests::{needs, perf};
 use serde_json::Value;
 
-/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the relocations (see
-/// [`recrep_tests::table`]), or not at all (see [`with_entries_named`]).
+/// Lines by their stacks. Linkage-table entries are one: perf before 6.3 names them by their position among the
+/// relocations (see [`recrep_tests::table`]), or not at all (see [`with_entries_named`]).
 fn lines_of(text: &str) -> BTreeMap<String, u64> {
     let plain = |stack: &str| -> String {
         let frames = stack.split(';').map(|frame| if is_plt(frame) { "@plt" } else { frame });
@@ -47,8 +47,8 @@ fn linkage_tables(module: &str) -> Vec<Range<u64>> {
     sections.collect()
 }
 
-/// What `perf script` prints, with a name for the entries of linkage tables that perf finds none for: of a frame in a file it tells the
-/// place there.
+/// What `perf script` prints, with a name for the entries of linkage tables that perf finds none for: of a frame in a
+/// file it tells the place there.
 fn with_entries_named(script: &str) -> String {
     let mut known: BTreeMap<String, Vec<Range<u64>>> = BTreeMap::new();
     let mut named = |line: &str| {
@@ -66,8 +66,9 @@ fn ours(file: &Path, flags: &[&str]) -> BTreeMap<String, u64> {
     lines_of(outcome.text())
 }
 
-/// What the collapse library makes of `perf script`. It leaves out samples whose callchain is empty: they are listed with the sampled
-/// function as their only frame, as `perf script` prints it without callchains. The second number is how many those are.
+/// What the collapse library makes of `perf script`. It leaves out samples whose callchain is empty: they are listed
+/// with the sampled function as their only frame, as `perf script` prints it without callchains. The second number is
+/// how many those are.
 fn collapsed(file: &Path) -> (BTreeMap<String, u64>, usize) {
     let listed = |words: &[&str]| run(perf::perf().arg("script").args(words).arg("-i").arg(file)).expect(0);
     let (chains, own) = (listed(&["--no-inline"]), listed(&["--no-inline", "-G", "-F", "ip,sym,dso"]));
@@ -239,7 +240,8 @@ fn lines_of_a_corpus_add_up() {
     assert!(files > 0);
 }
 
-/// A line's number is its samples where that is asked for, and its leaf is the sampled function where there is no chain.
+/// A line's number is its samples where that is asked for, and its leaf is the sampled function where there is no
+/// chain.
 #[test]
 fn samples_without_callchains() {
     if !needs::perf_events() {

@@ -83,7 +83,8 @@ fn threads_are_in_under_their_names() {
     assert_mostly_hot(&table);
     assert_shares(&table, |_| true, 3.0);
     for comm in ["workload", "hot-1", "hot-2"] {
-        // A thread's share of two CPUs is a matter of the scheduler, the split within it is not; fewer samples, more noise.
+        // A thread's share of two CPUs is a matter of the scheduler, the split within it is not; fewer samples, more
+        // noise.
         assert_shares(&table, |name| name == comm, 6.0);
     }
 }

@@ -23,8 +23,8 @@ fn add(rows: &mut Rows, key: [&str; 4], samples: u64) {
     *rows.entry(key.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))).or_default() += samples;
 }
 
-/// The rows as JSON has them, the same with the letter of the CPU mode before functions, and the name of the event where only one has
-/// samples.
+/// The rows as JSON has them, the same with the letter of the CPU mode before functions, and the name of the event
+/// where only one has samples.
 fn in_json(file: &Path) -> Option<(Rows, Rows, Option<String>)> {
     let outcome = run(rep().args(["--json", "-s", SORT]).arg(file));
     let answer: Value = serde_json::from_slice(&outcome.stdout).ok().filter(|_| outcome.code() == 0)?;

@@ -25,8 +25,8 @@ fn with_callees(file: &Path, flag: &str) -> BTreeMap<String, u64> {
     rows.map(row).collect()
 }
 
-/// Whether a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a switch may be
-/// on either side.
+/// Whether a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a switch
+/// may be on either side.
 #[track_caller]
 fn assert_near(what: &str, time: u64, truth: u64) {
     let most = truth / 100 + 500_000;

@@ -80,8 +80,8 @@ fn system_wide() {
     assert_self_describing(&evlist(&file), &["CPU"]);
 }
 
-/// perf's own column of commands would end where the last name of some row's thread ends, that of the row's first sample: here
-/// one that ends as `true`, though a later one stays the shell.
+/// perf's own column of commands would end where the last name of some row's thread ends, that of the row's first
+/// sample: here one that ends as `true`, though a later one stays the shell.
 #[test]
 fn names_of_threads_that_end_under_a_short_one_are_whole() {
     if !needs::perf_events() {

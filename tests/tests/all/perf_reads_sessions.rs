@@ -1,5 +1,6 @@
-//! Recordings of every kind, read by perf without a warning, with the counts that `rep` has and that rec's last line says:
-//! compressed, streamed, in pieces, out of rings that are overwritten, and with all that a sample and the side-band can carry.
+//! Recordings of every kind, read by perf without a warning, with the counts that `rep` has and that rec's last line
+//! says: compressed, streamed, in pieces, out of rings that are overwritten, and with all that a sample and the
+//! side-band can carry.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,7 +209,8 @@ fn directories_of_threads() {
     }
 }
 
-/// Signals a running recording some times, each time when there is something new to write, and waits until it is written.
+/// Signals a running recording some times, each time when there is something new to write, and waits until it is
+/// written.
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
     let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 800 --threads 2")));

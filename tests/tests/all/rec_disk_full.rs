@@ -54,8 +54,8 @@ fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
     run(rec.args(["--", "sh", "-c", &script]))
 }
 
-/// Returns the size of a system-wide recording that has little but the tasks that run already, in whole pages: a tmpfs has no
-/// part of one.
+/// Returns the size of a system-wide recording that has little but the tasks that run already, in whole pages: a tmpfs
+/// has no part of one.
 fn side_band_kib() -> u32 {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("tasks.data");

@@ -1,7 +1,8 @@
 //! Events of every kind, recorded: those that can be counted exactly are, and perf names the fields of tracepoints.
 //!
-//! tracefs is mounted by the tests themselves, each time in a mount namespace of its own, so that the machine stays as it was.
-//! Breakpoints need addresses that are known beforehand: `setarch -R` keeps them where they are from one run to the next.
+//! tracefs is mounted by the tests themselves, each time in a mount namespace of its own, so that the machine stays as
+//! it was. Breakpoints need addresses that are known beforehand: `setarch -R` keeps them where they are from one run to
+//! the next.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,8 +25,8 @@ fn traced(file: &Path, args: &[&str], command: &[String]) -> Outcome {
     run(&mut with_tracefs(&recording)).expect(0)
 }
 
-/// How many sleeps of the workload were switches, by the kernel's own count: one whose timer fires before the thread has left the
-/// CPU is none.
+/// How many sleeps of the workload were switches, by the kernel's own count: one whose timer fires before the thread
+/// has left the CPU is none.
 #[track_caller]
 fn sleeps(outcome: &Outcome) -> u64 {
     outcome.text().trim().parse().unwrap()

@@ -1,5 +1,6 @@
-//! What proves that a file is the one that was recorded: in each kind of recording there are build IDs, with their CPU modes, device and
-//! inode of mappings, and the features that tell of the machine. Every version of perf reads them without a warning.
+//! What proves that a file is the one that was recorded: in each kind of recording there are build IDs, with their CPU
+//! modes, device and inode of mappings, and the features that tell of the machine. Every version of perf reads them
+//! without a warning.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,8 +72,8 @@ fn build_ids(file: &File<'_>) -> BTreeMap<(u16, String), BuildId> {
     all
 }
 
-/// What the records of the workload's mappings have: the inode, or else the build ID. Which device a file system says that it is on may
-/// differ (overlayfs, btrfs).
+/// What the records of the workload's mappings have: the inode, or else the build ID. Which device a file system says
+/// that it is on may differ (overlayfs, btrfs).
 fn identities(file: &File<'_>, name: &str) -> Vec<Result<u64, String>> {
     let records = file.records().filter_map(|raw| {
         let raw = raw.unwrap();

@@ -1,4 +1,5 @@
-//! Data that does not compress, recorded with `-z`: each COMPRESSED record can be unpacked when it arrives, by every version of perf.
+//! Data that does not compress, recorded with `-z`: each COMPRESSED record can be unpacked when it arrives, by every
+//! version of perf.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Recordings that do not end in order. Killed at any moment, the file has what was written by then; asked to end, it has all.
+//! Recordings that do not end in order. Killed at any moment, the file has what was written by then; asked to end, it
+//! has all.
 
 use std::fs;
 use std::path::Path;

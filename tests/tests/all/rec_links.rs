@@ -1,4 +1,5 @@
-//! Root records into a directory where others plant links, as /tmp is: nothing but the recording's own files is written to.
+//! Root records into a directory where others plant links, as /tmp is: nothing but the recording's own files is written
+//! to.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};

@@ -1,4 +1,5 @@
-//! Attaching to many threads where few files may be open: with a counter for each of them, by whole CPUs, or to some of them.
+//! Attaching to many threads where few files may be open: with a counter for each of them, by whole CPUs, or to some of
+//! them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
 //! A whole file, read and written again: perf says the same of both.
 //!
-//! What perf tells of the container itself is left out: where data and features lie, and when the file was written. Its words on
-//! standard error are compared where nothing is wrong with the original; in a copy nothing is.
+//! What perf tells of the container itself is left out: where data and features lie, and when the file was written. Its
+//! words on standard error are compared where nothing is wrong with the original; in a copy nothing is.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -31,8 +31,9 @@ const QUESTIONS: [&[&str]; 4] = [
 
 /// perf's status, output and complaints about the file `x.data` in `dir`.
 ///
-/// perf takes as many bytes of a pipe's attr as its own struct has, also where the attr is shorter. `evlist -v` then prints what
-/// its heap held before, pointers among it. The C library fills new memory, so that this is the same in each run.
+/// perf takes as many bytes of a pipe's attr as its own struct has, also where the attr is shorter. `evlist -v` then
+/// prints what its heap held before, pointers among it. The C library fills new memory, so that this is the same in
+/// each run.
 fn answer(dir: &Path, question: &[&str]) -> (i32, String, String) {
     let mut perf = perf();
     let outcome = run(perf.args(question).args(["-i", "x.data"]).current_dir(dir).env("MALLOC_PERTURB_", "1"));

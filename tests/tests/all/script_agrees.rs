@@ -115,8 +115,8 @@ fn fixtures() {
         for form in case.forms() {
             // Where perf differs is in the manifest, and is tested by it; of pipes it cannot say what it cannot print.
             let differs = case.differences(form).next().is_some();
-            // perf script divides by a zero of the first's trace even where it decodes nothing, lists the counts of the second, and
-            // cannot read the name of an event whose attr is longer than it knows.
+            // perf script divides by a zero of the first's trace even where it decodes nothing, lists the counts of the
+            // second, and cannot read the name of an event whose attr is longer than it knows.
             if differs || form.container.is_pipe() || ["aux-spe", "stat", "unknown-bits"].contains(&case.name) {
                 continue;
             }

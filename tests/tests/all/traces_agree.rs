@@ -1,6 +1,7 @@
 //! What tracepoints recorded: `rep` against perf, by the text that the kernel would print and by single fields.
 //!
-//! perf runs without its plugins, which print some events in words of their own. Both file mode and pipe mode, of both recorders.
+//! perf runs without its plugins, which print some events in words of their own. Both file mode and pipe mode, of both
+//! recorders.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

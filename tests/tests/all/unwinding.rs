@@ -11,7 +11,8 @@ use recrep_tests::report::report_of;
 use recrep_tests::run::run;
 use recrep_tests::{needs, perf};
 
-/// The names of each sample's functions, the innermost first. What perf has where its own unwinding failed (-1) is no frame.
+/// The names of each sample's functions, the innermost first. What perf has where its own unwinding failed (-1) is no
+/// frame.
 fn chains(tool: &mut Command, file: &Path) -> Vec<Vec<String>> {
     let outcome = run(tool.arg(file)).expect(0);
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();

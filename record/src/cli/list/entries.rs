@@ -171,7 +171,8 @@ fn of_pmu(pmu: &Pmu) -> Vec<ListEntry> {
     entries
 }
 
-/// The named events of tables. Those of PMUs that are the same but for their number are there once, under the name that means all of them.
+/// The named events of tables. Those of PMUs that are the same but for their number are there once, under the name that
+/// means all of them.
 fn of_tables(pmus: &[Pmu]) -> Vec<ListEntry> {
     let mut entries: Vec<ListEntry> = Vec::new();
     let mut stem = "";

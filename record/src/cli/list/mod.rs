@@ -29,7 +29,8 @@ struct ListFlags {
     /// also lists its fields
     #[arg(value_name = "KIND|PATTERN")]
     what: Vec<String>,
-    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of Linux)
+    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of
+    /// Linux)
     #[arg(long, value_name = "DIR")]
     event_tables: Option<PathBuf>,
     /// Print JSON

@@ -1,4 +1,5 @@
-//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc` and with the end of a file.
+//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc` and with the
+//! end of a file.
 //!
 //! ```text
 //!  ring of CPU 0 ─ thread 0 ─▶ queue ─▶ writer ─▶ data.0
@@ -10,25 +11,26 @@
 //!  …                         ┘
 //! ```
 //!
-//! `--threads` writes a directory, as perf record does: a file for each ring. The threads then share nothing. A stream (`-o -`) is
-//! one file: a batch is copied into its queue in one piece under a lock, outside of which are walking over records, giving room
-//! back, compressing and writing.
+//! `--threads` writes a directory, as perf record does: a file for each ring. The threads then share nothing. A stream
+//! (`-o -`) is one file: a batch is copied into its queue in one piece under a lock, outside of which are walking over
+//! records, giving room back, compressing and writing.
 //!
-//! The threads live while nothing but draining is to be done: whatever wakes the main thread ends them, so that it has the
-//! rings for itself, and they begin anew afterwards. Rings are lent to them, so that this is the only way. AUX areas are read by one
-//! thread, with all rings: they are refused together with `--threads`.
+//! The threads live while nothing but draining is to be done: whatever wakes the main thread ends them, so that it has
+//! the rings for itself, and they begin anew afterwards. Rings are lent to them, so that this is the only way. AUX
+//! areas are read by one thread, with all rings: they are refused together with `--threads`.
 //!
 //! # Rounds stay true
 //!
-//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is queued when
-//! each thread has, since mark n was queued, begun and ended a drain that left none of its rings with anything
-//! (`marks`). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find it (or
-//! it would be before mark n+1), so the kernel had not written it when that drain looked at the ring, which was after mark n
-//! was queued. All records before mark n had been written to their rings by then, so they are not younger. As with one thread, what is
-//! taken for granted is that the kernel needs less than a round from a record's timestamp to its place in the ring.
+//! The mark FINISHED_ROUND promises that no record after mark n+1 is older than one before mark n. Mark n+1 is queued
+//! when each thread has, since mark n was queued, begun and ended a drain that left none of its rings with anything
+//! (`marks`). Take a record that is after mark n+1, of the ring of thread T. T's drain between the marks did not find
+//! it (or it would be before mark n+1), so the kernel had not written it when that drain looked at the ring, which was
+//! after mark n was queued. All records before mark n had been written to their rings by then, so they are not younger.
+//! As with one thread, what is taken for granted is that the kernel needs less than a round from a record's timestamp
+//! to its place in the ring.
 //!
-//! The files of a directory have no marks, as with perf record: each is in order of time, and readers merge them. Nor are there
-//! marks while synthesized records are written, which readers are to see before the samples among them.
+//! The files of a directory have no marks, as with perf record: each is in order of time, and readers merge them. Nor
+//! are there marks while synthesized records are written, which readers are to see before the samples among them.
 //!
 //! A thread whose CPUs are idle drains nothing, which would delay the mark for ever. So when as many bytes have been
 //! written since the last mark as would have woken all threads on an evenly loaded machine, the missing threads are
@@ -111,8 +113,8 @@ impl Drainers {
         self.groups.iter().map(|group| group.rings.clone()).collect()
     }
 
-    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Returns what that gives, and
-    /// whether all counters have ended.
+    /// Drains by threads as long as `meanwhile` takes, which is to wait for [`fd`](Self::fd) too. Returns what that
+    /// gives, and whether all counters have ended.
     ///
     /// # Errors
     /// What `meanwhile` or a thread gives.

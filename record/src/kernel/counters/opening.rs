@@ -23,12 +23,12 @@ use crate::target::Target;
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
 pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 
-/// How often threads are listed at most. Who keeps starting threads does so in threads that have counters by then, which
-/// the new ones inherit.
+/// How often threads are listed at most. Who keeps starting threads does so in threads that have counters by then,
+/// which the new ones inherit.
 const LISTINGS: usize = 5;
 
-/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those that
-/// are listed afterwards, until there are no new ones.
+/// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those
+/// that are listed afterwards, until there are no new ones.
 ///
 /// # Errors
 /// A refusal that nothing could be given up for, in words.
@@ -349,7 +349,8 @@ fn explain(event: &PlannedEvent, counters: usize) -> String {
 /// Files that rec has open beside counters, at most.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limits on open files where so many counters need it, as far as this user may. Returns how many may be open then.
+/// Raises the limits on open files where so many counters need it, as far as this user may. Returns how many may be
+/// open then.
 pub fn allow_files(counters: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let needed = counters as u64 + OTHER_FILES;

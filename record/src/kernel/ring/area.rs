@@ -65,8 +65,9 @@ impl AuxRing {
         let stretch = self.reader.pending(self.control.word(AUX_HEAD))?;
         let rest = stretch.length.checked_rem(unit).unwrap_or(0);
         let (start, length) = (stretch.start, stretch.length - rest);
-        // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not overwritten (of one that is,
-        // nothing is lent out), and aux_tail cannot move while the slices borrow `self` (`release` takes `&mut self`).
+        // SAFETY: the kernel does not write between aux_tail and aux_head of an area that is not overwritten (of one
+        // that is, nothing is lent out), and aux_tail cannot move while the slices borrow `self` (`release` takes `&mut
+        // self`).
         let halves = unsafe { self.area.halves(0, self.size, start, if self.overwrite { 0 } else { length }) };
         Ok(Pending::new(halves, stretch.head - rest as u64))
     }
@@ -82,8 +83,8 @@ impl AuxRing {
         self.reader.release(self.control.word(AUX_TAIL), mark.0);
     }
 
-    /// The head of an area that is overwritten. All counters that write to the area should be stopped, and stay so until
-    /// what [`last`](Self::last) gives was read.
+    /// The head of an area that is overwritten. All counters that write to the area should be stopped, and stay so
+    /// until what [`last`](Self::last) gives was read.
     #[must_use]
     pub fn head(&self) -> u64 {
         self.control.word(AUX_HEAD).load(Ordering::Acquire)

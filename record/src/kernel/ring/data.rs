@@ -1,8 +1,8 @@
 //! The data ring: records, read forwards, or backwards where it is overwritten.
 //!
-//! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other way: `data_head` only
-//! falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It is read by
-//! copying, while its output is paused: the kernel knows no tail there that it would respect.
+//! A ring that is overwritten (`write_backward`, mapped without the right to write) goes the other way: `data_head`
+//! only falls, the newest record is at it, and the older ones follow up to where the oldest was overwritten. It is read
+//! by copying, while its output is paused: the kernel knows no tail there that it would respect.
 
 #![allow(unsafe_code)] // Returns slices of shared memory.
 
@@ -90,8 +90,8 @@ impl Ring {
         Clock::read(&self.mapping)
     }
 
-    /// What there is to read. It stays where it is until [`release`](Self::release). A ring that is overwritten lends out
-    /// nothing: [`newest`](Self::newest) copies.
+    /// What there is to read. It stays where it is until [`release`](Self::release). A ring that is overwritten lends
+    /// out nothing: [`newest`](Self::newest) copies.
     ///
     /// # Errors
     /// A `data_head` that cannot be.
@@ -100,8 +100,8 @@ impl Ring {
             return Ok(Pending::new((&[], &[]), self.reader.tail()));
         }
         let stretch = self.reader.pending(self.mapping.word(DATA_HEAD))?;
-        // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not overwritten, and data_tail
-        // cannot move while the slices borrow `self` (`release` takes `&mut self`).
+        // SAFETY: the kernel does not write between data_tail and data_head of a ring that is not overwritten, and
+        // data_tail cannot move while the slices borrow `self` (`release` takes `&mut self`).
         let halves = unsafe { self.mapping.halves(self.page_size, self.data_size, stretch.start, stretch.length) };
         Ok(Pending::new(halves, stretch.head))
     }
@@ -112,8 +112,9 @@ impl Ring {
         self.backward
     }
 
-    /// Copies the records that a ring that is overwritten has got since the last [`release`](Self::release), newest first: as
-    /// many as are whole. Its output should be paused; if the kernel writes meanwhile, the oldest records may be damaged.
+    /// Copies the records that a ring that is overwritten has got since the last [`release`](Self::release), newest
+    /// first: as many as are whole. Its output should be paused; if the kernel writes meanwhile, the oldest records may
+    /// be damaged.
     #[must_use]
     pub fn newest(&self) -> (Vec<u8>, Mark) {
         let head = self.mapping.word(DATA_HEAD).load(Ordering::Acquire);
@@ -135,8 +136,8 @@ impl Ring {
     }
 }
 
-/// How many of the bytes are whole records: a record that its own size leads beyond the end was overwritten in part, and a
-/// size of 0 is room that was never used.
+/// How many of the bytes are whole records: a record that its own size leads beyond the end was overwritten in part,
+/// and a size of 0 is room that was never used.
 fn whole_records(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_SIZE>()) {

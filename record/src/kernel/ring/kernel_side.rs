@@ -89,8 +89,8 @@ impl KernelSide {
         word(LOCK).store(0, Ordering::SeqCst);
     }
 
-    /// Writes bytes after a writer's head, wrapping around the end of the area. [`RingWriter::publish`] makes them visible
-    /// to the reader.
+    /// Writes bytes after a writer's head, wrapping around the end of the area. [`RingWriter::publish`] makes them
+    /// visible to the reader.
     pub fn write(&self, area: RingPart, writer: &RingWriter, bytes: &[u8]) {
         let start = if area == RingPart::Data { self.page } else { self.page + self.data_size };
         for (ahead, byte) in (0..).zip(bytes) {
@@ -100,8 +100,8 @@ impl KernelSide {
 
     fn byte(&self, offset: usize) -> &AtomicU8 {
         let place = self.mapping.place(offset);
-        // SAFETY: the byte is mapped, writable, for as long as `self` lives; this side only accesses it so, and the other side
-        // reads it only when the protocol says that this side does not write.
+        // SAFETY: the byte is mapped, writable, for as long as `self` lives; this side only accesses it so, and the
+        // other side reads it only when the protocol says that this side does not write.
         unsafe { AtomicU8::from_ptr(place.as_ptr()) }
     }
 }

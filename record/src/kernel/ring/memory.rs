@@ -42,17 +42,17 @@ impl SharedMemory {
     /// Returns the word at `offset`, which must be a multiple of 8 inside the mapping.
     pub(super) fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset + 8 <= self.length, "a word of the control page");
-        // SAFETY: the place is aligned (mappings begin at a page, and `offset` is a multiple of 8) and mapped for as long as
-        // `self` lives. All access of ours to it is atomic, the kernel's is by READ_ONCE and WRITE_ONCE. Where the mapping may
-        // not be written to, the word is only loaded, which atomics of this size do without writing.
+        // SAFETY: the place is aligned (mappings begin at a page, and `offset` is a multiple of 8) and mapped for as
+        // long as `self` lives. All access of ours to it is atomic, the kernel's is by READ_ONCE and WRITE_ONCE. Where
+        // the mapping may not be written to, the word is only loaded, which atomics of this size do without writing.
         unsafe { AtomicU64::from_ptr(self.place(offset).cast::<u64>().as_ptr()) }
     }
 
-    /// Copies `length` bytes of the area of `size` bytes (both areas and sizes are multiples of a page) that begins at `area`,
-    /// from the place `start` in it on, around its end.
+    /// Copies `length` bytes of the area of `size` bytes (both areas and sizes are multiples of a page) that begins at
+    /// `area`, from the place `start` in it on, around its end.
     ///
-    /// The kernel may write to them meanwhile: each word is loaded atomically, so the bytes may then be of different times,
-    /// and that is all that can happen. Who wants them of one time pauses the output first.
+    /// The kernel may write to them meanwhile: each word is loaded atomically, so the bytes may then be of different
+    /// times, and that is all that can happen. Who wants them of one time pauses the output first.
     pub(super) fn copy(&self, area: usize, size: usize, start: usize, length: usize) -> Vec<u8> {
         let (start, length) = (start.min(size), length.min(size));
         let skipped = start % 8;

@@ -67,8 +67,8 @@ fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
 
 /// Whether a row for this pattern of CPUs is for this CPU.
 ///
-/// An Arm row is for its version of the core and all later ones; other rows are regular expressions. Those of x86 that say
-/// nothing of the stepping are for all of them.
+/// An Arm row is for its version of the core and all later ones; other rows are regular expressions. Those of x86 that
+/// say nothing of the stepping are for all of them.
 #[must_use]
 pub fn is_meant_by(id: &str, pattern: &str) -> bool {
     if let (Some(id), Some(row)) = (midr(id), midr(pattern)) {

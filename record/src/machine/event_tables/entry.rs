@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::unit::Unit;
 use crate::machine::pmu::{Alias, Pmu};
 
-/// An entry, as the file has it: `"EventName": "INST_RETIRED.ANY", "EventCode": "0xC0", …`. Those that have no name are metrics.
+/// An entry, as the file has it: `"EventName": "INST_RETIRED.ANY", "EventCode": "0xC0", …`. Those that have no name are
+/// metrics.
 pub(super) type Fields = Map<String, Value>;
 
 /// Entries that others take their terms from (`ArchStdEvent`), by name.

@@ -1,4 +1,5 @@
-//! Names of a CPU's own events, from perf's tables (`tools/perf/pmu-events/arch`) in a directory that the user has (`--event-tables`).
+//! Names of a CPU's own events, from perf's tables (`tools/perf/pmu-events/arch`) in a directory that the user has
+//! (`--event-tables`).
 //!
 //! ```text
 //!  arch/x86/mapfile.csv          GenuineIntel-6-55-[01234],v1.35,skylakex,core         cpuid: which folder is for this CPU
@@ -7,7 +8,8 @@
 //!  arch/arm64/arm/cmn/sys/*.json events of devices, by the identifier that they have in sysfs (Compat)
 //! ```
 //!
-//! Each event becomes a named event of the PMU that counts it, as if sysfs had it: `event=0xc0,umask=0x1,period=2000003`.
+//! Each event becomes a named event of the PMU that counts it, as if sysfs had it:
+//! `event=0xc0,umask=0x1,period=2000003`.
 
 pub mod cpuid;
 mod entry;
@@ -41,7 +43,8 @@ struct Architecture {
 }
 
 impl EventTables {
-    /// Opens the tables: the directory of an architecture, or one with directories of architectures, or the one above it.
+    /// Opens the tables: the directory of an architecture, or one with directories of architectures, or the one above
+    /// it.
     ///
     /// # Errors
     /// In words, that there are none, or that a list of them cannot be read.
@@ -58,8 +61,8 @@ impl EventTables {
         Ok(Self { dir: dir.to_owned(), architectures })
     }
 
-    /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that says what it is (Arm). Gives
-    /// the tables that were used.
+    /// Gives the PMUs the names of their events. `cpuid`: the CPU, where it is not each core that says what it is
+    /// (Arm). Gives the tables that were used.
     ///
     /// # Errors
     /// In words, why a table cannot be read, or that there is none for this CPU.

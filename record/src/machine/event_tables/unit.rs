@@ -76,7 +76,8 @@ fn is_called(name: &str, parts: &str) -> bool {
     }
 }
 
-/// Whether this is nothing or a number behind a name. Letters make a number only of three digits or more, as words have letters too.
+/// Whether this is nothing or a number behind a name. Letters make a number only of three digits or more, as words have
+/// letters too.
 fn is_number(suffix: &str) -> bool {
     let digits = suffix.strip_prefix('_').unwrap_or(suffix);
     let decimal = digits.bytes().all(|b| b.is_ascii_digit());

@@ -109,8 +109,8 @@ impl Pmu {
         means(name) || (!name.starts_with("uncore_") && means(&format!("uncore_{name}")))
     }
 
-    /// Whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in `cpumask` which
-    /// cores have it.
+    /// Whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in `cpumask`
+    /// which cores have it.
     #[must_use]
     pub fn uncore(&self) -> bool {
         !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")

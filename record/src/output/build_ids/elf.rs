@@ -54,7 +54,8 @@ fn gnu_id(name: &[u8], kind: u32, desc: &[u8]) -> Option<BuildId> {
     (kind == NT_GNU_BUILD_ID.0 && name == b"GNU").then(|| BuildId::new(desc)).flatten()
 }
 
-/// Returns the build ID among notes in this machine's order: name size, description size, type, then both, each padded to 4.
+/// Returns the build ID among notes in this machine's order: name size, description size, type, then both, each padded
+/// to 4.
 pub(super) fn in_notes(mut notes: &[u8]) -> Option<BuildId> {
     loop {
         let (header, rest) = notes.split_first_chunk::<12>()?;

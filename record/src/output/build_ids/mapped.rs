@@ -45,14 +45,15 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process. None: that file cannot be
-    /// found any more.
+    /// Reads the build ID, if there is one, from the file that is mapped, `path` to the process. None: that file cannot
+    /// be found any more.
     pub(super) fn read(&self, path: &[u8]) -> Option<Option<BuildId>> {
         if path == b"[vdso]" {
             return Some(elf::of_vdso());
         }
-        // As long as the process lives, its mapping leads to the very file, deleted or not, but for CAP_CHECKPOINT_RESTORE
-        // only. Then the path in its own root, as in a container; its program, which may have been deleted; the path in ours.
+        // As long as the process lives, its mapping leads to the very file, deleted or not, but for
+        // CAP_CHECKPOINT_RESTORE only. Then the path in its own root, as in a container; its program, which may have
+        // been deleted; the path in ours.
         let (pid, range) = (self.pid, &self.range);
         let mapping = format!("/proc/{pid}/map_files/{:x}-{:x}", range.start, range.end);
         let root = [format!("/proc/{pid}/root").as_bytes(), path].concat();
@@ -66,15 +67,15 @@ impl MappedFile {
     /// Opens the file at `path` if it is the one that is mapped.
     fn open(&self, path: &[u8]) -> Option<File> {
         let file = open_regular(path).ok()?;
-        // By the inode alone: some file systems (overlayfs, btrfs) show another device in mappings than in stat. What has
-        // another inode was replaced meanwhile, or is a namesake in another container.
+        // By the inode alone: some file systems (overlayfs, btrfs) show another device in mappings than in stat. What
+        // has another inode was replaced meanwhile, or is a namesake in another container.
         let same = self.file.ino == 0 || self.file.ino == file.metadata().ok()?.ino();
         same.then_some(file)
     }
 }
 
-/// Opens a regular file. Anything else is never opened, not even if it takes the file's place meanwhile: a pipe would block, a
-/// device may act.
+/// Opens a regular file. Anything else is never opened, not even if it takes the file's place meanwhile: a pipe would
+/// block, a device may act.
 fn open_regular(path: &[u8]) -> io::Result<File> {
     let path = std::ffi::OsStr::from_bytes(path);
     let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;

@@ -67,8 +67,8 @@ impl Modules {
         }
     }
 
-    /// Returns the build IDs by path, sorted. A path with several files is left out unless all have one and the same: no
-    /// identity is better than a wrong one.
+    /// Returns the build IDs by path, sorted. A path with several files is left out unless all have one and the same:
+    /// no identity is better than a wrong one.
     #[must_use]
     pub fn identified(&self) -> Vec<(&[u8], BuildId)> {
         let Some(reader) = &self.reader else { return Vec::new() };

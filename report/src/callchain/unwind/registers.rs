@@ -42,7 +42,8 @@ pub enum Registers {
 }
 
 impl Registers {
-    /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required register.
+    /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required
+    /// register.
     #[must_use]
     pub fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
         if regs.abi != RegsAbi::ABI_64 {

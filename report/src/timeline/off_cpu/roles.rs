@@ -30,8 +30,8 @@ impl Role {
 pub struct Roles(Vec<Role>);
 
 impl Roles {
-    /// Finds the first event of context switches and the event that tells of running time: the first clock; else cycles, on
-    /// each kind of core; else the first other event of the hardware.
+    /// Finds the first event of context switches and the event that tells of running time: the first clock; else
+    /// cycles, on each kind of core; else the first other event of the hardware.
     pub(super) fn find(attrs: &AttrTable) -> Self {
         let attrs = || attrs.entries().iter().map(|entry| &entry.attr);
         let mut roles = vec![Role::None; attrs().len()];

@@ -1,8 +1,8 @@
 //! The times of one thread, from its records in order of time.
 //!
-//! Lost records leave gaps. A switch whose other half is missing has no known length and is counted as unpaired: an OUT that
-//! follows an OUT, an IN that follows an IN, and an OUT after which two CPU samples say that the thread ran again (one may come
-//! between the record and the moment at which the kernel stops the counter).
+//! Lost records leave gaps. A switch whose other half is missing has no known length and is counted as unpaired: an OUT
+//! that follows an OUT, an IN that follows an IN, and an OUT after which two CPU samples say that the thread ran again
+//! (one may come between the record and the moment at which the kernel stops the counter).
 
 use super::{Activity, Run, Stretch, SwitchCounts, Thread, Unsampled};
 
@@ -66,8 +66,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Returns the times of a thread whose records, in order of time, are these; the recording ends at `end`. With `shares`,
-    /// running time without a CPU sample is listed, too.
+    /// Returns the times of a thread whose records, in order of time, are these; the recording ends at `end`. With
+    /// `shares`, running time without a CPU sample is listed, too.
     pub(super) fn of(pid: i32, entries: &[Entry], end: u64, shares: bool) -> (Thread, SwitchCounts) {
         let mut walk = Self { thread: Thread { pid, ..Thread::default() }, ..Self::default() };
         entries.iter().for_each(|entry| walk.take(entry));

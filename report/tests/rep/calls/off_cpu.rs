@@ -158,8 +158,8 @@ fn cycles_stand_for_the_running_time_between_them() {
     all = switch(all.task(7, 8).at(4000), Kind::PerThread, To::In);
     all = switch(all.at(4100), Kind::PerThread, To::Waiting);
     let place = Place::new(&running(all.task(9, 9), 5000, WORK));
-    // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to 5000, thread 7 has its last
-    // sample at 3200. Thread 8 runs for 100 and then waits until the end.
+    // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to 5000, thread 7 has its
+    // last sample at 3200. Thread 8 runs for 100 and then waits until the end.
     let want = rows(&[("preempted", 1, 100), ("running", 4, 105 + 195 + 1600 + 100), ("waiting", 2, 2000 + 900)]);
     assert_eq!(by(&place, "--wall", "switch"), want);
     assert_eq!(by(&place, "--wall --tid 7", "switch")[1], ("running".into(), 2, 1900));

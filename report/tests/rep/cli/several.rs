@@ -77,7 +77,8 @@ fn json_has_a_warning_for_each_unreadable_input() {
     }
 }
 
-/// Small files are read side by side, in groups: whatever the number of threads, the answer is that of all of them in order.
+/// Small files are read side by side, in groups: whatever the number of threads, the answer is that of all of them in
+/// order.
 #[test]
 fn many_small_files_are_answered_in_order() {
     const FILES: u64 = 100;
