@@ -8,13 +8,14 @@
 //!  perf_event_open(2) ◀── kernel (trait; kernel::sys is the real one) ◀── kernel::counters, kernel::fallback
 //!      │ rings: kernel::ring
 //!      ▼
-//!  drain: rounds by one thread, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks
-//!      │ AUX areas                                   │  output::tally: counts, times, mapped modules
+//!  drain: rounds by one thread, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
+//!      │ AUX areas                                   │  output::tally: counts (and the last line), times, mapped modules
 //!      └─────────▶ aux ─────────────────────────────▶│
 //!                                                    └─ output::features, output::build_ids: the file's header
 //! ```
 //!
-//! [`session`] runs a recording from beginning to end. A module imports only modules that come after it in this order:
+//! [`session`] runs a recording from beginning to end; where writing fails (a full disk), it lets the command go on, and
+//! `output::data_file` completes the file. A module imports only modules that come after it in this order:
 //! `cli`, `session`, `synthesize`, `drain`, `aux`, `output`, `kernel`, `plan`, `event`, `machine`, `target`,
 //! `messages`. `fake_kernel` replaces the kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall),
 //! [`kernel::ring`] (the shared memory) and [`target::workload`] (between fork and exec).

@@ -23,17 +23,16 @@ pub(super) struct Flags {
     /// Events to sample, comma-separated; may be repeated [default: cycles:P, or cpu-clock]
     #[arg(short, long, value_name = "EVENTS", action = ArgAction::Append, help_heading = "Events")]
     pub(super) event: Vec<String>,
-    /// Take the names of the CPU's own events from perf's tables in DIR (tools/perf/pmu-events/arch of the source of
-    /// Linux)
+    /// Read names of this CPU's events from perf's tables in DIR (tools/perf/pmu-events/arch of the Linux source)
     #[arg(long, value_name = "DIR", help_heading = "Events")]
     pub(super) event_tables: Option<PathBuf>,
-    /// Of the preceding -e's events (tracepoints; address filters of tracing PMUs), record only what matches
+    /// Record only what matches FILTER, of the preceding -e's tracepoints or tracing PMUs (address filters)
     #[arg(long, value_name = "FILTER", action = ArgAction::Append, help_heading = "Events")]
     pub(super) filter: Vec<String>,
-    /// Exclude rec itself from the preceding tracepoint events
+    /// Do not record rec itself, of the preceding -e's tracepoints
     #[arg(long, action = ArgAction::Count, help_heading = "Events")]
     pub(super) exclude_perf: u8,
-    /// Count the preceding events in these cgroups only: one name per event, or one for all
+    /// Count the preceding events in these cgroups only (with -a or -C): one name per event, or one for all
     #[arg(short = 'G', long, value_name = "NAMES", action = ArgAction::Append, help_heading = "Events")]
     pub(super) cgroup: Vec<String>,
     /// Sample HZ times per second, or 'max' for the kernel's limit [default: 4000]
@@ -45,7 +44,7 @@ pub(super) struct Flags {
     /// Fail if the requested frequency is above the kernel's limit, instead of lowering it
     #[arg(long, help_heading = "Events")]
     pub(super) strict_freq: bool,
-    /// Also sample every context switch with its callchain: where threads wait; implies -g and --switch-events
+    /// Show where threads wait: also sample each context switch, with its callchain; implies -g and --switch-events
     #[arg(long, conflicts_with = "no_samples", help_heading = "Events")]
     pub(super) off_cpu: bool,
     /// Count in the kernel only, overriding event modifiers
@@ -128,7 +127,7 @@ pub(super) struct Flags {
     #[arg(short = 'k', long, value_name = "CLOCK", help_heading = "Samples")]
     pub(super) clockid: Option<String>,
 
-    /// Record when threads leave a CPU and run again, without samples; --off-cpu records the callchains too
+    /// Record when threads leave a CPU and when they run again, without callchains (for those: --off-cpu)
     #[arg(long, help_heading = "Side-band records")]
     pub(super) switch_events: bool,
     /// Record the namespaces of processes
@@ -140,7 +139,7 @@ pub(super) struct Flags {
     /// Do not record loading and unloading of BPF programs
     #[arg(long, help_heading = "Side-band records")]
     pub(super) no_bpf_event: bool,
-    /// Synthesize records of existing state: no, all, task, mmap, cgroup
+    /// Synthesize records of these kinds for what already exists, comma-separated: no, all, task, mmap, cgroup
     #[arg(long, value_name = "WHAT", help_heading = "Side-band records")]
     pub(super) synth: Option<String>,
     /// Spend at most MS milliseconds on the mappings of each existing process [default: 500]
@@ -153,7 +152,7 @@ pub(super) struct Flags {
     /// Record all processes on all CPUs
     #[arg(short, long, conflicts_with_all = ["pid", "tid", "uid"], help_heading = "Targets")]
     pub(super) all_cpus: bool,
-    /// Record on these CPUs only, such as 0-3,8; all processes unless -p, -t or -u is given
+    /// Record on these CPUs only, such as 0-3,8; without -p, -t or -u, all processes on them
     #[arg(short = 'C', long, value_name = "LIST", help_heading = "Targets")]
     pub(super) cpu: Option<String>,
     /// Record existing processes, given by process IDs
@@ -171,10 +170,10 @@ pub(super) struct Flags {
     /// Do not record new child processes and threads
     #[arg(short = 'i', long, help_heading = "Targets")]
     pub(super) no_inherit: bool,
-    /// Start after MS milliseconds; -1: start disabled; FROM-TO,...: record only in these spans
+    /// When to record: MS (start after so many milliseconds), -1 (start disabled) or FROM-TO,... (only in these spans)
     #[arg(short = 'D', long, value_name = "MS", allow_hyphen_values = true, help_heading = "Targets")]
     pub(super) delay: Option<String>,
-    /// Read control commands from fd:CTL[,ACK] or fifo:CTL[,ACK]
+    /// Read commands (enable, disable, snapshot, stop, ...) from fd:CTL[,ACK] or fifo:CTL[,ACK]; ACK gets the answers
     #[arg(long, value_name = "WHERE", help_heading = "Targets")]
     pub(super) control: Option<String>,
 
@@ -184,10 +183,10 @@ pub(super) struct Flags {
     /// Compress records with zstd, at level 1 to 22 [default: 1]
     #[arg(short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Output")]
     pub(super) compression_level: Option<String>,
-    /// Stop when the file reaches SIZE bytes (suffix B, K, M or G)
+    /// Stop when the file reaches SIZE, a number with B, K, M or G
     #[arg(long, value_name = "SIZE", help_heading = "Output")]
     pub(super) max_size: Option<String>,
-    /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h, d)
+    /// Start a new file on SIGUSR2 ('signal'), at a size (B, K, M, G) or at an interval (s, m, h, d) [default: signal]
     #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "signal", help_heading = "Output")]
     pub(super) switch_output: Option<String>,
     /// Keep only the newest N files of --switch-output
@@ -208,41 +207,47 @@ pub(super) struct Flags {
     /// Write build IDs of all mapped files, even those without samples (always on)
     #[arg(long, help_heading = "Output")]
     pub(super) buildid_all: bool,
-    /// Record build IDs in the records of mappings too (the default); --no-buildid-mmap keeps device and inode
+    /// Put build IDs into the records of mappings [default]; --no-buildid-mmap keeps device and inode there
     #[arg(long, help_heading = "Output")]
     pub(super) buildid_mmap: bool,
 
-    /// Size of each ring and AUX area, in pages, or in bytes with K, M or G [default: 512K]
+    /// Size of each ring, and of each AUX area, in pages, or with B, K, M or G [default: up to 512K; AUX: up to 4M]
     #[arg(short, long, value_name = "DATA[,AUX]", help_heading = "Buffers and threads")]
     pub(super) mmap_pages: Option<String>,
     /// Drain a ring only when it holds at least this many bytes [default: 1]
     #[arg(long, value_name = "BYTES", help_heading = "Buffers and threads")]
     pub(super) mmap_flush: Option<String>,
-    /// Keep only the newest records in the rings; write them on SIGUSR2 and at the end
+    /// Keep only the newest records in the rings; write them on SIGUSR2 and at the end; implies --tail-synthesize
     #[arg(long, help_heading = "Buffers and threads")]
     pub(super) overwrite: bool,
     /// Wake rec for every record
     #[arg(long, help_heading = "Buffers and threads")]
     pub(super) no_buffering: bool,
     /// Drain with this niceness: -20 to 19
-    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "realtime", help_heading = "How")]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "realtime",
+        help_heading = "Buffers and threads"
+    )]
     pub(super) nice: Option<String>,
     /// Drain with this priority of SCHED_FIFO
     #[arg(short = 'r', long, value_name = "PRIORITY", help_heading = "Buffers and threads")]
     pub(super) realtime: Option<String>,
-    /// Read the rings in threads, into a directory: one for each cpu, core, package or numa node, or CPUS/RUN-ON:...
+    /// Drain in threads, into a directory: one for each cpu, core, package or numa node, or CPUS/RUN-ON:... [default: cpu]
     #[arg(long, value_name = "SPEC", num_args = 0..=1, require_equals = true, default_missing_value = "cpu", help_heading = "Buffers and threads")]
     pub(super) threads: Option<String>,
-    /// Records that may wait to be written, with B, K, M or G [default: 64M, or as much as all rings]
-    #[arg(long, value_name = "SIZE", help_heading = "How")]
+    /// Let at most SIZE of records wait to be written (B, K, M or G) [default: 64M, or the size of all rings if larger]
+    #[arg(long, value_name = "SIZE", help_heading = "Buffers and threads")]
     pub(super) queue_size: Option<String>,
     /// Drain each ring on its own NUMA node or CPU
     #[arg(long, value_name = "node|cpu", conflicts_with = "threads", help_heading = "Buffers and threads")]
     pub(super) affinity: Option<String>,
-    /// Keep only the newest AUX trace; write it on SIGUSR2, and at the end with e: [e][SIZE]
+    /// Keep only the newest AUX trace, [e][SIZE] of it; write it on SIGUSR2, and with e also at the end
     #[arg(short = 'S', long, value_name = "OPTS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Buffers and threads")]
     pub(super) snapshot: Option<String>,
-    /// Add BYTES of AUX trace to each sample of the AUX event's group [default: 4096]
+    /// Add the last BYTES of AUX trace to each sample of the events grouped with the AUX event [default: 4096]
     #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "snapshot", help_heading = "Buffers and threads")]
     pub(super) aux_sample: Option<String>,
 

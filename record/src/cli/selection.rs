@@ -32,7 +32,7 @@ pub(super) fn read(
     for word in in_order(matches, chosen) {
         match word {
             SelectionWord::List(list) => {
-                event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?
+                event::append(&mut selection.events, &list, &sources).map_err(|e| e.to_string())?;
             }
             SelectionWord::Filter(filter) => event::attach_filter(&mut selection.events, &filter, &sources)?,
             SelectionWord::ExcludeSelf => event::exclude_process(&mut selection.events, std::process::id())?,

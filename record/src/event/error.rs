@@ -53,7 +53,7 @@ fn more(said: Option<&String>) -> String {
 #[non_exhaustive]
 pub enum Problem {
     /// Nobody has such an event.
-    #[error("there is no event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
+    #[error("unknown event '{name}'{}{}", hint(.near.as_ref()), more(.tables.as_ref()))]
     Unknown {
         /// Requested name.
         name: String,

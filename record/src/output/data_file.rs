@@ -241,7 +241,7 @@ fn cut(file: &mut File, end: u64) -> io::Result<()> {
 
 pub(super) fn unwritable(path: Option<&Path>, why: io::Error) -> Error {
     let tried = match path {
-        Some(path) => format!("cannot write '{}'; what is in it up to there can be read", path.display()),
+        Some(path) => format!("cannot write '{}'; the records written so far can be read", path.display()),
         None => "cannot write to standard output".to_owned(),
     };
     Error::unwritable(tried, why)

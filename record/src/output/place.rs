@@ -148,8 +148,9 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
     name.push(".old");
     let old = PathBuf::from(name);
     let is_directory = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // Neither a file nor a directory can be renamed over a directory that has files.
-    let room = if is_directory(&old) || is_directory(path) { remove(&old) } else { Ok(()) };
+    // Neither a file nor a directory can be renamed over a directory that has files, nor a directory over a file.
+    let in_the_way = if is_directory(&old) { is_recording(&old) } else { is_directory(path) };
+    let room = if in_the_way { remove(&old) } else { Ok(()) };
     let kept = match room {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => fs::rename(path, &old),
@@ -172,23 +173,23 @@ pub(super) fn names(rings: usize) -> impl Iterator<Item = String> {
     std::iter::once(DATA.to_owned()).chain((0..rings).map(|ring| format!("{DATA}.{ring}")))
 }
 
-/// Removes a recording, be it a file or a directory. In a directory nothing but the files of a recording is removed; if
-/// there is anything else, it stays.
+/// Removes a recording, be it a file or a directory; a directory in which there is anything else stays as it is.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return fs::remove_file(path);
     }
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
+    let is_ours = |entry: &fs::DirEntry| {
         let name = entry.file_name();
-        let is_ours = name.to_str().is_some_and(|name| {
-            let number = name.strip_prefix(DATA).map(|rest| rest.strip_prefix('.').unwrap_or(rest));
-            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        });
-        if is_ours && entry.file_type()?.is_file() {
-            fs::remove_file(entry.path())?;
-        }
+        let number = name.to_str().and_then(|name| name.strip_prefix(DATA));
+        let number = number.map(|rest| rest.strip_prefix('.').unwrap_or(rest));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    let entries = fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    if !entries.iter().all(is_ours) {
+        return Err(io::ErrorKind::DirectoryNotEmpty.into());
     }
+    entries.iter().try_for_each(|entry| fs::remove_file(entry.path()))?;
     fs::remove_dir(path)
 }
 

@@ -11,7 +11,7 @@ use crate::aux::Areas;
 use crate::drain::Drain;
 use crate::drain::threads::Drainers;
 use crate::kernel::Kernel;
-use crate::kernel::counters::Counters;
+use crate::kernel::counters::{Counters, allow_files};
 use crate::kernel::ring::Ring;
 use crate::kernel::signals::Signals;
 use crate::machine::Machine;
@@ -102,6 +102,10 @@ impl Live {
         if split.is_some() && !areas.is_empty() {
             let why = "--threads: AUX areas can be read by one thread only; leave --threads out";
             return Err(Error::Usage(why.to_owned()));
+        }
+        if split.is_some() {
+            // A ring has a file, another one in the next directory, and a thread with an epoll and an eventfd.
+            allow_files(counters.all.len() + 5 * rings.len());
         }
         let drainers = match split {
             Some(split) => Drainers::new(split, counters, recording.machine)?,

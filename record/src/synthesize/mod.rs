@@ -6,7 +6,7 @@
 
 mod bpf;
 mod cgroups;
-mod maps;
+mod maps_line;
 mod tasks;
 mod writer;
 

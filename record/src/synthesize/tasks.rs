@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use super::maps::MapsLine;
+use super::maps_line::MapsLine;
 use super::writer::Synthesizer;
 use crate::messages::error::Result;
 use crate::target::Task;

@@ -14,7 +14,7 @@ use recrep_format::record::{
 };
 use recrep_format::wire::Text;
 
-use super::maps::MapsLine;
+use super::maps_line::MapsLine;
 use crate::kernel::bpf::BpfProgram;
 use crate::machine::kernel_image::KernelImage;
 use crate::messages::error::Result;

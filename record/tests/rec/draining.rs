@@ -1,5 +1,6 @@
 //! How rings are drained and `/proc` is read: threads, and what is asked of them.
 
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -102,7 +103,7 @@ fn threads_leave_a_stream_like_any_other() {
     }
 }
 
-/// Nobody reads before the command has ended: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is
+/// Nobody reads while the command runs: the pipe holds 64 KiB, and the rings 64 KiB each, a fraction of what is
 /// recorded.
 #[test]
 fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
@@ -113,14 +114,20 @@ fn a_slow_reader_costs_nothing_while_the_queue_has_room() {
         let asked = ["-o", "-", "-e", "cpu-clock", "-F", "20000", "-g", "-m", "16", "-a"];
         let mut rec = rec();
         let (dir, path) = place();
-        let ended = dir.path().join("ended");
-        rec.args(asked).args(more).args(["--", "sh", "-c", &format!("{BUSY}; : > \"$0\"; sleep 0.1")]).arg(&ended);
+        let [started, ended] = ["started", "ended"].map(|name| dir.path().join(name));
+        let script = format!(": > \"$0\"; {BUSY}; : > \"$1\"; sleep 0.1");
+        rec.args(asked).args(more).args(["--", "sh", "-c", &script]).args([&started, &ended]);
         let mut child = rec.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let reader = std::thread::spawn(move || {
+            let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
+            // What is written before the command starts may be more than the queue holds.
+            while !started.exists() {
+                let length = stdout.read(&mut some).unwrap();
+                bytes.extend_from_slice(&some[..length]);
+            }
             wait_until(|| ended.exists());
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut stdout, &mut bytes).map(|_| bytes).unwrap()
+            stdout.read_to_end(&mut bytes).map(|_| bytes).unwrap()
         });
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
@@ -156,7 +163,8 @@ fn threads_end_with_what_they_are_attached_to_and_at_sizes() {
     assert!(output.status.success(), "{}", said(&output));
     let (dir, path) = place();
     let asked = ["--threads", "-a", "-e", "cpu-clock", "-F", "10000", "--switch-output=64K", "--switch-max-files=3"];
-    assert!(run(&path, &[&asked[..], &["--", "sh", "-c", BUSY]].concat()).status.success());
+    let long = format!("{BUSY}; {BUSY}; {BUSY}; {BUSY}");
+    assert!(run(&path, &[&asked[..], &["--", "sh", "-c", &long]].concat()).status.success());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
     let (_dir, path) = place();
     let output =

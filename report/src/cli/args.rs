@@ -45,7 +45,7 @@ struct Args {
     mem_mode: bool,
 
     /// Show the time that threads were off their CPUs, by the stacks at which they left them, as one event `off-cpu` in
-    /// nanoseconds (needs context switches: rec --off-cpu)
+    /// nanoseconds; record it with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
