@@ -51,7 +51,10 @@ impl KernelImage {
     #[must_use]
     pub fn find(bpf: bool) -> Option<Self> {
         let symbols = BufReader::with_capacity(256 << 10, File::open("/proc/kallsyms").ok()?);
-        let mut image = Self::of_symbols(symbols, bpf)?;
+        // Where code ends is otherwise known only after 100,000 lines, which take the kernel longer to print than a
+        // short recording takes. Elsewhere than on x86, the resource has another end, or begins at `_stext`.
+        let resources = if cfg!(target_arch = "x86_64") { fs::read_to_string("/proc/iomem").ok() } else { None };
+        let mut image = Self::of_symbols(symbols, bpf, resources.as_deref().and_then(code_length))?;
         let modules = fs::read_to_string("/proc/modules").unwrap_or_default();
         let index = module_index();
         image.modules = modules.lines().filter_map(|line| module(line, &index)).collect();
@@ -63,9 +66,9 @@ impl KernelImage {
     }
 
     /// Finds the image in lines `address type name [module]`, without modules, and without the end if `_etext` is
-    /// missing. Unless `bpf`
-    /// symbols are asked for, no more is read than up to there.
-    fn of_symbols(mut symbols: impl BufRead, bpf: bool) -> Option<Self> {
+    /// missing. `length`: from `_text` to `_etext`, if that is known. No more is read than is needed; for `bpf`
+    /// symbols, all.
+    fn of_symbols(mut symbols: impl BufRead, bpf: bool, length: Option<u64>) -> Option<Self> {
         let (mut text, mut stext, mut end) = (None, None, 0);
         let mut bpf_symbols = Vec::new();
         let mut line = Vec::new();
@@ -86,11 +89,23 @@ impl KernelImage {
             };
             // A zero means that addresses are hidden.
             *slot = Some(address(&line).filter(|a| *a != 0)?);
+            if let Some(end_of_code) = text.zip(length).and_then(|(text, length)| text.checked_add(length)) {
+                end = end_of_code;
+            }
         }
         let (reference, reference_at) = text.map(|at| ("_text", at)).or(stext.map(|at| ("_stext", at)))?;
         bpf_symbols.sort_unstable_by_key(|symbol| symbol.addr);
         Some(Self { reference, reference_at, start: reference_at, end, modules: Vec::new(), bpf_symbols })
     }
+}
+
+/// Returns the number of bytes of the kernel's code, by lines `start-end : name` of physical memory; `None` where they
+/// are hidden from this user.
+fn code_length(resources: &str) -> Option<u64> {
+    let line = resources.lines().find_map(|line| line.trim_start().strip_suffix(" : Kernel code"))?;
+    let (start, last) = line.split_once('-')?;
+    let [start, last] = [start, last].map(|digits| u64::from_str_radix(digits, 16));
+    last.ok()?.checked_sub(start.ok()?).filter(|length| *length > 0).map(|length| length + 1)
 }
 
 fn name_of(line: &[u8]) -> &[u8] {
@@ -134,7 +149,7 @@ mod tests {
     use super::*;
 
     fn image(symbols: &str) -> Option<KernelImage> {
-        KernelImage::of_symbols(symbols.as_bytes(), false)
+        KernelImage::of_symbols(symbols.as_bytes(), false, None)
     }
 
     #[test]
@@ -146,6 +161,30 @@ mod tests {
         let found = found.unwrap();
         assert_eq!((found.reference, found.reference_at), ("_text", 0xffff_ffff_8100_0000));
         assert_eq!((found.start, found.end), (0xffff_ffff_8100_0000, 0xffff_ffff_8220_bb08));
+    }
+
+    #[test]
+    fn the_end_by_the_length_of_the_code() {
+        let resources =
+            "00100000-bfffffff : System RAM\n  01000000-022090c7 : Kernel code\n  02400000-02e08fff : Kernel rodata\n";
+        assert_eq!(code_length(resources), Some(0x120_90c8));
+        assert_eq!(code_length("00000000-00000000 : Kernel code\n"), None);
+        assert_eq!(code_length("00000000-00000000 : System RAM\n"), None);
+        // What follows is not read.
+        let symbols = "ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff8220bb08 T _etext\n";
+        let found = KernelImage::of_symbols(symbols.as_bytes(), false, code_length(resources)).unwrap();
+        assert_eq!((found.reference, found.start, found.end), ("_text", 0xffff_ffff_8100_0000, 0xffff_ffff_8220_90c8));
+    }
+
+    #[test]
+    fn both_ways_find_the_same_end_here() {
+        let symbols = || BufReader::new(File::open("/proc/kallsyms").unwrap());
+        let resources = fs::read_to_string("/proc/iomem").unwrap_or_default();
+        let Some(length) = code_length(&resources).filter(|_| cfg!(target_arch = "x86_64")) else { return };
+        assert_eq!(
+            KernelImage::of_symbols(symbols(), false, Some(length)),
+            KernelImage::of_symbols(symbols(), false, None)
+        );
     }
 
     #[test]
@@ -165,7 +204,7 @@ mod tests {
         let symbols = "ffffffff81000000 T _text\nffffffff8220bb08 T _etext\nffffffffc0001000 t xt_x\t[xt]\n\
                        ffffffffc0203100 t bpf_prog_6deef7357e7b4530_f\t[bpf]\n\
                        ffffffffc0203000 t bpf_trampoline_6442\t[bpf]\n";
-        let found = KernelImage::of_symbols(symbols.as_bytes(), true).unwrap();
+        let found = KernelImage::of_symbols(symbols.as_bytes(), true, None).unwrap();
         let symbol = |addr, name: &str| BpfSymbol { addr, name: name.into() };
         assert_eq!(
             found.bpf_symbols,
