@@ -12,6 +12,7 @@ use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::attr::{Attr, AttrEntry};
 use recrep_format::bytes::Encoder;
 use recrep_format::endian::Endian;
+use recrep_format::read::Frames;
 use recrep_format::write::FeatureWriter;
 use recrep_record::drain::Drain;
 use recrep_record::kernel::ring::Ring;
@@ -159,7 +160,7 @@ fn walk(record: usize) -> Result<f64, Failure> {
     let bytes = samples(record, count);
     let seconds = shortest(5, || {
         let mut tally = Tally::new(&attr());
-        Ok(timed(|| tally.walk(&bytes, &[])).1)
+        Ok(timed(|| Frames::new(&bytes, 0, Endian::NATIVE).flatten().for_each(|record| tally.count(&record))).1)
     })?;
     Ok(seconds / count as f64)
 }

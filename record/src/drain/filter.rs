@@ -17,18 +17,24 @@ use recrep_format::abi::{AttrFlags, RecordType};
 use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::read::Frames;
-use recrep_format::record::{HEADER_SIZE, RawRecord};
+use recrep_format::record::{Body, Context, RawRecord, Record, Sample};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernel::counters::Counters;
+use crate::kernel::ring::Pending;
 
 /// Which records of the rings go into the file.
 #[derive(Debug)]
 pub struct Filter {
-    layout: SampleLayout,
-    trailer: SampleIdLayout,
+    layouts: Layouts,
     kind: FilterKind,
+}
+
+/// The layouts of the stream's records.
+#[derive(Debug)]
+struct Layouts {
+    sample: SampleLayout,
+    trailer: SampleIdLayout,
 }
 
 #[derive(Debug)]
@@ -95,82 +101,96 @@ impl Filter {
     }
 
     fn new(attr: &Attr, kind: FilterKind) -> Self {
-        Self { layout: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr), kind }
+        Self { layouts: Layouts { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }, kind }
     }
 
-    /// Learns from the records of all rings what [`keep`](Self::keep) depends on.
-    pub(super) fn look<'r>(&mut self, rings: impl Iterator<Item = &'r [u8]>) {
-        let (layout, trailer) = (&self.layout, self.trailer);
-        match &mut self.kind {
-            FilterKind::Members(members) => {
-                let forks = rings.flat_map(records).filter_map(|record| members.fork(&record));
-                // What was forked by whom, in the order of time, whichever CPU it was on.
-                let forks: BTreeSet<Fork> = forks.collect();
-                forks.into_iter().for_each(|fork| members.apply(fork));
-            }
-            FilterKind::Once(once) => {
-                for record in rings.flat_map(records).filter(|record| record.header.kind == RecordType::SAMPLE) {
-                    let tid = number(record.bytes, layout.tid.at() + 4);
-                    if let Some((tid, id)) = tid.zip(id(&record, layout, trailer)) {
-                        once.look(tid, id);
-                    }
-                }
-            }
+    /// Learns from the records of all rings what [`keeps`](Self::keeps) depends on.
+    pub(super) fn look(&mut self, rings: &[Pending<'_>]) {
+        let mut forks = BTreeSet::new();
+        let mut scratch = Vec::new();
+        for ring in rings {
+            ring.records(&mut scratch, |record| match &mut self.kind {
+                FilterKind::Members(members) => forks.extend(members.fork(record, &self.layouts)),
+                FilterKind::Once(once) => once.look(record, &self.layouts),
+            });
+        }
+        if let FilterKind::Members(members) = &mut self.kind {
+            // What was forked by whom, in the order of time, whichever CPU it was on.
+            forks.into_iter().for_each(|fork| members.apply(fork));
         }
     }
 
-    /// Appends those of a ring's records that are kept. What is no record stays for the tally to tell of.
-    pub(super) fn keep(&self, ring: &[u8], kept: &mut Vec<u8>) {
-        let mut end = 0;
-        for record in records(ring) {
-            end += record.bytes.len();
-            if self.keeps(&record) {
-                kept.extend_from_slice(record.bytes);
-            }
-        }
-        kept.extend_from_slice(ring.get(end..).unwrap_or_default());
-    }
-
-    fn keeps(&self, record: &RawRecord<'_>) -> bool {
+    /// Whether a record goes into the file. What cannot be decoded does: it is told of there.
+    pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
-            FilterKind::Members(members) => self.task(record, members.threads).is_none_or(|(task, parent)| {
-                members.ids.contains(&task) || parent.is_some_and(|parent| members.ids.contains(&parent))
-            }),
-            FilterKind::Once(once) => {
-                id(record, &self.layout, self.trailer).is_none_or(|id| !once.second.contains(&id))
-            }
+            FilterKind::Members(members) => members.keeps(record, &self.layouts),
+            FilterKind::Once(once) => self.layouts.event_id(record).is_none_or(|id| !once.second.contains(&id)),
+        }
+    }
+}
+
+impl Layouts {
+    fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
+        let is_sample = record.header.kind == RecordType::SAMPLE;
+        is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
+    }
+
+    fn decode<'a>(&self, record: &RawRecord<'a>) -> Option<Record<'a>> {
+        let context = Context { endian: Endian::NATIVE, sample: &self.sample, trailer: self.trailer };
+        record.decode(&context).ok()
+    }
+
+    /// Returns the id of the counter that a record is of.
+    fn event_id(&self, record: &RawRecord<'_>) -> Option<u64> {
+        match self.sample(record) {
+            Some(sample) => sample.event_id(),
+            None => self.decode(record)?.trailer.event_id(),
         }
     }
 
-    /// The process or thread that a record is of, and who forked it; `None` if it is of none.
-    fn task(&self, record: &RawRecord<'_>, thread: bool) -> Option<(u32, Option<u32>)> {
-        use RecordType as T;
-        let bytes = record.bytes;
-        let second = if thread { 4 } else { 0 };
-        let at = match record.header.kind {
-            T::SAMPLE => self.layout.tid.at() + second,
-            T::COMM | T::MMAP | T::MMAP2 | T::READ | T::NAMESPACES | T::ITRACE_START => HEADER_SIZE + second,
-            T::FORK | T::EXIT => HEADER_SIZE + 2 * second,
-            T::SWITCH | T::SWITCH_CPU_WIDE => bytes.len().checked_sub(self.trailer.size)? + second,
-            // Losses, throttling, what the kernel loads: of the CPU or the machine.
+    /// Returns the process and thread that a record is of, and those that forked it; nothing if it is of none: losses,
+    /// throttling and what the kernel loads are of the CPU or the machine.
+    fn task(&self, record: &RawRecord<'_>) -> Option<([u32; 2], Option<[u32; 2]>)> {
+        if let Some(sample) = self.sample(record) {
+            return Some(([sample.pid()?, sample.tid()?], None));
+        }
+        let record = self.decode(record)?;
+        let task = match record.body {
+            Body::Comm(of) => [of.pid, of.tid],
+            Body::Mmap(of) => [of.pid, of.tid],
+            Body::Mmap2(of) => [of.pid, of.tid],
+            Body::Read(of) => [of.pid, of.tid],
+            Body::Namespaces(of) => [of.pid, of.tid],
+            Body::ItraceStart(of) => [of.pid, of.tid],
+            Body::Exit(of) => [of.pid, of.tid],
+            Body::Fork(of) => return Some(([of.pid, of.tid], Some([of.ppid, of.ptid]))),
+            Body::Switch | Body::SwitchCpuWide(_) => record.trailer.tid?,
             _ => return None,
         };
-        let parent = if record.header.kind == T::FORK { number(bytes, at + 4) } else { None };
-        Some((number(bytes, at)?, parent))
+        Some((task, None))
     }
 }
 
 impl Members {
+    /// The number by which a task is known here: of the process, or of the thread.
+    fn number(&self, [pid, tid]: [u32; 2]) -> u32 {
+        if self.threads { tid } else { pid }
+    }
+
+    fn keeps(&self, record: &RawRecord<'_>, layouts: &Layouts) -> bool {
+        let contains = |task| self.ids.contains(&self.number(task));
+        layouts.task(record).is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
+    }
+
     /// What a FORK record says of those that are counted here: processes or threads.
-    fn fork(&self, record: &RawRecord<'_>) -> Option<Fork> {
+    fn fork(&self, record: &RawRecord<'_>, layouts: &Layouts) -> Option<Fork> {
         if record.header.kind != RecordType::FORK {
             return None;
         }
-        let at = HEADER_SIZE + if self.threads { 8 } else { 0 };
-        let [child, parent] = [number(record.bytes, at)?, number(record.bytes, at + 4)?];
-        let time = record.bytes.get(HEADER_SIZE + 16..)?.first_chunk().copied()?;
+        let Body::Fork(of) = layouts.decode(record)?.body else { return None };
+        let [child, parent] = [[of.pid, of.tid], [of.ppid, of.ptid]].map(|task| self.number(task));
         // A new thread of the same process.
-        (child != parent).then_some(Fork { time: Endian::NATIVE.u64(time), child, parent })
+        (child != parent).then_some(Fork { time: of.time, child, parent })
     }
 
     /// A child of a member is one, if that was asked for; another's child that has a member's number is a new task.
@@ -185,7 +205,9 @@ impl Members {
 
 impl Once {
     /// A sample of a thread by another thread's counter is by an inherited one.
-    fn look(&mut self, tid: u32, id: u64) {
+    fn look(&mut self, record: &RawRecord<'_>, layouts: &Layouts) {
+        let Some(sample) = layouts.sample(record) else { return };
+        let Some((tid, id)) = sample.tid().zip(sample.event_id()) else { return };
         if !self.threads.contains(&tid) {
             return;
         }
@@ -194,23 +216,6 @@ impl Once {
             self.second.extend(own);
         }
     }
-}
-
-fn records(ring: &[u8]) -> impl Iterator<Item = RawRecord<'_>> {
-    Frames::new(ring, 0, Endian::NATIVE).map_while(Result::ok)
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().copied().map(|bytes| Endian::NATIVE.u32(bytes))
-}
-
-/// The id of the counter that a record is of.
-fn id(record: &RawRecord<'_>, layout: &SampleLayout, trailer: SampleIdLayout) -> Option<u64> {
-    let at = match record.header.kind {
-        RecordType::SAMPLE => layout.event_id().at(),
-        _ => record.bytes.len().checked_sub(trailer.event_id?)?,
-    };
-    record.bytes.get(at..)?.first_chunk().copied().map(|bytes| Endian::NATIVE.u64(bytes))
 }
 
 #[cfg(test)]
@@ -247,10 +252,13 @@ mod tests {
 
     fn kept(filter: &mut Filter, rings: &[Vec<Vec<u8>>]) -> Vec<Vec<u8>> {
         let rings: Vec<Vec<u8>> = rings.iter().map(|ring| ring.concat()).collect();
-        filter.look(rings.iter().map(Vec::as_slice));
+        let rings: Vec<_> = rings.iter().map(|ring| Pending::new((ring, &[]), 0)).collect();
+        filter.look(&rings);
         let mut all = Vec::new();
-        rings.iter().for_each(|ring| filter.keep(ring, &mut all));
-        records(&all).map(|record| record.bytes.to_vec()).collect()
+        for ring in &rings {
+            ring.records(&mut Vec::new(), |record| all.extend(filter.keeps(record).then(|| record.bytes.to_vec())));
+        }
+        all
     }
 
     fn members(ids: &[u32], threads: bool, inherit: bool) -> Filter {

@@ -14,6 +14,7 @@ pub mod wait;
 use std::borrow::{Borrow, BorrowMut};
 use std::io::IoSlice;
 use std::mem;
+use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 use recrep_format::bytes::Encoder;
@@ -24,7 +25,7 @@ use rustix::thread::CpuSet;
 
 use crate::kernel::Kernel;
 use crate::kernel::counters::Counters;
-use crate::kernel::ring::{Overrun, Ring};
+use crate::kernel::ring::{Mark, Overrun, Pending, Ring};
 use crate::messages::error::{Error, Result};
 use crate::output::Output;
 use crate::output::tally::{Counts, Tally};
@@ -46,6 +47,8 @@ pub struct Drain {
     at: Option<CpuSet>,
     /// What of the rings goes into the file; nothing: all of it.
     filter: Option<Filter>,
+    /// A record that wraps, in one piece.
+    scratch: Vec<u8>,
 }
 
 impl Drain {
@@ -59,6 +62,7 @@ impl Drain {
             places: Vec::new(),
             at: None,
             filter: None,
+            scratch: Vec::new(),
         }
     }
 
@@ -99,7 +103,7 @@ impl Drain {
     /// # Errors
     /// What writing gives; a ring whose control page makes no sense.
     pub fn round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, appended: 0 }, self.least)
+        self.empty_of(rings, &mut Rounds { output, any: false }, self.least)
     }
 
     /// Runs the last round, regardless of the minimum.
@@ -107,7 +111,7 @@ impl Drain {
     /// # Errors
     /// As [`round`](Self::round).
     pub fn last_round(&mut self, rings: &mut [Ring], output: &Output) -> Result<u64> {
-        self.empty_of(rings, &mut Rounds { output, appended: 0 }, 1)
+        self.empty_of(rings, &mut Rounds { output, any: false }, 1)
     }
 
     /// Gives all that the rings have to `sink`, those aside that are overwritten. Returns the number of bytes.
@@ -119,11 +123,7 @@ impl Drain {
     }
 
     fn empty_of<R: BorrowMut<Ring>>(&mut self, rings: &mut [R], sink: &mut impl Sink, least: usize) -> Result<u64> {
-        if let Some(mut filter) = self.filter.take() {
-            let appended = self.empty_filtered(rings, sink, least, &mut filter);
-            self.filter = Some(filter);
-            return appended;
-        }
+        let looked = self.look(rings)?;
         let mut appended = 0;
         let mut next = 0;
         let apart = sink.is_split() || !self.places.is_empty();
@@ -141,14 +141,13 @@ impl Drain {
                 }
                 self.go_to(index);
                 let pending = ring.pending().map_err(unreadable)?;
+                let pending = looked.get(index).map_or(pending, |mark| pending.until(*mark));
                 if pending.len() < least {
                     over &= pending.is_empty();
                     continue;
                 }
-                self.tally.walk(pending.first, pending.second);
+                bytes += self.pass(&pending, &mut parts);
                 marks.push((index, pending.mark()));
-                bytes += pending.len();
-                parts.extend([pending.first, pending.second].into_iter().filter(|p| !p.is_empty()).map(IoSlice::new));
                 if bytes >= BATCH_BYTES || apart {
                     break;
                 }
@@ -166,51 +165,42 @@ impl Drain {
         Ok(appended)
     }
 
-    /// As [`empty_of`](Self::empty_of), without what the filter leaves out: up to the heads that all rings had at the
-    /// beginning.
-    fn empty_filtered<R: BorrowMut<Ring>>(
-        &mut self,
-        rings: &mut [R],
-        sink: &mut impl Sink,
-        least: usize,
-        filter: &mut Filter,
-    ) -> Result<u64> {
-        let mut heads = Vec::new();
-        for (index, ring) in rings.iter().enumerate() {
-            let ring: &Ring = ring.borrow();
-            if !ring.is_backward() {
-                let pending = ring.pending().map_err(unreadable)?;
-                heads.push((index, pending.len(), pending.mark()));
-            }
-        }
-        let mut contents = Vec::new();
-        for ring in heads.iter().filter_map(|(index, ..)| rings.get(*index)) {
-            let pending = ring.borrow().pending().map_err(unreadable)?;
-            contents.push([pending.first, pending.second].concat());
-        }
-        filter.look(contents.iter().map(Vec::as_slice));
-        let mut over = heads.len() == rings.len();
-        let mut appended = 0;
-        let last = heads.len();
-        for (number, ((index, length, mark), content)) in (1..).zip(heads.into_iter().zip(&contents)) {
-            self.go_to(index);
-            let mut kept = Vec::new();
-            if length >= least {
-                filter.keep(content.get(..length).unwrap_or_default(), &mut kept);
-                self.tally.walk(&kept, &[]);
+    /// Lets the filter see what is in all rings. Returns the marks up to which they can be read then, one per ring;
+    /// none without a filter.
+    fn look<R: BorrowMut<Ring>>(&mut self, rings: &[R]) -> Result<Vec<Mark>> {
+        let Some(filter) = &mut self.filter else { return Ok(Vec::new()) };
+        let pending = || rings.iter().map(|ring| ring.borrow().pending().map_err(unreadable));
+        let marks = pending().map(|pending| Ok(pending?.mark())).collect::<Result<_>>()?;
+        filter.look(&pending().collect::<Result<Vec<_>>>()?);
+        Ok(marks)
+    }
+
+    /// Counts the records that are kept, and appends the parts of the ring that they are. Returns the number of bytes.
+    fn pass<'r>(&mut self, pending: &Pending<'r>, parts: &mut Vec<IoSlice<'r>>) -> usize {
+        let (tally, filter) = (&mut self.tally, &self.filter);
+        let mut bytes = 0;
+        let mut add = |part: Range<usize>| {
+            bytes += part.len();
+            let (first, second) = pending.part(part);
+            parts.extend([first, second].into_iter().filter(|half| !half.is_empty()).map(IoSlice::new));
+        };
+        let (mut start, mut end) = (0, 0);
+        let whole = pending.records(&mut self.scratch, |record| {
+            let next = end + record.bytes.len();
+            if filter.as_ref().is_none_or(|filter| filter.keeps(record)) {
+                tally.count(record);
             } else {
-                over &= length == 0;
+                add(start..end);
+                start = next;
             }
-            let part = IoSlice::new(&kept);
-            let parts = if kept.is_empty() { &[][..] } else { std::slice::from_ref(&part) };
-            let round = if over && number == last { Some(&*self.finished_round) } else { None };
-            sink.batch(index, parts, round, mem::take(&mut self.tally.counts))?;
-            appended += kept.len() as u64;
-            if let Some(ring) = rings.get_mut(index).filter(|_| length >= least) {
-                ring.borrow_mut().release(mark);
-            }
+            end = next;
+        });
+        if whole < pending.len() {
+            tally.counts.damaged += 1;
         }
-        Ok(appended)
+        // What is no record goes into the file as it is.
+        add(start..pending.len());
+        bytes
     }
 
     /// Writes the records of overwritten rings that are newer than the last dump, oldest first (the ring has them
@@ -233,14 +223,12 @@ impl Drain {
             };
             pause(true)?;
             let (newest, mark) = ring.newest();
-            let mut records = reversed(&newest);
-            if let Some(filter) = &mut self.filter {
-                filter.look(std::iter::once(records.as_slice()));
-                let all = mem::take(&mut records);
-                filter.keep(&all, &mut records);
-            }
-            self.tally.walk(&records, &[]);
-            output.write_rings(index, &[IoSlice::new(&records)], &[], mem::take(&mut self.tally.counts))?;
+            let records = reversed(&newest);
+            let records = Pending::new((&records, &[]), 0);
+            self.filter.iter_mut().for_each(|filter| filter.look(&[records]));
+            let mut parts = Vec::new();
+            self.pass(&records, &mut parts);
+            output.write_rings(index, &parts, &[], mem::take(&mut self.tally.counts))?;
             ring.release(mark);
             pause(false)?;
         }
@@ -272,7 +260,8 @@ pub(crate) trait Sink {
 /// Sink of a thread that has all rings: a round ends when they are empty.
 struct Rounds<'a> {
     output: &'a Output,
-    appended: usize,
+    /// Whether there were records.
+    any: bool,
 }
 
 impl Sink for Rounds<'_> {
@@ -281,8 +270,8 @@ impl Sink for Rounds<'_> {
     }
 
     fn batch(&mut self, ring: usize, parts: &[IoSlice<'_>], mark: Option<&[u8]>, counts: Counts) -> Result<()> {
-        self.appended += parts.len();
-        let mark = mark.filter(|_| self.appended > 0).unwrap_or_default();
+        self.any |= !parts.is_empty();
+        let mark = mark.filter(|_| self.any).unwrap_or_default();
         self.output.write_rings(ring, parts, mark, counts)
     }
 }

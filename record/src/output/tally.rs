@@ -5,14 +5,13 @@
 //! sample were, and build IDs are known at the end without reading the recording back.
 
 use std::collections::BTreeSet;
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::record::{Body, Context, HEADER_SIZE, MmapIdentity, RawRecord, RecordHeader};
+use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, RecordHeader, Sample};
 
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 
@@ -128,7 +127,6 @@ pub struct Tally {
     alive: Arc<Mutex<BTreeSet<u32>>>,
     layout: SampleLayout,
     trailer: SampleIdLayout,
-    scratch: Vec<u8>,
 }
 
 impl Tally {
@@ -142,7 +140,6 @@ impl Tally {
             alive: Arc::default(),
             layout: SampleLayout::of(attr),
             trailer: SampleIdLayout::of(attr),
-            scratch: Vec::new(),
         }
     }
 
@@ -155,7 +152,6 @@ impl Tally {
             alive: Arc::clone(&self.alive),
             layout: self.layout.clone(),
             trailer: self.trailer,
-            scratch: Vec::new(),
         }
     }
 
@@ -176,45 +172,25 @@ impl Tally {
         self.modules.absorb(other.modules);
     }
 
-    /// Walks the records in the two halves of a ring.
-    pub fn walk(&mut self, first: &[u8], second: &[u8]) {
-        let total = first.len() + second.len();
-        let time_at = if self.layout.time.is_some() { self.layout.time.at() } else { 0 };
-        let word = |at: usize| -> Option<[u8; 8]> {
-            let bytes = match at.checked_sub(first.len()) {
-                None => first.get(at..),
-                Some(at) => second.get(at..),
-            };
-            bytes?.first_chunk().copied()
-        };
-        let mut at = 0;
-        while let Some(header) = word(at) {
-            let header = RecordHeader::read(header, Endian::NATIVE);
-            let size = usize::from(header.size);
-            if size < HEADER_SIZE || size > total - at {
-                self.counts.damaged += 1;
-                return;
-            }
-            match header.kind {
-                RecordType::SAMPLE => {
-                    self.counts.samples += 1;
-                    if let Some(time) = word(at + time_at) {
-                        self.sampled_at(Endian::NATIVE.u64(time));
-                    }
+    /// Counts a record.
+    #[inline]
+    pub fn count(&mut self, record: &RawRecord<'_>) {
+        match record.header.kind {
+            RecordType::SAMPLE => {
+                self.counts.samples += 1;
+                if let Some(time) = Sample::new(*record, &self.layout, Endian::NATIVE).time() {
+                    self.sampled_at(time);
                 }
-                RecordType::LOST
-                | RecordType::LOST_SAMPLES
-                | RecordType::MMAP
-                | RecordType::MMAP2
-                | RecordType::FORK
-                | RecordType::EXIT
-                | RecordType::AUX => {
-                    self.rare(header, first, second, at..at + size);
-                }
-                RecordType::THROTTLE => self.counts.throttled += 1,
-                _ => {}
             }
-            at += size;
+            RecordType::LOST
+            | RecordType::LOST_SAMPLES
+            | RecordType::MMAP
+            | RecordType::MMAP2
+            | RecordType::FORK
+            | RecordType::EXIT
+            | RecordType::AUX => self.rare(record),
+            RecordType::THROTTLE => self.counts.throttled += 1,
+            _ => {}
         }
     }
 
@@ -227,13 +203,10 @@ impl Tally {
 
     /// Decodes a rare record that needs more than its header.
     #[cold]
-    fn rare(&mut self, header: RecordHeader, first: &[u8], second: &[u8], place: std::ops::Range<usize>) {
-        let mut whole = mem::take(&mut self.scratch);
-        whole.clear();
-        whole.extend(first.iter().chain(second).skip(place.start).take(place.len()));
-        let raw = RawRecord { header, offset: 0, bytes: &whole, payload: &[] };
+    fn rare(&mut self, record: &RawRecord<'_>) {
+        let header = record.header;
         let context = Context { endian: Endian::NATIVE, sample: &self.layout, trailer: self.trailer };
-        match raw.decode(&context).map(|record| record.body) {
+        match record.decode(&context).map(|record| record.body) {
             Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
             Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
             Ok(Body::Mmap(m)) if is_user_code(header) => {
@@ -258,7 +231,6 @@ impl Tally {
             Ok(_) => {}
             Err(_) => self.counts.damaged += 1,
         }
-        self.scratch = whole;
     }
 }
 
@@ -271,6 +243,7 @@ mod tests {
     use super::*;
     use crate::kernel::ring::fake::fake_record;
     use recrep_format::abi::{AttrFlags, SampleType};
+    use recrep_format::read::Frames;
 
     fn tally() -> Tally {
         let sample_type =
@@ -280,6 +253,10 @@ mod tests {
 
     fn sample(time: u64) -> Vec<u8> {
         fake_record(9, &[1, 0x1000, 2, time, 0])
+    }
+
+    fn count_all(tally: &mut Tally, records: &[u8]) {
+        Frames::new(records, 0, Endian::NATIVE).for_each(|record| tally.count(&record.unwrap()));
     }
 
     fn stream() -> Vec<u8> {
@@ -306,20 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn counts_wherever_the_ring_wraps() {
-        let stream = stream();
-        for cut in (0..=stream.len()).step_by(8) {
-            let mut tally = tally();
-            let (first, second) = stream.split_at(cut);
-            tally.walk(first, second);
-            let tally = tally.counts;
-            assert_eq!((tally.samples, tally.lost_events, tally.lost_samples), (3, 7, 5), "wraps at {cut}");
-            assert_eq!(
-                (tally.first, tally.last, tally.throttled, tally.damaged),
-                (Some(10), 30, 1, 0),
-                "wraps at {cut}"
-            );
-        }
+    fn counts_by_type() {
+        let mut tally = tally();
+        count_all(&mut tally, &stream());
+        let tally = tally.counts;
+        assert_eq!((tally.samples, tally.lost_events, tally.lost_samples), (3, 7, 5));
+        assert_eq!((tally.first, tally.last, tally.throttled, tally.damaged), (Some(10), 30, 1, 0));
     }
 
     #[test]
@@ -328,9 +297,9 @@ mod tests {
         let mut one = tally();
         let mut sum = tally();
         for part in parts {
-            one.walk(&part, &[]);
+            count_all(&mut one, &part);
             let mut other = sum.renewed();
-            other.walk(&part, &[]);
+            count_all(&mut other, &part);
             sum.absorb(other);
         }
         assert_eq!(sum.counts, one.counts);
@@ -338,19 +307,17 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_cannot_be_ends_the_walk() {
-        let mut zero = sample(1);
-        zero[6..8].fill(0);
+    fn a_record_that_is_too_short_for_its_fields_is_damaged() {
         let mut tally = tally();
-        tally.walk(&[sample(2), zero, sample(3)].concat(), &[]);
-        assert_eq!((tally.counts.samples, tally.counts.damaged), (1, 1));
+        count_all(&mut tally, &fake_record(2, &[1, 7, 0, 0]));
+        assert_eq!((tally.counts.lost_events, tally.counts.damaged), (0, 1));
     }
 
     #[test]
     fn flags_of_aux_records_are_counted_and_told() {
         let mut tally = tally();
         for flags in [0, 1, 1, 2, 4, 0xd, 0x100] {
-            tally.walk(&fake_record(11, &[0, 64, flags, 0, 0, 0, 0]), &[]);
+            count_all(&mut tally, &fake_record(11, &[0, 64, flags, 0, 0, 0, 0]));
         }
         let aux = tally.counts.aux;
         assert_eq!((aux.records, aux.truncated, aux.overwritten, aux.partial, aux.collisions), (7, 3, 1, 2, 1));

@@ -288,7 +288,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         let room = most.parts().map(|(_, bytes)| bytes.len() as u64 + 16).sum::<u64>() + 64;
         let Some(first) = self.entries.first() else { return };
         let mut kept = Tally::new(&first.attr);
-        let mut written = piece.output.keep(room, |record| kept.walk(record.bytes, &[]));
+        let mut written = piece.output.keep(room, |record| kept.count(record));
         written.counts.add(&kept.counts);
         let mut features = self.head.clone();
         self.add_end(&mut features, ledger, &written, &ids);

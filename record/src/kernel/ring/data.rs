@@ -10,8 +10,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use recrep_format::endian::Endian;
-use recrep_format::record::{HEADER_SIZE, RecordHeader};
 use rustix::io::Errno;
 
 use super::area::AuxRing;
@@ -121,7 +119,10 @@ impl Ring {
         let new = usize::try_from(self.reader.tail().wrapping_sub(head)).unwrap_or(usize::MAX).min(self.data_size);
         let start = usize::try_from(head % self.data_size as u64).unwrap_or(0);
         let mut records = self.mapping.copy(self.page_size, self.data_size, start, new);
-        records.truncate(whole_records(&records));
+        // A record that its own size leads beyond the end was overwritten in part, and a size of 0 is room that was
+        // never used.
+        let whole = Pending::new((&records, &[]), 0).records(&mut Vec::new(), |_| ());
+        records.truncate(whole);
         (records, Mark(head))
     }
 
@@ -134,18 +135,4 @@ impl Ring {
             self.reader.release(self.mapping.word(DATA_TAIL), mark.0);
         }
     }
-}
-
-/// How many of the bytes are whole records: a record that its own size leads beyond the end was overwritten in part,
-/// and a size of 0 is room that was never used.
-fn whole_records(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(header) = bytes.get(at..).and_then(|rest| rest.first_chunk::<HEADER_SIZE>()) {
-        let size = usize::from(RecordHeader::read(*header, Endian::NATIVE).size);
-        if size < HEADER_SIZE || at + size > bytes.len() {
-            break;
-        }
-        at += size;
-    }
-    at
 }
