@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use recrep_format::attr::Attr;
 use rustix::io::Errno;
@@ -42,6 +43,8 @@ pub struct FakeKernel {
     most_pages: (usize, usize),
     /// Error for stopping a counter, if any.
     unstoppable: Option<Errno>,
+    /// Whether starting a counter takes until the scripts that run have ended.
+    slow_start: bool,
     bpf_programs: Result<Vec<BpfProgram>, Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,
     /// Number of the next counter.
@@ -58,6 +61,12 @@ struct Opened {
     pollable: Arc<OwnedFd>,
 }
 
+impl Opened {
+    fn is_busy(&self) -> bool {
+        self.producer.as_ref().is_some_and(|producer| !producer.is_done())
+    }
+}
+
 impl FakeKernel {
     /// Creates a kernel whose counters with an AUX area execute the script.
     pub fn new(script: impl Fn(&Attr, Place) -> Vec<Step> + Send + Sync + 'static) -> Self {
@@ -68,6 +77,7 @@ impl FakeKernel {
             clock: None,
             most_pages: (usize::MAX, usize::MAX),
             unstoppable: None,
+            slow_start: false,
             bpf_programs: Ok(Vec::new()),
             counters,
             next: Mutex::new(100),
@@ -96,6 +106,12 @@ impl FakeKernel {
     #[must_use]
     pub fn with_unstoppable_counters(self, errno: Errno) -> Self {
         Self { unstoppable: Some(errno), ..self }
+    }
+
+    /// Makes starting a counter wait for the scripts of those that were started before, up to ten seconds.
+    #[must_use]
+    pub fn with_slow_start(self) -> Self {
+        Self { slow_start: true, ..self }
     }
 
     /// A kernel with these BPF programs, or one that refuses to list them.
@@ -156,6 +172,14 @@ impl Kernel for FakeKernel {
     }
 
     fn enable(&self, counter: BorrowedFd<'_>) -> Result<(), Errno> {
+        let begun = Instant::now();
+        let is_started = self.with(counter, |opened| Ok(opened.producer.is_some()))?;
+        while self.slow_start && !is_started && self.counters().values().any(Opened::is_busy) {
+            if begun.elapsed() > Duration::from_secs(10) {
+                return Err(Errno::TIMEDOUT);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let script = Arc::clone(&self.script);
         let places = self.heads_are_places;
         self.with(counter, |opened| {

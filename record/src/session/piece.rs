@@ -64,27 +64,6 @@ impl Piece {
 }
 
 impl<K: Kernel + Sync> Recording<'_, K> {
-    /// Makes the first file, and writes what there is before the first record of the rings. `scope`: whose tasks.
-    pub(super) fn begin(&self, live: &mut Live, scope: &Scope) -> Result<Piece> {
-        let mut piece = self.create(live)?;
-        let known = match scope {
-            // Nothing runs that could fill a ring.
-            Scope::Child(_) => self.prepare(&piece.output, scope, live.ledger.pieces),
-            _ => self.draining(live, &piece.output, |ledger| self.prepare(&piece.output, scope, ledger.pieces)),
-        };
-        match known {
-            Ok(known) => {
-                piece.learn(known);
-                Ok(piece)
-            }
-            Err(error) => {
-                // Nothing was recorded yet, so the previous file is restored.
-                piece.output.undo();
-                Err(error)
-            }
-        }
-    }
-
     /// Returns what is known of mapped files before any was looked at.
     fn nothing_known(&self) -> Known {
         Known { image: None, modules: self.modules.renewed(), written: Vec::new() }

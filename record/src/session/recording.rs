@@ -25,33 +25,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
         live.areas.follow(self.config.delay == Delay::None);
-        let waits = self.config.delay == Delay::None && self.config.target != Target::Command;
-        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
-        // never.
-        let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
-        if waits && tracks {
-            self.counters.enable(self.kernel)?;
-        }
-        let scope = match (&self.config.target, live.child) {
-            (Target::Command, Some(pid)) => Scope::Child(pid),
-            // Tasks are listed again: a thread may have started after its parent's counter was opened but before the
-            // tracker was.
-            (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
-            _ => Scope::All,
-        };
-        let mut piece = Some(self.begin(&mut live, &scope)?);
-        if waits && !tracks {
-            self.counters.enable(self.kernel)?;
-        }
-        if let Some(workload) = workload.as_deref_mut()
-            && let Err(error) = if self.signals.is_stopped() { Err(too_early()) } else { workload.release() }
-        {
-            // Nothing ran, so nothing was recorded, and the previous file is restored.
-            if let Some(piece) = piece {
-                piece.output.undo();
-            }
-            return Err(error);
-        }
+        let mut piece = Some(self.begin(&mut live, workload.as_deref_mut())?);
         let done = self.rounds(&mut live, &mut piece, workload.as_deref_mut());
         live.urgent = None;
         if let Some(piece) = &mut piece {
@@ -66,6 +40,52 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             Err(Error::Unwritable(why)) => Ok(self.go_without(&why, piece, &live, workload)),
             Err(error) => {
                 piece.into_iter().for_each(|piece| self.salvage(piece, &live.ledger));
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the first file, writes what there is before the first record of the rings, and starts the counters and the
+    /// command. Rings are drained meanwhile.
+    fn begin(&self, live: &mut Live, workload: Option<&mut Workload>) -> Result<Piece> {
+        let mut piece = self.create(live)?;
+        let is_command = self.config.target == Target::Command;
+        let waits = self.config.delay == Delay::None && !is_command;
+        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
+        // never.
+        let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
+        let child = live.child;
+        let begin = |ledger: &mut Ledger| {
+            if waits && tracks {
+                self.counters.enable(self.kernel)?;
+            }
+            let scope = match (&self.config.target, child) {
+                (Target::Command, Some(pid)) => Scope::Child(pid),
+                // Tasks are listed again: a thread may have started after its parent's counter was opened but before
+                // the tracker was.
+                (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
+                _ => Scope::All,
+            };
+            let known = self.prepare(&piece.output, &scope, ledger.pieces)?;
+            if waits && !tracks {
+                self.counters.enable(self.kernel)?;
+            }
+            match workload {
+                Some(_) if self.signals.is_stopped() => Err(too_early()),
+                Some(workload) => workload.release().map(|()| known),
+                None => Ok(known),
+            }
+        };
+        // Before the command runs, nothing does that could fill a ring.
+        let begun = if is_command { begin(&mut live.ledger) } else { self.draining(live, &piece.output, begin) };
+        match begun {
+            Ok(known) => {
+                piece.learn(known);
+                Ok(piece)
+            }
+            Err(error) => {
+                // The command did not run, so the file that was there before is restored.
+                piece.output.undo();
                 Err(error)
             }
         }

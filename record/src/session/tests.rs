@@ -41,6 +41,12 @@ fn a_recording_that_fails_leaves_a_file_with_its_features() {
     assert!(file.feature::<EventDesc<'_>>().is_some());
 }
 
+fn intel_pt() -> EventSpec {
+    let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
+    event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
+    event
+}
+
 /// The places of the trace of each CPU in a file, and the length of what its AUX records tell of.
 fn traced(bytes: &[u8]) -> BTreeMap<u32, (Vec<Range<u64>>, u64)> {
     let file = File::parse(bytes).unwrap();
@@ -63,9 +69,7 @@ fn each_file_has_the_trace_that_its_records_tell_of() {
     let commands = dir.path().join("commands");
     rustix::fs::mkfifoat(rustix::fs::CWD, &commands, rustix::fs::Mode::RWXU).unwrap();
     config.control = Some(Control::Fifo { commands: commands.clone(), acks: None });
-    let mut event = EventSpec::numbered("intel_pt//", EventType(8), 0);
-    event.pmu = Some(PmuUse { name: "intel_pt".to_owned(), has_aux: true, ..PmuUse::default() });
-    config.events = vec![event];
+    config.events = vec![intel_pt()];
     let some = |n: u64| [Step::Trace(vec![7; 2048]), Step::Trace(vec![8; 2048]), Step::AwaitRead(n * 4096)];
     let kernel = FakeKernel::new(move |_, _| (1..=150).flat_map(some).collect());
     std::thread::scope(|scope| {
@@ -91,6 +95,16 @@ fn each_file_has_the_trace_that_its_records_tell_of() {
         }
     }
     assert!(!ends.is_empty() && ends.values().all(|end| *end == 150 * 4096), "{ends:?}");
+}
+
+#[test]
+fn what_is_recorded_while_counters_are_started_is_drained() {
+    let (_dir, mut config) = config("-a -m 64,64 -- true");
+    config.events = vec![intel_pt()];
+    // Each area fills up twice before the next counter is started.
+    let kernel =
+        FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 512 << 10]), Step::AwaitRead(512 << 10)]).with_slow_start();
+    assert_eq!(recorded(&config, &kernel).unwrap(), 0);
 }
 
 #[test]
