@@ -223,7 +223,7 @@ pub(super) struct Flags {
     /// Wake rec for every record
     #[arg(long, help_heading = "Buffers and threads")]
     pub(super) no_buffering: bool,
-    /// Drain with this niceness: -20 to 19
+    /// Drain with this niceness: -20 to 19 [default: -20 where rings would be full in 50 ms, if that is allowed]
     #[arg(
         long,
         value_name = "N",

@@ -223,7 +223,7 @@ pub struct Rings {
     pub flush: Option<RingSize>,
     /// Every record wakes rec (`--no-buffering`).
     pub no_buffering: bool,
-    /// The niceness of what drains (`--nice`); none: as rec has it.
+    /// The niceness of what drains (`--nice`); none: the lowest where rings are full soon, else as rec has it.
     pub nice: Option<i32>,
     /// SCHED_FIFO priority of rec (`-r`).
     pub realtime: Option<u32>,

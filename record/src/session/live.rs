@@ -63,6 +63,8 @@ pub(super) struct Live {
     pub(super) switch: Option<Timer>,
     /// As long as nothing but draining is to be done.
     pub(super) urgent: Option<Urgent>,
+    /// Whether rings may be full before a busy machine lets rec drain them.
+    pub(super) are_full_soon: bool,
     /// Pid of the command.
     pub(super) child: Option<u32>,
 }
@@ -139,6 +141,7 @@ impl Live {
             delays: Delays::new(&config.delay)?,
             switch,
             urgent: None,
+            are_full_soon: schedule::is_full_soon(&counters.events, smallest),
             child: None,
         })
     }

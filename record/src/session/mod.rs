@@ -56,7 +56,7 @@ pub fn run<K: Kernel + Sync>(config: &Config, kernel: &K, messages: &Messages) -
         messages.warn(left_out);
     }
     // Whether it can be had is known before anything runs; it is had only while rings are drained.
-    drop(Urgent::apply(&config.rings)?);
+    drop(Urgent::apply(&config.rings, false)?);
     let subject = Subject { tasks: &tasks, coverage: &coverage };
     let recording = Recording::new(config, kernel, messages, &machine, subject, &counters, &signals)?;
     let live = Live::new(&recording, rings, areas, channel)?;

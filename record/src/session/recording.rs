@@ -54,7 +54,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
         // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
         // never.
         let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
-        let child = live.child;
+        let (child, are_full_soon) = (live.child, live.are_full_soon);
         let begin = |ledger: &mut Ledger| {
             if waits && tracks {
                 self.counters.enable(self.kernel)?;
@@ -67,20 +67,23 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 _ => Scope::All,
             };
             let known = self.prepare(&piece.output, &scope, ledger.pieces)?;
+            // Small rings are full before a thread like others gets from here to its first round.
+            let urgent = Urgent::apply(&self.config.rings, are_full_soon)?;
             if waits && !tracks {
                 self.counters.enable(self.kernel)?;
             }
             match workload {
                 Some(_) if self.signals.is_stopped() => Err(too_early()),
-                Some(workload) => workload.release().map(|()| known),
-                None => Ok(known),
+                Some(workload) => workload.release().map(|()| (known, urgent)),
+                None => Ok((known, urgent)),
             }
         };
         // Before the command runs, nothing does that could fill a ring.
         let begun = if is_command { begin(&mut live.ledger) } else { self.draining(live, &piece.output, begin) };
         match begun {
-            Ok(known) => {
+            Ok((known, urgent)) => {
                 piece.learn(known);
+                live.urgent = Some(urgent);
                 Ok(piece)
             }
             Err(error) => {
@@ -118,7 +121,6 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             timer.set(every, Some(every))?;
         }
         let attached = self.config.target.is_attached();
-        live.urgent = Some(Urgent::apply(&self.config.rings)?);
         while let Some(piece) = slot.as_mut() {
             // A round precedes each wait, as records written before the waiter existed do not wake it.
             let by_threads = self.round(live, piece, &mut waiter)?;
@@ -260,7 +262,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
             self.prepare(&next.output, &scope, ledger.pieces)
         })?;
         next.learn(known);
-        live.urgent = Some(Urgent::apply(&self.config.rings)?);
+        live.urgent = Some(Urgent::apply(&self.config.rings, live.are_full_soon)?);
         Ok(())
     }
 

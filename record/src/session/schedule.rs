@@ -3,13 +3,16 @@
 //! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait
 //! for a few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes
 //! soonest (Linux 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are
-//! at the cost of what is recorded. All of that is for draining only, which needs little of a CPU: not for reading
-//! `/proc`, nor for the end of the file.
+//! at the cost of what is recorded. Where nothing is named and rings would be full within 50 ms, it takes the lowest
+//! niceness that it may have. All of that is for draining only, which needs little of a CPU: not for reading `/proc`,
+//! nor for the end of the file.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use recrep_format::abi::SampleType;
+use recrep_format::layout::SampleLayout;
 use rustix::process::getpriority_process;
 use rustix::thread::CpuSet;
 
@@ -17,11 +20,19 @@ use crate::kernel::counters::Counters;
 use crate::kernel::sys;
 use crate::machine::cpus;
 use crate::messages::error::{Error, Result};
+use crate::plan::PlannedEvent;
 use crate::plan::config::{Affinity, Rings};
 use crate::target;
 
 /// Shortest time slice that the kernel grants.
 const SLICE: Duration = Duration::from_micros(100);
+/// Lowest niceness.
+const NICEST: i32 = -20;
+/// Rings that are full before this may lose records on a busy machine.
+const SOON: Duration = Duration::from_millis(50);
+/// Number of frames that a callchain is taken to have.
+const FRAMES: usize = 32;
+
 /// A more urgent place among this CPU's threads, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Urgent {
@@ -29,12 +40,12 @@ pub(super) struct Urgent {
 }
 
 impl Urgent {
-    /// Gives this thread the niceness or the priority that was asked for. The command was forked before, and keeps its
-    /// own.
+    /// Gives this thread the niceness or the priority that was asked for; or else, where rings are full soon, the lowest
+    /// niceness if this user may have it. The command was forked before, and keeps its own.
     ///
     /// # Errors
     /// The system's refusal of what was asked for.
-    pub(super) fn apply(rings: &Rings) -> Result<Self> {
+    pub(super) fn apply(rings: &Rings, are_full_soon: bool) -> Result<Self> {
         let usual = getpriority_process(None).unwrap_or(0);
         match (rings.realtime, rings.nice) {
             (Some(priority), _) => sys::set_fifo(priority).map_err(|why| {
@@ -47,6 +58,7 @@ impl Urgent {
                 );
                 Error::io(what, why)
             })?,
+            (None, None) if are_full_soon && sys::set_share(NICEST, SLICE).is_ok() => {}
             // Who has no slice of his own is not worse off than with any other recorder.
             (None, None) => drop(sys::set_share(usual, SLICE)),
         }
@@ -59,6 +71,21 @@ impl Drop for Urgent {
         // A zero slice restores the kernel's default.
         let _ = sys::set_share(self.nice, Duration::ZERO);
     }
+}
+
+/// Returns whether a ring of so many bytes would be full soon, if all events take samples at the frequency that was
+/// asked for. What others take is not known before.
+pub(super) fn is_full_soon(events: &[PlannedEvent], bytes: usize) -> bool {
+    let per_second = |event: &PlannedEvent| {
+        let attr = &event.attr;
+        let of = |bit: SampleType, bytes: usize| if attr.sample_type.contains(bit) { bytes } else { 0 };
+        let stack = usize::try_from(attr.sample_stack_user).unwrap_or(usize::MAX);
+        let variable = of(SampleType::CALLCHAIN, 8 * FRAMES).saturating_add(of(SampleType::STACK_USER, stack));
+        let record = SampleLayout::of(attr).variable.at().saturating_add(variable);
+        attr.frequency().unwrap_or(0).saturating_mul(record as u64)
+    };
+    let per_second = events.iter().map(per_second).fold(0, u64::saturating_add);
+    u128::from(per_second) * SOON.as_millis() > bytes as u128 * 1000
 }
 
 /// Returns the CPUs on which each ring is drained; empty without `--affinity`.
@@ -84,6 +111,28 @@ fn online() -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recrep_format::abi::AttrFlags;
+    use recrep_format::attr::Attr;
+
+    #[test]
+    fn rings_that_are_full_soon() {
+        let event = |hz: u64, bits: SampleType, stack: u32| {
+            let mut attr = Attr { sample_type: SampleType::IP | bits, sample_stack_user: stack, ..Attr::default() };
+            (attr.sample_period, attr.flags) = (hz, AttrFlags::FREQ);
+            PlannedEvent { attr, ..PlannedEvent::default() }
+        };
+        let none = SampleType::empty();
+        // 16 bytes a sample: 800 in 50 ms are 12,800 bytes.
+        assert!(is_full_soon(&[event(16_000, none, 0)], 12_799));
+        assert!(!is_full_soon(&[event(16_000, none, 0)], 12_800));
+        // Two events share a ring; callchains and stacks are larger.
+        assert!(is_full_soon(&[event(8_001, none, 0), event(8_000, none, 0)], 12_800));
+        assert!(is_full_soon(&[event(1_000, SampleType::CALLCHAIN, 0)], 13_599));
+        assert!(is_full_soon(&[event(1_000, SampleType::STACK_USER, 8192)], 400_000));
+        let mut counted = event(16_000, none, 0);
+        counted.attr.flags = AttrFlags::empty();
+        assert!(!is_full_soon(&[counted], 1), "a period says nothing of time");
+    }
 
     fn niceness() -> i32 {
         getpriority_process(None).unwrap()
@@ -94,14 +143,18 @@ mod tests {
         // In a thread of its own, as niceness is a thread's.
         std::thread::spawn(|| {
             let before = niceness();
-            let usual = Urgent::apply(&Rings::default()).unwrap();
+            let usual = Urgent::apply(&Rings::default(), false).unwrap();
             assert_eq!(niceness(), before);
             drop(usual);
             let more = before + 1;
-            let nice = Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }).unwrap();
+            let nice = Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
             assert_eq!((niceness(), nice.nice), (more, before));
             drop(nice);
             // Less niceness again is not for everyone.
+            assert!([before, more].contains(&niceness()));
+            let soon = Urgent::apply(&Rings::default(), true).unwrap();
+            assert!([before, more, NICEST].contains(&niceness()));
+            drop(soon);
             assert!([before, more].contains(&niceness()));
         })
         .join()
