@@ -90,20 +90,10 @@ fn text_words(text: &[u8]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aux::pmu_values::tests::intel_pt;
 
     #[test]
     fn processor_trace_word_by_word() {
-        let facts = PmuValues {
-            number: 8,
-            tsc: 1 << 10,
-            noretcomp: 1 << 11,
-            mtc: 1 << 9,
-            mtc_period: 0xf << 14,
-            cyc: 2,
-            tsc_ctc: (168, 2),
-            max_nonturbo_ratio: 24,
-            event_trace: 1,
-        };
         let clock = Clock { shift: 31, mult: 0x4000_0000, zero: 77, ..Clock::default() };
         let recorded = TraceSetup {
             clock: Some(clock),
@@ -112,7 +102,7 @@ mod tests {
             switches: Switches::Cpu,
             filter: Some("filter 0x10/0x8"),
         };
-        let words = private(TraceKind::IntelPt, &facts, &recorded);
+        let words = private(TraceKind::IntelPt, &intel_pt(), &recorded);
         let fixed = [8, 31, 0x4000_0000, 77, 1, 1 << 10, 1 << 11, 3, 1, 1, 1 << 9, 0xf << 14, 168, 2, 2, 24, 15];
         assert_eq!(words[..17], fixed);
         let text: Vec<u8> = words[17..19].iter().flat_map(|word| word.to_ne_bytes()).collect();

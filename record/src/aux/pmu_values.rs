@@ -79,8 +79,23 @@ fn ratio(text: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Returns the values of an Intel PT as sysfs describes it in `a_processor_s_trace`.
+    pub(in crate::aux) fn intel_pt() -> PmuValues {
+        PmuValues {
+            number: 8,
+            tsc: 1 << 10,
+            noretcomp: 1 << 11,
+            mtc: 1 << 9,
+            mtc_period: 0xf << 14,
+            cyc: 2,
+            tsc_ctc: (168, 2),
+            max_nonturbo_ratio: 24,
+            event_trace: 1,
+        }
+    }
 
     #[test]
     fn bits_of_formats() {
@@ -108,19 +123,7 @@ mod tests {
             fs::create_dir_all(pmu.join(name).parent().unwrap()).unwrap();
             fs::write(pmu.join(name), text).unwrap();
         }
-        let found = PmuValues::read(dir.path(), "intel_pt", 8);
-        let expected = PmuValues {
-            number: 8,
-            tsc: 1 << 10,
-            noretcomp: 1 << 11,
-            mtc: 1 << 9,
-            mtc_period: 0xf << 14,
-            cyc: 2,
-            tsc_ctc: (168, 2),
-            max_nonturbo_ratio: 24,
-            event_trace: 1,
-        };
-        assert_eq!(found, expected);
+        assert_eq!(PmuValues::read(dir.path(), "intel_pt", 8), intel_pt());
         assert_eq!(PmuValues::read(dir.path(), "other", 9), PmuValues { number: 9, ..PmuValues::default() });
     }
 }

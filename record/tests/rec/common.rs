@@ -66,6 +66,20 @@ pub(crate) fn can_record_system() -> bool {
     false
 }
 
+/// Whether a test may become nobody, who may record user space but not the kernel; as above where not.
+pub(crate) fn nobody_records_user_space() -> bool {
+    if !rustix::process::geteuid().is_root() {
+        skipped("needs root, to become somebody else");
+        return false;
+    }
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if paranoid.trim() != "2" {
+        skipped("needs kernel.perf_event_paranoid to be 2");
+        return false;
+    }
+    can_record()
+}
+
 /// Says why a test is skipped, or fails where `CI=true`.
 pub(crate) fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "cannot be tested here: {why}");

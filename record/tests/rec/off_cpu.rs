@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use recrep_format::abi::{RecordType, SwEvent, misc};
 
-use super::common::{Recording, can_record, can_record_system, last_line, place, run, run_as_nobody, said, skipped};
+use super::common::{
+    Recording, can_record_system, last_line, nobody_records_user_space, place, run, run_as_nobody, said, skipped,
+};
 
 /// Sleeps of a known length, one after the other.
 const NAPS: &str = "for i in 1 2 3 4 5; do sleep 0.05; done";
@@ -140,12 +142,8 @@ fn on_all_cpus_each_sample_has_its_record() {
 
 #[test]
 fn plain_users_get_the_records_alone_with_a_line_that_says_so() {
-    if !rustix::process::geteuid().is_root() {
-        return skipped("needs root, to become somebody else");
-    }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    if !can_record() || paranoid.trim() != "2" {
-        return skipped("needs kernel.perf_event_paranoid to be 2");
+    if !nobody_records_user_space() {
+        return;
     }
     let (_dir, path) = place();
     let output = run_as_nobody(&path, &["--off-cpu", "--", "sh", "-c", NAPS]);

@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::common::{
-    Recording, can_record, can_record_system, last_line, place, rec, run, run_as_nobody, said, skipped, wait_until,
+    Recording, can_record, can_record_system, last_line, nobody_records_user_space, place, rec, run, run_as_nobody,
+    said, skipped, wait_until,
 };
 use recrep_format::abi::{AttrFlags, RecordType, SampleType, misc};
 use recrep_format::feature::{BuildIds, Cmdline, EventDesc, Hostname, SampleTime};
@@ -274,12 +275,8 @@ fn a_killed_rec_leaves_what_it_wrote() {
 
 #[test]
 fn without_privilege_user_space_only_with_a_line_that_says_so() {
-    if !rustix::process::geteuid().is_root() {
-        return skipped("needs root, to become somebody else");
-    }
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    if !can_record() || paranoid.trim() != "2" {
-        return skipped("needs kernel.perf_event_paranoid to be 2");
+    if !nobody_records_user_space() {
+        return;
     }
     let (_dir, path) = place();
     let output = run_as_nobody(&path, &["--", "sh", "-c", BUSY]);

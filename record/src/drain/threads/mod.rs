@@ -144,7 +144,10 @@ impl Drainers {
         let alone = self.groups.len() == 1;
         let workers = self.groups.iter().enumerate().zip(rings);
         let workers: Vec<_> = workers
-            .map(|((index, group), rings)| Worker::new(&shared, index, group, drain.twin(alone), rings, before.take()))
+            .map(|((index, group), rings)| {
+                let (drain, before) = (drain.twin(alone), before.take());
+                Worker { shared: &shared, index, group, drain, rings, before }
+            })
             .collect();
         let (outcome, ends) = thread::scope(|scope| {
             let threads = workers.into_iter().map(|w| Builder::new().spawn_scoped(scope, move || w.work(counters)));

@@ -31,29 +31,20 @@ pub(super) struct DrainState<'a> {
 
 /// A drain thread and its rings.
 pub(super) struct Worker<'a, 'r> {
-    shared: &'a DrainState<'a>,
-    index: usize,
-    group: &'a RingGroup,
-    drain: Drain,
-    rings: Vec<&'r mut Ring>,
-    before: Option<Before<'r>>,
+    pub(super) shared: &'a DrainState<'a>,
+    /// Number of the thread, from 0.
+    pub(super) index: usize,
+    pub(super) group: &'a RingGroup,
+    pub(super) drain: Drain,
+    pub(super) rings: Vec<&'r mut Ring>,
+    /// Work before each drain.
+    pub(super) before: Option<Before<'r>>,
 }
 
 /// What a thread does before each drain. Returns whether it should be done again soon.
 pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 
-impl<'a, 'r> Worker<'a, 'r> {
-    pub(super) fn new(
-        shared: &'a DrainState<'a>,
-        index: usize,
-        group: &'a RingGroup,
-        drain: Drain,
-        rings: Vec<&'r mut Ring>,
-        before: Option<Before<'r>>,
-    ) -> Self {
-        Self { shared, index, group, drain, rings, before }
-    }
-
+impl Worker<'_, '_> {
     /// Drains until told to end. Returns the counts.
     pub(super) fn work(mut self, counters: &Counters) -> (Drain, Result<()>) {
         let done = self.rounds(counters);
