@@ -1,7 +1,7 @@
 //! `rec mem` and `rec c2c`: the options of `perf mem record` and `perf c2c record`, and the events that they choose.
 //!
 //! ```text
-//!  rec mem [record] [OPTIONS] -- COMMAND
+//!  rec mem [record] [OPTIONS] -- COMMAND            (report is refused: rep reports)
 //!       │ the flags of rec, some letters with other meanings (-p -t -e, in c2c -k -u), --type, --ldlat
 //!       ▼
 //!  event::memory_events(machine) ── -t, -e, -C ──▶ event specs, and flags: -d, -W, in c2c --phys-data
@@ -55,6 +55,15 @@ impl Tool {
         }
     }
 
+    /// Returns the reason for refusing `report`, which perf has beside `record`.
+    pub(super) fn has_no_reports(self) -> String {
+        let name = self.name();
+        format!(
+            "report: rec only records; rep shows the report: rep {name} [FILE]. To record a program that is called \
+             report: rec {name} -- report"
+        )
+    }
+
     /// The flags: those of rec, with the letters that perf has for them here.
     pub(super) fn command(self) -> Command {
         const HEADING: &str = "Memory accesses";
@@ -93,15 +102,24 @@ impl Tool {
                     .help("Use the memory events with these names; 'list' shows those of this machine")
                     .help_heading(HEADING)
             });
-        let free = |command: Command, id: &str| command.mut_arg(id, |arg| arg.short(None));
+        let letter = |arg: &Arg| self.letters().iter().find(|(id, _)| arg.get_id() == id).map(|(_, letter)| *letter);
+        command.mut_args(|arg| match letter(&arg) {
+            Some(letter) => arg.short(letter),
+            None => arg,
+        })
+    }
+
+    /// Flags of rec, by id, that have another letter here; `None`: no letter, as theirs is another flag's.
+    const fn letters(self) -> &'static [(&'static str, Option<char>)] {
         match self {
-            Self::Mem => free(free(command, "tid"), "pid")
-                .mut_arg("phys_data", |arg| arg.short('p'))
-                .mut_arg("all_kernel", |arg| arg.short('K'))
-                .mut_arg("all_user", |arg| arg.short('U')),
-            Self::C2c => free(free(command, "uid"), "clockid")
-                .mut_arg("all_kernel", |arg| arg.short('k'))
-                .mut_arg("all_user", |arg| arg.short('u')),
+            Self::Mem => &[
+                ("tid", None),
+                ("pid", None),
+                ("phys_data", Some('p')),
+                ("all_kernel", Some('K')),
+                ("all_user", Some('U')),
+            ],
+            Self::C2c => &[("uid", None), ("clockid", None), ("all_kernel", Some('k')), ("all_user", Some('u'))],
         }
     }
 

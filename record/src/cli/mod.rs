@@ -93,7 +93,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Config, Refusal
         args.remove(1);
     }
     let mut command = words::with_negations(tool.map_or_else(Flags::command, Tool::command));
-    let args = words::separated(args, &command, tool.map(|_| "record"));
+    let (args, subcommand) = words::separated(args, &command, tool.map_or(&[], |_| &["record", "report"]));
+    if let (Some(tool), Some("report")) = (tool, subcommand) {
+        return Err(Refusal::Usage(command.error(ErrorKind::InvalidSubcommand, tool.has_no_reports())));
+    }
     let matches =
         command.try_get_matches_from_mut(args).map_err(|e| Refusal::Usage(words::name_perfs_own(e, &mut command)))?;
     let mut flags = Flags::from_arg_matches(&matches).map_err(Refusal::Usage)?;

@@ -58,16 +58,26 @@ pub(super) const ALWAYS: &[(&str, &str)] = &[
 ];
 
 /// Inserts `=` before a value attached to a short flag with an optional value: `-z5`, `-gI?`. Words after the flags
-/// belong to the command and stay as they are. `subcommand`: a word that may come before or among the flags, and says
-/// nothing more.
-pub(super) fn separated(args: Vec<OsString>, command: &Command, mut subcommand: Option<&str>) -> Vec<OsString> {
+/// belong to the command and stay as they are.
+///
+/// Removes the first of these subcommands before or among the flags, and returns it too. As perf does, takes beginnings
+/// of at least three letters for it.
+pub(super) fn separated<'a>(
+    args: Vec<OsString>,
+    command: &Command,
+    subcommands: &[&'a str],
+) -> (Vec<OsString>, Option<&'a str>) {
+    let mut found = None;
     let mut out = Vec::with_capacity(args.len());
     let mut rest = args.into_iter();
     out.extend(rest.next());
     while let Some(word) = rest.next() {
         let bytes = word.as_bytes();
-        if subcommand.take_if(|name| bytes == name.as_bytes()).is_some() {
-            continue;
+        if found.is_none() && bytes.len() > 2 {
+            found = subcommands.iter().find(|name| name.as_bytes().starts_with(bytes)).copied();
+            if found.is_some() {
+                continue;
+            }
         }
         if !bytes.starts_with(b"-") || bytes == b"-" || bytes == b"--" {
             out.push(word);
@@ -86,7 +96,7 @@ pub(super) fn separated(args: Vec<OsString>, command: &Command, mut subcommand: 
         out.extend(needs_next.then(|| rest.next()).flatten());
     }
     out.extend(rest);
-    out
+    (out, found)
 }
 
 fn long_needs_next(long: &[u8], command: &Command) -> bool {
@@ -157,7 +167,7 @@ mod tests {
     fn separate(line: &str) -> String {
         let command = with_negations(crate::cli::flags::Flags::command());
         let words = ["rec"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
-        let words = separated(words, &command, None);
+        let words = separated(words, &command, &[]).0;
         words.iter().skip(1).map(|w| w.to_str().unwrap()).collect::<Vec<_>>().join(" ")
     }
 

@@ -344,6 +344,27 @@ fn what_does_not_go_together_is_told_with_what_to_do() {
     assert!(plan("mem -t load x", &machine("amd")).unwrap_err().contains("leave -t out"));
 }
 
+/// As in perf, whose words these are; but `--` begins a command in rec, whatever its name.
+#[test]
+fn record_and_report_are_words_of_perf_not_programs() {
+    let x86 = machine("x86");
+    for line in ["mem report", "mem report -i x", "mem -t load report x", "c2c report", "c2c rep", "mem repor -- x"] {
+        let tool = &line[..3];
+        let said = plan(line, &x86).unwrap_err();
+        assert!(said.contains(&format!("rep {tool} [FILE]")), "{line}: {said}");
+        assert!(said.contains(&format!("rec {tool} -- report")), "{line}: {said}");
+    }
+    for line in ["mem record", "c2c rec", "mem reco -v"] {
+        let said = plan(line, &x86).unwrap_err();
+        assert!(said.contains("nothing to record"), "{line}: {said}");
+    }
+    for line in
+        ["mem -- report", "mem record report", "mem rec -- rep", "c2c -o report re", "c2c x report", "mem reports"]
+    {
+        assert_eq!(plan(line, &x86).map(drop), Ok(()), "{line}");
+    }
+}
+
 #[test]
 fn accesses_that_some_cpus_cannot_sample_are_noted() {
     let hybrid = machine("hybrid");
