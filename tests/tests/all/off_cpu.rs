@@ -12,9 +12,6 @@ use recrep_tests::report::report_of;
 use recrep_tests::run::run;
 use serde_json::Value;
 
-/// Switches with callchains, beside CPU samples.
-const SWITCHES: &str = "-e cpu-clock -e context-switches/period=1/ -g --switch-events";
-
 /// Returns the periods of functions with their callees.
 fn with_callees(file: &Path, flag: &str) -> BTreeMap<String, u64> {
     let outcome = run(rep().args(["--json", "--children", "--sort", "symbol", flag]).arg(file)).expect(0);
@@ -25,8 +22,8 @@ fn with_callees(file: &Path, flag: &str) -> BTreeMap<String, u64> {
     rows.map(row).collect()
 }
 
-/// Whether a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a switch
-/// may be on either side.
+/// Fails unless a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a
+/// switch may be on either side.
 #[track_caller]
 fn assert_near(what: &str, time: u64, truth: u64) {
     let most = truth / 100 + 500_000;
@@ -41,7 +38,7 @@ fn times_are_those_that_the_program_measured() {
     let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("waits.data");
-    let outcome = record(&file, SWITCHES, &workload("waits --ms 500"));
+    let outcome = record(&file, "--off-cpu -e cpu-clock", &workload("waits --ms 500"));
     let (off_cpu, wall) = (with_callees(&file, "--off-cpu"), with_callees(&file, "--wall"));
     for line in outcome.text().lines() {
         let words: Vec<&str> = line.split(' ').collect();
