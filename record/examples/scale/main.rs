@@ -20,7 +20,7 @@ const SIZES: [usize; 2] = [56, 304];
 const CPUS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Records per second on each CPU.
 const RATES: [f64; 6] = [10.0, 100.0, 1e3, 4e3, 2e4, 1e5];
-/// How long a woken thread waits where all CPUs are busy: a tick of a kernel at 250 Hz.
+/// Seconds that a woken thread waits where all CPUs are busy: a tick of a kernel at 250 Hz.
 const TURN: f64 = 4e-3;
 /// rec's default ring: 512 KiB.
 const RING: f64 = (512 << 10) as f64;

@@ -33,7 +33,7 @@ pub(crate) struct Costs {
     pub wakeup: f64,
 }
 
-/// What each CPU writes.
+/// Records that each CPU writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub cpus: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Disk {
     pub cache: f64,
 }
 
-/// How rec drains.
+/// Threads that drain, and the files that they write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drains {
     /// One thread for all rings.
@@ -81,11 +81,11 @@ pub(crate) struct Setup {
     /// Bytes of a ring.
     pub ring: f64,
     pub disk: Option<Disk>,
-    /// How many seconds are simulated.
+    /// Simulated seconds.
     pub seconds: f64,
 }
 
-/// What a simulation gave.
+/// Result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub produced: f64,
@@ -153,7 +153,7 @@ struct Thread {
     busy: f64,
 }
 
-/// What happens next to a thread.
+/// Next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Look,

@@ -126,7 +126,7 @@ impl Areas {
         Ok(Self { all, mode: Some(mode), kind, clock, stopped: false, held: false, paused: false })
     }
 
-    /// Whether there are no areas.
+    /// Returns whether there are no areas.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -252,7 +252,7 @@ impl Areas {
         writers.try_for_each(|counter| kernel.disable(counter.as_fd())).map_err(unstoppable)
     }
 
-    /// Whether an area is half full again, so that the next round should not wait for the kernel's wakeup.
+    /// Returns whether an area is half full again, so that the next round should not wait for the kernel's wakeup.
     #[must_use]
     pub fn is_pressing(&self) -> bool {
         let half_full = |area: &Area| area.ring.pending(8).is_ok_and(|pending| pending.len() >= area.ring.size() / 2);

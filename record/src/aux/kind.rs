@@ -54,7 +54,7 @@ impl TraceKind {
         if self == Self::IntelBts { 24 } else { 1 }
     }
 
-    /// Whether decoders need more information in AUXTRACE_INFO than rec writes.
+    /// Returns whether decoders need more information in AUXTRACE_INFO than rec writes.
     #[must_use]
     pub fn is_bare(self) -> bool {
         self == Self::CoreSight

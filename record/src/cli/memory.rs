@@ -34,7 +34,7 @@ pub(super) enum Tool {
 pub(super) struct Chosen {
     /// Lists of event specs, as `rec -e` takes them.
     pub(super) lists: Vec<String>,
-    /// What the user must know of the choice.
+    /// Notes for the user on the choice.
     pub(super) notes: Vec<String>,
 }
 

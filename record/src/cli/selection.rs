@@ -43,7 +43,7 @@ pub(super) fn read(
     Ok((selection.events, selection.cgroups))
 }
 
-/// What this machine has of events; `tables`: with the names that are in perf's tables there.
+/// Returns the sources of this machine's events; `tables`: with the names that are in perf's tables there.
 pub(super) fn sources(machine: &Machine, tables: Option<&Path>) -> Result<EventSources, String> {
     let sources = EventSources::new(&machine.sysfs, machine.tracefs.clone());
     match tables {

@@ -36,7 +36,7 @@ fn negated(id: &str) -> String {
     format!("not {id}")
 }
 
-/// Whether the flag `id` was negated last.
+/// Returns whether the flag `id` was negated last.
 pub(super) fn is_negated(matches: &ArgMatches, id: &str) -> bool {
     matches.get_flag(&negated(id))
 }

@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::kernel::counters::Counters;
 use crate::kernel::ring::Pending;
 
-/// Which records of the rings go into the file.
+/// Filter of the rings' records: those that it keeps go into the file.
 #[derive(Debug)]
 pub struct Filter {
     layouts: Layouts,
@@ -120,7 +120,7 @@ impl Filter {
         }
     }
 
-    /// Whether a record goes into the file. What cannot be decoded does: it is told of there.
+    /// Returns whether a record goes into the file. What cannot be decoded does: it is told of there.
     pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
             FilterKind::Members(members) => members.keeps(record, &self.layouts),
@@ -182,7 +182,8 @@ impl Members {
         layouts.task(record).is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
     }
 
-    /// What a FORK record says of those that are counted here: processes or threads.
+    /// Returns the child and the parent of a FORK record, by the numbers that are counted here: of processes or of
+    /// threads.
     fn fork(&self, record: &RawRecord<'_>, layouts: &Layouts) -> Option<Fork> {
         if record.header.kind != RecordType::FORK {
             return None;

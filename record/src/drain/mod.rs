@@ -37,7 +37,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Drains rings into a file.
 #[derive(Debug)]
 pub struct Drain {
-    /// What has passed; its counts go with each batch to the file.
+    /// Tally of what has passed; its counts go with each batch to the file.
     pub tally: Tally,
     finished_round: Vec<u8>,
     /// Minimum bytes in a ring to drain it (`--mmap-flush`).
@@ -45,7 +45,7 @@ pub struct Drain {
     /// CPUs on which each ring is drained (`--affinity`); empty for any.
     places: Vec<CpuSet>,
     at: Option<CpuSet>,
-    /// What of the rings goes into the file; nothing: all of it.
+    /// Filter of the records that go into the file; `None`: all do.
     filter: Option<Filter>,
     /// A record that wraps, in one piece.
     scratch: Vec<u8>,
@@ -287,7 +287,8 @@ fn unreadable(why: Overrun) -> Error {
     Error::Failed(format!("cannot read a ring any further: {why}; please report this as a bug of rec or the kernel"))
 }
 
-/// Whether a ring is so full again that the next round should not wait for the kernel's wakeup (at half of the ring).
+/// Returns whether a ring is so full again that the next round should not wait for the kernel's wakeup (at half of the
+/// ring).
 #[must_use]
 pub fn is_pressing<R: Borrow<Ring>>(rings: &[R]) -> bool {
     let mut forward = rings.iter().map(Borrow::borrow).filter(|ring| !ring.is_backward());

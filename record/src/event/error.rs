@@ -59,7 +59,7 @@ pub enum Problem {
         name: String,
         /// Most similar known name.
         near: Option<String>,
-        /// Which tables have names of events, or could have.
+        /// Sentence on the tables that have names of events, or could have.
         tables: Option<String>,
     },
     /// This machine has no such PMU.

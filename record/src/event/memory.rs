@@ -28,7 +28,7 @@ pub enum Accesses {
 }
 
 impl Accesses {
-    /// Whether samples are of loads, which have latencies.
+    /// Returns whether samples are of loads, which have latencies.
     #[must_use]
     pub fn have_loads(self) -> bool {
         self != Self::Stores

@@ -69,7 +69,7 @@ impl Modifiers {
         if letters.is_empty() { Err((0, Problem::NoModifier)) } else { Ok(m) }
     }
 
-    /// Whether all letters are modifiers, unlike those of `sched:sched_switch`.
+    /// Returns whether all letters are modifiers, unlike those of `sched:sched_switch`.
     pub(super) fn are(letters: &str) -> bool {
         !letters.is_empty() && letters.bytes().all(|b| b"ukhGHpPDIeSWbR".contains(&b))
     }

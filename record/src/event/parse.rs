@@ -241,7 +241,8 @@ impl<'a> Event<'a> {
         nearest(name, all)
     }
 
-    /// Where a name that nobody has may be from: the tables for this CPU, or those that were not given.
+    /// Returns a sentence on where an unknown name may come from: the tables for this CPU, or those that were not
+    /// given.
     fn tables(&self, name: &str) -> Option<String> {
         match self.sources.tables() {
             [] => name

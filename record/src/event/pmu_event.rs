@@ -164,7 +164,7 @@ impl<'a> PmuEvent<'a> {
         }
     }
 
-    /// Whether a named event among the terms has a parameter of this name.
+    /// Returns whether a named event among the terms has a parameter of this name.
     fn is_parameter(&self, name: &str) -> bool {
         let aliases = self.all.iter().filter_map(|term| self.pmu.alias(term.value.unwrap_or(term.key)));
         { aliases }.any(|alias| alias.terms.split(',').any(|term| term.trim() == format!("{name}=?")))

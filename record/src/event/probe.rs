@@ -29,7 +29,7 @@ pub fn own_terms(pmu: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether the PMU is one for probes.
+/// Returns whether the PMU is one for probes.
 pub(super) fn is_probe(pmu: &str) -> bool {
     pmu == "uprobe" || pmu == "kprobe"
 }

@@ -151,19 +151,19 @@ impl EventSpec {
         if self.named { String::new() } else { self.letters.clone() }
     }
 
-    /// Whether this is the software event with this config.
+    /// Returns whether this is the software event with this config.
     #[must_use]
     pub fn is_software(&self, config: u64) -> bool {
         self.kind == EventType::SOFTWARE && self.config == config
     }
 
-    /// Whether this is a tracepoint.
+    /// Returns whether this is a tracepoint.
     #[must_use]
     pub fn is_tracepoint(&self) -> bool {
         self.kind == EventType::TRACEPOINT
     }
 
-    /// Whether this is the event for output of BPF programs.
+    /// Returns whether this is the event for output of BPF programs.
     #[must_use]
     pub fn is_bpf_output(&self) -> bool {
         self.is_software(SwEvent::BPF_OUTPUT.0)

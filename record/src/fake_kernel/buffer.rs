@@ -45,7 +45,7 @@ impl Buffer {
         Ok((ring, Self { memory, data_size, side, data, aux: None, lost: 0, traced: Traced::default() }))
     }
 
-    /// Whether there is an AUX area.
+    /// Returns whether there is an AUX area.
     pub(super) fn has_aux(&self) -> bool {
         self.aux.is_some()
     }

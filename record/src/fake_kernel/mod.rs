@@ -132,7 +132,7 @@ impl FakeKernel {
         all
     }
 
-    /// Whether the scripts of all areas have started and ended.
+    /// Returns whether the scripts of all areas have started and ended.
     pub fn is_done(&self) -> bool {
         let counters = self.counters();
         let has_aux = |opened: &&Opened| opened.buffer.as_ref().is_some_and(|buffer| lock(buffer).has_aux());

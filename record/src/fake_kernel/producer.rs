@@ -94,7 +94,7 @@ impl Producer {
         drop(lock(&self.shared.buffer));
     }
 
-    /// Whether the script has ended.
+    /// Returns whether the script has ended.
     pub(super) fn is_done(&self) -> bool {
         self.shared.done.load(Ordering::SeqCst)
     }

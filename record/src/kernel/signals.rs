@@ -47,7 +47,7 @@ impl Signals {
         self.stop.as_fd()
     }
 
-    /// Whether a signal that ends the recording has arrived.
+    /// Returns whether a signal that ends the recording has arrived.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -93,7 +93,7 @@ fn receiver(signals: impl IntoIterator<Item = i32>) -> io::Result<UnixStream> {
     Ok(receiver)
 }
 
-/// Whether this process was started with the signal ignored.
+/// Returns whether this process was started with the signal ignored.
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));

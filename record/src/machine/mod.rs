@@ -129,7 +129,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Whether this user may count the processes of all users on a CPU.
+    /// Returns whether this user may count the processes of all users on a CPU.
     #[must_use]
     pub fn allows_system(&self) -> bool {
         self.privileged || self.paranoid < 1
@@ -146,7 +146,7 @@ fn version(release: &str) -> (u16, u16) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Whether the effective capabilities include CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
+/// Returns whether the effective capabilities include CAP_PERFMON (38) or CAP_SYS_ADMIN (21).
 fn may_all(status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());

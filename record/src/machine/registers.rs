@@ -115,7 +115,7 @@ impl Arch {
     }
 }
 
-/// Whether it is a vector register or the length of scalable vectors, which follow the general registers.
+/// Returns whether it is a vector register or the length of scalable vectors, which follow the general registers.
 fn is_vector(register: Register) -> bool {
     register.words > 1 || register.number > LAST_GENERAL
 }

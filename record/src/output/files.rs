@@ -32,7 +32,7 @@ pub struct Output {
     writers: Vec<Writer>,
     /// The files, when writing is over: those of each writer.
     ended: Vec<DataFile>,
-    /// What was written, when writing is over.
+    /// Summary of what was written, when writing is over.
     written: Written,
     /// Each ring's writer, and its file among those of the writer; none where all is in one file.
     places: Vec<Option<(usize, usize)>>,
@@ -47,7 +47,7 @@ const RESERVE: u64 = 8 << 10;
 /// Bytes that wait in the queue of one of many writers at least.
 const LEAST_QUEUE: usize = 1 << 20;
 
-/// How a recording is spread over files.
+/// Distribution of a recording over files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The rings of each thread that writes a file for each of them, into a directory; none: all is in one file.
@@ -56,7 +56,7 @@ pub struct Layout {
     pub queue: usize,
 }
 
-/// What became of it.
+/// Length and place of a recording that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Its length; of a directory, that of all its files.

@@ -1,5 +1,5 @@
-//! Where a recording goes: a file made safely, a directory of files, or standard output; plain or compressed; once or
-//! in pieces.
+//! Output of a recording: a file made safely, a directory of files, or standard output; plain or compressed; once or in
+//! pieces.
 //!
 //! ```text
 //!   rings ──copy──▶ queue ──▶ writer ─┬──────────────▶ file ─ header at the end ─▶ out.data

@@ -136,7 +136,7 @@ impl There {
     }
 }
 
-/// Whether a link is in `/dev` or `/proc`, where it must not be renamed, as other processes use it.
+/// Returns whether a link is in `/dev` or `/proc`, where it must not be renamed, as other processes use it.
 fn is_system_s(link: &Path) -> bool {
     let parent = link.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(parent).is_ok_and(|dir| dir == Path::new("/dev") || dir.starts_with("/proc"))
@@ -163,7 +163,7 @@ fn keep_old(path: &Path) -> Result<PathBuf> {
 /// Name of the file with the header in the directory of a recording.
 const DATA: &str = "data";
 
-/// Whether a directory is a recording: perf's readers look for this file too.
+/// Returns whether a directory is a recording: perf's readers look for this file too.
 fn is_recording(dir: &Path) -> bool {
     fs::symlink_metadata(dir.join(DATA)).is_ok_and(|data| data.is_file())
 }

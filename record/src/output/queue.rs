@@ -35,14 +35,14 @@ pub(super) struct Batch {
     pub(super) file: usize,
 }
 
-/// What is in the files by now.
+/// Contents of the files by now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Counts of the records.
     pub counts: Counts,
     /// Places of AUX trace.
     pub traces: Vec<u64>,
-    /// How often a batch had to wait for room.
+    /// Number of batches that had to wait for room.
     pub stalls: u64,
 }
 

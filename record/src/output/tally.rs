@@ -1,4 +1,4 @@
-//! What is counted of the stream while it passes: headers only, at a few nanoseconds a record.
+//! Counts of the stream, taken while it passes: from headers only, at a few nanoseconds a record.
 //!
 //! Of a sample, the header and the time are read, which lie in its first cache line; of the rare records that say that
 //! a file was mapped, the file. So the last line's numbers are exact, the file knows when its first and last
@@ -65,7 +65,7 @@ impl Counts {
         )
     }
 
-    /// Whether anything was lost.
+    /// Returns whether anything was lost.
     #[must_use]
     pub fn is_lossy(&self) -> bool {
         self.lost_events + self.lost_samples > 0

@@ -67,7 +67,7 @@ fn only(attr: &mut Attr, context: &Context<'_>) {
     }
 }
 
-/// Whether the event's samples are not analyzed, so that they need no callchains and similar fields.
+/// Returns whether the event's samples are not analyzed, so that they need no callchains and similar fields.
 fn plain(spec: &EventSpec) -> bool {
     spec.pmu.as_ref().is_some_and(|pmu| pmu.has_aux)
 }
@@ -108,7 +108,7 @@ fn base(spec: &EventSpec, group: Group, context: &Context<'_>) -> Attr {
     attr
 }
 
-/// Whether threads and children that come are counted too.
+/// Returns whether threads and children that come are counted too.
 pub(super) fn inherits(context: &Context<'_>) -> bool {
     !context.config.no_inherit && !context.config.per_thread
 }

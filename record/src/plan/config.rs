@@ -53,7 +53,7 @@ pub struct Config {
     pub aux: Aux,
     /// OutputOptions of the recording.
     pub output: OutputOptions,
-    /// Where build IDs are recorded.
+    /// Places where build IDs are recorded.
     pub build_ids: BuildIds,
     /// Clock of the timestamps (`-k`): a clock number of clock_gettime(2).
     pub clock: Option<i32>,
@@ -63,7 +63,7 @@ pub struct Config {
     pub json: bool,
     /// Machine to plan for (`--machine`); `None` for this one.
     pub machine: Option<Machine>,
-    /// What the user must know of the events that were chosen.
+    /// Notes for the user on the events that were chosen.
     pub notes: Vec<String>,
     /// Verbosity of messages (`-q`, `-v`).
     pub verbosity: Verbosity,
@@ -316,7 +316,7 @@ pub struct OutputOptions {
 }
 
 impl OutputOptions {
-    /// Whether the recording goes to standard output.
+    /// Returns whether the recording goes to standard output.
     #[must_use]
     pub fn is_stdout(&self) -> bool {
         self.path.as_os_str() == "-"
@@ -334,7 +334,7 @@ pub enum Switch {
     Time(Duration),
 }
 
-/// Where build IDs are recorded.
+/// Places where build IDs are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BuildIds {
     /// In MMAP2 records too, by the kernel where it can.

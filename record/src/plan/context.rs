@@ -15,7 +15,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Whether the command's exec starts counting.
+    /// Returns whether the command's exec starts counting.
     pub(super) fn starts_on_exec(&self) -> bool {
         self.config.target == Target::Command && self.config.delay == Delay::None
     }

@@ -60,19 +60,19 @@ impl PlannedEvent {
         format!("{}{colon}{}", self.name, self.modifiers)
     }
 
-    /// Whether this is its name, with or without modifiers.
+    /// Returns whether this is its name, with or without modifiers.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.full_name() == name || self.name == name
     }
 
-    /// Whether it is a dummy, which counts nothing and can carry the side-band.
+    /// Returns whether it is a dummy, which counts nothing and can carry the side-band.
     #[must_use]
     pub fn is_dummy(&self) -> bool {
         self.is_software(SwEvent::DUMMY)
     }
 
-    /// Whether it counts context switches.
+    /// Returns whether it counts context switches.
     #[must_use]
     pub fn is_context_switches(&self) -> bool {
         self.is_software(SwEvent::CONTEXT_SWITCHES)

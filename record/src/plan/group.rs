@@ -49,7 +49,7 @@ pub(super) fn lead(events: &mut [PlannedEvent], specs: &[EventSpec]) {
     }
 }
 
-/// Whether this event's group uses leader sampling.
+/// Returns whether this event's group uses leader sampling.
 pub(super) fn samples_for_all(spec: &EventSpec) -> bool {
     spec.modifiers.sample_read
 }

@@ -28,7 +28,7 @@ pub(super) fn add(specs: &mut Vec<EventSpec>, config: &Config, notes: &mut Notes
     }
 }
 
-/// Whether an event samples context switches, which happen in the kernel.
+/// Returns whether an event samples context switches, which happen in the kernel.
 fn samples_switches(spec: &EventSpec) -> bool {
     spec.is_software(SwEvent::CONTEXT_SWITCHES.0) && !spec.modifiers.flags().contains(AttrFlags::EXCLUDE_KERNEL)
 }

@@ -95,7 +95,7 @@ fn side_band(area: &AuxPlan, own: bool, context: &Context<'_>) -> AttrFlags {
     flags
 }
 
-/// Whether samples have data addresses: if requested, or for unwinding of copied stacks.
+/// Returns whether samples have data addresses: if requested, or for unwinding of copied stacks.
 fn samples_data(context: &Context<'_>, own: bool) -> bool {
     let dwarf = |chain: Option<Callchain>| matches!(chain, Some(Callchain::Dwarf { .. }));
     let asked = &context.config.sample;

@@ -129,8 +129,8 @@ impl Channel {
         Ok((lines, more))
     }
 
-    /// Whether reading would not block. `O_NONBLOCK` is not used, as it would affect all processes that share the
-    /// descriptor.
+    /// Returns whether reading would not block. `O_NONBLOCK` is not used, as it would affect all processes that share
+    /// the descriptor.
     fn is_readable(&self) -> bool {
         let mut fds = [PollFd::new(&self.commands, PollFlags::IN)];
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&Timespec::default()))).is_ok_and(|ready| ready > 0)

@@ -1,4 +1,4 @@
-//! What counters are opened for: threads, or whole CPUs, of which only the target's records are kept.
+//! Coverage of the counters: threads, or whole CPUs, of which only the target's records are kept.
 //!
 //! A thread that runs already needs a counter for each event and CPU: the kernel gives no ring to a counter that is
 //! inherited and has no CPU, and what a thread maps is told of by its own counters only. That is too much where
@@ -32,7 +32,7 @@ use crate::plan::{Plan, PlannedEvent};
 use crate::target::workload::Workload;
 use crate::target::{Target, Task, usage};
 
-/// What counters are opened for.
+/// Threads or CPUs that counters are opened for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Coverage {
     /// These threads, or whatever runs on the CPUs.
@@ -91,7 +91,7 @@ impl Coverage {
         }
     }
 
-    /// What of the rings goes into the file.
+    /// Returns the filter of the rings' records, if not all go into the file.
     pub(super) fn filter(&self, config: &Config, counters: &Counters, tasks: &[Task]) -> Option<Filter> {
         let attr = &counters.events.first()?.attr;
         if *self != Self::Filtered {
@@ -118,7 +118,7 @@ impl Coverage {
 
 /// The most ids that the record of an attr in a stream has room for, with some left for threads that start meanwhile.
 const MOST_IN_STREAM: usize = 8000;
-/// How many counters the ends of all threads may wake: a second or two of the kernel's time (150 ns each).
+/// Number of counters that the ends of all threads may wake: a second or two of the kernel's time (150 ns each).
 const MOST_WAKEUPS: usize = 10_000_000;
 
 /// Why counters for so many threads cannot be opened, in words.
@@ -154,7 +154,7 @@ fn these(tasks: &[Task]) -> Coverage {
     Coverage::These(tasks.iter().map(|task| Some(task.tid)).collect())
 }
 
-/// Whether whole CPUs give what the threads would: not what is counted, nor AUX trace.
+/// Returns whether whole CPUs give what the threads would: not what is counted, nor AUX trace.
 fn can_filter(config: &Config, plan: &Plan) -> bool {
     let counts = |event: &PlannedEvent| {
         let attr = &event.attr;

@@ -55,7 +55,7 @@ pub(super) struct Live {
     pub(super) drainers: Drainers,
     /// Whether they always do.
     pub(super) threaded: bool,
-    /// How files are laid out.
+    /// Distribution of the recording over files.
     pub(super) layout: Layout,
     pub(super) ledger: Ledger,
     pub(super) channel: Option<Channel>,
@@ -69,7 +69,7 @@ pub(super) struct Live {
     pub(super) child: Option<u32>,
 }
 
-/// What goes on from one file to the next.
+/// State that goes on from one file to the next.
 pub(super) struct Ledger {
     pub(super) losses: Losses,
     pub(super) names: Names,

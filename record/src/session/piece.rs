@@ -32,7 +32,7 @@ pub(super) struct Piece {
     known: Known,
 }
 
-/// What is known of the files that are mapped.
+/// Facts about the files that are mapped.
 #[derive(Debug)]
 pub(super) struct Known {
     /// Addresses and modules of the kernel, if known.
@@ -276,7 +276,7 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 }
 
-/// What a file ends with.
+/// Last contents of a file.
 struct Ended {
     readings: Vec<Reading>,
     written: Written,

@@ -1,4 +1,4 @@
-//! Where and how urgently rec itself runs (`--nice`, `-r`, `--affinity`).
+//! CPUs and urgency of rec itself (`--nice`, `-r`, `--affinity`).
 //!
 //! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait
 //! for a few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes

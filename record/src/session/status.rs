@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::plan::config::Config;
 use crate::target::Target;
 
-/// How long a recording goes on before it has a status line, and until the next.
+/// Time before the first status line, and from each to the next.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The status line's timer, and what it said last.

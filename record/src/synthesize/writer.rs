@@ -54,12 +54,12 @@ impl<'a> Synthesizer<'a> {
         Self { output, modules, encoder, layout, id, flags, synth, map_timeout, cut: 0 }
     }
 
-    /// Whether records of tasks are requested.
+    /// Returns whether records of tasks are requested.
     pub(super) fn wants_tasks(&self) -> bool {
         self.synth.task
     }
 
-    /// Whether records of mappings are requested.
+    /// Returns whether records of mappings are requested.
     pub(super) fn wants_mappings(&self) -> bool {
         self.synth.mmap
     }
@@ -69,12 +69,12 @@ impl<'a> Synthesizer<'a> {
         self.map_timeout
     }
 
-    /// Whether records of cgroups are requested.
+    /// Returns whether records of cgroups are requested.
     pub(super) fn wants_cgroups(&self) -> bool {
         self.synth.cgroup && self.flags.contains(AttrFlags::CGROUP)
     }
 
-    /// Whether records of namespaces are requested.
+    /// Returns whether records of namespaces are requested.
     pub(super) fn wants_namespaces(&self) -> bool {
         self.synth.task && self.flags.contains(AttrFlags::NAMESPACES)
     }

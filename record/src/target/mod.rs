@@ -34,7 +34,7 @@ pub struct Task {
 }
 
 impl Target {
-    /// Whether the target is existing tasks.
+    /// Returns whether the target is existing tasks.
     #[must_use]
     pub fn is_attached(&self) -> bool {
         matches!(self, Self::Processes(_) | Self::Threads(_) | Self::User(_))

@@ -1,4 +1,4 @@
-//! Which threads run most.
+//! The threads that run most.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -23,7 +23,7 @@ fn rank(mut looks: Vec<(Task, u64, u64)>, most: usize) -> Vec<Task> {
     chosen
 }
 
-/// How long a thread has run, in nanoseconds; `None`: it ended.
+/// Returns the nanoseconds that a thread has run; `None`: it ended.
 fn run_time(task: Task) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{}/task/{}/schedstat", task.pid, task.tid)).ok()?;
     // A kernel without it gives zeroes.

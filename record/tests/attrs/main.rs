@@ -104,7 +104,7 @@ const FIELDS: &[&str] = &[
     "precise_ip",
 ];
 
-/// Whether a field is among [`FIELDS`], by its own name or that of the one it shares its place with.
+/// Returns whether a field is among [`FIELDS`], by its own name or that of the one it shares its place with.
 fn is_told(name: &str) -> bool {
     FIELDS.contains(&name) || ["bp_addr", "bp_len"].contains(&name)
 }

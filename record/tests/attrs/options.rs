@@ -45,8 +45,8 @@ impl Row<'_> {
     }
 }
 
-/// What rec says to the example: before a command, where it names no other target; where it is about tracepoints, on a
-/// machine that is described.
+/// Parses the example as rec does: before a command, where it names no other target; where it is about tracepoints, on
+/// a machine that is described.
 fn parse(row: &Row<'_>) -> Result<(), String> {
     let attached = ["-a", "-p", "-t", "-C", "-u"].iter().any(|flag| row.tried.starts_with(flag));
     let command = if attached { "" } else { "x" };

@@ -40,7 +40,7 @@ fn copied(dir: &Path, from: &str) -> PathBuf {
     to
 }
 
-/// Whether the kernel tells build IDs of mappings: Linux 5.12.
+/// Returns whether the kernel tells build IDs of mappings: Linux 5.12.
 fn kernel_tells() -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());

@@ -36,12 +36,13 @@ pub(crate) fn run_as_nobody(path: &Path, words: &[&str]) -> Output {
     Command::new(program).arg("-o").arg(path).args(words).uid(65534).gid(65534).output().unwrap()
 }
 
-/// What rec said.
+/// Returns rec's standard error.
 pub(crate) fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Whether the kernel lets this user count anything at all. Where not, the test is skipped; with `CI=true` it fails.
+/// Returns whether the kernel lets this user count anything at all. Where not, the test is skipped; with `CI=true` it
+/// fails.
 pub(crate) fn can_record() -> bool {
     let (_dir, path) = place();
     let output = run(&path, &["-e", "cpu-clock", "--", "true"]);
@@ -52,7 +53,7 @@ pub(crate) fn can_record() -> bool {
     false
 }
 
-/// Whether this user may record everything; as above where not.
+/// Returns whether this user may record everything; as above where not.
 pub(crate) fn can_record_system() -> bool {
     if !can_record() {
         return false;
@@ -66,7 +67,7 @@ pub(crate) fn can_record_system() -> bool {
     false
 }
 
-/// Whether a test may become nobody, who may record user space but not the kernel; as above where not.
+/// Returns whether a test may become nobody, who may record user space but not the kernel; as above where not.
 pub(crate) fn nobody_records_user_space() -> bool {
     if !rustix::process::geteuid().is_root() {
         skipped("needs root, to become somebody else");
@@ -120,7 +121,7 @@ impl Recording {
         raw.iter().map(|raw| file.attrs.decode(raw).unwrap()).collect()
     }
 
-    /// How many records there are of a type.
+    /// Returns the number of records of a type.
     pub(crate) fn count(&self, kind: RecordType) -> usize {
         self.file().records().filter(|r| r.as_ref().unwrap().header.kind == kind).count()
     }
@@ -133,7 +134,7 @@ impl Recording {
         samples.map(|(_, sample)| (sample.pid().unwrap(), sample.tid().unwrap())).collect()
     }
 
-    /// What LOST and LOST_SAMPLES records say.
+    /// Returns the sums of LOST and of LOST_SAMPLES records.
     pub(crate) fn lost(&self) -> (u64, u64) {
         self.records().iter().fold((0, 0), |(events, samples), record| match &record.body {
             Body::Lost(lost) => (events + lost.lost, samples),

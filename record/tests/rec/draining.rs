@@ -1,4 +1,4 @@
-//! How rings are drained and `/proc` is read: threads, and what is asked of them.
+//! Draining of rings and reading of `/proc`: threads, and what is asked of them.
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;

@@ -12,7 +12,7 @@ use super::common::{
 const NAPS: &str = "for i in 1 2 3 4 5; do sleep 0.05; done";
 const NAP: u64 = 50_000_000;
 
-/// What happened to a thread.
+/// Kind of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Sample,
@@ -50,14 +50,15 @@ fn switches(recording: &Recording) -> BTreeMap<u32, Vec<(u64, What)>> {
     threads
 }
 
-/// How long a thread was off the CPU.
+/// Returns the time that a thread was off the CPU.
 fn waited(list: &[(u64, What)]) -> u64 {
     let runs: Vec<_> = list.iter().filter(|(_, what)| *what != What::Sample).collect();
     let waits = runs.windows(2).filter(|pair| pair[0].1 == What::Out);
     waits.map(|pair| pair[1].0 - pair[0].0).sum()
 }
 
-/// Whether the five who slept and the shell waited for as long; a busy machine may have interrupted them in between.
+/// Returns whether the five who slept and the shell waited for as long; a busy machine may have interrupted them in
+/// between.
 fn have_slept(threads: &BTreeMap<u32, Vec<(u64, What)>>) -> bool {
     threads.values().filter(|list| waited(list) >= NAP / 2).count() == 6
 }

@@ -38,7 +38,7 @@ pub(super) struct ListEntry {
     /// Unit of its counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
-    /// What it counts, by the word of a table.
+    /// Description of what it counts, from a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) description: Option<String>,
     /// Names and C types of a tracepoint's fields.
@@ -135,7 +135,7 @@ fn generalized(is_there: &dyn Fn(&KnownEvent) -> bool) -> Vec<ListEntry> {
     entries
 }
 
-/// Whether the kernel supports the event, even if this user may not count it.
+/// Returns whether the kernel supports the event, even if this user may not count it.
 pub(super) fn is_there<K: Kernel>(kernel: &K, event: &KnownEvent) -> bool {
     let flags = AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
     let attr = Attr { size: ATTR_SIZE, kind: event.kind, config: event.config, flags, ..Attr::default() };

@@ -38,7 +38,7 @@ struct ListFlags {
     json: bool,
 }
 
-/// Whether the command line, which begins with the program's name, is `rec list`.
+/// Returns whether the command line, which begins with the program's name, is `rec list`.
 #[must_use]
 pub fn is_asked_for(args: &[OsString]) -> bool {
     args.get(1).is_some_and(|word| word == "list")

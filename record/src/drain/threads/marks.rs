@@ -31,7 +31,8 @@ impl Marks {
         }
     }
 
-    /// Whether a mark is due after `more` bytes: all threads have drained since the last mark, and there were records.
+    /// Returns whether a mark is due after `more` bytes: all threads have drained since the last mark, and there were
+    /// records.
     pub(super) fn is_due(&self, more: u64) -> bool {
         self.bytes + more > 0 && self.drained.iter().all(|drained| *drained > self.written)
     }

@@ -66,7 +66,7 @@ pub struct Drainers {
     bells: Bells,
 }
 
-/// Where drain threads write, and how.
+/// Output of the drain threads, and how they write to it.
 pub struct To<'a> {
     /// The recording.
     pub output: &'a Output,
@@ -74,7 +74,7 @@ pub struct To<'a> {
     pub limit: Option<u64>,
     /// Whether the ends of rounds are marked.
     pub rounds: bool,
-    /// What the first thread does before each drain; it returns whether that should be done again soon.
+    /// Work of the first thread before each drain; returns whether it should be done again soon.
     pub before: Option<Before<'a>>,
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Worker<'a, 'r> {
     pub(super) before: Option<Before<'r>>,
 }
 
-/// What a thread does before each drain. Returns whether it should be done again soon.
+/// Work of a thread before each drain. Returns whether it should be done again soon.
 pub(crate) type Before<'a> = &'a mut (dyn FnMut() -> Result<bool> + Send);
 
 impl Worker<'_, '_> {

@@ -98,7 +98,7 @@ impl Counters {
         tracker.and_then(|event| self.of_event(event).first()).map_or(0, |counter| counter.id)
     }
 
-    /// Whether any event samples the kernel.
+    /// Returns whether any event samples the kernel.
     #[must_use]
     pub fn sees_kernel(&self) -> bool {
         self.events.iter().any(|e| !e.attr.flags.contains(AttrFlags::EXCLUDE_KERNEL))

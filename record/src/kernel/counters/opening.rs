@@ -23,8 +23,8 @@ use crate::target::Target;
 /// Lists the threads to open counters for, anew each time (none: whatever runs on the CPUs).
 pub type ListThreads<'a> = dyn FnMut() -> Vec<Option<u32>> + 'a;
 
-/// How often threads are listed at most. Who keeps starting threads does so in threads that have counters by then,
-/// which the new ones inherit.
+/// Maximum number of times that threads are listed. Who keeps starting threads does so in threads that have counters by
+/// then, which the new ones inherit.
 const LISTINGS: usize = 5;
 
 /// Opens what the plan says, for `threads`; and, as threads may start between their listing and the opening, for those
@@ -83,7 +83,7 @@ pub fn open<K: Kernel>(
     Ok(counters)
 }
 
-/// What opening takes, and what is open by now.
+/// State of opening: what it takes, and what is open by now.
 struct Opener<'a, K> {
     kernel: &'a K,
     plan: &'a Plan,
@@ -151,7 +151,7 @@ impl<K: Kernel> Opener<'_, K> {
     }
 }
 
-/// Whether an event is opened for each thread.
+/// Returns whether an event is opened for each thread.
 fn is_of_threads(event: &PlannedEvent) -> bool {
     event.cgroup.is_none() && !event.system_wide
 }
@@ -288,7 +288,7 @@ fn open_one<K: Kernel>(
     }
 }
 
-/// Whether the kernel refused a thread that was selected by `-u`, not by its id.
+/// Returns whether the kernel refused a thread that was selected by `-u`, not by its id.
 fn unnamed(errno: Errno, place: Place, with: Circumstances<'_>) -> bool {
     let refused = matches!(errno, Errno::ACCESS | Errno::PERM) && place.thread.is_some();
     refused && matches!(with.target, Target::User(_))

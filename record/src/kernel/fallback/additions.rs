@@ -15,7 +15,7 @@ type Version = (u16, u16);
 struct Addition {
     /// First kernel version with it; 0, 0 if it depends on the PMU instead.
     since: Version,
-    /// Whether the event uses it.
+    /// Returns whether the event uses it.
     asked: fn(&PlannedEvent) -> bool,
     /// Removes it from an attr.
     without: fn(&mut Attr),

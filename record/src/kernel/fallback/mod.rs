@@ -74,7 +74,7 @@ fn clock_for_cycles(event: &PlannedEvent, errno: Errno) -> Option<Fallback> {
     retry(event, Some(GivenUp::Cycles))
 }
 
-/// Who may not sample the kernel gets no samples of its switches, but the records that tell of them.
+/// Leaves out the samples of switches for users who may not sample the kernel; records tell of the switches too.
 fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> Option<Fallback> {
     (event.off_cpu && is_kernel_kept(event, errno, with)).then(|| {
         Fallback::LeaveOut(format!(
@@ -85,7 +85,7 @@ fn switch_records_alone(event: &PlannedEvent, errno: Errno, with: Circumstances<
     })
 }
 
-/// Whether it explains the refusal that the user may not look into the kernel.
+/// Returns whether the refusal is explained by the user's not being allowed to look into the kernel.
 fn is_kernel_kept(event: &PlannedEvent, errno: Errno, with: Circumstances<'_>) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM)
         && with.paranoid > 1

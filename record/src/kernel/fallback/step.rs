@@ -23,7 +23,7 @@ pub enum Fallback {
     Retry {
         /// The event to try.
         event: Box<PlannedEvent>,
-        /// What was given up, if the user needs to know.
+        /// Ability that was given up, if the user needs to know.
         given_up: Option<GivenUp>,
     },
     /// Go on without the event: what that means.

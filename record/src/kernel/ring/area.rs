@@ -50,7 +50,7 @@ impl AuxRing {
         self.size
     }
 
-    /// Whether the area is overwritten.
+    /// Returns whether the area is overwritten.
     #[must_use]
     pub fn is_overwritten(&self) -> bool {
         self.overwrite

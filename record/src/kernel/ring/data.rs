@@ -88,8 +88,8 @@ impl Ring {
         Clock::read(&self.mapping)
     }
 
-    /// What there is to read. It stays where it is until [`release`](Self::release). A ring that is overwritten lends
-    /// out nothing: [`newest`](Self::newest) copies.
+    /// Returns the bytes to read. They stay where they are until [`release`](Self::release). A ring that is overwritten
+    /// lends out nothing: [`newest`](Self::newest) copies.
     ///
     /// # Errors
     /// A `data_head` that cannot be.
@@ -104,7 +104,7 @@ impl Ring {
         Ok(Pending::new(halves, stretch.head))
     }
 
-    /// Whether the ring is overwritten.
+    /// Returns whether the ring is overwritten.
     #[must_use]
     pub fn is_backward(&self) -> bool {
         self.backward

@@ -43,7 +43,7 @@ impl FakeRing {
         u64::from_ne_bytes(bytes)
     }
 
-    /// Whether there is room for so many bytes.
+    /// Returns whether there is room for so many bytes.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.head - self.tail() + bytes <= self.size
     }

@@ -27,7 +27,7 @@ impl<'r> Pending<'r> {
         self.first.len() + self.second.len()
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_empty() && self.second.is_empty()

@@ -1,4 +1,4 @@
-//! Which CPU this is, as `mapfile.csv` spells it, and whether a row of it is for this CPU.
+//! Identity of this CPU, as `mapfile.csv` spells it, and the rows of that file that are for it.
 //!
 //! | architecture | spelling | from |
 //! |---|---|---|
@@ -65,7 +65,7 @@ fn of_sysinfo(sysinfo: &str, service_levels: &str) -> Option<String> {
     })
 }
 
-/// Whether a row for this pattern of CPUs is for this CPU.
+/// Returns whether a row for this pattern of CPUs is for this CPU.
 ///
 /// An Arm row is for its version of the core and all later ones; other rows are regular expressions. Those of x86 that
 /// say nothing of the stepping are for all of them.
@@ -84,7 +84,7 @@ pub fn is_meant_by(id: &str, pattern: &str) -> bool {
     is_match(pattern, id)
 }
 
-/// Whether a regular expression is about all of the text.
+/// Returns whether a regular expression matches all of the text.
 pub(super) fn is_match(pattern: &str, text: &str) -> bool {
     Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|pattern| pattern.is_match(text))
 }

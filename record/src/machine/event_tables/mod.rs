@@ -24,7 +24,7 @@ use crate::messages::error::why_words;
 use entry::{EventEntry, Standard, TableEvent};
 
 const MAPFILE: &str = "mapfile.csv";
-/// Where the tables come from, for those who gave another directory.
+/// Origin of the tables, for those who gave another directory.
 const ORIGIN: &str = "perf's tables are in tools/perf/pmu-events/arch of the source of Linux, or of perf alone (kernel.org/pub/linux/kernel/tools/perf)";
 
 /// Tables for the CPUs of one architecture or of several.

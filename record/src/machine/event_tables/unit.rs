@@ -1,4 +1,4 @@
-//! Which PMU counts an event: the `Unit` of a table's entry, in the words of the kernel's PMUs.
+//! The PMU that counts an event: the `Unit` of a table's entry, in the words of the kernel's PMUs.
 
 use super::cpuid;
 use crate::machine::pmu::Pmu;
@@ -63,7 +63,7 @@ impl Unit {
     }
 }
 
-/// Whether a PMU's name has these parts, in this order, each with a number behind it or none.
+/// Returns whether a PMU's name has these parts, in this order, each with a number behind it or none.
 fn is_called(name: &str, parts: &str) -> bool {
     let (first, more) = parts.split_once(',').map_or((parts, None), |(first, more)| (first, Some(more)));
     match more {
@@ -76,8 +76,8 @@ fn is_called(name: &str, parts: &str) -> bool {
     }
 }
 
-/// Whether this is nothing or a number behind a name. Letters make a number only of three digits or more, as words have
-/// letters too.
+/// Returns whether this is empty or a number behind a name. Letters make a number only of three digits or more, as
+/// words have letters too.
 fn is_number(suffix: &str) -> bool {
     let digits = suffix.strip_prefix('_').unwrap_or(suffix);
     let decimal = digits.bytes().all(|b| b.is_ascii_digit());

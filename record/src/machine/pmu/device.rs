@@ -35,7 +35,7 @@ pub struct Alias {
     pub unit: Option<String>,
     /// Factor from its counts to that unit.
     pub scale: Option<String>,
-    /// What it counts, where a table says so.
+    /// Description of what it counts, from a table.
     pub description: Option<String>,
 }
 
@@ -93,14 +93,14 @@ impl Pmu {
         }
     }
 
-    /// Whether this is one of its names.
+    /// Returns whether this is one of its names.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name.as_deref() == Some(name)
     }
 
-    /// Whether a name selects this PMU among others: a pattern, or a name without the number (`uncore_imc`), both with
-    /// or without `uncore_`.
+    /// Returns whether a name selects this PMU among others: a pattern, or a name without the number (`uncore_imc`),
+    /// both with or without `uncore_`.
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let means = |name: &str| {
@@ -109,14 +109,15 @@ impl Pmu {
         means(name) || (!name.starts_with("uncore_") && means(&format!("uncore_{name}")))
     }
 
-    /// Whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in `cpumask`
-    /// which cores have it.
+    /// Returns whether its events count whole CPUs, regardless of threads. Arm SPE is part of a core, and says in
+    /// `cpumask` which cores have it.
     #[must_use]
     pub fn uncore(&self) -> bool {
         !self.core && self.cpus.is_some() && !self.name.starts_with("arm_spe_")
     }
 
-    /// Whether its events write to an AUX area. sysfs does not show this, so it is a list of the drivers that have one.
+    /// Returns whether its events write to an AUX area. sysfs does not show this, so it is a list of the drivers that
+    /// have one.
     #[must_use]
     pub fn has_aux(&self) -> bool {
         matches!(&self.name[..], "intel_pt" | "intel_bts" | "cs_etm")
@@ -152,13 +153,13 @@ impl Pmu {
         self.table.iter().map(|(name, event)| (&name[..], event))
     }
 
-    /// Whether a table has this named event.
+    /// Returns whether a table has this named event.
     #[must_use]
     pub fn is_in_table(&self, name: &str) -> bool {
         self.table.contains_key(&name.to_lowercase())
     }
 
-    /// Which of several devices with the same driver it is.
+    /// Returns the identifier that tells it from other devices with the same driver.
     #[must_use]
     pub fn identifier(&self) -> Option<String> {
         text(&self.dir.join("identifier"))
@@ -210,7 +211,7 @@ impl Pmu {
     }
 }
 
-/// Whether a file in `events` is an attribute of an event, not an event.
+/// Returns whether a file in `events` is an attribute of an event, not an event.
 fn is_attribute(name: &str) -> bool {
     [".unit", ".scale", ".per-pkg", ".snapshot"].iter().any(|end| name.ends_with(end))
 }

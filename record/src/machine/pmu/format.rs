@@ -49,7 +49,7 @@ impl Format {
         }
     }
 
-    /// Whether the term is a single bit, which its name sets without a value.
+    /// Returns whether the term is a single bit, which its name sets without a value.
     #[must_use]
     pub fn is_flag(self) -> bool {
         self.bits.is_power_of_two()

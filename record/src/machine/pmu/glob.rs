@@ -1,12 +1,12 @@
 //! Patterns as in the shell: `*`, `?`, `[a-z]`, `[!a-z]`.
 
-/// Whether the text has special characters of patterns.
+/// Returns whether the text has special characters of patterns.
 #[must_use]
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether the pattern matches the whole `text`.
+/// Returns whether the pattern matches the whole `text`.
 ///
 /// On a mismatch, the last star takes one more character. Earlier stars never need to, so the time is at most the
 /// product of the lengths.

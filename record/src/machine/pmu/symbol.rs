@@ -44,7 +44,7 @@ pub fn functions(path: &Path, name: &str) -> Result<Vec<Function>, String> {
     Ok(found)
 }
 
-/// Whether a symbol has this name, or demangles to this Rust path.
+/// Returns whether a symbol has this name, or demangles to this Rust path.
 fn is_called(symbol: &str, name: &str) -> bool {
     let is_mangled = || symbol.starts_with("_ZN") || symbol.starts_with("_R");
     symbol == name

@@ -16,10 +16,10 @@ pub struct Modules {
     reader: Option<BuildIdReader>,
 }
 
-/// What is known of a file when it is mapped.
+/// Identity of a file, as known when it is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Identity {
-    /// Which file it is; its build ID is read aside.
+    /// Device and inode of the file; its build ID is read aside.
     File(FileId),
     /// Its build ID.
     BuildId(BuildId),
