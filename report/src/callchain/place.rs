@@ -70,7 +70,7 @@ pub struct FrameFinder<'t> {
     before: Vec<ChainWord>,
 }
 
-/// What, besides the epoch, decides which frame an address has.
+/// Properties of an address that decide its frame, besides the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
     /// CPU mode; `None` for branches: it is not recorded.
@@ -102,7 +102,7 @@ struct ChainWord {
 struct Piece {
     start: u64,
     end: u64,
-    /// What is added to an address to get the address in the module.
+    /// Number to add to an address to get the address in the module.
     shift: u64,
     /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what the image says, since
     /// each address needs it.
@@ -119,7 +119,7 @@ impl Piece {
     }
 }
 
-/// What the frames of a piece have in common.
+/// Properties that all frames of a piece share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Image {
     /// A frame of it, without address.

@@ -75,7 +75,7 @@ pub enum Field {
     Process,
     /// Whether a memory access has an address (1), and whether its data (2) and its code (4) are mapped.
     Reach,
-    /// What the thread did ([`crate::timeline::Activity::pack`]).
+    /// Activity of the thread ([`crate::timeline::Activity::pack`]).
     Switch,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,

@@ -125,7 +125,7 @@ fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) ->
     Ok(made.into_iter().map(|(_, made)| made).collect())
 }
 
-/// What became of the inputs so far.
+/// Outcomes of the inputs so far.
 #[derive(Debug, Default)]
 struct Outcomes {
     /// Whether any was read.

@@ -1,4 +1,4 @@
-//! What a report on time says of its inputs: what they lack, and how far it can be trusted.
+//! Checks of the inputs of a report on time: for what they lack, and how far it can be trusted.
 
 use recrep_format::abi::RecordType;
 
@@ -7,7 +7,7 @@ use crate::query::sort_key::Mode;
 use crate::query::warning::Warning;
 use crate::timeline::off_cpu::{SwitchCounts, is_switches};
 
-/// How to record what is missing.
+/// Commands that record what is missing.
 const ADVICE: &str = "record with `rec --off-cpu`, or with `perf record --switch-events -e cpu-clock \
                       -e context-switches/period=1/ -g`";
 

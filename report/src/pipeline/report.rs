@@ -28,7 +28,7 @@ use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::tracepoints::Formats;
 
-/// What else to do with the session of each input; the inputs are numbered in their order.
+/// Additional work on the session of each input; the inputs are numbered in their order.
 pub type Also<'a> = dyn Fn(usize, &Session<'_>) + Sync + 'a;
 
 /// Answers the query, and calls `also` with the session of each input.

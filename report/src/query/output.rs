@@ -1,4 +1,4 @@
-//! What is printed, and in which format.
+//! Output: its contents and its format.
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -119,7 +119,7 @@ pub enum SortKey {
     External,
     /// The caller that matches `--parent`.
     Parent,
-    /// What the thread did in the counted time: it ran, waited or was preempted.
+    /// The thread's activity in the counted time: it ran, waited or was preempted.
     Switch,
     /// A tracepoint's fields, as the kernel prints them.
     Trace,

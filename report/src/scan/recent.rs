@@ -33,7 +33,7 @@ pub(super) struct RecentBranches {
     count: u32,
 }
 
-/// What decides the row of a branch.
+/// Data of a branch that decide its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Branch {
     pub(super) from: u64,

@@ -67,7 +67,7 @@ pub(super) struct Event {
     origin: Origin,
 }
 
-/// Where and when a row is counted: a sample's data, or those of time without a sample.
+/// Place and time of a count: a sample's data, or those of time without a sample.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) mode: CpuMode,

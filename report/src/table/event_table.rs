@@ -203,7 +203,7 @@ impl<'l> EventTable<'l> {
 #[derive(Clone, Copy, Debug)]
 struct SortItem {
     weight: Reverse<u64>,
-    /// What decides next: of children, the longest chain and the largest self period; else the first cells.
+    /// Next criterion: of children, the longest chain and the largest self period; else the first cells.
     prefix: [u64; 2],
     place: usize,
 }

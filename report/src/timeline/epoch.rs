@@ -9,7 +9,8 @@ use super::frozen::Timeline;
 use super::moment::Moment;
 use super::space::{Space, SpaceId};
 
-/// What decides the meaning of an address: the space, and the number of changes to its mappings and to the kernel's.
+/// Version of an address space, which decides the meaning of an address: the space, and the number of changes to its
+/// mappings and to the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceEpoch {
     /// The address space; `None` if unknown.

@@ -155,7 +155,7 @@ impl Field {
         1 << (self as u32)
     }
 
-    /// Whether the samples of an event have it.
+    /// Returns whether the samples of an event have it.
     fn is_sampled(self, attr: &Attr) -> bool {
         let has_weight = attr.sample_type.intersects(SampleType::WEIGHT | SampleType::WEIGHT_STRUCT);
         attr.sample_type.contains(self.needs())

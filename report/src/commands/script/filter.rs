@@ -59,22 +59,22 @@ impl<'q> SampleFilter<'q> {
         self.filters.symbols.as_ref()
     }
 
-    /// Whether events switch samples on or off.
+    /// Returns whether events switch samples on or off.
     pub(super) fn switches(&self) -> bool {
         self.on.is_some() || self.off.is_some()
     }
 
-    /// Whether samples are left out until one switches them on.
+    /// Returns whether samples are left out until one switches them on.
     pub(super) fn is_off_at_first(&self) -> bool {
         self.on.is_some()
     }
 
-    /// Whether modules are asked for.
+    /// Returns whether modules are asked for.
     pub(super) fn by_module(&self) -> bool {
         self.compiled.modules.is_some()
     }
 
-    /// Whether a sample of this event is listed where events switch samples on and off.
+    /// Returns whether a sample of this event is listed where events switch samples on and off.
     pub(super) fn is_on(&self, event: AttrIndex, is_off: &mut bool) -> bool {
         if *is_off && self.on.is_some() {
             if self.on != Some(event) {

@@ -66,7 +66,7 @@ pub(super) struct Printer<'s, 'f> {
     text: Vec<u8>,
 }
 
-/// What lines depend on that were printed before.
+/// State from the lines printed before, on which the next ones depend.
 struct Before {
     start: Start,
     sources: SourceFiles,

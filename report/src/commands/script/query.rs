@@ -23,7 +23,7 @@ pub struct ScriptQuery {
     pub symbol_sources: SymbolOptions,
     /// Output style.
     pub look: ScriptStyle,
-    /// Whether the file's header is printed.
+    /// Printing of the file's header.
     pub header: Header,
     /// If set, each event's samples go to a file of their own, whose name begins with this path.
     pub per_event_dump: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct ScriptQuery {
     pub limit: Option<usize>,
 }
 
-/// Whether the file's header is printed.
+/// Printing of the file's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// Print no header.

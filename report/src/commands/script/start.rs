@@ -43,7 +43,7 @@ impl Start {
         Self { nanoseconds: look.nanoseconds, latency: look.latency, since: look.since, first, previous, clock, zone }
     }
 
-    /// Whether times depend on the lines before.
+    /// Returns whether times depend on the lines before.
     pub(super) fn is_ordered(&self) -> bool {
         self.since != Since::Clock
     }

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 pub use roles::{Role, Roles, is_switches};
 pub use stand_in::StandIn;
 
-/// What a thread did.
+/// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// It ran.
@@ -88,7 +88,7 @@ pub struct Unsampled {
     pub length: u64,
     /// CPU on which the thread had run; all ones if not recorded.
     pub cpu: u32,
-    /// What the thread did.
+    /// The thread's activity.
     pub activity: Activity,
 }
 
@@ -117,7 +117,7 @@ impl Thread {
     }
 }
 
-/// What a CPU sample stands for.
+/// Time that a CPU sample stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunningTime<'t> {
     /// Nanoseconds that the thread ran since its sample before; of the last one also those after it.

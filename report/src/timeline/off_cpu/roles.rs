@@ -3,7 +3,7 @@
 use recrep_format::abi::{EventType, HwEvent, SwEvent};
 use recrep_format::attr::{Attr, AttrIndex, AttrTable};
 
-/// What the samples of an event stand for.
+/// Meaning of an event's samples for the times of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Nothing that is time.

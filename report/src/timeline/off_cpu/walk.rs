@@ -6,7 +6,7 @@
 
 use super::{Activity, Run, Stretch, SwitchCounts, Thread, Unsampled};
 
-/// What a record says of a thread.
+/// Fact about a thread from a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// It is forked: an earlier thread with its number is gone.
