@@ -45,7 +45,7 @@ pub fn assert_agrees(file: &Path, extent: Extent<'_>) -> Stats {
     stats
 }
 
-/// What perf does with any recording, samples or not; of each, standard error must be empty.
+/// Commands that perf does with any recording, samples or not; of each, standard error must be empty.
 const READS: [&[&str]; 3] = [&["script", "--no-inline"], &["evlist", "-v"], &["report", "--header-only"]];
 
 /// Fails where perf cannot read a file, or warns of it, or rep counts other records and samples; gives the samples.

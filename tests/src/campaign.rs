@@ -17,16 +17,16 @@ use serde::de::IgnoredAny;
 use crate::measured::{Measured, measure};
 use crate::variants::{Kind, Original};
 
-/// How long a run may take.
+/// Maximum duration of a run.
 pub const LIMIT: Duration = Duration::from_secs(10);
 
-/// How much memory any file may take, in bytes.
+/// Maximum memory for any file, in bytes.
 pub const MEMORY: u64 = 256 << 20;
 
-/// How many times the file's size it may take beyond that.
+/// Maximum memory beyond that, in multiples of the file's size.
 pub const TIMES: u64 = 3;
 
-/// What is to be run.
+/// Description of the runs.
 #[derive(Debug)]
 pub struct Campaign {
     /// The program.
@@ -35,9 +35,9 @@ pub struct Campaign {
     pub originals: Vec<(String, Original)>,
     /// The numbers of the variants; number n is of file n modulo the files.
     pub numbers: std::ops::Range<u64>,
-    /// How many runs at once.
+    /// Number of runs at once.
     pub jobs: usize,
-    /// Where variants that broke a rule are left.
+    /// Folder for the variants that broke a rule.
     pub keep: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ pub struct Broken {
     pub how: String,
 }
 
-/// What came of it.
+/// Result of all runs.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Runs by kind of damage: status 0, status 1.
@@ -62,7 +62,7 @@ pub struct Outcome {
     /// The run with the most memory over what its file justifies: how much of what is allowed, in percent, and in
     /// bytes.
     pub largest: (u64, u64, String),
-    /// What broke a rule.
+    /// Runs that broke a rule.
     pub broken: Vec<Broken>,
 }
 

@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use crate::run::read_back;
 
-/// How long a run may take.
+/// Maximum duration of a run.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What is asked of `rep`: tables, which are made before anything is printed, and listings.
+/// Views that `rep` is asked for: tables, which are made before anything is printed, and listings.
 const VIEWS: [&[&str]; 8] = [
     &["--json", "--sort", "comm,dso"],
     &["--json", "--stats"],
@@ -32,29 +32,29 @@ const VIEWS: [&[&str]; 8] = [
     &["dump", "--no-raw", "--type", "COMM,MMAP2"],
 ];
 
-/// What is to be run.
+/// Description of the runs.
 #[derive(Debug)]
 pub struct Cutting {
     /// The program.
     pub rep: PathBuf,
     /// The file; what is cut is a copy.
     pub original: PathBuf,
-    /// Where the copy is.
+    /// Folder of the copy.
     pub folder: PathBuf,
-    /// How often it is cut.
+    /// Number of times that it is cut.
     pub times: u64,
 }
 
-/// What came of it.
+/// Result of all runs.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Runs by view: the answer of the whole file, of what was left with a warning, of what was written anew; status 1.
     pub ended: BTreeMap<String, [u64; 4]>,
-    /// What broke a rule.
+    /// Descriptions of the runs that broke a rule.
     pub broken: Vec<String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 struct Run {
     status: ExitStatus,
     stdout: Vec<u8>,
@@ -62,7 +62,7 @@ struct Run {
     wall: Duration,
 }
 
-/// How a file is cut.
+/// Way of cutting a file.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     /// To a length.
@@ -178,7 +178,7 @@ fn restore(original: &Path, file: &Path, cut: Cut) {
     copied.expect("the file can be restored");
 }
 
-/// Which answer it is, or the rule that was broken.
+/// Returns the number of the answer that it is, or the rule that was broken.
 fn ruling(run: &Run, whole: &Run, anew: &Run) -> Result<usize, String> {
     let said: String = run.stderr.chars().take(500).collect();
     if let Some(signal) = run.status.signal() {
@@ -197,7 +197,7 @@ fn ruling(run: &Run, whole: &Run, anew: &Run) -> Result<usize, String> {
     }
 }
 
-/// Whether there is a warning in what was printed as JSON.
+/// Returns whether there is a warning in what was printed as JSON.
 fn warns(stdout: &[u8]) -> bool {
     fn any(value: &Value) -> bool {
         match value {

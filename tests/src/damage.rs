@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The header of a file in file mode, as far as perf has always written it.
 pub const HEADER: usize = 104;
 
-/// Where the header says how long the data section is.
+/// Place in the header of the length of the data section.
 const DATA_SIZE: usize = 48;
 
 /// A whole file, and a place for the damaged one.
@@ -41,7 +41,7 @@ impl Patient {
         start..start + self.word(DATA_SIZE)
     }
 
-    /// Where the records start, by the size that each has in its header.
+    /// Returns the places where records start, by the size that each has in its header.
     pub fn records(&self) -> Vec<usize> {
         let data = self.data();
         let size = |at: usize| usize::from(u16::from_ne_bytes([self.bytes[at + 6], self.bytes[at + 7]]));

@@ -82,14 +82,14 @@ struct Strangers<'a> {
     witness: Witness,
 }
 
-/// What came of one file.
+/// Result of comparing one file.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The fields.
     pub fields: Vec<&'static str>,
-    /// How many lines there are.
+    /// Number of lines.
     pub lines: usize,
-    /// How many of them differ in which form.
+    /// Number of lines that differ, by the form in which they do.
     pub forms: BTreeMap<Form, usize>,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Strangers<'a> {
         Self { known, spelt: lines(&spelt), witness: Witness::new(file) }
     }
 
-    /// Whether the function in this line is rightly called otherwise than by perf.
+    /// Returns whether the function in this line is rightly called otherwise than by perf.
     fn right(&mut self, number: usize, our: &str, theirs: &str) -> bool {
         let Some(line) = self.spelt.get(number) else { return false };
         let (our, spelt) = (squeezed(our), squeezed(line));
@@ -265,7 +265,7 @@ fn without_name(our: &str, their: &str) -> Option<String> {
     nameless.then(|| format!("{tab}{} {unknown} {module}", theirs[..=place].join(" ")))
 }
 
-/// Where perf's line names another function of the same program's file.
+/// Returns the place in perf's line that names another function of the same program's file.
 fn strange_function(ours: &[String], theirs: &[String]) -> Option<Range<usize>> {
     let start = function_place(ours);
     let module = ours.last().filter(|module| module.starts_with("(/"))?;
@@ -273,8 +273,8 @@ fn strange_function(ours: &[String], theirs: &[String]) -> Option<Range<usize>> 
     (differs && start < theirs.len()).then(|| start..theirs.len() - 1)
 }
 
-/// Where the function stands in a line: behind the address, which is behind the event, which has a colon, as has the
-/// time. Names of functions may have spaces.
+/// Returns the place of the function in a line: behind the address, which is behind the event, which has a colon, as
+/// has the time. Names of functions may have spaces.
 fn function_place(words: &[String]) -> usize {
     words.iter().take(7).rposition(|word| word.ends_with(':')).map_or(3, |event| event + 2)
 }

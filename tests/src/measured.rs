@@ -14,10 +14,10 @@ use wait4::Wait4;
 
 use crate::run::read_back;
 
-/// How a run ended and what it took.
+/// Result of a run, and what it took.
 #[derive(Debug)]
 pub struct Measured {
-    /// How it ended; the kill if it took too long.
+    /// Exit status; the kill if it took too long.
     pub status: ExitStatus,
     /// Whether it took too long.
     pub timed_out: bool,

@@ -1,4 +1,4 @@
-//! What a test needs of the machine.
+//! Needs of a test: what the machine must have.
 //!
 //! A need that is not met prints why and lets the test return early; where `CI=true` it fails instead, so that a
 //! machine that cannot run the tests never looks like one that passes them. That perf events may be used is found out

@@ -27,7 +27,7 @@ pub fn perf() -> Command {
     version(&std::env::var_os("PERF").unwrap_or_else(|| "perf".into()))
 }
 
-/// That perf, and perf 6.12 where `RECREP_PERF612` names one: for what each version must read.
+/// Returns that perf, and perf 6.12 where `RECREP_PERF612` names one: for what each version must read.
 pub fn versions() -> Vec<OsString> {
     std::iter::once(perf().get_program().to_owned()).chain(std::env::var_os("RECREP_PERF612")).collect()
 }
@@ -49,10 +49,10 @@ pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
     run(perf.arg("--").args(command)).expect(0)
 }
 
-/// What `perf report --stats` counts.
+/// Counts of `perf report --stats`.
 #[derive(Debug, Default)]
 pub struct Stats {
-    /// What perf said on standard error.
+    /// Standard error of perf.
     pub warnings: String,
     /// Records by name, without `TOTAL`.
     pub records: BTreeMap<String, u64>,
@@ -84,7 +84,7 @@ pub fn parse_stats(outcome: &Outcome) -> Stats {
     stats
 }
 
-/// What perf warned of, but for what was lost, where `records` say that something was: that it must tell of.
+/// Returns perf's warnings but for those of loss, where `records` say that something was lost: perf must tell of that.
 pub fn without_loss<'w>(warnings: &'w str, records: &BTreeMap<String, u64>) -> &'w str {
     let lost = |kind: &str| records.get(kind).copied().unwrap_or(0);
     let of_records = format!(" events and lost {} chunks!\n\nCheck IO/CPU overload!\n\n", lost("LOST"));
@@ -180,7 +180,7 @@ fn parse_tables(text: &str, keys: usize) -> Vec<Table> {
     tables
 }
 
-/// How many records were lost, by the sum of the file's LOST records.
+/// Returns the number of lost records, by the sum of the file's LOST records.
 #[track_caller]
 pub fn lost_events(file: &Path) -> u64 {
     let outcome = run(perf().args(["script", "--show-lost-events", "-F", "comm,time", "-i"]).arg(file)).expect(0);

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Debug)]
 pub struct Programs {
     /// The recorder.

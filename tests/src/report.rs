@@ -20,7 +20,7 @@ pub struct Report {
     pub inputs: Vec<Input>,
     /// One for each attr.
     pub events: Vec<Event>,
-    /// What was wrong with the input.
+    /// Problems of the input.
     pub warnings: Vec<Warning>,
 }
 
@@ -31,9 +31,9 @@ pub struct Input {
     pub bytes: u64,
     /// Records by name.
     pub records: BTreeMap<String, u64>,
-    /// What LOST records say.
+    /// Number of lost records, by LOST records.
     pub lost_events: u64,
-    /// What LOST_SAMPLES records say.
+    /// Number of lost samples, by LOST_SAMPLES records.
     pub lost_samples: u64,
     /// Whether the recorder finished it.
     pub complete: bool,
@@ -48,7 +48,7 @@ pub struct Event {
     pub samples: u64,
     /// The sum of their periods.
     pub period: u64,
-    /// What LOST_SAMPLES records say of it.
+    /// Number of its lost samples, by LOST_SAMPLES records.
     pub lost_samples: u64,
     /// The sort keys.
     pub sort: Vec<String>,
@@ -72,7 +72,7 @@ pub struct Row {
 /// One warning.
 #[derive(Debug, Deserialize)]
 pub struct Warning {
-    /// What kind.
+    /// Kind, as a short code.
     pub code: String,
     /// In words.
     pub message: String,
@@ -80,7 +80,7 @@ pub struct Warning {
     pub offset: Option<u64>,
 }
 
-/// What rep says of a file, sorted by keys separated by commas.
+/// Returns rep's report of a file, sorted by keys separated by commas.
 #[track_caller]
 pub fn report(file: &Path, sort: &str) -> Report {
     report_of(file, &[], sort)

@@ -33,18 +33,18 @@ pub fn until_it_has(bytes: u64, file: &Path, recorder: &Running) {
     until(is_written, || format!("{} does not grow to {bytes} bytes: {}", file.display(), recorder.said()));
 }
 
-/// Whether a process has a thread of this name.
+/// Returns whether a process has a thread of this name.
 pub fn has_thread(pid: &str, name: &str) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks.into_iter().any(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
 }
 
-/// How a program ended and what it said.
+/// Result of a program, and what it said.
 #[derive(Debug)]
 pub struct Outcome {
     /// The command line, for messages.
     pub command: String,
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub stdout: Vec<u8>,
@@ -154,7 +154,7 @@ impl Running {
         Outcome { command: self.command, status, stdout: read_back(&self.stdout), stderr }
     }
 
-    /// What it has said on standard error so far.
+    /// Returns what it has said on standard error so far.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&read_back(&self.stderr)).into_owned()
     }

@@ -18,7 +18,7 @@ pub struct Source {
     pub path: String,
     /// The whole text.
     pub text: String,
-    /// Where it is in its crate: `["read", "frames"]`; empty for the root.
+    /// Its path in its crate: `["read", "frames"]`; empty for the root.
     pub module: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ fn use_tree<'a>(code: &'a str, prefix: &[String], paths: &mut BTreeSet<Vec<Strin
     rest
 }
 
-/// Which module imports which, by their names joined with `::`; the root is `crate`.
+/// Returns the modules that each module imports, by their names joined with `::`; the root is `crate`.
 pub fn imports(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
     let modules: BTreeMap<&[String], BTreeMap<String, Vec<String>>> =
         sources.iter().map(|source| (&source.module[..], source.code_and_reexports().1)).collect();

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What was sampled under one key.
+/// Counts under one key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Samples.
@@ -84,14 +84,14 @@ pub fn assert_same(what: &str, ours: &[Table], perfs: &[Table]) {
     }
 }
 
-/// Whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a table that
-/// lies behind `.fini` for a part of `_fini`, whose symbol has no size.
+/// Returns whether perf, in some version, may give this name to an entry of a linkage table. Before 6.3 it takes a
+/// table that lies behind `.fini` for a part of `_fini`, whose symbol has no size.
 #[must_use]
 pub fn is_plt(name: &str) -> bool {
     name.ends_with("@plt") || [".plt", "_fini"].contains(&name)
 }
 
-/// What stands before the symbol in a key that ends with an entry of a procedure linkage table.
+/// Returns the part before the symbol of a key that ends with an entry of a procedure linkage table.
 fn plt(key: &[String]) -> Option<&[String]> {
     let (symbol, before) = key.split_last()?;
     symbol.strip_prefix("[.] ").is_some_and(is_plt).then_some(before)

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-/// What is done to a file.
+/// Damage that is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Ends early.

@@ -1,5 +1,5 @@
-//! What the symbol tables of a module have at an offset, read by `readelf`: who judges where rep and perf name a
-//! function differently.
+//! Contents of a module's symbol tables at an offset, read by `readelf`: the judge where rep and perf name a function
+//! differently.
 
 use std::collections::HashMap;
 use std::fs;
@@ -59,7 +59,8 @@ impl Witness {
         Self { recording: recording.to_owned(), modules: HashMap::new() }
     }
 
-    /// Whether rep may call a function `name`, as its file spells it, where perf says `theirs`: see `Form::Strangers`.
+    /// Returns whether rep may call a function `name`, as its file spells it, where perf says `theirs`: see
+    /// `Form::Strangers`.
     pub fn confirms(&mut self, path: &str, offset: u64, name: &str, theirs: &str) -> bool {
         let recording = &self.recording;
         let module = self.modules.entry(path.to_owned()).or_insert_with(|| {
@@ -76,7 +77,7 @@ impl Witness {
     }
 }
 
-/// Whether the file at `path` is there, unchanged since the recording began.
+/// Returns whether the file at `path` is there, unchanged since the recording began.
 fn as_recorded(recording: &Path, path: &str) -> bool {
     let began = fs::metadata(recording).and_then(|file| file.created()).ok();
     let began = began.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -119,7 +120,7 @@ impl Module {
         module
     }
 
-    /// Whether `name` is right for what is at `offset` of the file.
+    /// Returns whether `name` is right for what is at `offset` of the file.
     fn has(&self, offset: u64, name: &str) -> bool {
         let segment = self
             .segments
@@ -138,7 +139,7 @@ impl Module {
         covering.any(|symbol| symbol.name == unversioned(name))
     }
 
-    /// Whether the address belongs to the symbol; one without a size goes on to the next.
+    /// Returns whether the address belongs to the symbol; one without a size goes on to the next.
     fn covers(&self, symbol: &Symbol, address: u64) -> bool {
         let start = symbol.range.start;
         let sizeless = start == symbol.range.end && start <= address;

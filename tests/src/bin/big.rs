@@ -20,14 +20,14 @@ use recrep_format::endian::Endian;
 #[derive(Debug, Parser)]
 #[command(name = "big")]
 struct Args {
-    /// What its samples hold
+    /// Contents of its samples
     #[arg(value_enum)]
     what: What,
 
     /// The file to write
     file: PathBuf,
 
-    /// How many samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB]
+    /// Number of samples [default: 462500 of 32 branches each, or 4600000 accesses: about 370 MB]
     #[arg(long)]
     samples: Option<u64>,
 
@@ -44,7 +44,7 @@ enum What {
     Accesses,
 }
 
-/// How many branches a stack holds.
+/// Number of branches in a stack.
 const BRANCHES: usize = 32;
 
 fn main() -> ExitCode {

@@ -20,7 +20,7 @@ struct Args {
     /// The file
     file: PathBuf,
 
-    /// How often
+    /// Number of cuts
     #[arg(long, default_value_t = 100)]
     times: u64,
 

@@ -20,7 +20,7 @@ struct Args {
     /// The folder
     dir: PathBuf,
 
-    /// How many variants in all
+    /// Number of variants in all
     #[arg(long, default_value_t = 1000)]
     variants: u64,
 
@@ -28,7 +28,7 @@ struct Args {
     #[arg(long, default_value_t = 0)]
     first: u64,
 
-    /// How many runs at once
+    /// Number of runs at once
     #[arg(long, default_value_t = 2)]
     jobs: usize,
 

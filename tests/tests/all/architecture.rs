@@ -7,7 +7,7 @@ use recrep_tests::sources::{Source, cycle, imports, sources};
 /// The packages of the workspace.
 const PACKAGES: [&str; 5] = ["format", "record", "report", "fixtures", "tests"];
 
-/// Where `unsafe` is allowed: files, or folders of them, that face the kernel.
+/// Places where `unsafe` is allowed: files, or folders of them, that face the kernel.
 const UNSAFE: [&str; 5] = [
     "record/src/kernel/sys",
     "record/src/kernel/ring",
@@ -173,8 +173,8 @@ fn unsafe_code_is_where_the_kernel_is() {
     assert!(blocks > 0, "nothing is unsafe: the list is out of date");
 }
 
-/// Where `report` and `record` take numbers out of bytes themselves: file, number of lines, and the reason. All bytes
-/// of the perf.data format are read in `format`.
+/// Places where `report` and `record` take numbers out of bytes themselves: file, number of lines, and the reason. All
+/// bytes of the perf.data format are read in `format`.
 const BYTES: [(&str, usize, &str); 13] = [
     ("report/src/symbols/elf_plt.rs", 1, "machine code of a PLT entry"),
     ("report/src/symbols/jitdump.rs", 2, "jitdump, a format of its own"),

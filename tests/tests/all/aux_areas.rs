@@ -15,7 +15,7 @@ use recrep_tests::perf::{perf, stats};
 use recrep_tests::report::report;
 use recrep_tests::run::run;
 
-/// What perf lists of AUX tracing in a file.
+/// perf's list of AUX tracing in a file.
 #[derive(Debug, Default)]
 struct Listed {
     /// Of each AUXTRACE record: size, offset, CPU.

@@ -18,7 +18,7 @@ use recrep_tests::{needs, perf};
 use tempfile::TempDir;
 
 const CODE: u64 = 0x10_0000;
-/// How many functions there are, and how long each is.
+/// Number of functions; each is [`LEN`] bytes long.
 const FUNCTIONS: u64 = 24;
 const LEN: u64 = 0x40;
 
@@ -148,7 +148,7 @@ fn trees_are_perfs() {
     assert!(compared > 10_000);
 }
 
-/// What each function has gathered does not depend on the order of frames.
+/// The order of frames does not matter for what each function has gathered.
 #[test]
 fn rows_with_children_are_perfs() {
     if !needs::perf_events() {

@@ -19,7 +19,7 @@ fn dumped(file: &Path, args: &[&str]) -> Outcome {
 /// The line that begins a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
-    /// What stands before the place.
+    /// Text before the place.
     stream: String,
     offset: u64,
     size: u64,
@@ -39,7 +39,7 @@ fn heads(text: &str) -> Vec<Head> {
     begins.map(head).collect()
 }
 
-/// What perf dumps: place, size and type of each record, in the order of their places.
+/// Returns perf's dump: place, size and type of each record, in the order of their places.
 fn perfs(file: &Path) -> Option<Vec<(u64, u64, String)>> {
     let outcome = run(perf::perf().args(["report", "-D", "-i"]).arg(file));
     let hex = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();

@@ -234,7 +234,7 @@ fn respelt(mut texts: Vec<String>, perf: &Perf) -> Vec<String> {
     texts
 }
 
-/// What `perf script` printed of a fact, in the same form.
+/// Returns what `perf script` printed of a fact, in the same form.
 fn printed(fact: &Fact, outcome: &Outcome) -> Vec<String> {
     let text = String::from_utf8_lossy(&outcome.stdout);
     let lines = text.lines().map(str::trim);

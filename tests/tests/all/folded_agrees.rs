@@ -34,7 +34,7 @@ fn lines_of(text: &str) -> BTreeMap<String, u64> {
     lines
 }
 
-/// Where the linkage tables of a module are in its file.
+/// Returns the places of a module's linkage tables in its file.
 fn linkage_tables(module: &str) -> Vec<Range<u64>> {
     let listed = run(Command::new("readelf").args(["-SW", module]));
     let sections = listed.text().lines().filter_map(|line| {
@@ -47,8 +47,8 @@ fn linkage_tables(module: &str) -> Vec<Range<u64>> {
     sections.collect()
 }
 
-/// What `perf script` prints, with a name for the entries of linkage tables that perf finds none for: of a frame in a
-/// file it tells the place there.
+/// Returns the output of `perf script`, with a name for the entries of linkage tables that perf finds none for: of a
+/// frame in a file it tells the place there.
 fn with_entries_named(script: &str) -> String {
     let mut known: BTreeMap<String, Vec<Range<u64>>> = BTreeMap::new();
     let mut named = |line: &str| {
@@ -66,7 +66,7 @@ fn ours(file: &Path, flags: &[&str]) -> BTreeMap<String, u64> {
     lines_of(outcome.text())
 }
 
-/// What the collapse library makes of `perf script`. It leaves out samples whose callchain is empty: they are listed
+/// Collapses `perf script` with the collapse library. It leaves out samples whose callchain is empty: they are listed
 /// with the sampled function as their only frame, as `perf script` prints it without callchains. The second number is
 /// how many those are.
 fn collapsed(file: &Path) -> (BTreeMap<String, u64>, usize) {
@@ -95,7 +95,7 @@ fn collapsed(file: &Path) -> (BTreeMap<String, u64>, usize) {
     (lines_of(std::str::from_utf8(&folded).unwrap()), empty)
 }
 
-/// How many samples have an empty callchain.
+/// Compares the folded stacks of rep and perf. Returns the number of samples that have an empty callchain.
 #[track_caller]
 fn assert_agrees(file: &Path, flags: &[&str]) -> usize {
     let (ours, (theirs, empty)) = (ours(file, flags), collapsed(file));

@@ -22,7 +22,7 @@ fn recorded(file: &Path, args: &str, work: &str) -> Table {
     event.table()
 }
 
-/// How many samples of the threads that `comm` takes are in each of the two functions.
+/// Returns the number of samples in each of the two functions, of the threads that `comm` takes.
 fn hot(table: &Table, comm: impl Fn(&str) -> bool) -> (f64, f64) {
     let of = |name: &str| {
         let samples = table.samples_where(|key| comm(&key[0]) && key[1].strip_prefix("[.] ") == Some(name));

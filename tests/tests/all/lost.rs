@@ -1,5 +1,5 @@
-//! What the kernel could not write is told: as LOST records where it happened, as LOST_SAMPLES of each event at the
-//! end, on `rec`'s last line, and by `rep`, as perf counts it.
+//! Loss is told, where the kernel could not write: as LOST records where it happened, as LOST_SAMPLES of each event at
+//! the end, on `rec`'s last line, and by `rep`, as perf counts it.
 //!
 //! Losing is made certain by stopping `rec` while the workload runs on: two pages of ring are full in milliseconds.
 

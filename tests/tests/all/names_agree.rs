@@ -99,7 +99,7 @@ fn in_folded(file: &Path, only: Option<&str>) -> Rows {
     rows
 }
 
-/// How many rows were compared.
+/// Compares the names of a file. Returns the number of rows that were compared.
 #[track_caller]
 fn compare(file: &Path) -> usize {
     let Some((rows, marked, only)) = in_json(file) else { return 0 };

@@ -1,4 +1,4 @@
-//! What `rec` writes, perf reads: without a warning, with the same counts as `rep`, and as the self-describing stream
+//! perf reads what `rec` writes: without a warning, with the same counts as `rep`, and as the self-describing stream
 //! that it is promised to be.
 
 use std::path::Path;

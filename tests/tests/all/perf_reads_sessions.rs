@@ -38,7 +38,7 @@ fn assert_pieces(dir: &Path, outcome: &Outcome) -> Vec<u64> {
     samples
 }
 
-/// What a recording of the workload with these arguments is; the file too.
+/// Records the workload with these arguments, and checks what every recording must be. Returns the file too.
 #[track_caller]
 fn assert_recording(args: &str, command: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ fn signalled(args: &str, dir: &Path) -> Outcome {
     rec.finish().expect(0)
 }
 
-/// How long a file is; nothing where it has got another name by now.
+/// Returns the length of a file; 0 where it has got another name by now.
 fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |found| found.len())
 }
@@ -247,7 +247,7 @@ fn pieces_by_signal() {
     }
 }
 
-/// What is in the rings at the end: the last samples, not the first; with the mappings that they need.
+/// The file has what is in the rings at the end: the last samples, not the first; with the mappings that they need.
 #[test]
 fn a_flight_recorder_has_the_end() {
     if !needs::perf_events() {

@@ -25,14 +25,14 @@ fn traced(file: &Path, args: &[&str], command: &[String]) -> Outcome {
     run(&mut with_tracefs(&recording)).expect(0)
 }
 
-/// How many sleeps of the workload were switches, by the kernel's own count: one whose timer fires before the thread
-/// has left the CPU is none.
+/// Returns the number of the workload's sleeps that were switches, by the kernel's own count: one whose timer fires
+/// before the thread has left the CPU is none.
 #[track_caller]
 fn sleeps(outcome: &Outcome) -> u64 {
     outcome.text().trim().parse().unwrap()
 }
 
-/// What perf prints of a file, without a warning.
+/// Returns what perf prints of a file, without a warning.
 #[track_caller]
 fn perf_says(args: &[&str], file: &Path) -> String {
     let outcome = run(perf().args(args).arg("-i").arg(file)).expect(0);
@@ -40,7 +40,7 @@ fn perf_says(args: &[&str], file: &Path) -> String {
     outcome.text().to_owned()
 }
 
-/// Where `workload calls` has its function and its variable, as long as addresses are not random.
+/// Returns the places of the function and the variable of `workload calls`, as long as addresses are not random.
 fn places() -> (String, String) {
     let mut fixed = Command::new("setarch");
     let outcome = run(fixed.arg("-R").args(workload("calls --count 0"))).expect(0);
@@ -220,7 +220,7 @@ fn without_tracefs_there_is_advice() {
     assert!(list.text().contains("page-faults"));
 }
 
-/// Which software events this kernel has is its own word.
+/// The kernel says which software events it has.
 #[test]
 fn each_software_event_records() {
     if !needs::perf_events() {

@@ -1,4 +1,4 @@
-//! How `rec` ends: with the command's own status, or with its own and a sentence that says what was tried and why it
+//! Ends of `rec`: with the command's own status, or with its own and a sentence that says what was tried and why it
 //! failed.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What proves that a file is the one that was recorded: in each kind of recording there are build IDs, with their CPU
+//! Proofs that a file is the one that was recorded: in each kind of recording there are build IDs, with their CPU
 //! modes, device and inode of mappings, and the features that tell of the machine. Every version of perf reads them
 //! without a warning.
 
@@ -72,8 +72,8 @@ fn build_ids(file: &File<'_>) -> BTreeMap<(u16, String), BuildId> {
     all
 }
 
-/// What the records of the workload's mappings have: the inode, or else the build ID. Which device a file system says
-/// that it is on may differ (overlayfs, btrfs).
+/// Returns the identities in the records of the workload's mappings: the inode, or else the build ID. Which device a
+/// file system says that it is on may differ (overlayfs, btrfs).
 fn identities(file: &File<'_>, name: &str) -> Vec<Result<u64, String>> {
     let records = file.records().filter_map(|raw| {
         let raw = raw.unwrap();
@@ -88,12 +88,12 @@ fn identities(file: &File<'_>, name: &str) -> Vec<Result<u64, String>> {
     records.collect()
 }
 
-/// What perf finds as a build ID: that of the running kernel, or of a file.
+/// Returns the build ID that perf finds: that of the running kernel, or of a file.
 fn by_perf(args: &[&str]) -> String {
     run(perf().arg("buildid-list").args(args)).expect(0).text().trim().to_owned()
 }
 
-/// What each version of perf says of the recording's machine, and the build IDs that it lists.
+/// Returns what each version of perf says of the recording's machine, and the build IDs that it lists.
 #[track_caller]
 fn perf_says(file: &Path, args: &str) -> Vec<[Vec<String>; 3]> {
     let questions = [&["report", "--header-only"][..], &["buildid-list"], &["script", "-F", "comm,ip,sym,dso"]];

@@ -11,7 +11,7 @@ use recrep_tests::report::report;
 use recrep_tests::run::run;
 use recrep_tests::{agreement, needs};
 
-/// What a sample has of the stack.
+/// Bytes of the stack in a sample.
 const STACK: u64 = 65528;
 
 /// perf and rep read the file without a warning, but of loss, and count the same samples.

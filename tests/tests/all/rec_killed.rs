@@ -98,7 +98,7 @@ fn asked_to_end_the_file_is_complete() {
     }
 }
 
-/// Whether these tests are run by nohup(1): what they start ignores SIGHUP too then.
+/// Returns whether these tests are run by nohup(1): what they start ignores SIGHUP too then.
 fn ignores_hangups() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();

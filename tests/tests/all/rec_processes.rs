@@ -17,7 +17,7 @@ use recrep_tests::run::{run, start};
 use recrep_tests::table::Table;
 use rustix::process::Signal;
 
-/// How many short processes there are in one recording.
+/// Number of short processes in one recording.
 const PROCESSES: u64 = 1_000;
 
 /// Copies of the workload under names of their own: what has such a comm is of that file.
@@ -30,7 +30,8 @@ fn copies(dir: &Path) -> Vec<String> {
     (0..4).map(copy).collect()
 }
 
-/// What a process may run besides its own file: the kernel, the loader, libraries that every program has.
+/// Returns whether a process may run this besides its own file: the kernel, the loader, libraries that every program
+/// has.
 fn is_shared(dso: &str) -> bool {
     ["[kernel", "[vdso]", "[vsyscall]", "ld-", "ld.", "libc", "libm", "libgcc"]
         .iter()

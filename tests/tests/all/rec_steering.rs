@@ -1,4 +1,4 @@
-//! What a recording is told while it goes on, when it counts, how much it keeps, and whom it records.
+//! Steering of a recording: what it is told while it goes on, when it counts, how much it keeps, and whom it records.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

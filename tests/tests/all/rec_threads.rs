@@ -20,9 +20,9 @@ const SLEEPERS: usize = 200;
 const BURNERS: usize = 3;
 /// All threads, with the main one.
 const THREADS: usize = SLEEPERS + BURNERS + 1;
-/// Who may not count whole CPUs, nor raise a limit.
+/// A user who may not count whole CPUs, nor raise a limit.
 const NOBODY: [&str; 4] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
-/// Who may count whole CPUs, but not raise a limit.
+/// A user who may count whole CPUs, but not raise a limit.
 const ROOT: [&str; 1] = ["--bounding-set=-sys_resource"];
 
 /// A process with many threads, in a directory with the programs that everyone may write to.

@@ -1,4 +1,4 @@
-//! What `rep` says of input that it cannot answer for: a clear sentence and status 1, or 2 where the question is wrong.
+//! Sentences of `rep` on input that it cannot answer for: a clear one and status 1, or 2 where the question is wrong.
 //! What it says of damaged files is in `damage.rs`.
 
 use std::path::Path;

@@ -21,7 +21,7 @@ use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::run::run;
 
-/// What perf is asked.
+/// Questions to perf.
 const QUESTIONS: [&[&str]; 4] = [
     &["report", "--stats"],
     &["script", "--no-inline", "--no-itrace", "--show-task-events", "--show-mmap-events"],
@@ -57,7 +57,8 @@ fn rewritten(file: &File<'_>) -> Vec<u8> {
     copied.unwrap().into_inner()
 }
 
-/// How perf's answers on the file and on its copy differ; how many lines it printed.
+/// Compares perf's answers on the file and on its copy. Returns the number of lines that it printed of the file, or the
+/// first difference.
 fn differences(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let [old, new] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let file = File::parse(bytes).map_err(|error| format!("{name}: {error}"))?;

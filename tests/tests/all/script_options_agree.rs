@@ -10,7 +10,7 @@ use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::run;
 
-/// What a shell and its commands did, by clock ticks and by faults, with all that rec can note beside.
+/// Records what a shell and its commands did, by clock ticks and by faults, with all that rec can note beside.
 fn recorded(dir: &Path, more: &str) -> PathBuf {
     let file = dir.join("rec.data");
     let script = "for i in 1 2; do ls -l /usr/bin >/dev/null; seq 30000 | sort -rn | md5sum >/dev/null; done";

@@ -1,4 +1,4 @@
-//! What tracepoints recorded: `rep` against perf, by the text that the kernel would print and by single fields.
+//! Tracepoints: what `rep` and perf print of them, by the text that the kernel would print and by single fields.
 //!
 //! perf runs without its plugins, which print some events in words of their own. Both file mode and pipe mode, of both
 //! recorders.

@@ -1,4 +1,4 @@
-//! What a user without privileges may record: their own programs, in user mode, and a sentence about the rest.
+//! Recordings of a user without privileges: their own programs, in user mode, and a sentence about the rest.
 //!
 //! Each test becomes nobody through setpriv; the programs are copied to a directory that nobody can reach, which a
 //! checkout in root's home is not.
