@@ -88,7 +88,8 @@ fn with_ancestors(file: &File<'_>, pid: u32) -> BTreeSet<u32> {
     family
 }
 
-/// Whether a record is a sample of the process, tells of it or one of its ancestors, or is not about a process at all.
+/// Returns whether a record is a sample of the process, tells of it or one of its ancestors, or is not about a process
+/// at all.
 fn is_of_process(file: &File<'_>, raw: &RawRecord<'_>, pid: u32, family: &BTreeSet<u32>) -> bool {
     if let Some((_, sample)) = file.attrs.sample(*raw) {
         return sample.pid() == Some(pid);

@@ -1,4 +1,4 @@
-//! What is wrong with the bytes, and where.
+//! Errors: what is wrong with the bytes, and where.
 //!
 //! Every error carries the byte offset in the file (or stream) at which reading failed, so that a
 //! message can always say *where*; [`ErrorKind::code`] is the short stable word that JSON warnings use.

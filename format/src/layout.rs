@@ -1,4 +1,4 @@
-//! Where each field sits: computed once for each attr, so that no sample is walked to find its ip.
+//! Places of the fields: computed once for each attr, so that no sample is walked to find its ip.
 //!
 //! A sample begins with fields of fixed size, in the order below; each is there when its bit is set in
 //! `sample_type`. So their places follow from the attr alone. After them come fields whose size only the sample

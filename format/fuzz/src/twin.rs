@@ -5,7 +5,7 @@ use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::record::SampleFields;
 
-/// What was found: the field and its words (bytes, where the field is bytes).
+/// Fields that were found, each with its words (bytes, where the field is bytes).
 pub(super) type Found = Vec<(&'static str, Vec<u64>)>;
 
 struct Walk<'a> {

@@ -137,8 +137,7 @@ constants! {
     /// The tag of a setting of `perf stat record` (`PERF_STAT_CONFIG_TERM__*`).
     pub struct StatConfigTag(u64) {
         /// The parts of the machine that counts are summed over (perf's `enum aggr_mode`, whose numbers have changed
-        /// between
-        /// versions).
+        /// between versions).
         AGGR_MODE = 0;
         /// Length of an interval in milliseconds; 0 without intervals.
         INTERVAL = 1;

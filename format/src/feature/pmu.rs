@@ -1,4 +1,4 @@
-//! What PMUs can do, and which events form groups.
+//! Capabilities of PMUs, and the groups that events form.
 
 use super::HeaderString;
 use crate::wire;

@@ -1,4 +1,4 @@
-//! How the recording was made: clocks, the directory format, compression, the places of AUX data, marks.
+//! Circumstances of the recording: clocks, the directory format, compression, the places of AUX data, marks.
 
 use crate::bytes::U64s;
 use crate::wire;

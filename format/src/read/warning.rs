@@ -1,4 +1,4 @@
-//! What is wrong with a file that can be read nevertheless.
+//! Warnings: what is wrong with a file that can be read nevertheless.
 
 /// Something about the input that its reader should know, with a stable code for scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]

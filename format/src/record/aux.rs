@@ -10,7 +10,7 @@ wire! {
         pub aux_offset: u64,
         /// Its size in bytes.
         pub aux_size: u64,
-        /// Whether it is complete, and its format.
+        /// Flags: whether it is complete, and its format.
         pub flags: AuxFlags,
     }
 

@@ -1,4 +1,4 @@
-//! Which type has which fields: the one table that decoding, encoding and naming share.
+//! Types of records and their fields: the one table that decoding, encoding and naming share.
 
 use super::{
     Aux, AuxOutputHwId, Auxtrace, AuxtraceError, AuxtraceInfo, BpfEvent, BpfMetadata, CallchainDeferred, Cgroup, Comm,

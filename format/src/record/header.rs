@@ -1,4 +1,4 @@
-//! What every record begins with, and what decoding one needs to know beside its bytes.
+//! The header, with which every record begins, and what decoding one needs to know beside its bytes.
 
 use zerocopy::byteorder::{BigEndian, ByteOrder, LittleEndian, U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -13,7 +13,7 @@ wire! {
         pub len: u32,
         /// Its origin.
         pub ksym_type: KSymbolType,
-        /// Whether it was removed.
+        /// Flags: whether it was removed.
         pub flags: KSymbolFlags,
         /// Its name.
         pub name: Text<'a>,

@@ -31,7 +31,7 @@ wire! {
 
     /// The end of an interval (`PERF_RECORD_STAT_ROUND`).
     pub struct StatRound {
-        /// Whether more intervals follow.
+        /// Kind: whether more intervals follow.
         pub kind: StatRoundKind,
         /// The time, in nanoseconds.
         pub time: u64,
