@@ -6,7 +6,7 @@ use recrep_format::abi::AttrFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::live::{Ledger, Live, Recording};
-use super::piece::Piece;
+use super::piece::{Known, Piece};
 use super::schedule::Urgent;
 use super::status::Status;
 use crate::drain;
@@ -49,41 +49,14 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     /// command. Rings are drained meanwhile.
     fn begin(&self, live: &mut Live, workload: Option<&mut Workload>) -> Result<Piece> {
         let mut piece = self.create(live)?;
-        let is_command = self.config.target == Target::Command;
-        let waits = self.config.delay == Delay::None && !is_command;
-        // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
-        // never.
-        let tracks = self.counters.tracker().is_some_and(|it| it.attr.flags.contains(AttrFlags::DISABLED));
-        let (child, are_full_soon) = (live.child, live.are_full_soon);
-        let begin = |ledger: &mut Ledger| {
-            if waits && tracks {
-                self.counters.enable(self.kernel)?;
-            }
-            let scope = match (&self.config.target, child) {
-                (Target::Command, Some(pid)) => Scope::Child(pid),
-                // Tasks are listed again: a thread may have started after its parent's counter was opened but before
-                // the tracker was.
-                (target, _) if target.is_attached() => Scope::These(self.all_tasks()),
-                _ => Scope::All,
-            };
-            let known = self.prepare(&piece.output, &scope, ledger.pieces)?;
+        let begun = self.look_around(live, &piece.output).and_then(|known| {
             // Small rings are full before a thread like others gets from here to its first round.
-            let urgent = Urgent::apply(&self.config.rings, are_full_soon)?;
-            if waits && !tracks {
-                self.counters.enable(self.kernel)?;
-            }
-            match workload {
-                Some(_) if self.signals.is_stopped() => Err(too_early()),
-                Some(workload) => workload.release().map(|()| (known, urgent)),
-                None => Ok((known, urgent)),
-            }
-        };
-        // Before the command runs, nothing does that could fill a ring.
-        let begun = if is_command { begin(&mut live.ledger) } else { self.draining(live, &piece.output, begin) };
+            live.urgent = Some(Urgent::apply(&self.config.rings, live.are_full_soon)?);
+            self.draining(live, &piece.output, |_| self.start(workload)).map(|()| known)
+        });
         match begun {
-            Ok((known, urgent)) => {
+            Ok(known) => {
                 piece.learn(known);
-                live.urgent = Some(urgent);
                 Ok(piece)
             }
             Err(error) => {
@@ -92,6 +65,49 @@ impl<K: Kernel + Sync> Recording<'_, K> {
                 Err(error)
             }
         }
+    }
+
+    /// Writes what there is before the first record of the rings.
+    fn look_around(&self, live: &mut Live, output: &Output) -> Result<Known> {
+        if let (Target::Command, Some(pid)) = (&self.config.target, live.child) {
+            // Nothing runs that could fill a ring.
+            return self.prepare(output, &Scope::Child(pid), live.ledger.pieces);
+        }
+        self.draining(live, output, |ledger| {
+            // What tells of tasks has to be on before they are looked at: what they map meanwhile is told of twice, not
+            // never.
+            if self.tracks_when_enabled() {
+                self.enable()?;
+            }
+            // Tasks are listed again: a thread may have started after its parent's counter was opened but before the
+            // tracker was.
+            let is_attached = self.config.target.is_attached();
+            let scope = if is_attached { Scope::These(self.all_tasks()) } else { Scope::All };
+            self.prepare(output, &scope, ledger.pieces)
+        })
+    }
+
+    /// Starts the counters, those aside that start by themselves, and the command.
+    fn start(&self, workload: Option<&mut Workload>) -> Result<()> {
+        if !self.tracks_when_enabled() {
+            self.enable()?;
+        }
+        match workload {
+            Some(_) if self.signals.is_stopped() => Err(too_early()),
+            Some(workload) => workload.release(),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the counters that neither the command's exec nor a timer or a user (`-D`) starts.
+    fn enable(&self) -> Result<()> {
+        let by_itself = self.config.delay != Delay::None || self.config.target == Target::Command;
+        if by_itself { Ok(()) } else { self.counters.enable(self.kernel) }
+    }
+
+    /// Returns whether the event that tells of tasks does so only from the moment on when it is enabled.
+    fn tracks_when_enabled(&self) -> bool {
+        self.counters.tracker().is_some_and(|tracker| tracker.attr.flags.contains(AttrFlags::DISABLED))
     }
 
     /// Returns the tasks that counters were opened for, and those that exist now.
