@@ -129,7 +129,8 @@ fn on_all_cpus_each_sample_has_its_record() {
         return skipped("the machine is too busy to record all of its switches");
     }
     let recording = Recording::read(&path);
-    assert!(recording.count(RecordType::SWITCH_CPU_WIDE) > 20 && recording.count(RecordType::SWITCH) == 0);
+    let [wide, narrow] = [RecordType::SWITCH_CPU_WIDE, RecordType::SWITCH].map(|kind| recording.count(kind));
+    assert!(wide > 20 && narrow == 0, "{wide} and {narrow} switches: {}", said(&output));
     let threads = switches(&recording);
     // The idle tasks of several CPUs have one number.
     for (tid, list) in threads.iter().filter(|(tid, _)| **tid != 0) {
