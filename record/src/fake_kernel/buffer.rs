@@ -71,6 +71,11 @@ impl Buffer {
         self.side.set_clock(clock);
     }
 
+    /// Stores a head that cannot be.
+    pub(super) fn break_head(&self) {
+        self.side.head(RingPart::Data).store(u64::MAX, std::sync::atomic::Ordering::Release);
+    }
+
     /// Returns the bytes of trace that fit; unlimited in an overwritten area.
     pub(super) fn aux_room(&self) -> usize {
         let Some(aux) = &self.aux else { return 0 };

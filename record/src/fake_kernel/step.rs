@@ -15,6 +15,8 @@ pub enum Step {
     Flagged(u64, Vec<u8>),
     /// Writes a record, with its counter's trailer.
     Record(Body<'static>),
+    /// Puts the head of the data ring where it cannot be.
+    BreakHead,
     /// Waits until this many bytes of the area have been read in total.
     AwaitRead(u64),
 }

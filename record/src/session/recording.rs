@@ -25,8 +25,9 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     pub(super) fn run(&self, mut live: Live, mut workload: Option<&mut Workload>) -> Result<u8> {
         live.child = workload.as_deref().map(Workload::pid);
         live.areas.follow(self.config.delay == Delay::None);
-        let mut piece = Some(self.begin(&mut live, workload.as_deref_mut())?);
-        let done = self.rounds(&mut live, &mut piece, workload.as_deref_mut());
+        let (piece, begun) = self.begin(&mut live, workload.as_deref_mut())?;
+        let mut piece = Some(piece);
+        let done = begun.and_then(|()| self.rounds(&mut live, &mut piece, workload.as_deref_mut()));
         live.urgent = None;
         if let Some(piece) = &mut piece {
             piece.take_modules(&mut live.drain);
@@ -46,24 +47,30 @@ impl<K: Kernel + Sync> Recording<'_, K> {
     }
 
     /// Makes the first file, writes what there is before the first record of the rings, and starts the counters and the
-    /// command. Rings are drained meanwhile.
-    fn begin(&self, live: &mut Live, workload: Option<&mut Workload>) -> Result<Piece> {
+    /// command. Rings are drained meanwhile. Returns what came of that too: after the start, the file is to be completed
+    /// and the command goes on.
+    ///
+    /// # Errors
+    /// Returns what prevents the start. The file that was there before is restored.
+    fn begin(&self, live: &mut Live, workload: Option<&mut Workload>) -> Result<(Piece, Result<()>)> {
         let mut piece = self.create(live)?;
+        let mut is_started = false;
         let begun = self.look_around(live, &piece.output).and_then(|known| {
+            piece.learn(known);
             // Small rings are full before a thread like others gets from here to its first round.
             live.urgent = Some(Urgent::apply(&self.config.rings, live.are_full_soon)?);
-            self.draining(live, &piece.output, |_| self.start(workload)).map(|()| known)
+            self.draining(live, &piece.output, |_| {
+                self.start(workload)?;
+                is_started = true;
+                Ok(())
+            })
         });
         match begun {
-            Ok(known) => {
-                piece.learn(known);
-                Ok(piece)
-            }
-            Err(error) => {
-                // The command did not run, so the file that was there before is restored.
+            Err(error) if !is_started => {
                 piece.output.undo();
                 Err(error)
             }
+            begun => Ok((piece, begun)),
         }
     }
 

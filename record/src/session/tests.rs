@@ -108,6 +108,19 @@ fn what_is_recorded_while_counters_are_started_is_drained() {
 }
 
 #[test]
+fn a_drain_that_fails_while_counters_are_started_leaves_what_it_wrote() {
+    let (_dir, mut config) = config("-a -m 64,64 -- true");
+    config.events = vec![intel_pt()];
+    let kernel = FakeKernel::new(|_, _| vec![Step::Trace(vec![7; 4096]), Step::BreakHead]).with_slow_start();
+    let error = recorded(&config, &kernel).unwrap_err().to_string();
+    assert!(error.starts_with("cannot read a ring any further"), "{error}");
+    let bytes = std::fs::read(&config.output.path).unwrap();
+    let file = File::parse(&bytes).unwrap();
+    assert!(file.feature::<EventDesc<'_>>().is_some());
+    assert!(!traced(&bytes).is_empty());
+}
+
+#[test]
 fn processes_that_were_left_out_are_told_each_once() {
     let tasks: Vec<Task> = (1..=7).flat_map(|pid| [0, 100].map(|more| Task { pid, tid: pid + more })).collect();
     assert_eq!(left_out(&tasks, &BTreeSet::new()), None);
