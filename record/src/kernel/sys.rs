@@ -197,6 +197,13 @@ pub fn set_share(nice: i32, slice: std::time::Duration) -> Result<(), Errno> {
     if result < 0 { Err(last_errno()) } else { Ok(()) }
 }
 
+/// Returns whether this thread is in the class SCHED_OTHER.
+#[must_use]
+pub fn is_other() -> bool {
+    // SAFETY: the call takes a number alone; 0 is this thread.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
+}
+
 /// Sets the scheduling class SCHED_FIFO for this thread.
 ///
 /// # Errors

@@ -3,15 +3,15 @@
 //! What is lost is lost because rec is not run in time: on a busy machine the kernel lets a thread that was woken wait
 //! for a few milliseconds, which small rings do not last. So rec asks for the shortest time slice, whose turn comes
 //! soonest (Linux 6.12; anyone may), and for the niceness or the real-time priority that the user names, as these are
-//! at the cost of what is recorded. Where nothing is named and rings would be full within 50 ms, it takes the lowest
-//! niceness that it may have. All of that is for draining only, which needs little of a CPU: not for reading `/proc`,
-//! nor for the end of the file.
+//! at the cost of what is recorded. Where nothing is named and rings would be full within 50 ms, it takes a niceness
+//! of -20 if it may. All of that is for starting counters and draining only, which needs little of a CPU: not for
+//! reading `/proc`, nor for the end of the file.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use recrep_format::abi::SampleType;
+use recrep_format::abi::{AttrFlags, SampleType};
 use recrep_format::layout::SampleLayout;
 use rustix::process::getpriority_process;
 use rustix::thread::CpuSet;
@@ -32,16 +32,20 @@ const NICEST: i32 = -20;
 const SOON: Duration = Duration::from_millis(50);
 /// Number of frames that a callchain is taken to have.
 const FRAMES: usize = 32;
+/// Number of bytes that a branch stack is taken to have: 32 entries.
+const BRANCHES: usize = 32 * 24;
 
 /// A more urgent place among this CPU's threads, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Urgent {
-    nice: i32,
+    /// The niceness to go back to; none where nothing was changed.
+    nice: Option<i32>,
 }
 
 impl Urgent {
     /// Gives this thread the niceness or the priority that was asked for; or else, where rings are full soon, the lowest
-    /// niceness if this user may have it. The command was forked before, and keeps its own.
+    /// niceness if this user may have it. A class other than SCHED_OTHER (chrt(1)) stays unless asked for. The command
+    /// was forked before, and keeps its own.
     ///
     /// # Errors
     /// The system's refusal of what was asked for.
@@ -58,18 +62,21 @@ impl Urgent {
                 );
                 Error::io(what, why)
             })?,
+            (None, None) if !sys::is_other() => return Ok(Self { nice: None }),
             (None, None) if are_full_soon && sys::set_share(NICEST, SLICE).is_ok() => {}
             // Who has no slice of his own is not worse off than with any other recorder.
             (None, None) => drop(sys::set_share(usual, SLICE)),
         }
-        Ok(Self { nice: usual })
+        Ok(Self { nice: Some(usual) })
     }
 }
 
 impl Drop for Urgent {
     fn drop(&mut self) {
-        // A zero slice restores the kernel's default.
-        let _ = sys::set_share(self.nice, Duration::ZERO);
+        if let Some(nice) = self.nice {
+            // A zero slice restores the kernel's default.
+            let _ = sys::set_share(nice, Duration::ZERO);
+        }
     }
 }
 
@@ -80,9 +87,16 @@ pub(super) fn is_full_soon(events: &[PlannedEvent], bytes: usize) -> bool {
         let attr = &event.attr;
         let of = |bit: SampleType, bytes: usize| if attr.sample_type.contains(bit) { bytes } else { 0 };
         let stack = usize::try_from(attr.sample_stack_user).unwrap_or(usize::MAX);
-        let variable = of(SampleType::CALLCHAIN, 8 * FRAMES).saturating_add(of(SampleType::STACK_USER, stack));
-        let record = SampleLayout::of(attr).variable.at().saturating_add(variable);
-        attr.frequency().unwrap_or(0).saturating_mul(record as u64)
+        let regs = |mask: u64| 8 * mask.count_ones() as usize;
+        let variable = of(SampleType::CALLCHAIN, 8 * FRAMES)
+            + of(SampleType::BRANCH_STACK, BRANCHES)
+            + of(SampleType::REGS_USER, regs(attr.sample_regs_user))
+            + of(SampleType::REGS_INTR, regs(attr.sample_regs_intr));
+        let record = SampleLayout::of(attr).variable.at() + variable;
+        let record = record.saturating_add(of(SampleType::STACK_USER, stack));
+        // Rings that are overwritten are not drained.
+        let is_drained = !attr.flags.contains(AttrFlags::WRITE_BACKWARD);
+        attr.frequency().filter(|_| is_drained).unwrap_or(0).saturating_mul(record as u64)
     };
     let per_second = events.iter().map(per_second).fold(0, u64::saturating_add);
     u128::from(per_second) * SOON.as_millis() > bytes as u128 * 1000
@@ -111,7 +125,6 @@ fn online() -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use recrep_format::abi::AttrFlags;
     use recrep_format::attr::Attr;
 
     #[test]
@@ -129,6 +142,10 @@ mod tests {
         assert!(is_full_soon(&[event(8_001, none, 0), event(8_000, none, 0)], 12_800));
         assert!(is_full_soon(&[event(1_000, SampleType::CALLCHAIN, 0)], 13_599));
         assert!(is_full_soon(&[event(1_000, SampleType::STACK_USER, 8192)], 400_000));
+        assert!(is_full_soon(&[event(1_000, SampleType::BRANCH_STACK, 0)], 39_199));
+        let mut overwritten = event(16_000, none, 0);
+        overwritten.attr.flags |= AttrFlags::WRITE_BACKWARD;
+        assert!(!is_full_soon(&[overwritten], 1));
         let mut counted = event(16_000, none, 0);
         counted.attr.flags = AttrFlags::empty();
         assert!(!is_full_soon(&[counted], 1), "a period says nothing of time");
@@ -148,7 +165,7 @@ mod tests {
             drop(usual);
             let more = before + 1;
             let nice = Urgent::apply(&Rings { nice: Some(more), ..Rings::default() }, true).unwrap();
-            assert_eq!((niceness(), nice.nice), (more, before));
+            assert_eq!((niceness(), nice.nice), (more, Some(before)));
             drop(nice);
             // Less niceness again is not for everyone.
             assert!([before, more].contains(&niceness()));
