@@ -28,6 +28,8 @@ use crate::kernel::ring::Pending;
 pub struct Filter {
     layouts: Layouts,
     kind: FilterKind,
+    /// The time of the newest FORK of each child that was applied: one that is still in a ring is looked at again.
+    forked: FxHashMap<u32, u64>,
 }
 
 /// The layouts of the stream's records.
@@ -101,7 +103,8 @@ impl Filter {
     }
 
     fn new(attr: &Attr, kind: FilterKind) -> Self {
-        Self { layouts: Layouts { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }, kind }
+        let layouts = Layouts { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) };
+        Self { layouts, kind, forked: FxHashMap::default() }
     }
 
     /// Learns from the records of all rings what [`keeps`](Self::keeps) depends on.
@@ -116,7 +119,12 @@ impl Filter {
         }
         if let FilterKind::Members(members) = &mut self.kind {
             // What was forked by whom, in the order of time, whichever CPU it was on.
-            forks.into_iter().for_each(|fork| members.apply(fork));
+            for fork in forks {
+                if self.forked.get(&fork.child).is_none_or(|applied| *applied < fork.time) {
+                    self.forked.insert(fork.child, fork.time);
+                    members.apply(fork);
+                }
+            }
         }
     }
 
@@ -292,6 +300,17 @@ mod tests {
         // A new thread of the process is no new process.
         let thread = of_task(RecordType::FORK, [[7, 70], [7, 7]], 1);
         assert_eq!(kept(&mut members(&[7], false, true), &[vec![thread, sample(1, 7, 70)]]).len(), 2);
+    }
+
+    #[test]
+    fn a_fork_that_is_seen_again_changes_nothing() {
+        let [old, new] = [([7; 2], [10; 2], 1), ([7; 2], [1; 2], 2)]
+            .map(|(child, parent, time)| of_task(RecordType::FORK, [child, parent], time));
+        let mut filter = members(&[10], false, true);
+        assert_eq!(kept(&mut filter, &[vec![old.clone(), sample(1, 7, 7)]]).len(), 2);
+        // The number is another task's now; its old FORK is in a ring that was not drained.
+        assert_eq!(kept(&mut filter, &[vec![new]]), [[0; 0]; 0]);
+        assert_eq!(kept(&mut filter, &[vec![old, sample(1, 7, 7)]]).len(), 1);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Draining: rounds over all rings, into the queue before the file.
 //!
 //! What is in the rings is copied into the queue, several rings at once, and then the room is given back: nothing here
-//! waits for a disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`].
+//! waits for a disk as long as the queue has room. Each record's header is looked at once, for the [`Tally`]; twice where a
+//! [`filter`] leaves records out.
 //!
 //! A FINISHED_ROUND record follows each round that had records. A record that the kernel writes during round n is read
 //! in round n or n+1, so no record of round n+2 is older than one of round n: readers may sort and emit everything that
@@ -146,7 +147,8 @@ impl Drain {
                     over &= pending.is_empty();
                     continue;
                 }
-                bytes += self.pass(&pending, &mut parts);
+                appended += self.pass(&pending, &mut parts) as u64;
+                bytes += pending.len();
                 marks.push((index, pending.mark()));
                 if bytes >= BATCH_BYTES || apart {
                     break;
@@ -155,7 +157,6 @@ impl Drain {
             let first = marks.first().map_or(0, |(ring, _)| *ring);
             let mark = if over && next == rings.len() { Some(&*self.finished_round) } else { None };
             sink.batch(first, &parts, mark, mem::take(&mut self.tally.counts))?;
-            appended += bytes as u64;
             for (index, mark) in marks {
                 if let Some(ring) = rings.get_mut(index) {
                     ring.borrow_mut().release(mark);

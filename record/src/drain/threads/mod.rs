@@ -1,5 +1,5 @@
-//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc` and with the
-//! end of a file.
+//! Drain threads: those of `--threads`, and the one that drains while the main thread is busy with `/proc`, with starting
+//! counters and the command, and with the end of a file.
 //!
 //! ```text
 //!  ring of CPU 0 ─ thread 0 ─▶ queue ─▶ writer ─▶ data.0

@@ -36,10 +36,12 @@ impl<'r> Pending<'r> {
     /// Returns the bytes up to a mark that was made before.
     #[must_use]
     pub fn until(&self, mark: Mark) -> Self {
-        let later = usize::try_from(self.head - mark.0).unwrap_or(usize::MAX);
+        // A head that went back since, which it must not, is an error of the next look at the ring.
+        let head = mark.0.min(self.head);
+        let later = usize::try_from(self.head - head).unwrap_or(usize::MAX);
         let all = self.len().saturating_sub(later);
         let (first, second) = self.part(0..all);
-        Self { first, second, head: mark.0 }
+        Self { first, second, head }
     }
 
     /// Returns the two halves of a part.
@@ -131,5 +133,6 @@ mod tests {
         let before = pending.until(Mark(104));
         assert_eq!((before.first, before.second, before.mark()), (&b"abc"[..], &b"d"[..], Mark(104)));
         assert_eq!(pending.until(Mark(102)).len(), 2);
+        assert_eq!(pending.until(Mark(109)).mark(), Mark(107));
     }
 }
