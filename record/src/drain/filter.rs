@@ -15,13 +15,12 @@ use std::collections::BTreeSet;
 
 use recrep_format::abi::{AttrFlags, RecordType};
 use recrep_format::attr::Attr;
-use recrep_format::endian::Endian;
-use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::record::{Body, Context, RawRecord, Record, Sample};
+use recrep_format::record::{Body, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::kernel::counters::Counters;
 use crate::kernel::ring::Pending;
+use crate::output::tally::Layouts;
 
 /// Filter of the rings' records: those that it keeps go into the file.
 #[derive(Debug)]
@@ -30,13 +29,6 @@ pub struct Filter {
     kind: FilterKind,
     /// The time of the newest FORK of each child that was applied: one that is still in a ring is looked at again.
     forked: FxHashMap<u32, u64>,
-}
-
-/// The layouts of the stream's records.
-#[derive(Debug)]
-struct Layouts {
-    sample: SampleLayout,
-    trailer: SampleIdLayout,
 }
 
 #[derive(Debug)]
@@ -103,8 +95,7 @@ impl Filter {
     }
 
     fn new(attr: &Attr, kind: FilterKind) -> Self {
-        let layouts = Layouts { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) };
-        Self { layouts, kind, forked: FxHashMap::default() }
+        Self { layouts: Layouts::of(attr), kind, forked: FxHashMap::default() }
     }
 
     /// Learns from the records of all rings what [`keeps`](Self::keeps) depends on.
@@ -132,50 +123,8 @@ impl Filter {
     pub(super) fn keeps(&self, record: &RawRecord<'_>) -> bool {
         match &self.kind {
             FilterKind::Members(members) => members.keeps(record, &self.layouts),
-            FilterKind::Once(once) => self.layouts.event_id(record).is_none_or(|id| !once.second.contains(&id)),
+            FilterKind::Once(once) => event_id(record, &self.layouts).is_none_or(|id| !once.second.contains(&id)),
         }
-    }
-}
-
-impl Layouts {
-    fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
-        let is_sample = record.header.kind == RecordType::SAMPLE;
-        is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
-    }
-
-    fn decode<'a>(&self, record: &RawRecord<'a>) -> Option<Record<'a>> {
-        let context = Context { endian: Endian::NATIVE, sample: &self.sample, trailer: self.trailer };
-        record.decode(&context).ok()
-    }
-
-    /// Returns the id of the counter that a record is of.
-    fn event_id(&self, record: &RawRecord<'_>) -> Option<u64> {
-        match self.sample(record) {
-            Some(sample) => sample.event_id(),
-            None => self.decode(record)?.trailer.event_id(),
-        }
-    }
-
-    /// Returns the process and thread that a record is of, and those that forked it; nothing if it is of none: losses,
-    /// throttling and what the kernel loads are of the CPU or the machine.
-    fn task(&self, record: &RawRecord<'_>) -> Option<([u32; 2], Option<[u32; 2]>)> {
-        if let Some(sample) = self.sample(record) {
-            return Some(([sample.pid()?, sample.tid()?], None));
-        }
-        let record = self.decode(record)?;
-        let task = match record.body {
-            Body::Comm(of) => [of.pid, of.tid],
-            Body::Mmap(of) => [of.pid, of.tid],
-            Body::Mmap2(of) => [of.pid, of.tid],
-            Body::Read(of) => [of.pid, of.tid],
-            Body::Namespaces(of) => [of.pid, of.tid],
-            Body::ItraceStart(of) => [of.pid, of.tid],
-            Body::Exit(of) => [of.pid, of.tid],
-            Body::Fork(of) => return Some(([of.pid, of.tid], Some([of.ppid, of.ptid]))),
-            Body::Switch | Body::SwitchCpuWide(_) => record.trailer.tid?,
-            _ => return None,
-        };
-        Some((task, None))
     }
 }
 
@@ -187,7 +136,7 @@ impl Members {
 
     fn keeps(&self, record: &RawRecord<'_>, layouts: &Layouts) -> bool {
         let contains = |task| self.ids.contains(&self.number(task));
-        layouts.task(record).is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
+        task(record, layouts).is_none_or(|(task, parent)| contains(task) || parent.is_some_and(contains))
     }
 
     /// Returns the child and the parent of a FORK record, by the numbers that are counted here: of processes or of
@@ -196,7 +145,7 @@ impl Members {
         if record.header.kind != RecordType::FORK {
             return None;
         }
-        let Body::Fork(of) = layouts.decode(record)?.body else { return None };
+        let Body::Fork(of) = layouts.decode(record).ok()?.body else { return None };
         let [child, parent] = [[of.pid, of.tid], [of.ppid, of.ptid]].map(|task| self.number(task));
         // A new thread of the same process.
         (child != parent).then_some(Fork { time: of.time, child, parent })
@@ -225,6 +174,36 @@ impl Once {
             self.second.extend(own);
         }
     }
+}
+
+/// Returns the id of the counter that a record is of.
+fn event_id(record: &RawRecord<'_>, layouts: &Layouts) -> Option<u64> {
+    match layouts.sample(record) {
+        Some(sample) => sample.event_id(),
+        None => layouts.decode(record).ok()?.trailer.event_id(),
+    }
+}
+
+/// Returns the process and thread that a record is of, and those that forked it; nothing if it is of none: losses,
+/// throttling and what the kernel loads are of the CPU or the machine.
+fn task(record: &RawRecord<'_>, layouts: &Layouts) -> Option<([u32; 2], Option<[u32; 2]>)> {
+    if let Some(sample) = layouts.sample(record) {
+        return Some(([sample.pid()?, sample.tid()?], None));
+    }
+    let record = layouts.decode(record).ok()?;
+    let task = match record.body {
+        Body::Comm(of) => [of.pid, of.tid],
+        Body::Mmap(of) => [of.pid, of.tid],
+        Body::Mmap2(of) => [of.pid, of.tid],
+        Body::Read(of) => [of.pid, of.tid],
+        Body::Namespaces(of) => [of.pid, of.tid],
+        Body::ItraceStart(of) => [of.pid, of.tid],
+        Body::Exit(of) => [of.pid, of.tid],
+        Body::Fork(of) => return Some(([of.pid, of.tid], Some([of.ppid, of.ptid]))),
+        Body::Switch | Body::SwitchCpuWide(_) => record.trailer.tid?,
+        _ => return None,
+    };
+    Some((task, None))
 }
 
 #[cfg(test)]

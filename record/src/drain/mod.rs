@@ -366,6 +366,43 @@ mod tests {
         assert_eq!((tally.samples, tally.first, tally.last), (4, Some(1), 4));
     }
 
+    /// The records of a drain's parts, and what it counted, where the ring wraps at `cut`.
+    fn passed(filter: Option<Filter>, stream: &[u8], cut: usize) -> (Vec<u8>, usize, Counts) {
+        let mut drain = Drain::new(Tally::new(&attr())).with(filter);
+        let pending = Pending::new(stream.split_at(cut), 0);
+        let mut parts = Vec::new();
+        let bytes = drain.pass(&pending, &mut parts);
+        (parts.iter().flat_map(|part| part.to_vec()).collect(), bytes, drain.tally.counts)
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_ends_the_counting_and_nothing_is_left_out() {
+        let mut zero = sample(1);
+        zero[6..8].fill(0);
+        let stream = [sample(2), zero, sample(3)].concat();
+        for cut in (0..=stream.len()).step_by(8) {
+            let (written, bytes, counts) = passed(None, &stream, cut);
+            assert_eq!((counts.samples, counts.damaged), (1, 1), "wraps at {cut}");
+            assert_eq!((written, bytes), (stream.clone(), stream.len()), "wraps at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_counted_is_what_a_filter_keeps_wherever_the_ring_wraps() {
+        let of = |pid: u64, time| fake_record(9, &[1, 0x1000, pid, time, 0]);
+        let lost = fake_record(2, &[1, 7, 0, 0, 0, 0]);
+        let records = [of(7, 30), of(8, 1), of(7, 10), lost, of(9, 99), of(8, 2), of(7, 20), of(9, 3)];
+        let kept = [0, 2, 3, 6].map(|n| records[n].clone()).concat();
+        let stream = records.concat();
+        for cut in (0..=stream.len()).step_by(8) {
+            let members = filter::Members { ids: [7].into_iter().collect(), threads: false, inherit: false };
+            let (written, bytes, counts) = passed(Some(Filter::members(&attr(), members)), &stream, cut);
+            assert_eq!((counts.samples, counts.lost_events, counts.damaged), (3, 7, 0), "wraps at {cut}");
+            assert_eq!((counts.first, counts.last), (Some(10), 30), "wraps at {cut}");
+            assert_eq!((written, bytes), (kept.clone(), kept.len()), "wraps at {cut}");
+        }
+    }
+
     #[test]
     fn what_is_last_in_a_ring_that_is_overwritten_comes_first() {
         let [new, old] = [sample(2), sample(1)];

@@ -11,7 +11,7 @@ use recrep_format::abi::{AuxFlags, CpuMode, RecordType, misc};
 use recrep_format::attr::Attr;
 use recrep_format::endian::Endian;
 use recrep_format::layout::{SampleIdLayout, SampleLayout};
-use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, RecordHeader, Sample};
+use recrep_format::record::{Body, Context, MmapIdentity, RawRecord, Record, RecordHeader, Sample};
 
 use crate::output::build_ids::{FileId, MappedFile, Modules};
 
@@ -125,8 +125,39 @@ pub struct Tally {
     /// Processes that were forked and have not exited. All drain threads share one set, as one may drain a process's
     /// FORK record and another its EXIT record.
     alive: Arc<Mutex<BTreeSet<u32>>>,
-    layout: SampleLayout,
+    layouts: Layouts,
+}
+
+/// Layouts of a stream's samples and trailers. Any attr of the stream gives them, as all attrs of rec have the fields
+/// that are read while it passes.
+#[derive(Clone, Debug)]
+pub struct Layouts {
+    sample: SampleLayout,
     trailer: SampleIdLayout,
+}
+
+impl Layouts {
+    /// Returns the layouts of an attr's records.
+    #[must_use]
+    pub fn of(attr: &Attr) -> Self {
+        Self { sample: SampleLayout::of(attr), trailer: SampleIdLayout::of(attr) }
+    }
+
+    /// Returns a record as a sample; `None` if it is none.
+    #[inline]
+    #[must_use]
+    pub fn sample<'a>(&self, record: &RawRecord<'a>) -> Option<Sample<'a, '_>> {
+        let is_sample = record.header.kind == RecordType::SAMPLE;
+        is_sample.then(|| Sample::new(*record, &self.sample, Endian::NATIVE))
+    }
+
+    /// Decodes a record.
+    ///
+    /// # Errors
+    /// Returns an error if it is shorter than its fields.
+    pub fn decode<'a>(&self, record: &RawRecord<'a>) -> recrep_format::error::Result<Record<'a>> {
+        record.decode(&Context { endian: Endian::NATIVE, sample: &self.sample, trailer: self.trailer })
+    }
 }
 
 impl Tally {
@@ -138,8 +169,7 @@ impl Tally {
             counts: Counts::default(),
             modules: Modules::default(),
             alive: Arc::default(),
-            layout: SampleLayout::of(attr),
-            trailer: SampleIdLayout::of(attr),
+            layouts: Layouts::of(attr),
         }
     }
 
@@ -150,8 +180,7 @@ impl Tally {
             counts: Counts::default(),
             modules: self.modules.renewed(),
             alive: Arc::clone(&self.alive),
-            layout: self.layout.clone(),
-            trailer: self.trailer,
+            layouts: self.layouts.clone(),
         }
     }
 
@@ -178,7 +207,7 @@ impl Tally {
         match record.header.kind {
             RecordType::SAMPLE => {
                 self.counts.samples += 1;
-                if let Some(time) = Sample::new(*record, &self.layout, Endian::NATIVE).time() {
+                if let Some(time) = self.layouts.sample(record).and_then(|sample| sample.time()) {
                     self.sampled_at(time);
                 }
             }
@@ -205,8 +234,7 @@ impl Tally {
     #[cold]
     fn rare(&mut self, record: &RawRecord<'_>) {
         let header = record.header;
-        let context = Context { endian: Endian::NATIVE, sample: &self.layout, trailer: self.trailer };
-        match record.decode(&context).map(|record| record.body) {
+        match self.layouts.decode(record).map(|record| record.body) {
             Ok(Body::Lost(lost)) => self.counts.lost_events += lost.lost,
             Ok(Body::LostSamples(lost)) => self.counts.lost_samples += lost.lost,
             Ok(Body::Mmap(m)) if is_user_code(header) => {
