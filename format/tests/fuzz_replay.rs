@@ -119,11 +119,14 @@ fn a_corpus_of_inputs_is_stood_too() {
         println!("did not run: RECREP_REPLAY_CORPUS is not set");
         return;
     };
+    let mut all = 0;
     for (name, _, target) in targets::TARGETS {
         let folder = Path::new(&corpus).join(name);
         // Not every target need have been fuzzed.
         let inputs = if folder.is_dir() { seeds(&folder) } else { Vec::new() };
         inputs.iter().for_each(|(path, bytes)| run(name, path, *target, bytes));
         println!("{name}: {} inputs", inputs.len());
+        all += inputs.len();
     }
+    assert!(all > 0, "{} has no folder of a target with inputs", Path::new(&corpus).display());
 }

@@ -22,11 +22,12 @@ fn with_callees(file: &Path, flag: &str) -> BTreeMap<String, u64> {
     rows.map(row).collect()
 }
 
-/// Asserts that a part of a wall time is what it was in truth, within a percent of all: a switch itself, and what a
-/// recorder does at it, may be on either side, and on a busy machine there are hundreds.
+/// Fails unless a time is within a percent of the truth, and half a millisecond, in which a recorder's own work at a
+/// switch may be on either side.
 #[track_caller]
-fn assert_near(what: &str, time: u64, truth: u64, all: u64) {
-    assert!(time.abs_diff(truth) <= all / 100, "{what}: {time} ns, in truth {truth} ns of {all} ns");
+fn assert_near(what: &str, time: u64, truth: u64) {
+    let most = truth / 100 + 500_000;
+    assert!(time.abs_diff(truth) <= most, "{what}: {time} ns, in truth {truth} ns");
 }
 
 #[test]
@@ -44,8 +45,15 @@ fn times_are_those_that_the_program_measured() {
         let [function, all, cpu] = words[..] else { panic!("{line}") };
         let (all, cpu): (u64, u64) = (all.parse().unwrap(), cpu.parse().unwrap());
         let of = |times: &BTreeMap<String, u64>| times.get(&format!("{WAITS}::{function}")).copied().unwrap_or(0);
-        assert_near(&format!("{function}, off its CPU"), of(&off_cpu), all - cpu, all);
-        assert_near(&format!("{function}, all"), of(&wall), all, all);
+        let off = of(&off_cpu);
+        // A part is held to what it has most of: of a busy machine's hundreds of switches, each a few microseconds long,
+        // one that burns has the rest.
+        if cpu > all / 2 {
+            assert_near(&format!("{function}, on its CPU"), all.saturating_sub(off), cpu);
+        } else {
+            assert_near(&format!("{function}, off its CPU"), off, all - cpu);
+        }
+        assert_near(&format!("{function}, all"), of(&wall), all);
     }
     // The first thread lives as long as the recording: from its exec to its exit.
     let threads = report_of(&file, &["--wall"], "tid,comm");
@@ -62,8 +70,7 @@ fn times_are_those_that_the_program_measured() {
         listed.text().lines().filter_map(|line| line.split(':').next()?.trim().parse().ok()).collect();
     let length = times.last().unwrap() - times.first().unwrap();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds of a short recording")]
-    let length = (length * 1e9) as u64;
-    assert_near("the first thread", main, length, length);
+    assert_near("the first thread", main, (length * 1e9) as u64);
 }
 
 #[test]
