@@ -19,7 +19,7 @@ use crate::run::read_back;
 pub struct Measured {
     /// Exit status; the kill if it took too long.
     pub status: ExitStatus,
-    /// Whether it took too long.
+    /// `true` if it took too long.
     pub timed_out: bool,
     /// From start to end.
     pub wall: Duration,

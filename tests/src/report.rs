@@ -35,7 +35,7 @@ pub struct Input {
     pub lost_events: u64,
     /// Number of lost samples, by LOST_SAMPLES records.
     pub lost_samples: u64,
-    /// Whether the recorder finished it.
+    /// `true` if the recorder finished it.
     pub complete: bool,
 }
 

@@ -26,7 +26,7 @@ struct Module {
     segments: Vec<Segment>,
     linkage: Vec<Range>,
     symbols: Vec<Symbol>,
-    /// Whether there is more than what is linked dynamically.
+    /// `true` if there is more than what is linked dynamically.
     complete: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Containers {
     /// The piece, and how much of it was consumed.
     piece: Vec<u8>,
     consumed: usize,
-    /// Whether all output of the piece is in `blocks`.
+    /// `true` if all output of the piece is in `blocks`.
     is_drained: bool,
     /// The output.
     pub(super) blocks: Blocks,

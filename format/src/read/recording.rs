@@ -59,7 +59,7 @@ struct Head {
     attrs: AttrTable,
     features: Vec<(FeatureId, Vec<u8>)>,
     warnings: Vec<Warning>,
-    /// Whether the features of a file were read.
+    /// `true` if the features of a file were read.
     has_tail: bool,
 }
 

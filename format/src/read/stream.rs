@@ -42,7 +42,7 @@ pub(super) struct Stream<I> {
     end: u64,
     /// Length of the record that was found last.
     taken: usize,
-    /// Whether the input ended before the stream did.
+    /// `true` if the input ended before the stream did.
     is_cut: bool,
     is_done: bool,
     containers: Containers,

@@ -75,7 +75,7 @@ pub struct Reader<R> {
     blocks: Blocks,
     /// Offset in the input of the first byte.
     offset: u64,
-    /// Whether the input has ended.
+    /// `true` if the input has ended.
     ended: bool,
 }
 

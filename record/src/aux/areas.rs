@@ -35,7 +35,7 @@ enum Mode {
     Snapshot {
         /// Maximum bytes of each area.
         size: usize,
-        /// Whether a snapshot is also taken at the end (`-Se`).
+        /// `true` if a snapshot is also taken at the end (`-Se`).
         at_end: bool,
     },
     /// Areas are overwritten, and samples include pieces of them (`--aux-sample`).
@@ -62,9 +62,9 @@ pub struct Areas {
     mode: Option<Mode>,
     kind: Option<TraceKind>,
     clock: Option<Clock>,
-    /// Whether counters are stopped finally, and not enabled again.
+    /// `true` if counters are stopped finally, and not enabled again.
     stopped: bool,
-    /// Whether counters are stopped by `-D` or `--control`, so that draining must not enable them.
+    /// `true` if counters are stopped by `-D` or `--control`, so that draining must not enable them.
     held: bool,
     /// Counters are stopped for the moment in which a file ends.
     paused: bool,

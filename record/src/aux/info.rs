@@ -12,9 +12,9 @@ use crate::kernel::ring::Clock;
 pub(super) struct TraceSetup<'a> {
     /// Conversion from the CPU's cycle counter to timestamps.
     pub clock: Option<Clock>,
-    /// Whether the trace consists of snapshots.
+    /// `true` if the trace consists of snapshots.
     pub snapshot: bool,
-    /// Whether areas are per CPU, not per thread.
+    /// `true` if areas are per CPU, not per thread.
     pub per_cpu: bool,
     /// Source of context switches.
     pub switches: Switches,

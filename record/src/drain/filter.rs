@@ -42,9 +42,9 @@ enum FilterKind {
 pub struct Members {
     /// Processes, or threads.
     pub ids: FxHashSet<u32>,
-    /// Whether they are threads.
+    /// `true` if they are threads.
     pub threads: bool,
-    /// Whether their children belong to them.
+    /// `true` if their children belong to them.
     pub inherit: bool,
 }
 

@@ -261,7 +261,7 @@ pub(crate) trait Sink {
 /// Sink of a thread that has all rings: a round ends when they are empty.
 struct Rounds<'a> {
     output: &'a Output,
-    /// Whether there were records.
+    /// `true` if there were records.
     any: bool,
 }
 

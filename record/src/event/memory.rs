@@ -44,7 +44,7 @@ pub struct MemoryEvent {
     pub accesses: Accesses,
     /// The event, as `rec -e` takes it.
     pub spec: String,
-    /// Whether the spec has the latency below which loads are not sampled.
+    /// `true` if the spec has the latency below which loads are not sampled.
     pub has_latency: bool,
     /// The CPUs of its PMU, unless it is on all.
     pub cpus: Option<Vec<u32>>,

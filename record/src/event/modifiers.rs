@@ -33,7 +33,7 @@ pub struct Modifiers {
     pub sample_read: bool,
     /// `W`: open the members alone if the group does not fit on the PMU.
     pub weak: bool,
-    /// Whether all modifiers come from the group.
+    /// `true` if all modifiers come from the group.
     pub group_only: bool,
 }
 

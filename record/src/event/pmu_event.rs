@@ -61,7 +61,7 @@ struct PmuEvent<'a> {
     all: &'a [Term<'a>],
     spec: EventSpec,
     probe: Draft<'a>,
-    /// Whether a term replaces its bits (Intel PT) or adds to them (all other PMUs), as in perf.
+    /// `true` if a term replaces its bits (Intel PT) or adds to them (all other PMUs), as in perf.
     replaces: bool,
 }
 

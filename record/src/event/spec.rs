@@ -12,7 +12,7 @@ use crate::event::sampling::{Callchain, Rate};
 pub struct EventSpec {
     /// Name as typed, without modifiers; or the name in the term `name=`.
     pub name: String,
-    /// Whether the name comes from `name=`, so that the file has it without modifiers.
+    /// `true` if the name comes from `name=`, so that the file has it without modifiers.
     pub named: bool,
     /// `perf_event_attr.type`.
     pub kind: EventType,
@@ -43,7 +43,7 @@ pub struct EventSpec {
     /// Default period, without flags (`-c`, `-F`) and terms for the rate: 1 for events that are sampled one by one
     /// (tracepoints, breakpoints, probes, output of BPF programs). `None` for the default rate.
     pub default_period: Option<u64>,
-    /// Whether its samples always have raw data and their period (tracepoints, output of BPF programs).
+    /// `true` if its samples always have raw data and their period (tracepoints, output of BPF programs).
     pub raw: bool,
     /// `system:name` of a tracepoint, regardless of `name=`.
     pub tracepoint: Option<String>,
@@ -87,9 +87,9 @@ pub struct PmuUse {
     pub name: String,
     /// CPUs to open its events on; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether its events can count only whole CPUs, not threads.
+    /// `true` if its events can count only whole CPUs, not threads.
     pub uncore: bool,
-    /// Whether its events write to an AUX area.
+    /// `true` if its events write to an AUX area.
     pub has_aux: bool,
     /// Maximum number of address filters; 0 if it does not support them.
     pub address_filters: u64,

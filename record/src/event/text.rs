@@ -72,7 +72,7 @@ pub(super) struct WrittenTerm<'a> {
     pub(super) terms: Option<Span<'a>>,
     /// The modifiers after the last slash.
     pub(super) tail: Span<'a>,
-    /// Whether it is not in a group.
+    /// `true` if it is not in a group.
     pub(super) alone: bool,
 }
 

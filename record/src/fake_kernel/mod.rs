@@ -36,14 +36,14 @@ pub type Script = dyn Fn(&Attr, Place) -> Vec<Step> + Send + Sync;
 /// The fake kernel.
 pub struct FakeKernel {
     script: Arc<Script>,
-    /// Whether `aux_head` of an overwritten area is an offset in it, as with Intel PT.
+    /// `true` if `aux_head` of an overwritten area is an offset in it, as with Intel PT.
     heads_are_places: bool,
     clock: Option<Clock>,
     /// Maximum pages of a ring and of an area; more exceed the limit on locked memory.
     most_pages: (usize, usize),
     /// Error for stopping a counter, if any.
     unstoppable: Option<Errno>,
-    /// Whether starting a counter takes until the scripts that run have ended.
+    /// `true` if starting a counter takes until the scripts that run have ended.
     slow_start: bool,
     bpf_programs: Result<Vec<BpfProgram>, Errno>,
     counters: Mutex<HashMap<RawFd, Opened>>,

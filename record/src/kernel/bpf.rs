@@ -11,7 +11,7 @@ pub struct BpfProgram {
     pub tag: [u8; 8],
     /// Its name, of which the kernel keeps 15 bytes.
     pub name: Vec<u8>,
-    /// Whether it has type information, which names its functions in full.
+    /// `true` if it has type information, which names its functions in full.
     pub has_btf: bool,
     /// Its functions in machine code, the first one first.
     pub functions: Vec<BpfFunction>,

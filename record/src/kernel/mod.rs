@@ -36,7 +36,7 @@ pub struct RingKey {
     pub cpu: Option<u32>,
     /// Thread of the ring, if it has no CPU.
     pub thread: Option<u32>,
-    /// Whether the ring is overwritten.
+    /// `true` if the ring is overwritten.
     pub backward: bool,
 }
 

@@ -35,17 +35,17 @@ pub struct Machine {
     pub max_rate: u64,
     /// `kernel.perf_event_mlock_kb`: KiB that each user may map per CPU.
     pub mlock_kb: u64,
-    /// Whether `perf_event_paranoid` does not restrict the user: CAP_PERFMON or CAP_SYS_ADMIN.
+    /// `true` if `perf_event_paranoid` does not restrict the user: CAP_PERFMON or CAP_SYS_ADMIN.
     pub privileged: bool,
     /// Architecture, which determines the registers.
     pub arch: Arch,
-    /// Whether the machine has scalable vectors (aarch64).
+    /// `true` if the machine has scalable vectors (aarch64).
     pub sve: bool,
     /// Version of the kernel, as far as features depend on it; 0, 0 if unknown.
     pub kernel: (u16, u16),
     /// `kernel.perf_event_max_stack`.
     pub max_stack: u16,
-    /// Whether guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host excludes them.
+    /// `true` if guests can trace themselves with Intel PT (`kvm_intel.pt_mode=1`), so that the host excludes them.
     pub guests_trace: bool,
     /// The CPU as perf's event tables spell it (`GenuineIntel-6-55-4`); none: each core says so in sysfs (Arm), or
     /// nobody knows.

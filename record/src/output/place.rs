@@ -15,7 +15,7 @@ pub(super) struct Made {
     pub(super) path: PathBuf,
     /// New path of the previous file.
     old: Option<PathBuf>,
-    /// Whether rec created the file, and so may remove it.
+    /// `true` if rec created the file, and so may remove it.
     created: bool,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Batch {
     pub(super) packable: usize,
     /// Counts of the records.
     pub(super) counts: Counts,
-    /// Whether its place in the file is to be known.
+    /// `true` if its place in the file is to be known.
     pub(super) is_trace: bool,
     /// Number of the file, among those of the writer.
     pub(super) file: usize,

@@ -14,7 +14,7 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     /// Length of all files of the recording.
     length: Arc<AtomicU64>,
-    /// Whether the length is known only when a batch is written.
+    /// `true` if the length is known only when a batch is written.
     packs: bool,
     thread: JoinHandle<Vec<DataFile>>,
 }

@@ -21,17 +21,17 @@ pub(super) struct AuxPlan {
     pub(super) pages: usize,
     /// Bytes in a snapshot; 0 without snapshots.
     pub(super) snapshot_size: u64,
-    /// Whether rings must be smaller, as they share the limit on locked memory with the area.
+    /// `true` if rings must be smaller, as they share the limit on locked memory with the area.
     pub(super) small_rings: bool,
-    /// Whether a dummy must carry the side-band.
+    /// `true` if a dummy must carry the side-band.
     pub(super) wants_tracker: bool,
-    /// Whether that dummy must be enabled before the command runs.
+    /// `true` if that dummy must be enabled before the command runs.
     pub(super) immediate: bool,
-    /// Whether that dummy records context switches.
+    /// `true` if that dummy records context switches.
     pub(super) switches: bool,
-    /// Whether another dummy records the context switches of all threads.
+    /// `true` if another dummy records the context switches of all threads.
     pub(super) switches_everywhere: bool,
-    /// Whether changes of the kernel's code are recorded.
+    /// `true` if changes of the kernel's code are recorded.
     pub(super) text_poke: bool,
 }
 

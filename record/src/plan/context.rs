@@ -10,7 +10,7 @@ pub(super) struct Context<'a> {
     pub(super) config: &'a Config,
     pub(super) machine: &'a Machine,
     pub(super) rates: Rates,
-    /// Whether counters count whole CPUs.
+    /// `true` if counters count whole CPUs.
     pub(super) system: bool,
 }
 

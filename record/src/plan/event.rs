@@ -20,17 +20,17 @@ pub struct PlannedEvent {
     pub modifiers: String,
     /// Attr to try first.
     pub attr: Attr,
-    /// Whether `precise_ip` may be lowered (`P`).
+    /// `true` if `precise_ip` may be lowered (`P`).
     pub max_precise: bool,
-    /// Whether the modifiers name guests or host (`G`, `H`), so that rec must not change whether guests are counted.
+    /// `true` if the modifiers name guests or host (`G`, `H`), so that rec must not change whether guests are counted.
     pub guests_named: bool,
     /// Index of its group's leader; `None` if it leads or is alone.
     pub leader: Option<usize>,
-    /// Whether it may be opened alone if its group does not fit on the PMU (`W`).
+    /// `true` if it may be opened alone if its group does not fit on the PMU (`W`).
     pub weak: bool,
     /// CPUs to open it on, if different from the plan's.
     pub cpus: Option<Vec<u32>>,
-    /// Whether it counts everything on those CPUs, regardless of the target.
+    /// `true` if it counts everything on those CPUs, regardless of the target.
     pub system_wide: bool,
     /// Cgroup to count instead of the target.
     pub cgroup: Option<String>,
@@ -38,7 +38,7 @@ pub struct PlannedEvent {
     pub filter: Option<String>,
     /// PMU in its name.
     pub pmu: Option<String>,
-    /// Whether it writes to an AUX area.
+    /// `true` if it writes to an AUX area.
     pub has_aux: bool,
     /// Unit of its counts, if its PMU has one.
     pub unit: Option<String>,
@@ -48,7 +48,7 @@ pub struct PlannedEvent {
     pub tracepoint: Option<String>,
     /// Location, if it is a probe.
     pub probe: Option<Probe>,
-    /// Whether `--off-cpu` added it: where the kernel refuses it, the SWITCH records stand alone.
+    /// `true` if `--off-cpu` added it: where the kernel refuses it, the SWITCH records stand alone.
     pub off_cpu: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::event::EventSpec;
 pub(super) struct Group {
     /// Number of events in the group; 1 if the event is alone.
     pub(super) members: usize,
-    /// Whether the event leads the group, or is alone.
+    /// `true` if the event leads the group, or is alone.
     pub(super) leads: bool,
 }
 

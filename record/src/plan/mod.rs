@@ -56,7 +56,7 @@ pub struct Plan {
     pub events: Vec<PlannedEvent>,
     /// CPUs, each with a ring.
     pub cpus: Vec<u32>,
-    /// Whether counters belong to a thread and no CPU.
+    /// `true` if counters belong to a thread and no CPU.
     pub per_thread: bool,
     /// Pages in each ring's data area: a power of two.
     pub ring_pages: usize,

@@ -35,7 +35,7 @@ impl Sampling {
 pub(super) struct Rates {
     /// Requested rate (`-F`, `-c`), or the default.
     all: Sampling,
-    /// Whether it was requested.
+    /// `true` if it was requested.
     asked: bool,
     most: u64,
     strict: bool,

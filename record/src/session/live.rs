@@ -53,7 +53,7 @@ pub(super) struct Live {
     pub(super) drain: Drain,
     /// The threads that drain, always (`--threads`) or while the main thread is busy.
     pub(super) drainers: Drainers,
-    /// Whether they always do.
+    /// `true` if they always do.
     pub(super) threaded: bool,
     /// Distribution of the recording over files.
     pub(super) layout: Layout,
@@ -63,7 +63,7 @@ pub(super) struct Live {
     pub(super) switch: Option<Timer>,
     /// As long as nothing but draining is to be done.
     pub(super) urgent: Option<Urgent>,
-    /// Whether rings may be full before a busy machine lets rec drain them.
+    /// `true` if rings may be full before a busy machine lets rec drain them.
     pub(super) are_full_soon: bool,
     /// Pid of the command.
     pub(super) child: Option<u32>,
@@ -73,7 +73,7 @@ pub(super) struct Live {
 pub(super) struct Ledger {
     pub(super) losses: Losses,
     pub(super) names: Names,
-    /// Whether there are AUX areas, of which files have an index.
+    /// `true` if there are AUX areas, of which files have an index.
     pub(super) has_areas: bool,
     /// Number of files that were completed.
     pub(super) pieces: usize,

@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Status {
     /// Goes off when the line is to be written.
     pub(super) timer: Timer,
-    /// Whether it is to be written after the next round.
+    /// `true` if it is to be written after the next round.
     is_due: bool,
     start: Instant,
     last: StatusReading,

@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 << 10;
 #[derive(Debug, PartialEq, Eq)]
 pub struct BpfCode {
     programs: Vec<BpfProgram>,
-    /// Whether the list is not to be had, so that symbols are all that there is.
+    /// `true` if the list is not to be had, so that symbols are all that there is.
     is_hidden: bool,
 }
 

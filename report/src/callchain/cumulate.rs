@@ -225,7 +225,7 @@ struct Path {
     classes: u64,
     /// Number of frames.
     depth: u32,
-    /// Whether a caller of the innermost frame has the same class.
+    /// `true` if a caller of the innermost frame has the same class.
     repeats: bool,
 }
 

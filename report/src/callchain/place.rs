@@ -30,15 +30,15 @@ use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Ti
 /// Fields that distinguish frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameFields {
-    /// Whether the CPU mode is part of a frame.
+    /// `true` if the CPU mode is part of a frame.
     pub cpu_mode: bool,
-    /// Whether the recorded address is part of a frame.
+    /// `true` if the recorded address is part of a frame.
     pub ip: bool,
-    /// Whether the size of the mapping is part of a frame.
+    /// `true` if the size of the mapping is part of a frame.
     pub size: bool,
-    /// Whether return addresses are distinguished from sampled addresses.
+    /// `true` if return addresses are distinguished from sampled addresses.
     pub returns: bool,
-    /// Whether unmapped addresses are distinguished from each other.
+    /// `true` if unmapped addresses are distinguished from each other.
     pub unmapped: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct FrameFinder<'t> {
     timeline: &'t Timeline,
     fields: FrameFields,
     functions: Option<&'t Functions<'t>>,
-    /// Whether callers get functions too, not only sampled instructions.
+    /// `true` if callers get functions too, not only sampled instructions.
     names_callers: bool,
     epoch: Option<Epoch>,
     contexts: Contexts<Kind>,

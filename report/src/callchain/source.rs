@@ -25,7 +25,7 @@ pub trait ChainSource {
 pub struct ChainLimit {
     /// Maximum number of frames.
     pub frames: usize,
-    /// Whether longer chains keep their outermost frames, not their innermost.
+    /// `true` if longer chains keep their outermost frames, not their innermost.
     pub outermost: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Frame {
     pub ip: u64,
     /// Offset in the function, if asked for.
     pub offset: u32,
-    /// Whether it is a return address, if asked for: the call instruction is before it.
+    /// `true` if it is a return address, if asked for: the call instruction is before it.
     pub is_return: bool,
     /// Number of the source line plus one, if asked for.
     pub line: u32,
@@ -34,7 +34,7 @@ pub struct Frame {
 pub struct ChainRef {
     /// Chain of the callers; 0 for none.
     pub callers: u32,
-    /// Whether the sampled instruction is the innermost frame.
+    /// `true` if the sampled instruction is the innermost frame.
     pub own: bool,
 }
 

@@ -155,9 +155,9 @@ impl Field {
 pub struct CacheLine {
     /// Address of the first byte, as [`Field::Address`].
     pub address: u64,
-    /// Whether it belongs to a file mapping shared between processes.
+    /// `true` if it belongs to a file mapping shared between processes.
     pub is_shared: bool,
-    /// Whether anything is mapped at the address.
+    /// `true` if anything is mapped at the address.
     pub is_mapped: bool,
 }
 
@@ -184,9 +184,9 @@ impl CacheLine {
 pub struct End {
     /// CPU mode: the low bits of a record's `misc`.
     pub cpu_mode: u8,
-    /// Whether the word holds the number of a symbol of the module instead of the address.
+    /// `true` if the word holds the number of a symbol of the module instead of the address.
     pub is_symbol: bool,
-    /// Whether that number is the one of an inlined function.
+    /// `true` if that number is the one of an inlined function.
     pub is_inlined: bool,
 }
 

@@ -14,9 +14,9 @@ pub struct Layout {
     fields: Vec<Field>,
     /// The same as bits, by discriminant.
     bits: u64,
-    /// Whether the CPU mode is part of the key.
+    /// `true` if the CPU mode is part of the key.
     pub cpu_mode: bool,
-    /// Whether the CPU is part of the key.
+    /// `true` if the CPU is part of the key.
     pub cpu: bool,
     /// Bits of [`Field::DataSrc`] in use.
     pub data_src: u64,

@@ -128,7 +128,7 @@ fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) ->
 /// Outcomes of the inputs so far.
 #[derive(Debug, Default)]
 struct Outcomes {
-    /// Whether any was read.
+    /// `true` if any was read.
     answered: bool,
     unreadable: Vec<(usize, OpenError)>,
 }

@@ -53,7 +53,7 @@ pub struct Graph {
     pub value: Value,
     /// Key by which frames are grouped.
     pub key: FrameKey,
-    /// Whether branches are frames too.
+    /// `true` if branches are frames too.
     pub branches: bool,
 }
 

@@ -17,31 +17,31 @@ use crate::terminal::style::Style;
 /// Options of callchains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChainOptions {
-    /// Whether callchains are part of the counted keys.
+    /// `true` if callchains are part of the counted keys.
     pub counted: bool,
     /// Maximum number of frames per callchain.
     pub most: usize,
-    /// Whether samples also count for their callers, if callchains were recorded.
+    /// `true` if samples also count for their callers, if callchains were recorded.
     pub children: bool,
-    /// Whether `children` was requested and is not just the default.
+    /// `true` if `children` was requested and is not just the default.
     pub children_requested: bool,
     /// Call trees below rows, if callchains were recorded.
     pub graph: Option<Graph>,
     /// Key by which frames are grouped.
     pub key: FrameKey,
-    /// Whether the branches before a sample become frames in front of its callers.
+    /// `true` if the branches before a sample become frames in front of its callers.
     pub branches: bool,
-    /// Whether trees show predictions, cycles and loop iterations of branches.
+    /// `true` if trees show predictions, cycles and loop iterations of branches.
     pub branch_details: bool,
     /// Whether inlined functions become frames; `None`: of unwound stacks only, as in perf.
     pub inlined: Option<bool>,
     /// Callers that the key `parent` shows.
     pub parent: Option<Pattern>,
-    /// Whether samples without a parent are left out.
+    /// `true` if samples without a parent are left out.
     pub only_parents: bool,
     /// Functions whose callees are counted as the functions themselves.
     pub ignored_callees: Option<Pattern>,
-    /// Whether an option that needs callchains was given; if none were recorded, that is an error.
+    /// `true` if an option that needs callchains was given; if none were recorded, that is an error.
     pub is_asked: bool,
 }
 
@@ -139,9 +139,9 @@ pub struct Query {
     pub mode: Mode,
     /// Sort keys, companions last.
     pub columns: Vec<Column>,
-    /// Whether the columns are the defaults, which change if the file has tracepoints only.
+    /// `true` if the columns are the defaults, which change if the file has tracepoints only.
     pub has_default_columns: bool,
-    /// Whether tracepoint fields are shown raw, ignoring the print fmt.
+    /// `true` if tracepoint fields are shown raw, ignoring the print fmt.
     pub raw_trace: bool,
     /// Filters of the samples.
     pub filters: Filters,
@@ -155,13 +155,13 @@ pub struct Query {
     pub shown: Vec<TableColumn>,
     /// Step of the `time` key, in nanoseconds.
     pub quantum: u64,
-    /// Whether times are shown in nanoseconds.
+    /// `true` if times are shown in nanoseconds.
     pub nanosecs: bool,
-    /// Whether two adjacent cache lines count as one.
+    /// `true` if two adjacent cache lines count as one.
     pub double_lines: bool,
-    /// Whether rows are nested, one level per column.
+    /// `true` if rows are nested, one level per column.
     pub hierarchy: bool,
-    /// Whether all events share one table, with a column for each.
+    /// `true` if all events share one table, with a column for each.
     pub group: bool,
     /// Separator of fields in text output; they are not padded then.
     pub separator: Option<String>,

@@ -19,7 +19,7 @@ pub struct Servers {
     pub max_bytes: Option<u64>,
     /// Directory for fetched files.
     pub cache: PathBuf,
-    /// Whether the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
+    /// `true` if the user wants signatures checked (`ima:enforcing`). They are not checked, as in debuginfod's clients
     /// that were built without support.
     pub ignores_signatures: bool,
 }

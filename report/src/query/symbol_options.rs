@@ -15,19 +15,19 @@ pub struct SymbolOptions {
     pub vmlinux: Option<PathBuf>,
     /// Directory in which recorders keep copies of files by build ID, by default `~/.debug`.
     pub build_id_dir: Option<PathBuf>,
-    /// Whether C++ and Rust symbols are demangled.
+    /// `true` if C++ and Rust symbols are demangled.
     pub demangle: bool,
-    /// Whether kernel symbols are demangled too.
+    /// `true` if kernel symbols are demangled too.
     pub demangle_kernel: bool,
     /// Cache directory of debuginfod's clients, which rep shares.
     pub debuginfod_cache: Option<PathBuf>,
     /// Servers from which missing files are fetched, if the user wants that.
     pub servers: Option<Servers>,
-    /// Whether no vmlinux is searched for in the usual places.
+    /// `true` if no vmlinux is searched for in the usual places.
     pub ignore_vmlinux: bool,
-    /// Whether files at the recorded paths are used without proof that they are the recorded ones.
+    /// `true` if files at the recorded paths are used without proof that they are the recorded ones.
     pub trust_paths: bool,
-    /// Whether source files are shown with their directories.
+    /// `true` if source files are shown with their directories.
     pub source_paths: bool,
 }
 

@@ -8,7 +8,7 @@ pub struct FieldSpec {
     pub event: Option<String>,
     /// Field; `*` means all fields, and `trace_fields` all fields of all events.
     pub field: String,
-    /// Whether the field is shown raw, not as the kernel prints it.
+    /// `true` if the field is shown raw, not as the kernel prints it.
     pub is_raw: bool,
 }
 

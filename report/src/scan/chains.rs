@@ -23,7 +23,7 @@ pub struct ChainSettings<'f> {
     pub unwinding: Option<&'f StackUnwinder<'f>>,
     /// Fields that distinguish frames.
     pub placed: FrameFields,
-    /// Whether sampled instructions stay in their chains.
+    /// `true` if sampled instructions stay in their chains.
     pub whole: bool,
     /// `Some` if branches precede the callers (`--branch-history`); then, whether branch information is shown.
     pub history: Option<bool>,

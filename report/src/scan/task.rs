@@ -24,7 +24,7 @@ pub struct Scan<'f> {
     pub timeline: &'f Timeline,
     /// Kind of items to count: samples, branches, memory accesses, …
     pub mode: Mode,
-    /// Whether samples of guests get rows.
+    /// `true` if samples of guests get rows.
     pub guests: bool,
     /// Layout of the keys.
     pub layout: &'f Layout,
@@ -40,7 +40,7 @@ pub struct Scan<'f> {
     pub quantum: u64,
     /// Number of modules.
     pub module_count: usize,
-    /// Whether functions replace the addresses in keys while samples are counted.
+    /// `true` if functions replace the addresses in keys while samples are counted.
     pub names_keys: bool,
     /// Settings for callchains, used if the layout has [`crate::count::Field::Chain`].
     pub chaining: ChainSettings<'f>,

@@ -44,7 +44,7 @@ pub(super) struct Worker<'s> {
     events: Vec<Event>,
     /// Last field to decode.
     pub(super) last: UpTo,
-    /// Whether functions replace the addresses of sampled instructions.
+    /// `true` if functions replace the addresses of sampled instructions.
     names_own: bool,
     /// Rows of recent branches, if branches are counted.
     pub(super) recent: RecentBranches,

@@ -73,7 +73,7 @@ pub(super) struct Section {
     pub(super) entry_size: u64,
     pub(super) alignment: u64,
     pub(super) link: usize,
-    /// Whether its name contains `text` or `data`, so that labels in it count as symbols.
+    /// `true` if its name contains `text` or `data`, so that labels in it count as symbols.
     pub(super) text_or_data: bool,
 }
 

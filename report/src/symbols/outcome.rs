@@ -16,7 +16,7 @@ use super::table::SymbolTable;
 pub struct Outcome {
     /// Places that were tried, in the order of the search.
     pub attempts: Vec<Attempt>,
-    /// Whether only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
+    /// `true` if only dynamic symbols were found: the file is stripped, and no file with its other symbols was found.
     pub dynamic_only: bool,
     /// File that is used because the user trusts it although its build ID is not the recorded one.
     pub contradiction: Option<Contradiction>,

@@ -73,7 +73,7 @@ pub(super) struct RawSymbol {
     pub(super) end: u64,
     pub(super) name: NameRef,
     pub(super) binding: Binding,
-    /// Whether it is an indirect function, or was preferred to an alias that is one.
+    /// `true` if it is an indirect function, or was preferred to an alias that is one.
     pub(super) ifunc: bool,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct TestElf {
     pub(super) dynsym: Vec<TestSymbol>,
     pub(super) build_id: Option<[u8; 20]>,
     pub(super) debug_link: Option<&'static str>,
-    /// Whether to imitate `objcopy --only-keep-debug`: sections without contents, segments with wrong offsets.
+    /// `true` to imitate `objcopy --only-keep-debug`: sections without contents, segments with wrong offsets.
     pub(super) debug_only: bool,
 }
 

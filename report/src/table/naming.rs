@@ -15,7 +15,7 @@ pub struct Naming<'l, 'f> {
     pub labeller: &'l Labeller<'f>,
     /// Symbols of the modules that were hit.
     pub symbols: &'l LoadedSymbols,
-    /// Whether inlined functions become frames.
+    /// `true` if inlined functions become frames.
     pub inlined: bool,
 }
 

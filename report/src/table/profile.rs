@@ -35,7 +35,7 @@ pub struct InputSummary {
     pub lost_samples: u64,
     /// Number of samples dropped by BPF filters.
     pub filtered_samples: u64,
-    /// Whether the recording was ended properly and the file has all of it.
+    /// `true` if the recording was ended properly and the file has all of it.
     pub complete: bool,
     /// Command, machine and duration of the recording.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct Profile {
     pub calls: CallTrees,
     /// Number of unwound user stacks, and of those cut short.
     pub chain_ends: UnwindStats,
-    /// Whether samples are also counted in their callers.
+    /// `true` if samples are also counted in their callers.
     pub children: bool,
     /// Whether any input has the tracepoint column, for each such column.
     pub traced: Vec<bool>,

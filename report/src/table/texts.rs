@@ -30,9 +30,9 @@ pub(super) struct Texts<'t, 'f> {
     pub(super) groups: &'t Groups,
     pub(super) traced: Option<&'t Traced<'t>>,
     pub(super) nanosecs: bool,
-    /// Whether names begin with the letter of the CPU mode, as in perf; otherwise it is a column of its own.
+    /// `true` if names begin with the letter of the CPU mode, as in perf; otherwise it is a column of its own.
     pub(super) levels: bool,
-    /// Whether unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
+    /// `true` if unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
     pub(super) as_perf: bool,
     pub(super) threads: FxHashMap<i32, ThreadRef>,
 }

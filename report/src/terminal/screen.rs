@@ -9,7 +9,7 @@ use super::style::Colour;
 pub struct Screen {
     /// Number of columns, if it is a terminal.
     pub width: Option<usize>,
-    /// Whether to print colours.
+    /// `true` to print colours.
     pub colour: bool,
 }
 

@@ -7,17 +7,17 @@ use std::str::FromStr;
 pub struct Style {
     /// Colouring of percentages by size.
     pub colour: Colour,
-    /// Whether only rows are printed: no heading, no advice, no warnings.
+    /// `true` if only rows are printed: no heading, no advice, no warnings.
     pub quiet: bool,
-    /// Whether the files' headers are printed above the table.
+    /// `true` if the files' headers are printed above the table.
     pub header: bool,
     /// Column widths, left to right; 0 fits the contents.
     pub widths: Vec<usize>,
     /// Index of the group's event by which rows are sorted.
     pub group_sort: usize,
-    /// Whether percentages are of the filtered samples, not of all.
+    /// `true` if percentages are of the filtered samples, not of all.
     pub relative: bool,
-    /// Whether events without samples are left out of JSON and CSV too.
+    /// `true` if events without samples are left out of JSON and CSV too.
     pub skip_empty: bool,
 }
 

@@ -33,7 +33,7 @@ pub enum Change {
         ppid: i32,
         /// Parent thread.
         ptid: i32,
-        /// Whether a new process gets a copy of its parent's mappings (not if the fork is synthesized).
+        /// `true` if a new process gets a copy of its parent's mappings (not if the fork is synthesized).
         copies: bool,
     },
     /// A mapping is added to a process.

@@ -30,7 +30,7 @@ pub struct Place {
     pub address: u64,
     /// Size of the mapping in bytes.
     pub size: u64,
-    /// Whether it is a shared mapping of a file's data.
+    /// `true` if it is a shared mapping of a file's data.
     pub is_shared: bool,
 }
 

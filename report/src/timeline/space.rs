@@ -37,9 +37,9 @@ pub struct Mapping {
     pub pgoff: u64,
     /// Module; `None` if the range was unmapped.
     pub module: Option<ModuleId>,
-    /// Whether symbols are looked up at the address itself (anonymous memory, the kernel image).
+    /// `true` if symbols are looked up at the address itself (anonymous memory, the kernel image).
     pub identity: bool,
-    /// Whether it is a shared mapping of a file's data.
+    /// `true` if it is a shared mapping of a file's data.
     pub is_shared: bool,
 }
 

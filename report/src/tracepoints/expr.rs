@@ -63,7 +63,7 @@ pub(super) enum Expr {
 pub(super) struct CType {
     /// Size in bytes; for a pointer, of its target. 0 if unknown.
     pub(super) size: usize,
-    /// Whether this is a pointer to such numbers.
+    /// `true` if this is a pointer to such numbers.
     pub(super) is_pointer: bool,
 }
 

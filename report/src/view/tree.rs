@@ -25,7 +25,7 @@ pub(super) struct Drawing<'p> {
     pub(super) graph: &'p Graph,
     /// Period of the event.
     pub(super) total: u64,
-    /// Whether the first frame of a single path repeats the row's first column and is omitted.
+    /// `true` if the first frame of a single path repeats the row's first column and is omitted.
     pub(super) skip_first: bool,
 }
 

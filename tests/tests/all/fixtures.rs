@@ -120,7 +120,7 @@ struct Checked<'a> {
     case: &'a Case,
     form: Form,
     file: &'a Path,
-    /// Whether this is the perf of which the manifest tells: with another one a difference may have gone.
+    /// `true` if this is the perf of which the manifest tells: with another one a difference may have gone.
     exact: bool,
     wrong: Vec<String>,
     compared: usize,

@@ -15,9 +15,9 @@ pub struct EventField {
     pub offset: usize,
     /// Size there in bytes.
     pub size: usize,
-    /// Whether it is a signed number. Old kernels do not say.
+    /// `true` if it is a signed number. Old kernels do not say.
     pub is_signed: bool,
-    /// Whether it is an array: in place, or elsewhere ([`EventField::is_dynamic`]).
+    /// `true` if it is an array: in place, or elsewhere ([`EventField::is_dynamic`]).
     pub is_array: bool,
     /// Number of elements by the array's declaration; 0 if that gives none.
     pub array_len: usize,

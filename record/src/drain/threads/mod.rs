@@ -72,7 +72,7 @@ pub struct To<'a> {
     pub output: &'a Output,
     /// [`Drainers::fd`] is readable when it is so long.
     pub limit: Option<u64>,
-    /// Whether the ends of rounds are marked.
+    /// `true` if the ends of rounds are marked.
     pub rounds: bool,
     /// Work of the first thread before each drain; returns whether it should be done again soon.
     pub before: Option<Before<'a>>,

@@ -30,7 +30,7 @@ struct Bench {
     bells: Vec<StdFile>,
     counters: Counters,
     drainers: Drainers,
-    /// Whether rounds are marked.
+    /// `true` if rounds are marked.
     rounds: bool,
     _dir: tempfile::TempDir,
     path: std::path::PathBuf,

@@ -211,7 +211,7 @@ struct Spot<'a> {
     leader: Option<BorrowedFd<'a>>,
     /// Flags that start the leader, for an event that leaves the group.
     starts: AttrFlags,
-    /// Whether the event already has a counter, so that its attr is final.
+    /// `true` if the event already has a counter, so that its attr is final.
     settled: bool,
 }
 

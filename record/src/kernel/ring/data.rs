@@ -26,7 +26,7 @@ pub struct Ring {
     page_size: usize,
     data_size: usize,
     reader: Reader,
-    /// Whether the ring is overwritten, and filled backwards.
+    /// `true` if the ring is overwritten, and filled backwards.
     backward: bool,
 }
 

@@ -17,7 +17,7 @@ pub struct Pmu {
     pub kind: u32,
     /// CPUs to open its events on; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether it is a PMU of CPU cores.
+    /// `true` if it is a PMU of CPU cores.
     pub core: bool,
     /// Alternative name (`alias`).
     other_name: Option<String>,

@@ -16,7 +16,7 @@ pub struct TreeOptions {
     pub least: u64,
     /// Minimum share (0 to 1) of a node in the period of all its siblings, hidden ones included.
     pub share: f64,
-    /// Whether to fill [`Node::passed`].
+    /// `true` to fill [`Node::passed`].
     pub passed: bool,
 }
 

@@ -35,7 +35,7 @@ use edges::{Edge, Range};
 #[derive(Clone, Debug)]
 pub struct BranchesQuery {
     query: Query,
-    /// Whether the output is a profile for BOLT.
+    /// `true` if the output is a profile for BOLT.
     bolt: bool,
 }
 

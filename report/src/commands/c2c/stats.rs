@@ -94,9 +94,9 @@ stats! {
 /// Facts about an access that `perf_mem_data_src` lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reach {
-    /// Whether it has a data address.
+    /// `true` if it has a data address.
     pub(super) has_address: bool,
-    /// Whether both its code and its data address are mapped.
+    /// `true` if both its code and its data address are mapped.
     pub(super) is_mapped: bool,
 }
 

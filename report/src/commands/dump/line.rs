@@ -8,7 +8,7 @@ use crate::terminal::escape::escape;
 /// Writer of lines of fields.
 pub(super) struct Lines<'w, W> {
     out: &'w mut W,
-    /// Whether the current line has text.
+    /// `true` if the current line has text.
     begun: bool,
     comma: bool,
 }

@@ -11,7 +11,7 @@ use crate::query::Source;
 pub struct DumpQuery {
     /// Input.
     pub source: Source,
-    /// Whether the bytes of records are printed.
+    /// `true` if the bytes of records are printed.
     pub raw: bool,
     /// Maximum number of bytes to print of the data that follows a record.
     pub payload: usize,

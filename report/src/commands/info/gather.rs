@@ -46,7 +46,7 @@ pub struct Info {
     pub lost_samples: u64,
     /// Number of samples that BPF filters dropped.
     pub filtered_samples: u64,
-    /// Whether the recording ended properly and no part of the file is missing.
+    /// `true` if the recording ended properly and no part of the file is missing.
     pub complete: bool,
     /// Problems with the file.
     pub warnings: Vec<Warning>,
@@ -72,7 +72,7 @@ pub struct Container {
     pub byte_order: &'static str,
     /// `file` or `pipe`.
     pub mode: &'static str,
-    /// Whether records are compressed.
+    /// `true` if records are compressed.
     pub compressed: bool,
     /// Size of the header, by the header itself.
     pub header_size: u64,

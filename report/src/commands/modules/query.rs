@@ -7,6 +7,6 @@ use crate::query::Query;
 pub struct ModulesQuery {
     /// Histogram from which modules are counted.
     pub report: Query,
-    /// Whether only modules with samples without a function are listed.
+    /// `true` if only modules with samples without a function are listed.
     pub unresolved: bool,
 }

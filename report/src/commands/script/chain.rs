@@ -60,7 +60,7 @@ struct FrameLine {
     /// Number of lookups of its function.
     lookups: u8,
     is_found: bool,
-    /// Whether the frame after it is printed.
+    /// `true` if the frame after it is printed.
     goes_on: bool,
 }
 

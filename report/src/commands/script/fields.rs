@@ -105,7 +105,7 @@ pub struct Fields {
     bits: u64,
     /// Those that were named.
     asked: Vec<Field>,
-    /// Whether no `-F` applies to the event.
+    /// `true` if no `-F` applies to the event.
     unasked: bool,
 }
 

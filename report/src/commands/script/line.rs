@@ -70,7 +70,7 @@ pub(super) struct Printer<'s, 'f> {
 struct Before {
     start: Start,
     sources: SourceFiles,
-    /// Whether samples are left out until one switches them on.
+    /// `true` if samples are left out until one switches them on.
     is_off: bool,
     /// The width of the data sources.
     data_src_width: usize,

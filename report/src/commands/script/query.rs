@@ -27,7 +27,7 @@ pub struct ScriptQuery {
     pub header: Header,
     /// If set, each event's samples go to a file of their own, whose name begins with this path.
     pub per_event_dump: Option<PathBuf>,
-    /// Whether to print all records as `rep dump` does.
+    /// `true` to print all records as `rep dump` does.
     pub dump: bool,
     /// Maximum number of samples to print.
     pub limit: Option<usize>,
@@ -60,11 +60,11 @@ pub enum Since {
 /// Output style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptStyle {
-    /// Whether times have nanoseconds.
+    /// `true` if times have nanoseconds.
     pub nanoseconds: bool,
     /// Reference point of printed times.
     pub since: Since,
-    /// Whether callchains are printed.
+    /// `true` if callchains are printed.
     pub chains: bool,
     /// Maximum number of frames of a callchain.
     pub max_stack: usize,
@@ -72,9 +72,9 @@ pub struct ScriptStyle {
     pub stop_at: HashSet<String>,
     /// Whether inlined functions are printed as frames; `None`: those of unwound frames only.
     pub inline: Option<bool>,
-    /// Whether the paths of the kernel image and modules are printed instead of names such as `[kernel.kallsyms]`.
+    /// `true` if the paths of the kernel image and modules are printed instead of names such as `[kernel.kallsyms]`.
     pub kernel_path: bool,
-    /// Whether comms and CPUs are short, as latency tracers print them.
+    /// `true` if comms and CPUs are short, as latency tracers print them.
     pub latency: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct ScriptFilters {
     pub switch_on: Option<String>,
     /// Event whose samples stop printing.
     pub switch_off: Option<String>,
-    /// Whether the samples that start and stop printing are printed too.
+    /// `true` if the samples that start and stop printing are printed too.
     pub show_switches: bool,
 }
 

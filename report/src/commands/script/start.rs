@@ -19,7 +19,7 @@ pub(super) struct LineStart<'a> {
     pub(super) time: Option<u64>,
     pub(super) misc: u16,
     pub(super) kind: RecordType,
-    /// Whether frames follow, one per line.
+    /// `true` if frames follow, one per line.
     pub(super) frames_follow: bool,
 }
 

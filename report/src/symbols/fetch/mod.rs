@@ -46,7 +46,7 @@ const MAX_THREADS: usize = 4;
 pub(super) struct Wanted {
     /// Build ID.
     pub(super) build_id: BuildId,
-    /// Whether it is the file that was mapped, and not its debug file.
+    /// `true` if it is the file that was mapped, and not its debug file.
     pub(super) executable: bool,
     /// Name of the module, to show.
     pub(super) name: String,

@@ -54,7 +54,7 @@ pub(super) struct Walk {
     open: Option<Open>,
     /// Sample of a switch whose OUT is to come, or has just come.
     sample: Option<u64>,
-    /// Whether a SWITCH record was seen before, in this life.
+    /// `true` if a SWITCH record was seen before, in this life.
     has_switched: bool,
     has_exited: bool,
     /// Number of CPU samples of earlier threads with this number.

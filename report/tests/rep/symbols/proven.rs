@@ -44,7 +44,7 @@ struct Subject {
     build_id: Option<(String, CpuMode, [u8; 20])>,
     /// Reasons that `rep modules` gives: for a different build ID, and for none.
     reasons: [&'static str; 2],
-    /// Whether `--trust-paths` helps.
+    /// `true` if `--trust-paths` helps.
     has_path: bool,
 }
 
