@@ -1,5 +1,7 @@
 //! Histogram of one worker: counts by key, and totals by event.
 
+use std::hint::black_box;
+
 use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
 
 /// Count of a key: samples and period.
@@ -38,13 +40,20 @@ pub struct SampleRows {
     pub period: Option<u64>,
 }
 
+/// Number of keys that are looked up at a time.
+const BATCH: usize = 32;
+
 /// Histogram over keys of a fixed number of words.
 ///
 /// The most recent keys are counted in a direct-mapped cache in front of the hash tables. Most programs have few hot
-/// addresses, so most samples never reach a table.
+/// addresses, so most samples never reach a table. Slots are looked up for [`BATCH`] keys at a time: the processor then
+/// waits for several of them at once.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     width: usize,
+    /// Keys that are looked up next, as they are in slots, and their places.
+    next: Vec<u64>,
+    places: Vec<usize>,
     /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the key. Samples are 0
     /// if the slot is empty.
     recent: Vec<u64>,
@@ -60,6 +69,8 @@ impl Histogram {
     pub fn new(width: usize, events: usize) -> Self {
         Self {
             width,
+            next: Vec::new(),
+            places: Vec::new(),
             // Zeroed by the system: unused pages cost nothing.
             recent: vec![0; PLACES * (2 + width)],
             used: Vec::new(),
@@ -88,7 +99,33 @@ impl Histogram {
     /// Adds to the count of a key.
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
-        let place = place(hash(key));
+        self.places.push(place(hash(key)));
+        self.next.extend([count.samples, count.period]);
+        self.next.extend(key);
+        if self.places.len() == BATCH {
+            self.look_up();
+        }
+    }
+
+    /// Adds the counts of the next keys.
+    fn look_up(&mut self) {
+        let size = 2 + self.width;
+        let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| self.recent.get(at).copied());
+        // Loads that do not depend on each other: slots are in the core's cache when they are needed.
+        black_box(self.places.iter().flat_map(ends).flatten().fold(0, |all, word| all ^ word));
+        let (next, places) = (std::mem::take(&mut self.next), std::mem::take(&mut self.places));
+        for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
+            if let Some(([samples, period], key)) = entry.split_first_chunk() {
+                self.add_at(*place, key, Count { samples: *samples, period: *period });
+            }
+        }
+        (self.next, self.places) = (next, places);
+        self.next.clear();
+        self.places.clear();
+    }
+
+    #[inline]
+    fn add_at(&mut self, place: usize, key: &[u64], count: Count) {
         let Some(([samples, period], have)) = slot(&mut self.recent, self.width, place) else { return };
         let before = Count { samples: *samples, period: *period };
         let mut sum = count;
@@ -106,6 +143,7 @@ impl Histogram {
     /// Returns the table of counts by key, and the totals by event.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
+        self.look_up();
         for place in std::mem::take(&mut self.used) {
             let slot = slot(&mut self.recent, self.width, place);
             if let Some((([samples, period], key), partition)) = slot.zip(self.partitions.get_mut(of_place(place))) {
