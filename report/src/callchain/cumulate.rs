@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows, Sum as _};
+use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows};
 
 /// Fields of a frame that the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Classified {
         let part = |numbers: std::ops::Range<usize>| {
             let (mut bases, mut packed) = (Partition::new(width), vec![0; width]);
             let sample = |number: usize| {
-                let (key, count) = (rows.key(number), rows.counts().get(number).copied().unwrap_or_default());
+                let (key, count) = (rows.key(number), rows.count(number));
                 let chained = ChainRef::unpack(Field::Chain.of(&key));
                 let own = stacks.find(&Frame::of(&key));
                 let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
@@ -165,12 +165,13 @@ impl Classified {
             }
             adding.rows
         });
-        let merge = |a: FxHashMap<RowId, Metrics>, b: FxHashMap<RowId, Metrics>| {
+        let merge = |a: FxHashMap<RowId, Sums>, b: FxHashMap<RowId, Sums>| {
             let (mut into, from) = if a.len() < b.len() { (b, a) } else { (a, b) };
-            from.into_iter().for_each(|(row, metrics)| into.entry(row).or_default().add(&metrics));
+            from.into_iter().for_each(|(row, sums)| into.entry(row).or_default().add(sums));
             into
         };
-        parts.into_iter().reduce(merge).unwrap_or_default().into_iter().collect()
+        let all = parts.into_iter().reduce(merge).unwrap_or_default().into_iter();
+        all.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
     }
 
     /// Returns the indexes of all samples, grouped by base.
@@ -250,6 +251,22 @@ struct Below {
     unit: u32,
 }
 
+/// Sums of a row: its own samples, those with it in their callchains, and the longest callchain below it.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    count: Count,
+    all: Count,
+    depth: usize,
+}
+
+impl Sums {
+    fn add(&mut self, other: Self) {
+        self.count.add(other.count);
+        self.all.add(other.all);
+        self.depth = self.depth.max(other.depth);
+    }
+}
+
 /// A worker that adds up samples over the tree of chains.
 struct Adding<'c> {
     classified: &'c Classified,
@@ -260,7 +277,7 @@ struct Adding<'c> {
     sums: Vec<Below>,
     /// Chains of the current unit: callers before what they call.
     chains: Vec<u32>,
-    rows: FxHashMap<RowId, Metrics>,
+    rows: FxHashMap<RowId, Sums>,
 }
 
 impl Adding<'_> {
@@ -278,7 +295,7 @@ impl Adding<'_> {
                 && self.classified.has_class(self.stacks, sample.callers, sample.class);
             let all = if is_inner { Count::default() } else { count };
             let own = self.rows.entry((sample.base, sample.class)).or_default();
-            own.add(&Metrics { count, all, depth: frames as usize, ..Metrics::default() });
+            own.add(Sums { count, all, depth: frames as usize });
             if own_only {
                 continue;
             }
@@ -305,7 +322,7 @@ impl Adding<'_> {
             if !path.repeats {
                 let row = self.rows.entry((base, self.classified.class_of(node.frame))).or_default();
                 let depth = (below.longest - path.depth + 1) as usize;
-                row.add(&Metrics { all: below.count, depth, ..Metrics::default() });
+                row.add(Sums { count: Count::default(), all: below.count, depth });
             }
         }
     }
@@ -391,8 +408,8 @@ mod tests {
             .into_iter()
             .map(|(id, metrics)| {
                 let key = classified.key(id);
-                let Metrics { count, all, depth, .. } = metrics;
-                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, depth)
+                let (count, all) = (metrics.count, metrics.all());
+                (Field::Module.of(&key), Field::Address.of(&key), count.samples, all.period, metrics.depth())
             })
             .collect();
         all.sort_unstable();
@@ -413,7 +430,7 @@ mod tests {
         let mut classified = Classified::new(&rows, &stacks, shown);
         classified.join(&[0, 0]);
         let sum = classified.rows(&stacks, false).into_iter().fold((0, 0, 0), |(rows, own, all), (_, metrics)| {
-            (rows + 1, own + metrics.count.period, all + metrics.all.period)
+            (rows + 1, own + metrics.count.period, all + metrics.all().period)
         });
         assert_eq!(sum, (1, 35, 35));
     }

@@ -7,10 +7,21 @@ use super::key::Key;
 use super::layout::Layout;
 use super::partition::Partition;
 
-/// Keys and their counts, unordered. Only the words in use are stored.
+/// Keys and their counts, unordered. Only the words in use are stored, as they were in the partitions of the table:
+/// to copy them together takes a tenth of the time of a histogram with a million rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     layout: Layout,
+    parts: Vec<Part>,
+    /// Number of rows.
+    len: usize,
+}
+
+/// Rows of a partition.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Number of rows before them.
+    start: usize,
     words: Vec<u64>,
     counts: Vec<Count>,
 }
@@ -19,9 +30,22 @@ impl Rows {
     /// Creates rows from a settled table.
     #[must_use]
     pub fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
-        let (words, counts): (Vec<_>, Vec<_>) = table.into_iter().map(Partition::into_parts).unzip();
-        let (words, counts) = rayon::join(|| words.concat(), || counts.concat());
-        Self { layout: layout.clone(), words, counts }
+        let parts = table.into_iter().map(|partition| {
+            let (words, counts) = partition.into_parts();
+            Part { start: 0, words, counts }
+        });
+        Self { layout: layout.clone(), ..Self::default() }.with(parts.collect())
+    }
+
+    /// Returns rows of these parts, which get their starts.
+    fn with(self, mut parts: Vec<Part>) -> Self {
+        parts.retain(|part| !part.counts.is_empty());
+        let mut len = 0;
+        for part in &mut parts {
+            part.start = len;
+            len += part.counts.len();
+        }
+        Self { parts, len, ..self }
     }
 
     /// Returns the layout of the keys.
@@ -33,13 +57,21 @@ impl Rows {
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.counts.len()
+        self.len
     }
 
     /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.len == 0
+    }
+
+    /// Returns the part of a row, and the row's index in it.
+    #[inline]
+    fn find(&self, row: usize) -> Option<(&Part, usize)> {
+        let after = self.parts.partition_point(|part| part.start <= row);
+        let part = self.parts.get(after.checked_sub(1)?)?;
+        Some((part, row - part.start))
     }
 
     /// Returns the key of a row.
@@ -47,37 +79,46 @@ impl Rows {
     #[inline]
     pub fn key(&self, row: usize) -> Key {
         let width = self.layout.len();
-        self.layout.unpack(self.words.get(row * width..(row + 1) * width).unwrap_or_default())
+        let words = self.find(row).and_then(|(part, at)| part.words.get(at * width..(at + 1) * width));
+        self.layout.unpack(words.unwrap_or_default())
     }
 
-    /// Returns the counts of all rows.
+    /// Returns the count of a row.
     #[must_use]
-    pub fn counts(&self) -> &[Count] {
-        &self.counts
+    #[inline]
+    pub fn count(&self, row: usize) -> Count {
+        self.find(row).and_then(|(part, at)| part.counts.get(at)).copied().unwrap_or_default()
     }
 
     /// Iterates over the keys and counts.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Count)> {
-        self.counts.iter().enumerate().map(|(row, count)| (self.key(row), *count))
+        let width = self.layout.len().max(1);
+        let rows = self.parts.iter().flat_map(move |part| part.words.chunks_exact(width).zip(&part.counts));
+        rows.map(|(words, count)| (self.layout.unpack(words), *count))
     }
 
     /// Changes all keys; drops the rows for which `change` returns `false`.
     #[must_use]
     pub fn changed(mut self, change: impl Fn(&mut Key) -> bool + Sync) -> Self {
         let (layout, width) = (&self.layout, self.layout.len().max(1));
-        let one = |words: &mut [u64]| {
-            let mut key = layout.unpack(words);
-            let keeps = change(&mut key);
-            layout.pack(&key, words);
-            keeps
+        let change = |mut part: Part| {
+            let mut kept = 0;
+            for row in 0..part.counts.len() {
+                let from = row * width..(row + 1) * width;
+                let Some(words) = part.words.get_mut(from.clone()) else { break };
+                let mut key = layout.unpack(words);
+                if change(&mut key) {
+                    layout.pack(&key, words);
+                    part.words.copy_within(from, kept * width);
+                    part.counts.swap(kept, row);
+                    kept += 1;
+                }
+            }
+            part.words.truncate(kept * width);
+            part.counts.truncate(kept);
+            part
         };
-        let keep: Vec<bool> = self.words.par_chunks_mut(width).map(one).collect();
-        let mut flags = keep.iter();
-        self.counts.retain(|_| *flags.next().unwrap_or(&false));
-        if self.counts.len() < keep.len() {
-            let kept = self.words.chunks(width).zip(&keep).filter(|(_, keep)| **keep);
-            self.words = kept.flat_map(|(words, _)| words).copied().collect();
-        }
-        self
+        let parts = std::mem::take(&mut self.parts).into_par_iter().map(change).collect();
+        self.with(parts)
     }
 }

@@ -175,8 +175,8 @@ fn count(
     }
     let with_parts = query.has_parts();
     let labelled = labeller.label(rows.len(), &|row| rows.key(row), &symbols, &mut profile.labels);
-    let of_row = |(row, count): (usize, &Count)| Metrics::of(*count, with_parts.then(|| rows.key(row)).as_ref());
-    let metrics: Vec<Metrics> = rows.counts().par_iter().enumerate().map(of_row).collect();
+    let of_row = |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
+    let metrics: Vec<Metrics> = (0..rows.len()).into_par_iter().map(of_row).collect();
     profile.set_rows(labelled, metrics, rows.layout().is_told_by(query.columns.iter().map(|column| column.key)));
     Ok(scanned.dropped)
 }

@@ -28,7 +28,7 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
         own.entry((sample.base, sample.class)).or_default().add(&Metrics::of(count, Some(&key)));
     }
     for (id, row) in metrics {
-        row.parts = own.remove(id).and_then(|own| own.parts);
+        row.set_parts(own.remove(id).unwrap_or_default());
     }
 }
 

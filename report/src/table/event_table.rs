@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
+use std::hint::black_box;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -37,7 +39,7 @@ impl<'l> Row<'l> {
     /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
     #[must_use]
     pub fn children(self) -> Option<(Count, f64)> {
-        self.table.children.then(|| (self.metrics.all, self.table.percent(self.metrics.all)))
+        self.table.children.then(|| (self.metrics.all(), self.table.percent(self.metrics.all())))
     }
 
     /// Returns the period by which rows are sorted: children's if counted, else the row's own.
@@ -129,9 +131,24 @@ impl<'l> EventTable<'l> {
         Some(Row { table: self, cells, metrics, place })
     }
 
+    /// Iterates over the displayed rows at these indexes, a few hundred at a time: these are read at once, since the
+    /// processor then waits for several of them at the same time.
+    pub fn rows_in(&'l self, indexes: Range<usize>) -> impl Iterator<Item = Row<'l>> {
+        /// Number of rows that fit in a core's cache.
+        const BLOCK: usize = 256;
+        let starts = indexes.clone().step_by(BLOCK);
+        starts.flat_map(move |start| {
+            let block = start..(start + BLOCK).min(indexes.end);
+            let rows: Vec<Row<'l>> = block.filter_map(|index| self.row(index)).collect();
+            let ends = |row: &Row<'l>| [row.cells.first(), row.cells.last(), Some(&row.metrics.count.samples)];
+            black_box(rows.iter().flat_map(ends).flatten().fold(0, |all, word| all ^ word));
+            rows
+        })
+    }
+
     /// Iterates over the displayed rows.
     pub fn rows(&'l self) -> impl Iterator<Item = Row<'l>> {
-        (0..self.len()).filter_map(|index| self.row(index))
+        self.rows_in(0..self.len())
     }
 
     fn percent(&self, count: Count) -> f64 {
@@ -139,7 +156,7 @@ impl<'l> EventTable<'l> {
     }
 
     fn weight(&self, metrics: &Metrics) -> u64 {
-        if self.children { metrics.all.period } else { metrics.count.period }
+        if self.children { metrics.all().period } else { metrics.count.period }
     }
 
     /// Returns the rows, of those with these numbers, that have at least `least` percent and can be among the first
@@ -150,12 +167,17 @@ impl<'l> EventTable<'l> {
             let share = self.percent(Count { samples: 0, period: weight });
             least.is_none_or(|least| share >= least).then_some((Reverse(weight), *place))
         };
-        let mut found: Vec<_> = places.par_iter().filter_map(weighed).collect();
-        if let Some(last) = most.checked_sub(1).filter(|last| *last < found.len()) {
-            let (_, (last, _), _) = found.select_nth_unstable_by_key(last, |(weight, _)| *weight);
-            let last = *last;
-            found.retain(|(weight, _)| *weight <= last);
-        }
+        let first = |mut found: Vec<(Reverse<u64>, usize)>| {
+            if let Some(last) = most.checked_sub(1).filter(|last| *last < found.len()) {
+                let (_, (last, _), _) = found.select_nth_unstable_by_key(last, |(weight, _)| *weight);
+                let last = *last;
+                found.retain(|(weight, _)| *weight <= last);
+            }
+            found
+        };
+        // The first of all are among the first of each part.
+        let of_part = |places: &[usize]| first(places.iter().filter_map(weighed).collect());
+        let found = first(places.par_chunks(PART).flat_map_iter(of_part).collect());
         found.into_iter().map(|(_, place)| place).collect()
     }
 
@@ -163,7 +185,7 @@ impl<'l> EventTable<'l> {
     pub(super) fn sort(&mut self, places: &[usize], most: usize) {
         let key = |place: usize| {
             let (cells, metrics) = at(self.rows, place)?;
-            let by_depth = || [!(metrics.depth as u64), !metrics.count.period];
+            let by_depth = || [!(metrics.depth() as u64), !metrics.count.period];
             let prefix = if self.children { by_depth() } else { self.cells.prefix(cells, &metrics.count) };
             Some(SortItem { weight: Reverse(self.weight(metrics)), prefix, place })
         };

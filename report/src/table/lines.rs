@@ -46,7 +46,7 @@ impl Labeller<'_> {
         let texts = Cells::new(self.query, &shown);
         // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
-        for ((row, count), (callers, own)) in rows.counts().iter().enumerate().zip(own) {
+        for (row, (callers, own)) in own.into_iter().enumerate() {
             let Some((event, cells)) = labelled.row(row).split_first() else { continue };
             let Ok(event) = usize::try_from(*event) else { continue };
             let Some(value) = values.get(event) else { continue };
@@ -74,7 +74,7 @@ impl Labeller<'_> {
                 let label = folded.label(self.own_frame(&rows.key(row), symbols));
                 frames = folded.chain(0, label);
             }
-            folded.add(event, columns, frames, value(count));
+            folded.add(event, columns, frames, value(&rows.count(row)));
         }
     }
 

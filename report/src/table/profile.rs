@@ -255,7 +255,7 @@ mod tests {
             let words = rows.iter().flat_map(|(text, number)| [0, profile.labels.intern((*text).into()), *number]);
             let words = words.collect();
             let count = Count { samples: 1, period: 1 };
-            let metrics = vec![Metrics { count, ..Metrics::default() }; rows.len()];
+            let metrics = vec![Metrics::of(count, None); rows.len()];
             profile.set_rows(Labelled { width: 3, words }, metrics, false);
             profile
         };
@@ -274,7 +274,7 @@ mod tests {
             let mut profile = Profile::of_events(&["e".into()]);
             let words = rows.iter().flat_map(|(weight, _)| [0, *weight]).collect();
             let count = |samples| Count { samples, period: 6 };
-            let metrics = rows.map(|(_, samples)| Metrics { count: count(samples), ..Metrics::default() }).to_vec();
+            let metrics = rows.map(|(_, samples)| Metrics::of(count(samples), None)).to_vec();
             profile.set_rows(Labelled { width: 2, words }, metrics, false);
             let tables = profile.tables(&query);
             tables[0].rows().map(|row| row.count().samples).collect::<Vec<_>>()
@@ -288,7 +288,7 @@ mod tests {
         let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
         let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into())]).collect();
         let count = |period| Count { samples: 1, period };
-        let metrics = rows.iter().map(|(_, period)| Metrics { count: count(*period), ..Metrics::default() }).collect();
+        let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
         assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics, false), [0, 1, 2, 0]);
         profile.add_total(0, Count { samples: 4, period: 100 }, 0, 0);
         let query = |line: &str| crate::cli::args::parse(line.split(' ').map(Into::into)).unwrap();

@@ -57,8 +57,8 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
             }
         }
     }
-    let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all.period).collect::<Vec<_>>();
-    let first = |row: &GroupRow<'_>| row.members.get(query.style.group_sort).map_or(0, |member| member.all.period);
+    let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all().period).collect::<Vec<_>>();
+    let first = |row: &GroupRow<'_>| row.members.get(query.style.group_sort).map_or(0, |member| member.all().period);
     rows.sort_by(|a, b| {
         let by_period = (first(b), periods(b)).cmp(&(first(a), periods(a)));
         by_period.then_with(|| a.columns.cmp(&b.columns))
