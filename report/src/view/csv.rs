@@ -9,32 +9,42 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::Range;
 
+use super::parts::in_parts;
 use crate::query::Query;
 use crate::query::fields::Number;
 use crate::table::profile::Profile;
 
 /// Prints all rows.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
-    let mut csv = csv::Writer::from_writer(out);
     let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
     let keys = query.columns.iter().map(|column| column.typed.as_str());
     let children: &[&str] =
         if profile.children { &["children_samples", "children_period", "children_percent"] } else { &[] };
     let own = ["samples", "period", "percent"].iter().chain(children).copied();
     let numbers = own.chain(parts.iter().map(|number| number.name()));
-    csv.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
-    for table in profile.tables(query) {
-        for row in table.rows() {
-            let own = (row.count(), row.percent());
-            let numbers = [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
-                [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]
-            });
-            let parts = parts.iter().map(|part| row.metrics.value(*part, table.total.period).to_string());
-            let numbers = numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
-            let cells = [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
-            csv.write_record(cells.map(|cell| cell.as_bytes().to_vec()))?;
-        }
+    let mut head = csv::Writer::from_writer(&mut *out);
+    head.write_record(["event"].into_iter().chain(keys).chain(numbers))?;
+    head.flush()?;
+    drop(head);
+    for table in &profile.tables(query) {
+        let lines = |rows: Range<usize>| {
+            let mut csv = csv::Writer::from_writer(Vec::new());
+            for row in table.rows_in(rows) {
+                let own = (row.count(), row.percent());
+                let numbers = [own].into_iter().chain(row.children()).flat_map(|(count, percent)| {
+                    [count.samples.to_string(), count.period.to_string(), format!("{percent:.2}")]
+                });
+                let parts = parts.iter().map(|part| row.metrics.value(*part, table.total.period).to_string());
+                let numbers = numbers.chain(parts.map(|part| part.trim().to_owned())).map(Cow::Owned);
+                let mut cells = [Cow::Borrowed(table.name)].into_iter().chain(row.texts()).chain(numbers);
+                cells.try_for_each(|cell| csv.write_field(&*cell))?;
+                csv.write_record(None::<&[u8]>)?;
+            }
+            csv.into_inner().map_err(csv::IntoInnerError::into_error)
+        };
+        in_parts(table.len(), lines, out)?;
     }
-    csv.flush()
+    Ok(())
 }

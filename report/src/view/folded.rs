@@ -4,8 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::ops::Range;
 
-use super::parts::{PART, in_parts};
+use super::parts::in_parts;
 use crate::callchain::folded::{Folded, folded_root};
 use crate::count::metrics::share;
 use crate::query::Query;
@@ -24,9 +25,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let is_limited = query.limit.is_some() || query.percent_limit.is_some();
     let limited = is_limited.then(|| within_limits(folded, query));
     let len = limited.as_ref().map_or(folded.len(), Vec::len);
-    let part = |start: usize| {
+    let part = |lines: Range<usize>| {
         let (mut text, mut labels) = (String::new(), Vec::new());
-        for index in start..(start + PART).min(len) {
+        for index in lines {
             labels.clear();
             let line = limited.as_ref().map_or(Some(index), |lines| lines.get(index).copied());
             let Some((event, count)) = line.and_then(|line| folded.line(line, &mut labels)) else { break };
@@ -39,7 +40,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
             text.push_str(&count.to_string());
             text.push('\n');
         }
-        text
+        Ok(text)
     };
     in_parts(len, part, out)
 }

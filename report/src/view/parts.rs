@@ -6,7 +6,7 @@
 //! ```
 
 use std::io::{self, Write};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -90,10 +90,15 @@ pub fn in_order<C: Send, R: Send, E>(
     }
 }
 
-/// Writes this many lines; `part` makes the text of [`PART`] of them from a line on.
-pub(super) fn in_parts(lines: usize, part: impl Fn(usize) -> String + Sync, out: &mut impl Write) -> io::Result<()> {
-    in_order((0..lines).step_by(PART), false, part, |text| {
-        out.write_all(text.as_bytes())?;
+/// Writes this many lines; `part` makes the text of a range of them.
+pub(super) fn in_parts<T: AsRef<[u8]> + Send>(
+    lines: usize,
+    part: impl Fn(Range<usize>) -> io::Result<T> + Sync,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let parts = (0..lines).step_by(PART).map(|start| start..(start + PART).min(lines));
+    in_order(parts, false, part, |text| {
+        out.write_all(text?.as_ref())?;
         Ok(ControlFlow::Continue(()))
     })
 }

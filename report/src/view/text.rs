@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use anstyle::Style;
 use rayon::prelude::*;
@@ -172,7 +173,6 @@ fn aligned(
     let heads = heads(query);
     let headings: Vec<&str> = heads.iter().map(|head| head.heading).collect();
     let least: Vec<usize> = heads.iter().map(|head| head.least).collect();
-    let rows_from = |start: usize| (start..(start + PART).min(table.len())).filter_map(|index| table.row(index));
     let widest = |a: Vec<usize>, b: Vec<usize>| a.into_iter().zip(b).map(|(a, b)| a.max(b)).collect();
     let labels = label_widths(profile, table, query);
     let widths = |start: usize| {
@@ -196,15 +196,15 @@ fn aligned(
         lines.heads(&dots, &mut head);
         writeln!(out, "{head}#")?;
     }
-    let part = |start: usize| {
+    let part = |rows: Range<usize>| {
         let (mut text, mut texts) = (String::new(), CellTexts::new(query, &labels, table));
-        for row in rows_from(start) {
+        for row in table.rows_in(rows) {
             let start = text.len();
             let painted = lines.line("  ", &mut text, |cell| texts.each(row, cell));
             heat::paint(&mut text, start, &painted);
             text.push_str(trees.below(row.place));
         }
-        text
+        Ok(text)
     };
     in_parts(table.len(), part, out)
 }
@@ -300,17 +300,19 @@ fn separated(
         let headings: Vec<&str> = heads(query).iter().map(|head| head.heading.trim()).collect();
         writeln!(out, "# {}", headings.join(separator))?;
     }
-    let mut texts = CellTexts::new(query, &[], table);
-    for row in table.rows() {
-        let mut line = String::new();
-        texts.each(row, |column, text, _| {
-            line.push_str(if column > 0 { separator } else { "" });
-            line.push_str(&text.trim().replace(separator, "."));
-        });
-        writeln!(out, "{line}")?;
-        write!(out, "{}", trees.below(row.place))?;
-    }
-    Ok(())
+    let part = |rows: Range<usize>| {
+        let (mut lines, mut texts) = (String::new(), CellTexts::new(query, &[], table));
+        for row in table.rows_in(rows) {
+            texts.each(row, |column, text, _| {
+                lines.push_str(if column > 0 { separator } else { "" });
+                lines.push_str(&text.trim().replace(separator, "."));
+            });
+            lines.push('\n');
+            lines.push_str(trees.below(row.place));
+        }
+        Ok(lines)
+    };
+    in_parts(table.len(), part, out)
 }
 
 #[cfg(test)]
