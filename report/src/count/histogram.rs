@@ -55,7 +55,7 @@ pub struct Histogram {
     next: Vec<u64>,
     places: Vec<usize>,
     /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the key. Samples are 0
-    /// if the slot is empty.
+    /// if the slot is empty. There are none before the first key.
     recent: Vec<u64>,
     /// Indexes of the used slots.
     used: Vec<usize>,
@@ -71,8 +71,7 @@ impl Histogram {
             width,
             next: Vec::new(),
             places: Vec::new(),
-            // Zeroed by the system: unused pages cost nothing.
-            recent: vec![0; PLACES * (2 + width)],
+            recent: Vec::new(),
             used: Vec::new(),
             partitions: Partition::table(width),
             totals: vec![Count::default(); events],
@@ -110,6 +109,10 @@ impl Histogram {
     /// Adds the counts of the next keys.
     fn look_up(&mut self) {
         let size = 2 + self.width;
+        if self.recent.is_empty() && !self.places.is_empty() {
+            // Zeroed by the system: unused pages cost nothing.
+            self.recent = vec![0; PLACES * size];
+        }
         let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| self.recent.get(at).copied());
         // Loads that do not depend on each other: slots are in the core's cache when they are needed.
         black_box(self.places.iter().flat_map(ends).flatten().fold(0, |all, word| all ^ word));

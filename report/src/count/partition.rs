@@ -23,6 +23,9 @@ pub(super) const PARTITIONS: usize = 64;
 /// Bytes of waiting entries at which a partition is settled.
 const MAX_WAITING: usize = 1 << 20;
 
+/// Number of waiting entries for which the index is made large enough before they are merged.
+const MAX_RESERVED: usize = 1 << 8;
+
 /// Value that can be added up, in any order.
 pub trait Sum: Send {
     /// Adds another value.
@@ -117,7 +120,12 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Merges the waiting entries into the settled ones.
+    #[allow(clippy::indexing_slicing, reason = "settled indexes are below the number of values")]
     pub fn settle(&mut self) {
+        let (width, words) = (self.width, &self.words);
+        let rehash = |&(_, at): &(u32, u32)| hash(&words[at as usize * width..][..width]);
+        // Many may be equal, so only some are reserved: a small table need not grow.
+        self.index.reserve((self.values.len() - self.index.len()).min(MAX_RESERVED), rehash);
         for waiting in self.index.len()..self.values.len() {
             self.settle_one(waiting);
         }
@@ -212,28 +220,58 @@ pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Parti
     of_partition.into_par_iter().map(merge).collect()
 }
 
-/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
-/// entries, and the index of each entry's key.
-#[must_use]
-pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
+/// Moves all entries of a partition to a table that is settled or has no partitions yet, partitions in parallel.
+pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &mut Partition<V>) {
+    if table.is_empty() {
+        *table = Partition::table(from.width);
+    }
+    let parts = distributed(from.width, &from.words);
+    table.par_iter_mut().enumerate().for_each(|(number, into)| {
+        for (_, entry) in of_partition(&parts, number) {
+            from.value(*entry).into_iter().for_each(|value| _ = into.add(from.key(*entry), value.clone()));
+        }
+    });
+    from.words.clear();
+    from.values.clear();
+    from.index.clear();
+}
+
+/// Hashes and indexes of entries: lists for each partition, by parts of the entries.
+type Distributed = Vec<Vec<Vec<(u64, usize)>>>;
+
+/// Distributes entries with keys of `width` words over the partitions, in parallel.
+fn distributed(width: usize, words: &[u64]) -> Distributed {
     /// Number of entries that a core distributes at a time.
     const PART: usize = 1 << 14;
-    let key = |entry: usize| words.get(entry * width..(entry + 1) * width).unwrap_or_default();
-    let distribute = |from: usize| {
+    let width = width.max(1);
+    let distribute = |(part, words): (usize, &[u64])| {
         let mut parts = vec![Vec::new(); PARTITIONS];
-        for entry in from..values.len().min(from + PART) {
-            let hash = hash(key(entry));
+        for (entry, key) in (part * PART..).zip(words.chunks_exact(width)) {
+            let hash = hash(key);
             parts.get_mut(of_place(place(hash))).into_iter().for_each(|part| part.push((hash, entry)));
         }
         parts
     };
-    let parts: Vec<Vec<Vec<(u64, usize)>>> = (0..values.len()).into_par_iter().step_by(PART).map(distribute).collect();
+    words.par_chunks(PART * width).enumerate().map(distribute).collect()
+}
+
+/// Iterates over the entries of a partition, in order.
+fn of_partition(parts: &Distributed, partition: usize) -> impl Iterator<Item = &(u64, usize)> {
+    parts.iter().filter_map(move |parts| parts.get(partition)).flatten()
+}
+
+/// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
+/// entries, and the index of each entry's key.
+#[must_use]
+pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
+    let key = |entry: usize| words.get(entry * width..(entry + 1) * width).unwrap_or_default();
+    let parts = distributed(width, &words);
     // Of each entry whose key came before: itself, and the first entry of the key.
     let repeated = |partition: usize| {
-        let entries = || parts.iter().filter_map(|parts| parts.get(partition));
-        let mut firsts = HashTable::with_capacity(entries().map(Vec::len).sum());
+        let mut firsts =
+            HashTable::with_capacity(parts.iter().filter_map(|parts| parts.get(partition)).map(Vec::len).sum());
         let mut repeated = Vec::new();
-        for &(hash, entry) in entries().flatten() {
+        for &(hash, entry) in of_partition(&parts, partition) {
             let is_equal = |&(have, first): &(u64, usize)| have == hash && are_equal(key(first), key(entry));
             match firsts.entry(hash, is_equal, |(hash, _)| *hash) {
                 Entry::Occupied(first) => repeated.push((entry, first.get().1)),
@@ -308,6 +346,26 @@ mod tests {
             let merged = merged(2, tables);
             let found: Vec<([u64; 2], u64)> =
                 merged.iter().flat_map(|one| one.iter().map(|(key, value)| ([key[0], key[1]], *value))).collect();
+            prop_assert_eq!(found.len(), expected.len());
+            prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_has_the_sums_of_all_entries_added(
+            batches in prop::collection::vec(prop::collection::vec((0u64..40, 0u64..9), 0..200), 1..4),
+        ) {
+            let (mut expected, mut table) = (BTreeMap::<[u64; 2], u64>::new(), Vec::new());
+            for batch in batches {
+                batch.iter().for_each(|(a, b)| *expected.entry([*a, *b]).or_default() += a + b);
+                let words = batch.iter().flat_map(|(a, b)| [*a, *b]).collect();
+                let mut new = Partition::of_distinct(2, words, batch.iter().map(|(a, b)| a + b).collect());
+                add_all(&mut table, &mut new);
+                prop_assert!(new.is_empty());
+            }
+            let found: Vec<([u64; 2], u64)> =
+                table.iter().flat_map(|one| one.iter().map(|(key, value)| ([key[0], key[1]], *value))).collect();
             prop_assert_eq!(found.len(), expected.len());
             prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
         }

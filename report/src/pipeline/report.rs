@@ -86,7 +86,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let mut profile = profile.unwrap_or_default();
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));
-    profile.folded.settle();
+    profile.settle();
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {

@@ -10,7 +10,7 @@ use crate::callchain::folded::Folded;
 use crate::callchain::trees::{CallTrees, RowIndex};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::Metrics;
-use crate::count::{Count, Partition, distinct};
+use crate::count::{Count, Partition, add_all, distinct};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
@@ -74,8 +74,17 @@ pub struct Profile {
     /// Whether any input has the tracepoint column, for each such column.
     pub traced: Vec<bool>,
     events: Vec<Event>,
+    /// Rows. Of several files, equal ones wait until they are settled.
     rows: Partition<Metrics>,
+    /// `true` if equal rows may wait.
+    waits: bool,
+    /// Settled rows of several files by hash, if there were many.
+    table: Vec<Partition<Metrics>>,
 }
+
+/// Number of waiting rows at which they are settled. The more wait, the more often a part of the table in a core's cache
+/// is used.
+const MAX_WAITING: usize = 1 << 18;
 
 impl Profile {
     /// Creates the profile of a file with these events.
@@ -90,26 +99,27 @@ impl Profile {
         self.events.iter().map(|event| event.name.as_str())
     }
 
-    /// Adds the profile of another file, with the answer to the same query, whose columns have these kinds.
-    pub fn append(&mut self, other: Self, kinds: &[Kind]) {
+    /// Adds the profile of another file, with the answer to the same query, whose columns have these kinds. Equal rows
+    /// and lines wait for [`Self::settle`].
+    pub fn append(&mut self, mut other: Self, kinds: &[Kind]) {
         let places = self.places(&other.events);
         let labels: Vec<u64> = other.labels.texts().map(|text| self.labels.intern(text.to_owned())).collect();
-        if self.rows.is_empty() {
-            self.rows = Partition::new(1 + kinds.len());
+        let width = 1 + kinds.len();
+        if self.rows.is_empty() && self.table.is_empty() {
+            self.rows = Partition::new(width);
         }
-        let mut key = Vec::new();
-        let add = |(words, metrics): (&[u64], &Metrics)| {
-            key.clear();
-            key.extend_from_slice(words);
-            let (event, cells) = key.split_first_mut()?;
-            *event = *places.get(usize::try_from(*event).ok()?)? as u64;
+        if !other.table.is_empty() {
+            other.settle_rows();
+        }
+        let (mut words, metrics) = std::mem::take(&mut other.rows).into_parts();
+        for words in words.chunks_exact_mut(width) {
+            let Some((event, cells)) = words.split_first_mut() else { continue };
+            *event = usize::try_from(*event).ok().and_then(|event| places.get(event)).map_or(0, |place| *place as u64);
             for (cell, _) in cells.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Label) {
-                *cell = *labels.get(usize::try_from(*cell).ok()?)?;
+                *cell = usize::try_from(*cell).ok().and_then(|cell| labels.get(cell)).copied().unwrap_or(0);
             }
-            Some(self.rows.add(&key, metrics.clone()))
-        };
-        let rows: Vec<Option<RowIndex>> = other.rows.iter().map(add).collect();
-        self.calls.append(other.calls, |row| *rows.get(row)?);
+        }
+        self.append_rows(Partition::of_distinct(width, words, metrics), other.calls);
         self.folded.append(&other.folded, &places);
         self.inputs.extend(other.inputs);
         self.warnings.extend(other.warnings);
@@ -118,6 +128,40 @@ impl Profile {
         self.chain_ends.add(other.chain_ends);
         self.children |= other.children;
         self.add_traced(&other.traced);
+    }
+
+    /// Adds the rows of another file and their call trees.
+    fn append_rows(&mut self, rows: Partition<Metrics>, calls: CallTrees) {
+        if calls.is_empty() {
+            self.rows.append(rows);
+            self.waits = true;
+            if self.calls.is_empty() && self.rows.len() >= MAX_WAITING {
+                add_all(&mut self.table, &mut self.rows);
+            }
+            return;
+        }
+        // Call trees refer to rows by their indexes, so rows are settled at once.
+        self.settle_rows();
+        let rows: Vec<RowIndex> = rows.iter().map(|(key, metrics)| self.rows.add(key, metrics.clone())).collect();
+        self.calls.append(calls, |row| rows.get(row).copied());
+    }
+
+    /// Merges equal rows.
+    fn settle_rows(&mut self) {
+        match std::mem::take(&mut self.waits) {
+            true if self.calls.is_empty() => {
+                add_all(&mut self.table, &mut self.rows);
+                std::mem::take(&mut self.table).into_iter().for_each(|part| self.rows.append(part));
+            }
+            true => self.rows.settle(),
+            false => {}
+        }
+    }
+
+    /// Merges equal rows and lines.
+    pub fn settle(&mut self) {
+        self.folded.settle();
+        self.settle_rows();
     }
 
     /// Returns the indexes of another file's events in the profile, after adding them. Events of several files with
@@ -240,6 +284,8 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callchain::Stacks;
+    use crate::callchain::trees::FileTrees;
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {
@@ -248,23 +294,69 @@ mod tests {
         assert_eq!(profile.places(&events(&["b", "a", "c", "a"]).events), [1, 0, 3, 2]);
     }
 
+    const KINDS: [Kind; 2] = [Kind::Label, Kind::Number];
+
+    /// Returns the profile of a file with rows of one sample each.
+    fn of_file(rows: &[(&str, u64)]) -> Profile {
+        let mut profile = Profile::of_events(&["e".into()]);
+        let words = rows.iter().flat_map(|(text, number)| [0, profile.labels.intern((*text).into()), *number]);
+        let words = words.collect();
+        let metrics = vec![Metrics::of(Count { samples: 1, period: 1 }, None); rows.len()];
+        profile.set_rows(Labelled { width: 3, words }, metrics, false);
+        profile
+    }
+
+    fn sorted(profile: &Profile) -> Vec<(&str, u64, u64)> {
+        let row = |(key, metrics): (&'_ [u64], &Metrics)| (profile.labels.text(key[1]), key[2], metrics.count.samples);
+        let mut rows: Vec<_> = profile.rows.iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
     #[test]
     fn rows_of_several_files_are_merged_by_text() {
-        let of_file = |rows: &[(&str, u64)]| {
-            let mut profile = Profile::of_events(&["e".into()]);
-            let words = rows.iter().flat_map(|(text, number)| [0, profile.labels.intern((*text).into()), *number]);
-            let words = words.collect();
-            let count = Count { samples: 1, period: 1 };
-            let metrics = vec![Metrics::of(count, None); rows.len()];
-            profile.set_rows(Labelled { width: 3, words }, metrics, false);
+        let mut all = of_file(&[("a", 7), ("b", 8)]);
+        all.append(of_file(&[("b", 8), ("a", 9)]), &KINDS);
+        all.settle();
+        assert_eq!(sorted(&all), [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
+    }
+
+    #[test]
+    fn many_rows_are_merged_before_all_files_are_read() {
+        let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64 / 2).map(|number| ("a", number)).collect();
+        let mut group = of_file(&many);
+        let mut all = of_file(&[("b", 3), ("a", 3)]);
+        group.append(of_file(&many), &KINDS);
+        assert!(group.rows.is_empty() && !group.table.is_empty());
+        all.append(group, &KINDS);
+        all.append(of_file(&many), &KINDS);
+        assert!(all.rows.is_empty());
+        all.append(of_file(&[("b", 3), ("c", 4)]), &KINDS);
+        all.settle();
+        let mut expected: Vec<_> = (0..MAX_WAITING as u64 / 2).map(|n| ("a", n, if n == 3 { 4 } else { 3 })).collect();
+        expected.extend([("b", 3, 2), ("c", 4, 1)]);
+        assert_eq!(sorted(&all), expected);
+    }
+
+    #[test]
+    fn call_trees_keep_their_rows() {
+        let with_calls = |rows: &[(&str, u64)]| {
+            let mut profile = of_file(rows);
+            let rows = (0..rows.len()).map(|row| ((0, u32::try_from(row).unwrap()), row)).collect();
+            let (samples, classes, names) = (Vec::new(), Vec::new(), Vec::new());
+            profile.calls.add(FileTrees { stacks: Stacks::default(), samples, classes, class_count: 0, names, rows });
             profile
         };
-        let mut all = of_file(&[("a", 7), ("b", 8)]);
-        all.append(of_file(&[("b", 8), ("a", 9)]), &[Kind::Label, Kind::Number]);
-        let mut rows: Vec<_> =
-            all.rows.iter().map(|(key, metrics)| (all.labels.text(key[1]), key[2], metrics.count.samples)).collect();
-        rows.sort_unstable();
-        assert_eq!(rows, [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
+        let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64).map(|number| ("a", number)).collect();
+        let mut all = of_file(&[("x", 1)]);
+        for file in [of_file(&many), with_calls(&[("b", 3), ("a", 5)]), of_file(&many), with_calls(&[("a", 5)])] {
+            all.append(file, &KINDS);
+        }
+        all.settle();
+        assert_eq!(all.rows.len(), many.len() + 2);
+        let text = |row: RowIndex| (all.labels.text(all.rows.key(row)[1]), all.rows.key(row)[2]);
+        let of_files: Vec<Vec<_>> = all.calls.rows().map(|rows| rows.map(text).collect()).collect();
+        assert_eq!(of_files, [vec![("b", 3), ("a", 5)], vec![("a", 5)]]);
     }
 
     #[test]

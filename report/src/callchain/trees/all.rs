@@ -51,6 +51,12 @@ impl CallTrees {
         }
     }
 
+    /// Iterates over the files; returns the index of each row.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = RowIndex>> {
+        self.files.iter().map(|file| file.rows.iter().map(|(_, row)| *row))
+    }
+
     /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
     /// row, starting at the row's frame; otherwise only those of the row's own samples.
     #[must_use]
