@@ -15,11 +15,8 @@ use crate::count::{Count, End, Field, Histogram, Key, Layout, Meta, NO_KEY, Piec
 use crate::input::split::Piece;
 use crate::query::sort_key::Mode;
 use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{ModuleId, Moment, Span, Task};
+use crate::timeline::{ModuleId, Moment, RecentSpans, Span, Task};
 use crate::tracepoints::PayloadTexts;
-
-/// Number of threads whose states are kept at hand.
-const SPANS: usize = 256;
 
 /// State of a worker.
 pub(super) struct Worker<'s> {
@@ -34,9 +31,8 @@ pub(super) struct Worker<'s> {
     pub(super) dropped: Dropped,
     /// Number of addresses that were looked up in each module.
     pub(super) hits: Vec<u64>,
-    /// States of threads, for as long as they do not change, and whether the filters select them; by the low bits of
-    /// the tid.
-    spans: Vec<Option<(Span, bool)>>,
+    /// States of recent threads, and whether the filters select them.
+    spans: RecentSpans<bool>,
     /// Numbers of tracepoint payloads that were seen.
     pub(super) seen: PayloadTexts,
     /// Callchains of the samples.
@@ -121,7 +117,7 @@ impl<'s> Worker<'s> {
             hits: vec![0; scan.module_count],
             chains: ChainCounter::new(&scan.chaining, scan.timeline),
             seen: PayloadTexts::default(),
-            spans: vec![None; SPANS],
+            spans: RecentSpans::default(),
             events,
             last: UpTo::field(last),
             names_own: layout.has(Field::Frame),
@@ -376,17 +372,9 @@ impl<'s> Worker<'s> {
     /// Returns a sample's task, and whether the filters select it.
     #[inline]
     pub(super) fn task(&mut self, pid: i32, tid: i32, at: Moment) -> (Task, bool) {
-        let slot = usize::try_from(tid.cast_unsigned()).unwrap_or(0) & (SPANS - 1);
-        if let Some(Some((span, is_taken))) = self.spans.get(slot)
-            && span.covers(pid, tid, at)
-        {
-            return (span.task, *is_taken);
-        }
-        let span = self.scan.timeline.span(pid, tid, at);
-        let (task, is_taken) = (span.task, self.scan.filter.takes_task(&span.task, tid));
-        if let Some(known) = self.spans.get_mut(slot) {
-            *known = Some((span, is_taken));
-        }
-        (task, is_taken)
+        let (timeline, filter) = (self.scan.timeline, self.scan.filter);
+        let takes = |span: &Span| filter.takes_task(&span.task, tid);
+        let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
+        (span.task, is_taken)
     }
 }

@@ -124,7 +124,7 @@ impl Timeline {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
             let task = Task { thread, pid, comm, space: self.leader_space(pid, tid, at) };
-            return Span { pid, tid, from: at, until: at, task };
+            return Span { pid, tid, from: at, until: at, named: Moment::START, task };
         };
         let task = Task {
             thread: ThreadRef::Known(index),
@@ -132,17 +132,18 @@ impl Timeline {
             comm: self.name(life, at),
             space: life.space.or_else(|| self.leader_space(pid, tid, at)),
         };
-        if life.space.is_none() {
-            return Span { pid, tid, from: at, until: at, task };
-        }
         let names = self.names_of(life);
+        let named = names.first().map_or(Moment::START, |(when, _)| *when);
+        if life.space.is_none() {
+            return Span { pid, tid, from: at, until: at, named, task };
+        }
         let next = names.partition_point(|(when, _)| *when <= at);
         // The first comm also applies to the time before it.
         let since = next.checked_sub(1).filter(|last| *last > 0).and_then(|last| names.get(last));
         let renamed = names.get(next.max(1)).map_or(Moment::END, |(when, _)| *when);
         let replaced = self.lives.get(index as usize + 1).filter(|l| l.tid == tid).map_or(Moment::END, |l| l.start);
         let from = since.map_or(life.start, |(when, _)| life.start.max(*when));
-        Span { pid, tid, from, until: renamed.min(replaced), task }
+        Span { pid, tid, from, until: renamed.min(replaced), named, task }
     }
 
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
@@ -156,17 +157,6 @@ impl Timeline {
                 (life.tid, last)
             }
         }
-    }
-
-    /// Returns the comm of thread `tid` as known at this moment. For listings in record order, in which a comm does not
-    /// apply to the time before it.
-    #[must_use]
-    pub fn comm_so_far(&self, tid: i32, at: Moment) -> CommRef {
-        let named = self.life(tid, at).and_then(|(_, life)| {
-            let names = self.names_of(life);
-            names.get(names.partition_point(|(when, _)| *when <= at).checked_sub(1)?)
-        });
-        named.map_or(CommRef::Unnamed(tid), |&(_, id)| CommRef::Named(id))
     }
 
     fn life(&self, tid: i32, at: Moment) -> Option<(u32, &Life)> {

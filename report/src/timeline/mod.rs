@@ -33,4 +33,4 @@ pub use listing::LastLife;
 pub use moment::{FlushLimits, Moment, is_time};
 pub use off_cpu::Activity;
 pub use space::{Mapping, ModuleId, SpaceId, VisiblePart};
-pub use threads::{CommRef, Span, Task, ThreadRef};
+pub use threads::{CommRef, RecentSpans, Span, Task, ThreadRef};

@@ -162,10 +162,11 @@ fn line(
     }
     let at = session.clock.moment(fields.time, raw.offset);
     let [pid, tid] = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
-    let task = session.timeline.thread(pid, tid, at);
+    let span = session.timeline.span(pid, tid, at);
+    let task = span.task;
     let ip = fields.ip.unwrap_or(0);
     let place = finder.place(mode, &task, ip, at);
-    let comm = session.timeline.comm(session.timeline.comm_so_far(tid, at));
+    let comm = session.timeline.comm(span.comm_so_far(at));
     let asked = SampleFacts {
         time: fields.time,
         cpu: fields.cpu.map(|[cpu, _]| cpu),
@@ -173,8 +174,8 @@ fn line(
         tid: [task.pid, tid],
         module: place.module,
     };
-    let function = finder.symbol(place).map(|function| function.name);
-    let is_named = |symbols: &Symbols| function.as_ref().is_some_and(|name| symbols.names.contains(&**name));
+    let function = finder.symbol(place).map(|function| finder.name(function.name));
+    let is_named = |symbols: &Symbols| function.is_some_and(|name| symbols.names.contains(name));
     if !filter.passes(&asked)
         || (query.filters.samples.resolved && function.is_none())
         || !filter.symbols().is_none_or(is_named)
@@ -182,7 +183,7 @@ fn line(
         return None;
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
-    let function = function.as_deref().unwrap_or("???");
+    let function = function.unwrap_or("???");
     let (weight, addr) = (values::weight(&fields), fields.addr.unwrap_or(0));
     let is_padded = query.separator.is_none();
     let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };

@@ -56,7 +56,7 @@ fn end(
         Form::Offset => hex(place.address, out),
         Form::Function => match finder.symbol(place) {
             Some(function) => {
-                out.extend_from_slice(function.name.as_bytes());
+                out.extend_from_slice(finder.name(function.name).as_bytes());
                 out.push(b'+');
                 hex(function.offset, out);
             }
@@ -64,7 +64,7 @@ fn end(
         },
     }
     if has_dso {
-        finder.dso(place, fields.has(Field::DsOff), out);
+        finder.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
     }
 }
 

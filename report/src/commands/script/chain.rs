@@ -7,15 +7,16 @@ use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function};
+use super::frames::{Finder, Function, NameId, print_function};
 use super::query::ScriptQuery;
+use super::remembered::{Pieces, Remembered, Slot};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
 use crate::callchain::{ChainLimit, Deferred, Recorded};
 use crate::pipeline::session::Session;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task, cache_place};
+use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task};
 
 /// CPU mode, task and time of a sample.
 pub(super) struct SampleContext<'a> {
@@ -34,26 +35,37 @@ pub(super) struct ChainPrinter<'s> {
     stop_at: &'s HashSet<String>,
     inline: Option<bool>,
     source_paths: bool,
+    /// Numbers of CPU mode and epoch.
+    contexts: Contexts<CpuMode>,
+    /// Pieces of mappings that frames were in.
+    pieces: Pieces,
+    /// Functions of frames that were printed before.
+    functions: Remembered<FrameFunction>,
+    /// For each frame of the callchain at hand: its context, and what is remembered in its place.
+    near: Vec<(u32, Slot<FrameFunction>)>,
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
-    contexts: Contexts<(usize, CpuMode, u64, bool)>,
-    /// Lines of frames that were printed before, by address and context.
-    lines: Vec<FrameLine>,
+    line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
+    /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
+    /// inlined functions.
+    lines: Remembered<FrameLine>,
     /// Their texts.
     texts: Vec<u8>,
 }
 
-/// Log2 of the number of lines of frames that a worker remembers.
-const REMEMBERED: u32 = 16;
-
-/// Length of their texts in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
+/// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
 const MOST_TEXT: usize = 1 << 23;
 
-/// The line of a frame. Many are read for each sample, so it is kept small.
+/// Module and function of a frame.
+#[derive(Clone, Copy, Default)]
+struct FrameFunction {
+    /// Name of the function, and the offset in it.
+    function: Option<(NameId, u32)>,
+    module: Option<ModuleId>,
+}
+
+/// Text of a frame's line.
 #[derive(Clone, Copy, Default)]
 struct FrameLine {
-    ip: u64,
-    /// The number of its context plus one; 0 is no frame.
-    context: u32,
     module: Option<ModuleId>,
     /// Position and length of its text.
     text: (u32, u32),
@@ -63,6 +75,8 @@ struct FrameLine {
     /// `true` if the frame after it is printed.
     goes_on: bool,
 }
+
+const _: () = assert!(size_of::<Slot<FrameFunction>>() == 32 && size_of::<Slot<FrameLine>>() == 32);
 
 /// A frame: its CPU mode, its address, and how far before it the call is.
 #[derive(Clone, Copy)]
@@ -95,7 +109,11 @@ impl<'s> ChainPrinter<'s> {
             inline: look.inline,
             source_paths: query.symbol_sources.source_paths,
             contexts: Contexts::default(),
-            lines: Vec::new(),
+            pieces: Pieces::default(),
+            functions: Remembered::default(),
+            near: Vec::new(),
+            line_contexts: Contexts::default(),
+            lines: Remembered::default(),
             texts: Vec::new(),
         }
     }
@@ -120,12 +138,31 @@ impl<'s> ChainPrinter<'s> {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.frames((sample, attr), site, &mut frames);
+        let is_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
+        // All places are read first, so that the processor need not wait for one after the other.
+        let mut near = std::mem::take(&mut self.near);
+        near.clear();
+        let mut last = None;
         for frame in &frames {
-            if !self.frame(*frame, (event, fields), (site, epoch), finder, out) {
+            let context = match last {
+                Some((mode, context)) if mode == frame.mode => context,
+                _ => self.contexts.number(frame.mode, epoch.in_mode(frame.mode)).saturating_add(1),
+            };
+            last = Some((frame.mode, context));
+            near.push((context, self.functions.slot(frame.ip, context)));
+        }
+        for (frame, (context, slot)) in frames.iter().zip(&near) {
+            let goes_on = if is_long || self.inline.unwrap_or(frame.is_unwound) {
+                self.long_frame(*frame, (event, fields), (site, epoch), finder, out)
+            } else {
+                self.frame(*frame, fields, (site, *context, slot), finder, out)
+            };
+            if !goes_on {
                 break;
             }
         }
         self.frames = frames;
+        self.near = near;
     }
 
     /// Appends the frames of a sample, innermost first.
@@ -161,8 +198,43 @@ impl<'s> ChainPrinter<'s> {
         frames.extend(unwound.iter().map(|ip| Frame { mode: CpuMode::User, ip: *ip, back: 0, is_unwound: true }));
     }
 
-    /// Prints a frame, and returns whether the next one follows.
+    /// Prints a frame with its function and module, and returns whether the next one follows.
+    #[inline]
     fn frame(
+        &mut self,
+        Frame { mode, ip, .. }: Frame,
+        fields: &Fields,
+        (site, context, slot): (&SampleContext<'_>, u32, &Slot<FrameFunction>),
+        finder: &mut Finder<'_, '_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let (function, module) = match slot.of(ip, context) {
+            Some(FrameFunction { function, module }) => {
+                (function.map(|(name, offset)| Function { name, offset: offset.into() }), module)
+            }
+            None => {
+                let find = || finder.place_in(mode, site.task, ip, site.at);
+                let (module, address) = self.pieces.place(ip, context, find);
+                let function = finder.find(module, address);
+                let short = function.map(|Function { name, offset }| Some((name, u32::try_from(offset).ok()?)));
+                if short != Some(None) {
+                    let found = FrameFunction { function: short.flatten(), module };
+                    self.functions.put(Slot { ip, context, found });
+                }
+                (function, module)
+            }
+        };
+        // The function is looked up to know whether to go on, and to print it.
+        finder.count(module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
+        out.push(b'\t');
+        digits::hex(out, ip, 16);
+        finder.print((module, 0), function, fields, out);
+        out.push(b'\n');
+        self.stop_at.is_empty() || !function.is_some_and(|at| self.stop_at.contains(finder.name(at.name)))
+    }
+
+    /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
+    fn long_frame(
         &mut self,
         frame: Frame,
         (event, fields): (AttrIndex, &Fields),
@@ -171,9 +243,9 @@ impl<'s> ChainPrinter<'s> {
         out: &mut Vec<u8>,
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
-        let context = self.contexts.number((event.0, mode, back, is_unwound), epoch.in_mode(mode)).saturating_add(1);
-        let slot = cache_place(ip, context, REMEMBERED);
-        if let Some(line) = self.lines.get(slot).filter(|line| line.ip == ip && line.context == context) {
+        let kind = (event.0, mode, back, is_unwound);
+        let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
+        if let Some(line) = self.lines.slot(ip, context).of(ip, context) {
             finder.count(line.module, line.lookups.into(), line.is_found);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
@@ -183,19 +255,22 @@ impl<'s> ChainPrinter<'s> {
         let from = out.len();
         let before = finder.lookups(place);
         let base = finder.symbol(place);
-        let goes_on = self.lines_of(frame, place, base.as_ref(), fields, finder, out);
-        if self.lines.is_empty() || self.texts.len() >= MOST_TEXT {
-            self.lines = vec![FrameLine::default(); 1 << REMEMBERED];
+        let goes_on = self.lines_of(frame, place, base, fields, finder, out);
+        if self.texts.len() >= MOST_TEXT {
+            self.lines.clear();
             self.texts.clear();
         }
         let text = out.get(from..).unwrap_or_default();
-        if let Some(line) = self.lines.get_mut(slot)
-            && let Ok(lookups) = u8::try_from(finder.lookups(place) - before)
+        if let Ok(lookups) = u8::try_from(finder.lookups(place) - before)
             && let (Ok(start), Ok(len)) = (u32::try_from(self.texts.len()), u32::try_from(text.len()))
         {
             self.texts.extend_from_slice(text);
             let (module, is_found) = (place.module, base.is_some());
-            *line = FrameLine { ip, context, module, text: (start, len), lookups, is_found, goes_on };
+            self.lines.put(Slot {
+                ip,
+                context,
+                found: FrameLine { module, text: (start, len), lookups, is_found, goes_on },
+            });
         }
         goes_on
     }
@@ -205,7 +280,7 @@ impl<'s> ChainPrinter<'s> {
         &self,
         Frame { ip, back, is_unwound, .. }: Frame,
         place: Place,
-        base: Option<&Function>,
+        base: Option<Function>,
         fields: &Fields,
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
@@ -227,13 +302,13 @@ impl<'s> ChainPrinter<'s> {
             out.push(b'\t');
             digits::hex(out, ip, 16);
             let name = at.function.as_deref().unwrap_or("??");
-            let function = Function { name: escape(name).into(), offset };
+            let name = escape(name);
             if fields.has(Field::Sym) {
-                function.print(fields, out);
+                print_function(&name, offset, fields, out);
             }
             source_line(source::written(at, self.source_paths).filter(|_| has_line), out);
             out.extend_from_slice(b" (inlined)\n");
-            if self.stop_at.contains(&*function.name) {
+            if self.stop_at.contains(&*name) {
                 return false;
             }
         }
@@ -245,6 +320,6 @@ impl<'s> ChainPrinter<'s> {
             source_line(line.or_else(|| source::line(finder, place, self.source_paths)), out);
         }
         out.push(b'\n');
-        !base.is_some_and(|function| self.stop_at.contains(&*function.name))
+        !base.is_some_and(|function| self.stop_at.contains(finder.name(function.name)))
     }
 }

@@ -1,6 +1,8 @@
 //! Places and names of a sample's addresses.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::sync::Arc;
 
 use recrep_format::abi::CpuMode;
@@ -8,17 +10,20 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
 use crate::pipeline::session::Session;
-use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
+use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame};
 use crate::table::module_use::Doubts;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{Epoch, ModuleId, Moment, Place, SpaceEpoch, Task};
 
+/// Number of a function's name in its [`Finder`], from 1 on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct NameId(NonZeroU32);
+
 /// A function at an address.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Function {
-    /// Its name, escaped.
-    pub(super) name: Arc<str>,
+    pub(super) name: NameId,
     /// Offset of the address in it.
     pub(super) offset: u64,
 }
@@ -28,8 +33,10 @@ pub(super) struct Finder<'s, 'f> {
     session: &'s Session<'f>,
     functions: &'s Functions<'s>,
     kernel_path: bool,
-    /// Names of functions by module and symbol.
-    names: FxHashMap<(u32, SymbolId), Arc<str>>,
+    /// Names of functions, escaped.
+    names: Vec<Box<str>>,
+    /// Number of the name of each symbol of each module; empty until a function of the module is found.
+    numbers: Vec<Vec<Option<NameId>>>,
     /// Text of each module without an offset, once it was printed.
     dsos: Vec<Option<Box<str>>>,
     inlined: FxHashMap<(u32, u64), Arc<[SourceFrame]>>,
@@ -65,7 +72,8 @@ impl<'s, 'f> Finder<'s, 'f> {
             session,
             functions,
             kernel_path,
-            names: FxHashMap::default(),
+            names: Vec::new(),
+            numbers: vec![Vec::new(); modules],
             dsos: vec![None; modules],
             inlined: FxHashMap::default(),
             epochs: Vec::new(),
@@ -81,6 +89,11 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
         self.session.timeline.place(mode, task, ip, at)
+    }
+
+    /// Like [`Finder::place`]; also returns a range around the address in which the same is mapped.
+    pub(super) fn place_in(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> (Place, Range<u64>) {
+        self.session.timeline.place_in(mode, task.space, ip, at)
     }
 
     /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
@@ -105,41 +118,40 @@ impl<'s, 'f> Finder<'s, 'f> {
         }
     }
 
-    fn module(&self, place: Place) -> Option<&'s Module> {
-        self.session.side_band.modules.get_index(place.module?.0 as usize)
+    fn module(&self, module: ModuleId) -> Option<&'s Module> {
+        self.session.side_band.modules.get_index(module.0 as usize)
     }
 
-    fn loaded(&self, place: Place) -> Option<&'s Loaded> {
-        self.functions.loaded(place.module?.0 as usize).map(|loaded| &**loaded)
+    fn loaded(&self, module: ModuleId) -> Option<&'s Loaded> {
+        self.functions.loaded(module.0 as usize).map(|loaded| &**loaded)
     }
 
-    /// Appends the module as `perf script` prints it: its whole path in parentheses; with the offset in it if it is a
-    /// file's.
-    pub(super) fn dso(&mut self, place: Place, with_offset: bool, out: &mut Vec<u8>) {
-        let Some(module) = place.module.map(|module| module.0 as usize) else {
-            return out.extend_from_slice(b" ([unknown])");
-        };
-        if with_offset {
-            return out.extend_from_slice(self.dso_text(place, true).as_bytes());
+    /// Appends a module as `perf script` prints it: its whole path in parentheses; if it is a file's, with the offset
+    /// in it if one is given.
+    pub(super) fn dso(&mut self, module: Option<ModuleId>, offset: Option<u64>, out: &mut Vec<u8>) {
+        let Some(module) = module else { return out.extend_from_slice(b" ([unknown])") };
+        if offset.is_some() {
+            return out.extend_from_slice(self.dso_text(module, offset).as_bytes());
         }
-        if self.dsos.get(module).is_none_or(Option::is_none) {
-            let text = self.dso_text(place, false).into_boxed_str();
-            if let Some(slot) = self.dsos.get_mut(module) {
+        let at = module.0 as usize;
+        if self.dsos.get(at).is_none_or(Option::is_none) {
+            let text = self.dso_text(module, None).into_boxed_str();
+            if let Some(slot) = self.dsos.get_mut(at) {
                 *slot = Some(text);
             }
         }
-        if let Some(Some(text)) = self.dsos.get(module) {
+        if let Some(Some(text)) = self.dsos.get(at) {
             out.extend_from_slice(text.as_bytes());
         }
     }
 
-    fn dso_text(&self, place: Place, with_offset: bool) -> String {
-        let Some(module) = self.module(place) else { return " ([unknown])".into() };
+    fn dso_text(&self, id: ModuleId, offset: Option<u64>) -> String {
+        let Some(module) = self.module(id) else { return " ([unknown])".into() };
         let kernel = matches!(module.kind, ModuleKind::Kernel);
-        let file = if kernel && (self.kernel_path || with_offset) { self.kernel_file(place) } else { None };
+        let file = if kernel && (self.kernel_path || offset.is_some()) { self.kernel_file(id) } else { None };
         let is_file = match module.kind {
             ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
-            ModuleKind::Kernel => !self.is_listed(place),
+            ModuleKind::Kernel => !self.is_listed(id),
             _ => true,
         };
         let whole_path = file.or_else(|| {
@@ -148,50 +160,61 @@ impl<'s, 'f> Finder<'s, 'f> {
         });
         let name = whole_path.map_or_else(|| module.long_name(), Cow::Owned);
         let name = escape(&name);
-        if with_offset && is_file {
-            return format!(" ({name}+{})", hex(place.address));
+        match offset.filter(|_| is_file) {
+            Some(offset) => format!(" ({name}+{})", hex(offset)),
+            None => format!(" ({name})"),
         }
-        format!(" ({name})")
     }
 
     /// Returns whether the kernel's symbols came from a list of them.
-    fn is_listed(&self, place: Place) -> bool {
-        self.loaded(place).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
+    fn is_listed(&self, kernel: ModuleId) -> bool {
+        self.loaded(kernel).is_some_and(|loaded| loaded.outcome.found().any(|at| at.source == Source::Kallsyms))
     }
 
     /// Returns the image that the kernel's symbols came from, unless they came from a list of them.
-    fn kernel_file(&self, place: Place) -> Option<String> {
-        let found = self.loaded(place)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
+    fn kernel_file(&self, kernel: ModuleId) -> Option<String> {
+        let found = self.loaded(kernel)?.outcome.found().find(|attempt| attempt.source == Source::Vmlinux)?;
         Some(found.path.display().to_string())
     }
 
     /// Returns the base name of the module.
     pub(super) fn short_dso(&self, place: Place) -> Option<String> {
-        self.module(place).map(|module| escape(&module.name()).into_owned())
+        self.module(place.module?).map(|module| escape(&module.name()).into_owned())
     }
 
     /// Returns the module's path.
     pub(super) fn long_dso(&self, place: Place) -> Option<String> {
-        self.module(place).map(|module| module.long_name().into_owned())
+        self.module(place.module?).map(|module| module.long_name().into_owned())
     }
 
     /// Returns the function at a place.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
-        let module = place.module?.0;
-        let loaded = self.loaded(place)?;
-        let symbol = loaded.table.find(place.address);
-        let start = symbol.and_then(|symbol| loaded.table.start(symbol));
-        self.count(place.module, 1, start.is_some());
-        let (symbol, start) = (symbol?, start?);
-        let name = match self.names.get(&(module, symbol)) {
-            Some(name) => name.clone(),
-            None => {
-                let name: Arc<str> = escape(&loaded.name(symbol)?).into();
-                self.names.insert((module, symbol), name.clone());
-                name
-            }
-        };
-        Some(Function { name, offset: place.address.wrapping_sub(start) })
+        let function = self.find(place.module, place.address);
+        self.count(place.module, 1, function.is_some());
+        function
+    }
+
+    /// Like [`Finder::symbol`], but does not count the lookup.
+    pub(super) fn find(&mut self, module: Option<ModuleId>, address: u64) -> Option<Function> {
+        let module = module?;
+        let loaded = self.loaded(module)?;
+        let symbol = loaded.table.find(address)?;
+        let offset = address.wrapping_sub(loaded.table.start(symbol)?);
+        let numbers = self.numbers.get_mut(module.0 as usize)?;
+        if numbers.is_empty() {
+            numbers.resize(loaded.table.len(), None);
+        }
+        let number = numbers.get_mut(symbol.0 as usize)?;
+        if number.is_none() {
+            self.names.push(escape(&loaded.name(symbol)?).into());
+            *number = u32::try_from(self.names.len()).ok().and_then(NonZeroU32::new).map(NameId);
+        }
+        Some(Function { name: (*number)?, offset })
+    }
+
+    /// Returns the name of a function, escaped.
+    pub(super) fn name(&self, name: NameId) -> &str {
+        self.names.get(name.0.get() as usize - 1).map_or("", |name| name)
     }
 
     /// Returns the number of lookups in the module of a place.
@@ -234,34 +257,44 @@ impl<'s, 'f> Finder<'s, 'f> {
             return known.clone();
         }
         let found: Arc<[SourceFrame]> =
-            self.loaded(place).map_or([].into(), |loaded| loaded.lines().frames(address).into());
+            self.loaded(module).map_or([].into(), |loaded| loaded.lines().frames(address).into());
         self.inlined.insert((module.0, address), found.clone());
         found
     }
 
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
+        let function = if fields.has(Field::Sym) { self.symbol(place) } else { None };
+        self.print((place.module, place.address), function, fields, out);
+    }
+
+    /// Like [`Finder::names`], of an address in a module whose function is known.
+    pub(super) fn print(
+        &mut self,
+        (module, address): (Option<ModuleId>, u64),
+        function: Option<Function>,
+        fields: &Fields,
+        out: &mut Vec<u8>,
+    ) {
         if fields.has(Field::Sym) {
-            match self.symbol(place) {
-                Some(function) => function.print(fields, out),
+            match function {
+                Some(function) => print_function(self.name(function.name), function.offset, fields, out),
                 None => out.extend_from_slice(b" [unknown]"),
             }
         }
         if fields.has(Field::Dso) {
-            self.dso(place, fields.has(Field::DsOff), out);
+            self.dso(module, fields.has(Field::DsOff).then_some(address), out);
         }
     }
 }
 
-impl Function {
-    /// Appends its name, and the offset if the columns have it.
-    pub(super) fn print(&self, fields: &Fields, out: &mut Vec<u8>) {
-        out.push(b' ');
-        out.extend_from_slice(self.name.as_bytes());
-        if fields.has(Field::SymOff) {
-            out.extend_from_slice(b"+0x");
-            digits::hex(out, self.offset, 0);
-        }
+/// Appends the name of a function, and the offset if the columns have it.
+pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {
+    out.push(b' ');
+    out.extend_from_slice(name.as_bytes());
+    if fields.has(Field::SymOff) {
+        out.extend_from_slice(b"+0x");
+        digits::hex(out, offset, 0);
     }
 }
 

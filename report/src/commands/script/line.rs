@@ -13,7 +13,7 @@ use super::branches;
 use super::chain::{ChainPrinter, SampleContext};
 use super::fields::{Field, Fields};
 use super::filter::{SampleFacts, SampleFilter};
-use super::frames::Finder;
+use super::frames::{Finder, Function};
 use super::outputs::Lines;
 use super::query::ScriptQuery;
 use super::source::{self, SourceFiles};
@@ -27,7 +27,7 @@ use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
-use crate::timeline::{Moment, Place, Task};
+use crate::timeline::{Moment, Place, RecentSpans, Task};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// Last value of each counter. The increment since then is the period of a sample that reads counters.
@@ -62,6 +62,7 @@ pub(super) struct Printer<'s, 'f> {
     listing: &'s Listing<'s, 'f>,
     finder: Finder<'s, 'f>,
     chains: ChainPrinter<'s>,
+    spans: RecentSpans<()>,
     before: Before,
     text: Vec<u8>,
 }
@@ -159,6 +160,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             listing,
             finder: Finder::new(session, functions, query.look.kernel_path),
             chains: ChainPrinter::new((session, query), listing.deferred, listing.unwinding),
+            spans: RecentSpans::default(),
             before: Before {
                 start: listing.start.clone(),
                 sources: SourceFiles::default(),
@@ -214,7 +216,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         }
         let [_, tid] = task.map_or(own, |task| task.tid);
         let timeline = &session.timeline;
-        let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.comm_so_far(tid, at)) };
+        let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.span(own[0], tid, at).comm_so_far(at)) };
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };
         let who = LineStart {
             comm: &comm,
@@ -229,7 +231,8 @@ impl<'s, 'f> Printer<'s, 'f> {
         let kernel = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
-            finder.symbol(place).map(|function| format!("{}+0x{:x}", function.name, function.offset))
+            let Function { name, offset } = finder.symbol(place)?;
+            Some(format!("{}+0x{offset:x}", finder.name(name)))
         };
         records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
     }
@@ -246,9 +249,10 @@ impl<'s, 'f> Printer<'s, 'f> {
         let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let task = session.timeline.thread(tid[0], tid[1], at);
+        let (span, ()) = self.spans.get(&session.timeline, (tid[0], tid[1]), at, |_| ());
+        let task = span.task;
         let period = fields.period.unwrap_or(entry.attr.sample_period);
-        let comm = session.timeline.comm(session.timeline.comm_so_far(tid[1], at));
+        let comm = session.timeline.comm(span.comm_so_far(at));
         let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at };
         let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
         let group = entry.attr.read_format.contains(ReadFormat::GROUP);
@@ -285,7 +289,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             let function = self.finder.symbol(self.place(s));
             let ip = s.fields.ip.unwrap_or(0);
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
-            if !function.is_some_and(|function| symbols.names.contains(&*function.name))
+            if !function.is_some_and(|function| symbols.names.contains(self.finder.name(function.name)))
                 && !symbols.has_address(ip, start)
             {
                 return false;

@@ -28,6 +28,7 @@ mod order;
 mod outputs;
 mod query;
 mod records;
+mod remembered;
 mod source;
 mod start;
 mod values;
@@ -124,7 +125,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 }
 
 /// Number of records that a worker prints at a time.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 1024;
 
 /// Prints all that is listed, and returns the doubts about names.
 fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
