@@ -40,7 +40,6 @@ fn hex_digit(value: u8) -> u8 {
 #[inline]
 fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
     let (digits, zeros) = hex_digits(number);
-    let digits = u128::from_be_bytes(digits);
     let first = zeros.min(16usize.saturating_sub(width));
     out.resize(out.len() + width.saturating_sub(16), fill);
     // Leading zeros become `fill`; the first digit to print moves to the front, and all 16 bytes are copied, which is
@@ -51,11 +50,11 @@ fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
     out.truncate(end);
 }
 
-/// Returns all hexadecimal digits of a number, and how many zeros to leave out.
+/// Returns all hexadecimal digits of a number as the bytes of another, and how many zeros to leave out.
 #[inline]
-fn hex_digits(number: u64) -> ([u8; 16], usize) {
+fn hex_digits(number: u64) -> (u128, usize) {
     let digits = u128::from(eight_digits(number >> 32)) << 64 | u128::from(eight_digits(number & 0xffff_ffff));
-    (digits.to_be_bytes(), (number.leading_zeros() as usize / 4).min(15))
+    (digits, (number.leading_zeros() as usize / 4).min(15))
 }
 
 /// Returns the eight hexadecimal digits of a number below 2^32 as the bytes of one number, all at once.
@@ -73,6 +72,7 @@ fn eight_digits(number: u64) -> u64 {
 pub fn push_address(text: &mut String, number: u64) {
     let (digits, zeros) = hex_digits(number);
     text.push_str("0x");
+    let digits = digits.to_be_bytes();
     text.push_str(digits.get(zeros..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default());
 }
 

@@ -3,7 +3,6 @@
 //! The kernel reuses tids; each use is a [`Life`], from one fork with that tid to the next. The time before the first
 //! fork is a life too: the only one of a thread that existed before the recording.
 
-use super::frozen::Timeline;
 use super::moment::Moment;
 use super::space::SpaceId;
 
@@ -119,43 +118,5 @@ impl Span {
     #[inline]
     pub fn comm_so_far(&self, at: Moment) -> CommRef {
         if at < self.named { CommRef::Unnamed(self.tid) } else { self.task.comm }
-    }
-}
-
-/// Number of threads whose states are kept at hand.
-const RECENT: usize = 256;
-
-/// States of recent threads, for as long as they do not change, each with a `T`; by the low bits of the tid.
-#[derive(Debug)]
-pub struct RecentSpans<T>(Vec<Option<(Span, T)>>);
-
-impl<T: Copy> Default for RecentSpans<T> {
-    fn default() -> Self {
-        Self(vec![None; RECENT])
-    }
-}
-
-impl<T: Copy> RecentSpans<T> {
-    /// Returns the state of thread `tid` at this moment, and the `value` of its span.
-    #[inline]
-    pub fn get(
-        &mut self,
-        timeline: &Timeline,
-        (pid, tid): (i32, i32),
-        at: Moment,
-        value: impl FnOnce(&Span) -> T,
-    ) -> (Span, T) {
-        let slot = usize::try_from(tid.cast_unsigned()).unwrap_or(0) & (RECENT - 1);
-        if let Some(Some(known)) = self.0.get(slot)
-            && known.0.covers(pid, tid, at)
-        {
-            return *known;
-        }
-        let span = timeline.span(pid, tid, at);
-        let found = (span, value(&span));
-        if let Some(known) = self.0.get_mut(slot) {
-            *known = Some(found);
-        }
-        found
     }
 }
