@@ -46,7 +46,7 @@ const BATCH: usize = 32;
 /// Histogram over keys of a fixed number of words.
 ///
 /// The most recent keys are counted in a direct-mapped cache in front of the hash tables. Most programs have few hot
-/// addresses, so most samples never reach a table. Slots are looked up for [`BATCH`] keys at a time: the processor then
+/// addresses, so most samples never reach a table. Slots are looked up for 32 keys at a time: the processor then
 /// waits for several of them at once.
 #[derive(Clone, Debug)]
 pub struct Histogram {
