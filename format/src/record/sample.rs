@@ -5,7 +5,7 @@ use crate::abi::{CpuMode, SampleType};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
 use crate::error::Result;
-use crate::layout::{SampleLayout, Slot, UpTo};
+use crate::layout::{SampleLayout, UpTo};
 
 /// A sample where it lies. Asking for the ip does not look at the callchain.
 ///
@@ -156,32 +156,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
-        let mut fields = self.fixed();
-        self.walk(UpTo::ALL, &mut fields)?;
-        Ok(fields)
-    }
-
-    /// Returns the fields with fixed places.
-    #[inline]
-    fn fixed(&self) -> SampleFields<'a> {
-        let layout = self.layout;
-        let word = |slot: Slot| self.endian.u64_at(self.raw.bytes, slot.at());
-        let pair = |slot: Slot| {
-            let half = |at| self.endian.u32_at(self.raw.bytes, at);
-            Some([half(slot.at())?, half(slot.at() + 4)?])
-        };
-        SampleFields {
-            identifier: word(layout.identifier),
-            ip: word(layout.ip),
-            tid: pair(layout.tid),
-            time: word(layout.time),
-            addr: word(layout.addr),
-            id: word(layout.id),
-            stream_id: word(layout.stream_id),
-            cpu: pair(layout.cpu),
-            period: word(layout.period),
-            ..SampleFields::default()
-        }
+        SampleFields::decode(&mut self.cursor(), self.layout)
     }
 
     fn cursor(&self) -> Cursor<'a> {
