@@ -1,8 +1,6 @@
 //! Histogram of one worker: counts by key, and totals by event.
 
-use std::hint::black_box;
-
-use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
+use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place, read_early};
 
 /// Count of a key: samples and period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,8 +112,7 @@ impl Histogram {
             self.recent = vec![0; PLACES * size];
         }
         let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| self.recent.get(at).copied());
-        // Loads that do not depend on each other: slots are in the core's cache when they are needed.
-        black_box(self.places.iter().flat_map(ends).flatten().fold(0, |all, word| all ^ word));
+        read_early(self.places.iter().flat_map(ends).flatten());
         let (next, places) = (std::mem::take(&mut self.next), std::mem::take(&mut self.places));
         for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
             if let Some(([samples, period], key)) = entry.split_first_chunk() {

@@ -11,6 +11,7 @@
 //! ```
 
 use std::hash::Hasher as _;
+use std::hint::black_box;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -44,6 +45,13 @@ pub(super) fn hash(key: &[u64]) -> u64 {
 #[inline]
 pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
+}
+
+/// Reads words whose values nobody needs: since no load depends on another, the processor waits for many at once, and
+/// the words are in a core's cache when they are needed.
+#[inline]
+pub fn read_early(words: impl Iterator<Item = u64>) {
+    black_box(words.fold(0, |all, word| all ^ word));
 }
 
 /// Number of different results of [`place`].
@@ -228,8 +236,9 @@ pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &mut 
     let parts = distributed(from.width, &from.words);
     table.par_iter_mut().enumerate().for_each(|(number, into)| {
         for (_, entry) in of_partition(&parts, number) {
-            from.value(*entry).into_iter().for_each(|value| _ = into.add(from.key(*entry), value.clone()));
+            from.value(*entry).into_iter().for_each(|value| into.push(from.key(*entry), value.clone()));
         }
+        into.settle();
     });
     from.words.clear();
     from.values.clear();

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
-use std::hint::black_box;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use crate::callchain::trees::RowIndex;
 use crate::count::metrics::{Metrics, share};
-use crate::count::{Count, Partition};
+use crate::count::{Count, Partition, read_early};
 use crate::table::cells::Cells;
 
 /// A row of an [`EventTable`].
@@ -131,8 +130,8 @@ impl<'l> EventTable<'l> {
         Some(Row { table: self, cells, metrics, place })
     }
 
-    /// Iterates over the displayed rows at these indexes, a few hundred at a time: these are read at once, since the
-    /// processor then waits for several of them at the same time.
+    /// Iterates over the displayed rows at these indexes; reads some ahead ([`read_early`]), as they are anywhere in
+    /// memory.
     pub fn rows_in(&'l self, indexes: Range<usize>) -> impl Iterator<Item = Row<'l>> {
         /// Number of rows that fit in a core's cache.
         const BLOCK: usize = 256;
@@ -141,7 +140,7 @@ impl<'l> EventTable<'l> {
             let block = start..(start + BLOCK).min(indexes.end);
             let rows: Vec<Row<'l>> = block.filter_map(|index| self.row(index)).collect();
             let ends = |row: &Row<'l>| [row.cells.first(), row.cells.last(), Some(&row.metrics.count.samples)];
-            black_box(rows.iter().flat_map(ends).flatten().fold(0, |all, word| all ^ word));
+            read_early(rows.iter().flat_map(ends).flatten().copied());
             rows
         })
     }
