@@ -11,6 +11,9 @@ use crate::kernel::{Kernel, Place, RingKey};
 use crate::messages::error::{Error, Result};
 use crate::plan::PlannedEvent;
 
+/// Number of times that inherited counters are switched on or off, see [`Counters::switch`].
+const SWITCHES: usize = 4;
+
 /// An open counter.
 #[derive(Debug)]
 pub struct Counter {
@@ -109,13 +112,7 @@ impl Counters {
     /// # Errors
     /// Returns an error if the kernel refuses.
     pub fn enable<K: Kernel>(&self, kernel: &K) -> Result<()> {
-        for counter in &self.all {
-            let waits = self.events.get(counter.event).is_some_and(|e| e.attr.flags.contains(AttrFlags::DISABLED));
-            if waits {
-                kernel.enable(counter.as_fd()).map_err(|e| Error::io("cannot start a counter", e))?;
-            }
-        }
-        Ok(())
+        self.switch(kernel, true, |event| event.attr.flags.contains(AttrFlags::DISABLED))
     }
 
     /// Stops all counters.
@@ -123,7 +120,7 @@ impl Counters {
     /// # Errors
     /// Returns an error if the kernel refuses.
     pub fn disable<K: Kernel>(&self, kernel: &K) -> Result<()> {
-        self.all.iter().try_for_each(|c| kernel.disable(c.as_fd()).map_err(|e| Error::io("cannot stop a counter", e)))
+        self.switch(kernel, false, |_| true)
     }
 
     /// Starts or stops the counters of one event, or of all events except dummies, which carry only the side-band.
@@ -136,11 +133,28 @@ impl Counters {
             Some(name) => event.is_called(name),
             None => !event.is_dummy(),
         };
-        let events: Vec<bool> = self.events.iter().map(meant).collect();
-        for counter in self.all.iter().filter(|counter| events.get(counter.event) == Some(&true)) {
-            let done = if on { kernel.enable(counter.as_fd()) } else { kernel.disable(counter.as_fd()) };
-            done.map_err(|e| Error::io(if on { "cannot start a counter" } else { "cannot stop a counter" }, e))?;
+        self.switch(kernel, on, meant)?;
+        Ok(self.events.iter().filter(|event| meant(event)).count())
+    }
+
+    /// Starts or stops the counters of these events, and of all who inherited them.
+    ///
+    /// Inherited counters are switched several times, as the kernel misses some: a new task reads whether its parent's
+    /// counter is on, and is only then among those whose counters are switched with it; where the parent has itself
+    /// inherited its counters, no lock excludes a switch in between. Such a task counts nothing, nor do its children. A
+    /// counter that is on is left alone when it is switched on, so that this costs little.
+    fn switch<K: Kernel>(&self, kernel: &K, on: bool, meant: impl Fn(&PlannedEvent) -> bool) -> Result<()> {
+        for pass in 0..SWITCHES {
+            for counter in &self.all {
+                let Some(event) = self.events.get(counter.event).filter(|event| meant(event)) else { continue };
+                let is_inherited = event.attr.flags.contains(AttrFlags::INHERIT) && counter.place.thread.is_some();
+                if pass > 0 && !is_inherited {
+                    continue;
+                }
+                let done = if on { kernel.enable(counter.as_fd()) } else { kernel.disable(counter.as_fd()) };
+                done.map_err(|e| Error::io(if on { "cannot start a counter" } else { "cannot stop a counter" }, e))?;
+            }
         }
-        Ok(events.iter().filter(|meant| **meant).count())
+        Ok(())
     }
 }

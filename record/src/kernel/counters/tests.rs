@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 
 use recrep_format::attr::Attr;
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -116,6 +116,16 @@ fn a_counter_for_each_event_thread_and_cpu_and_a_ring_for_each_cpu() {
     assert!(kernel.redirected.borrow().iter().all(|(from, to)| cpu_of(*from) == cpu_of(*to)));
     assert_eq!(counters.ids(0).len(), 4);
     assert_eq!(Some(counters.tracking_id()), counters.ids(0).first().copied());
+}
+
+#[test]
+fn counters_that_tasks_inherit_are_switched_again() {
+    let kernel = RefusingKernel::default();
+    let counters = opened(&kernel, "-p 7 -e cpu-clock", &[Some(7)]).unwrap();
+    counters.enable(&kernel).unwrap();
+    let enabled = kernel.enabled.borrow();
+    let [first, second] = [0, 1].map(|place| counters.all[place].as_fd().as_raw_fd());
+    assert_eq!(*enabled, [first, second].repeat(4));
 }
 
 #[test]
