@@ -114,7 +114,8 @@ fn count(
             history: query.chains.branches.then_some(query.chains.shows_branches()),
             placed: FrameFields {
                 cpu_mode: layout.cpu_mode,
-                ip: layout.has(Field::Ip),
+                // Callers have addresses if they get rows; in call trees, they have names.
+                ip: children && layout.has(Field::Ip),
                 size: layout.has(Field::MapSize),
                 returns: inlined && !are_calls(session),
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children

@@ -47,10 +47,12 @@ pub struct Scan<'f> {
 }
 
 impl Scan<'_> {
-    /// Returns the layout of the keys that workers count: with a frame where functions replace addresses.
+    /// Returns the layout of the keys that workers count: with a frame where functions replace addresses, unless keys
+    /// have a recorded address and frames do not.
     pub(super) fn counted(&self) -> Layout {
         let is_early = self.chaining.early.is_some() && !self.mode.is_of_branches();
-        let by_frame = is_early && (self.names_keys || self.layout.has(Field::Chain));
+        let has_own_ip = self.layout.has(Field::Ip) && !self.chaining.placed.ip;
+        let by_frame = is_early && (self.names_keys || self.layout.has(Field::Chain)) && !has_own_ip;
         if by_frame { self.layout.by_frame() } else { self.layout.clone() }
     }
 }
