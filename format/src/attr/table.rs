@@ -133,6 +133,7 @@ impl AttrTable {
     }
 
     /// Returns the attr that has the event id `id`.
+    #[inline]
     #[must_use]
     pub fn by_id(&self, id: u64) -> Option<AttrIndex> {
         self.by_id.get(&id).copied()

@@ -303,7 +303,8 @@ impl<'t> FrameFinder<'t> {
         let frame = match known {
             Some(known) => {
                 if *known == 0 {
-                    *known = self.stacks.number(frame) + 1;
+                    // Its image and symbol are in no other frame.
+                    *known = self.stacks.push(frame) + 1;
                 }
                 *known - 1
             }

@@ -137,13 +137,24 @@ impl Stacks {
         {
             Entry::Occupied(number) => *number.get(),
             Entry::Vacant(slot) => {
-                let number = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
+                let number = next(&self.frames);
                 self.frames.push(frame);
                 slot.insert(number);
                 number
             }
         }
     }
+
+    /// Adds a frame of which the caller knows that it is new, and returns its number. It is not found again.
+    pub fn push(&mut self, frame: Frame) -> u32 {
+        self.frames.push(frame);
+        next(&self.frames) - 1
+    }
+}
+
+/// Returns the number of the next frame.
+fn next(frames: &[Frame]) -> u32 {
+    u32::try_from(frames.len()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

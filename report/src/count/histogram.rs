@@ -49,9 +49,10 @@ const BATCH: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Histogram {
     width: usize,
-    /// Keys that are looked up next, as they are in slots, and their places.
+    /// Keys that are looked up next, as they are in slots, and their places: the first `waiting` are in use.
     next: Vec<u64>,
-    places: Vec<usize>,
+    places: [usize; BATCH],
+    waiting: usize,
     /// Cache slots, indexed by [`place`]: samples and period since the key was put there, then the key. Samples are 0
     /// if the slot is empty. There are none before the first key.
     recent: Vec<u64>,
@@ -67,8 +68,9 @@ impl Histogram {
     pub fn new(width: usize, events: usize) -> Self {
         Self {
             width,
-            next: Vec::new(),
-            places: Vec::new(),
+            next: vec![0; BATCH * (2 + width)],
+            places: [0; BATCH],
+            waiting: 0,
             recent: Vec::new(),
             used: Vec::new(),
             partitions: Partition::table(width),
@@ -96,10 +98,22 @@ impl Histogram {
     /// Adds to the count of a key.
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
-        self.places.push(place(hash(key)));
-        self.next.extend([count.samples, count.period]);
-        self.next.extend(key);
-        if self.places.len() == BATCH {
+        self.add_with(count, |into| copy(key, into));
+    }
+
+    /// Adds to the count of the key that `put` writes into its words.
+    #[inline]
+    pub fn add_with(&mut self, count: Count, put: impl FnOnce(&mut [u64])) {
+        let size = 2 + self.width;
+        let next = self.next.get_mut(self.waiting * size..(self.waiting + 1) * size);
+        let Some(([samples, period], key)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
+        (*samples, *period) = (count.samples, count.period);
+        put(key);
+        if let Some(at) = self.places.get_mut(self.waiting) {
+            *at = place(hash(key));
+        }
+        self.waiting += 1;
+        if self.waiting == BATCH {
             self.look_up();
         }
     }
@@ -107,21 +121,22 @@ impl Histogram {
     /// Adds the counts of the next keys.
     fn look_up(&mut self) {
         let size = 2 + self.width;
-        if self.recent.is_empty() && !self.places.is_empty() {
+        let waiting = std::mem::take(&mut self.waiting);
+        if self.recent.is_empty() && waiting > 0 {
             // Zeroed by the system: unused pages cost nothing.
             self.recent = vec![0; PLACES * size];
         }
+        let places = self.places;
+        let places = || places.iter().take(waiting);
         let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| self.recent.get(at).copied());
-        read_early(self.places.iter().flat_map(ends).flatten());
-        let (next, places) = (std::mem::take(&mut self.next), std::mem::take(&mut self.places));
-        for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
+        read_early(places().flat_map(ends).flatten());
+        let next = std::mem::take(&mut self.next);
+        for (place, entry) in places().zip(next.chunks_exact(size)) {
             if let Some(([samples, period], key)) = entry.split_first_chunk() {
                 self.add_at(*place, key, Count { samples: *samples, period: *period });
             }
         }
-        (self.next, self.places) = (next, places);
-        self.next.clear();
-        self.places.clear();
+        self.next = next;
     }
 
     #[inline]
@@ -137,7 +152,7 @@ impl Histogram {
             partition.push(have, before);
         }
         (*samples, *period) = (sum.samples, sum.period);
-        have.iter_mut().zip(key).for_each(|(have, word)| *have = *word);
+        copy(key, have);
     }
 
     /// Returns the table of counts by key, and the totals by event.
@@ -153,6 +168,12 @@ impl Histogram {
         debug_assert_eq!(self.partitions.len(), PARTITIONS);
         (self.partitions, self.totals)
     }
+}
+
+/// Copies a key. Keys are short, so a call of memcpy would take longer.
+#[inline]
+fn copy(from: &[u64], to: &mut [u64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
 
 /// Returns the count and the key in a cache slot.

@@ -189,8 +189,7 @@ impl<'s> Worker<'s> {
     /// Adds to the count of a key.
     #[inline]
     pub(super) fn add(&mut self, key: &Key, count: Count) {
-        self.layout.pack(key, &mut self.packed);
-        self.histogram.add(&self.packed, count);
+        self.histogram.add_with(count, |packed| self.layout.pack(key, packed));
     }
 
     /// Counts a sample whose fields of variable size must be walked.
