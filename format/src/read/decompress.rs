@@ -13,7 +13,13 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Error, Result};
 
+/// First bytes of a zstd frame (RFC 8878, section 3.1.1).
+const FRAME_MAGIC: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
+
 /// Decompresses the pieces of a zstd stream, one after another.
+///
+/// A stream has one or more zstd frames. `perf` writes one, and a decompressor has to begin with its first piece; where
+/// there are several, several decompressors can share the work: each frame can be decompressed on its own.
 /// ```
 /// use recrep_format::read::Decompressor;
 ///
@@ -30,6 +36,7 @@ use crate::error::{Error, Result};
 /// ```
 pub struct Decompressor {
     decoder: Decoder<'static>,
+    is_between_frames: bool,
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -48,7 +55,20 @@ impl Decompressor {
     /// Returns an error if zstd cannot allocate memory.
     pub fn new() -> Result<Self> {
         let failed = |e: std::io::Error| Error::invalid(0, "COMPRESSED", format!("zstd: {e}"));
-        Ok(Self { decoder: Decoder::new().map_err(failed)? })
+        Ok(Self { decoder: Decoder::new().map_err(failed)?, is_between_frames: true })
+    }
+
+    /// Returns whether a piece probably begins a frame. In the middle of a frame any bytes can come, these too; so what
+    /// is decompressed from here on counts only if all before it ends [between frames](Self::is_between_frames).
+    #[must_use]
+    pub fn may_begin_frame(piece: &[u8]) -> bool {
+        piece.starts_with(&FRAME_MAGIC)
+    }
+
+    /// Returns whether all frames that were begun have ended, and all their output was written.
+    #[must_use]
+    pub fn is_between_frames(&self) -> bool {
+        self.is_between_frames
     }
 
     /// Decompresses one piece, found at byte `offset` of the file, and appends the output to `out`: at most `limit`
@@ -89,7 +109,11 @@ impl Decompressor {
         let mut output = OutBuffer::around(out);
         let outcome = self.decoder.run(&mut input, &mut output);
         let (consumed, written) = (input.pos, output.pos());
-        outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
+        let hint = outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
+        // After a frame's end zstd expects nothing; a call without input and output says what the next frame needs.
+        if consumed > 0 || written > 0 {
+            self.is_between_frames = hint == 0;
+        }
         *piece = piece.get(consumed..).unwrap_or_default();
         Ok((written, piece.is_empty() && written < room))
     }
@@ -114,6 +138,21 @@ mod tests {
             }
             assert!(out == text, "pieces of {len} bytes");
         }
+    }
+
+    #[test]
+    fn frames_follow_each_other() {
+        let frames = [compressed(&[1; 300_000]), compressed(&[2; 10])];
+        let (mut decompressor, mut out) = (Decompressor::new().unwrap(), Vec::new());
+        for frame in &frames {
+            assert!(decompressor.is_between_frames() && Decompressor::may_begin_frame(frame));
+            let (begin, end) = frame.split_at(frame.len() - 1);
+            decompressor.decompress(begin, 0, usize::MAX / 2, &mut out).unwrap();
+            assert!(!decompressor.is_between_frames() && !Decompressor::may_begin_frame(end));
+            decompressor.decompress(end, 0, usize::MAX / 2, &mut out).unwrap();
+        }
+        assert!(decompressor.is_between_frames());
+        assert!(out == [[1; 300_000].as_slice(), &[2; 10]].concat());
     }
 
     #[test]

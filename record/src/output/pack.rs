@@ -1,4 +1,5 @@
-//! Compression (`-z`): the rings' records go into COMPRESSED records, which together contain one zstd stream.
+//! Compression (`-z`): the rings' records go into COMPRESSED records, which together contain one zstd stream. A batch
+//! that reaches [`FRAME`] bytes ends a frame of it, so that a reader can decompress the frames on several cores.
 //!
 //! COMPRESSED is used instead of COMPRESSED2, because readers before Linux 6.17 know only the former. Each record
 //! contains whole blocks of the stream: perf stops at a record that decompresses to nothing, and a truncated file can
@@ -29,6 +30,10 @@ const PIECE: usize = 0xff00;
 /// Maximum decompressed bytes of a record.
 const BLOCK: usize = 512 << 10;
 
+/// Bytes of records after which a frame ends. What a frame costs is the repetitions that it cannot refer to; frames of
+/// this size cost less than a hundredth.
+const FRAME: usize = 4 << 20;
+
 /// Compressor of records.
 pub(super) struct Packer {
     zstd: Zstd<'static>,
@@ -38,8 +43,9 @@ pub(super) struct Packer {
     /// Compressed and uncompressed length of the whole chunks in it.
     whole: usize,
     in_record: usize,
-    /// Bytes since the stream was flushed.
+    /// Bytes since the stream was flushed, and since its last frame ended.
     in_chunk: usize,
+    in_frame: usize,
     /// COMPRESSED records to write.
     out: Encoder,
     /// Total bytes before and after compression.
@@ -57,7 +63,8 @@ impl Packer {
     pub(super) fn new(level: i32) -> Result<Self> {
         let zstd = Zstd::new(level).map_err(failed)?;
         let out = Encoder::new(Endian::NATIVE);
-        Ok(Self { zstd, level, packed: Vec::new(), whole: 0, in_record: 0, in_chunk: 0, out, totals: (0, 0) })
+        let packed = Vec::new();
+        Ok(Self { zstd, level, packed, whole: 0, in_record: 0, in_chunk: 0, in_frame: 0, out, totals: (0, 0) })
     }
 
     /// Compresses bytes of records.
@@ -70,9 +77,10 @@ impl Packer {
                 self.step(|zstd, output| zstd.run(&mut input, output))?;
             }
             self.in_chunk += now.len();
+            self.in_frame += now.len();
             plain = later;
             if self.in_chunk == CHUNK {
-                self.end_chunk()?;
+                self.end_chunk(Operation::flush)?;
             }
         }
         Ok(())
@@ -80,16 +88,26 @@ impl Packer {
 
     /// Ends the batch: afterwards everything added is in [`Packer::records`].
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.end_chunk()?;
+        // Without a chunk, the end of a frame would be in a record of its own, which decompresses to nothing.
+        if self.in_frame >= FRAME && self.in_chunk > 0 {
+            self.end_chunk(|zstd, output| zstd.finish(output, true))?;
+            self.in_frame = 0;
+        } else {
+            self.end_chunk(Operation::flush)?;
+        }
         self.end_record()
     }
 
-    /// Flushes the stream. A chunk that does not fit into the current record begins the next one.
-    fn end_chunk(&mut self) -> Result<()> {
+    /// Flushes the stream, by a call of `end` as long as there is output. A chunk that does not fit into the current
+    /// record begins the next one.
+    fn end_chunk(
+        &mut self,
+        end: impl Fn(&mut Zstd<'static>, &mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
+    ) -> Result<()> {
         if self.in_chunk == 0 {
             return Ok(());
         }
-        while self.step(Operation::flush)? > 0 {}
+        while self.step(&end)? > 0 {}
         if self.packed.len() > PIECE || self.in_record + self.in_chunk > BLOCK {
             self.end_record()?;
         }
@@ -243,6 +261,27 @@ mod tests {
                 round_trip(1, &plain, batch, part);
             }
         }
+    }
+
+    #[test]
+    fn large_batches_end_with_a_frame() {
+        let plain = bytes(2 * FRAME + 3 * CHUNK, u64::MAX, 2);
+        let mut packer = Packer::new(1).unwrap();
+        // The batches' lengths are multiples of a chunk, too: a frame does not end without bytes of its own.
+        let batches = [FRAME, 16, CHUNK, CHUNK - 16, FRAME, CHUNK];
+        let (mut zstd, mut at, mut begun) = (Decoder::new().unwrap(), 0, Vec::new());
+        for batch in batches {
+            let batch = &plain[at..at + batch];
+            packer.add(batch).unwrap();
+            packer.flush().unwrap();
+            assert!(unpack(&mut zstd, packer.records(), BLOCK) == batch);
+            let mut frames = Frames::new(packer.records(), 0, Endian::NATIVE);
+            // RFC 8878, section 3.1.1.
+            begun.push(frames.next().unwrap().unwrap().body().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
+            packer.clear();
+            at += batch.len();
+        }
+        assert_eq!(begun, [true, true, false, false, false, true]);
     }
 
     #[test]

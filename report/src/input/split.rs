@@ -81,27 +81,39 @@ impl<'a> Split<'a> {
     #[must_use]
     pub fn of(data: &'a [u8], offset: u64, endian: Endian) -> Self {
         let mut split = Self::default();
-        split.walk(data, offset, endian);
+        split.walk(std::iter::once(data), offset, endian);
         split
     }
 
-    /// Walks another stream, whose offsets start at `offset`, after those of all streams before it.
-    pub fn walk(&mut self, data: &'a [u8], offset: u64, endian: Endian) {
-        // Once here, once by the workers.
-        progress::expect(2 * data.len() as u64);
-        self.walk_chunks(Data { bytes: data, offset, endian }, CHUNK);
+    /// Walks another stream, whose offsets start at `offset`, after those of all streams before it. Each part of it
+    /// begins with a record.
+    pub fn walk(&mut self, parts: impl Iterator<Item = &'a [u8]>, mut offset: u64, endian: Endian) {
+        let mut all = Vec::new();
+        for bytes in parts {
+            // Once here, once by the workers.
+            progress::expect(2 * bytes.len() as u64);
+            all.push(Data { bytes, offset, endian });
+            offset += bytes.len() as u64;
+        }
+        self.walk_chunks(&all, CHUNK);
     }
 
-    fn walk_chunks(&mut self, data: Data<'a>, chunk: usize) {
-        let ends = (0..data.bytes.len()).step_by(chunk).map(|start| start.saturating_add(chunk));
-        let ends: Vec<usize> = ends.map(|end| end.min(data.bytes.len())).collect();
-        let walk = |(index, end): (usize, &usize)| {
-            let begin = if index == 0 { Some(0) } else { data.guess(index * chunk, *end) };
+    fn walk_chunks(&mut self, parts: &[Data<'a>], chunk: usize) {
+        let chunks_of = |data: &Data<'a>| {
+            let (data, len) = (*data, data.bytes.len());
+            (0..len).step_by(chunk).map(move |start| (data, start, start.saturating_add(chunk).min(len)))
+        };
+        let chunks: Vec<(Data<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
+        let walk = |(data, start, end): &(Data<'a>, usize, usize)| {
+            let begin = if *start == 0 { Some(0) } else { data.guess(*start, *end) };
             begin.map(|begin| data.walk(begin, *end))
         };
-        let walks: Vec<Option<Walk<'a>>> = ends.par_iter().enumerate().map(walk).collect();
+        let walks: Vec<Option<Walk<'a>>> = chunks.par_iter().map(walk).collect();
         let mut at = 0;
-        for (walk, end) in walks.into_iter().zip(ends) {
+        for (walk, (data, start, end)) in walks.into_iter().zip(chunks) {
+            if start == 0 {
+                at = 0;
+            }
             let walk = walk.filter(|walk| walk.begin == at).unwrap_or_else(|| data.walk(at, end));
             at = walk.end;
             let is_over = !walk.found.damage.is_empty();
@@ -297,10 +309,16 @@ mod tests {
             records in prop::collection::vec((0u8..6, 0u16..60), 0..60),
             damage in prop::option::of(any::<usize>()),
             chunk in 1usize..40,
+            cut in 0usize..60,
         ) {
             let bytes = misleading(&records, damage);
+            let data = |(bytes, at)| Data { bytes, offset: 104 + at as u64, endian: Endian::Little };
+            // Cut into two parts, where a record begins.
+            let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
+            let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
+            let (first, second) = bytes.split_at(cut);
             let mut split = Split::default();
-            split.walk_chunks(Data { bytes: &bytes, offset: 104, endian: Endian::Little }, 8 * chunk);
+            split.walk_chunks(&[(first, 0), (second, cut)].map(data), 8 * chunk);
             // The same by one walk.
             let mut frames = Frames::new(&bytes, 104, Endian::Little);
             let mut counts = BTreeMap::<RecordType, u64>::new();

@@ -1,18 +1,17 @@
 //! The record streams of an input: its data section and, for a directory, the files beside it.
 //!
-//! Compressed streams are unpacked one by one, since each is a zstd stream of its own. Records have positions that
-//! continue from one stream to the next, so that any two can be compared; messages name the file and the offset in it
-//! instead:
+//! Records have positions that continue from one stream to the next, so that any two can be compared; messages name the
+//! file and the offset in it instead:
 //!
 //! ```text
 //!   data     data.0        data.1             files
 //!   ├────────┼─────────────┼──────────┤       positions
 //! ```
 
+use rayon::prelude::*;
+use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames};
-
-use recrep_format::abi::RecordType;
 
 use crate::input::Input;
 use crate::input::split::Split;
@@ -42,24 +41,23 @@ impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     #[must_use]
     pub fn of(input: &'f Input, file: &File<'f>) -> Self {
-        let mut streams = Self { all: Vec::new() };
-        streams.add(file, None, file.data_bytes(), file.data.offset, file.data.offset);
-        for stream in input.streams() {
-            let begin = streams.all.last().map_or(0, |last| last.begin + last.bytes().len() as u64);
-            streams.add(file, Some(&stream.name), stream.bytes(), begin, 0);
-        }
-        streams
-    }
-
-    fn add(&mut self, parts: &File<'_>, file: Option<&'f str>, packed: &'f [u8], begin: u64, offset: u64) {
-        let frames = || Frames::new(packed, offset, parts.endian);
-        let unpacked = unpack::is_compressed(frames(), parts.endian).then(|| unpack::unpack(frames(), parts.endian));
-        // For unpacked records messages give the offset in the unpacked stream.
-        let (begin, offset) = match (&unpacked, file) {
-            (Some(_), None) => (0, 0),
-            _ => (begin, offset),
+        let main = (None, file.data_bytes(), file.data.offset);
+        let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), stream.bytes(), 0));
+        let all: Vec<_> = std::iter::once(main).chain(others).collect();
+        let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
+            let frames = || Frames::new(packed, offset, file.endian);
+            let unpacked = unpack::is_compressed(frames(), file.endian).then(|| unpack::unpack(frames(), file.endian));
+            // For unpacked records messages give the offset in the unpacked stream.
+            let offset = if unpacked.is_some() { 0 } else { offset };
+            Stream { file: name, begin: offset, offset, packed, unpacked }
         };
-        self.all.push(Stream { file, begin, offset, packed, unpacked });
+        let mut all: Vec<Stream<'f>> = all.par_iter().map(unpacked).collect();
+        let mut begin = all.first().map_or(0, |first| first.begin);
+        for stream in &mut all {
+            stream.begin = begin;
+            begin += stream.parts().map(|part| part.len() as u64).sum::<u64>();
+        }
+        Self { all }
     }
 
     /// Walks all streams and cuts them into pieces.
@@ -67,7 +65,7 @@ impl<'f> Streams<'f> {
     pub fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
         for stream in &self.all {
-            split.walk(stream.bytes(), stream.begin, endian);
+            split.walk(stream.parts(), stream.begin, endian);
             let containers = stream.unpacked.as_ref().map_or(0, |unpacked| unpacked.containers);
             if containers > 0 {
                 *split.counts.entry(RecordType::COMPRESSED).or_default() += containers;
@@ -113,7 +111,9 @@ fn in_file(file: Option<&str>, warning: Warning) -> Warning {
 }
 
 impl Stream<'_> {
-    fn bytes(&self) -> &[u8] {
-        self.unpacked.as_ref().map_or(self.packed, |unpacked| &unpacked.bytes)
+    /// Iterates over the parts of its records: each begins with a record.
+    fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let unpacked = self.unpacked.iter().flat_map(|unpacked| unpacked.parts.iter().map(Vec::as_slice));
+        unpacked.chain(self.unpacked.is_none().then_some(self.packed))
     }
 }

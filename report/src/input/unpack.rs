@@ -3,11 +3,25 @@
 //! COMPRESSED and COMPRESSED2 records (containers) hold pieces of one zstd stream. Each is replaced by the records that
 //! it unpacks to; a record that starts in one piece and ends in a later one comes where it ends. Messages about
 //! unpacked records give offsets in the unpacked section.
+//!
+//! Where the stream has several zstd frames, as `rec` writes it, these are unpacked on all cores:
+//!
+//! ```text
+//!   │ frame 1            │ frame 2            │ frame 3      …     stream
+//!   │ container│container│ container│container│ container    …     records
+//!   └ section 1 ─────────┴ section 2 ─────────┴ section 3    …     each by one core
+//! ```
+//!
+//! A container in the middle of a frame can look like the begin of one, and a frame can end within a record. So a
+//! section counts only if all before it ended with a frame and a record; otherwise what unpacked the section before
+//! goes on with it. The result is that of one core that unpacks all.
 
+use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
 use recrep_format::error::{Error, Result};
 use recrep_format::read::{Decompressor, Frames};
+use recrep_format::record::RawRecord;
 
 /// Maximum ratio of unpacked to packed size. zstd reduces samples that each carry 64 KiB of the same stack to a
 /// seven-hundredth; a few bytes that unpack to gigabytes are not a recording.
@@ -20,8 +34,8 @@ const ALWAYS_ALLOWED: usize = 16 << 20;
 /// The data section without its containers.
 #[derive(Debug, Default)]
 pub struct Unpacked {
-    /// The records.
-    pub bytes: Vec<u8>,
+    /// The records, in parts: each begins with a record.
+    pub parts: Vec<Vec<u8>>,
     /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
     pub containers: u64,
     /// Error that ended unpacking early.
@@ -39,15 +53,69 @@ pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
 /// Unpacks a data section.
 #[must_use]
 pub fn unpack(frames: Frames<'_>, endian: Endian) -> Unpacked {
-    let mut containers = 0;
-    let (bytes, damage) = match Unpacking::new(frames.left().len(), endian) {
-        Ok(mut unpacking) => {
-            let damage = unpacking.all(frames, &mut containers).err();
-            (unpacking.pending, damage)
+    let packed = frames.left().len();
+    let mut sections: Vec<Vec<RawRecord<'_>>> = vec![Vec::new()];
+    let mut unpacked = Unpacked::default();
+    for raw in frames {
+        match raw {
+            Ok(raw) => {
+                if raw.compressed_piece(endian).and_then(Result::ok).is_some_and(Decompressor::may_begin_frame) {
+                    sections.push(Vec::new());
+                }
+                sections.last_mut().into_iter().for_each(|section| section.push(raw));
+            }
+            Err(error) => unpacked.damage = Some(error),
         }
-        Err(error) => (Vec::new(), Some(error)),
+    }
+    let alone = |section: &Vec<RawRecord<'_>>| {
+        let mut unpacking = Unpacking::new(section.iter().map(|raw| raw.bytes.len()).sum(), endian).ok()?;
+        unpacking.all(section).is_ok().then_some(unpacking)
     };
-    Unpacked { bytes, containers, damage }
+    let alone: Vec<Option<Unpacking>> = sections.par_iter().map(alone).collect();
+    match unpacked.join(packed, endian, sections.iter().zip(alone)) {
+        Ok(true) => {}
+        Ok(false) => unpacked.damage = None,
+        Err(error) => unpacked.damage = Some(error),
+    }
+    unpacked
+}
+
+impl Unpacked {
+    /// Joins the sections of `packed` bytes, each with what was unpacked from it alone, unless that failed. Returns
+    /// whether they are all of the data: what comes after bytes that are no records does not matter.
+    fn join<'r>(
+        &mut self,
+        packed: usize,
+        endian: Endian,
+        sections: impl Iterator<Item = (&'r Vec<RawRecord<'r>>, Option<Unpacking>)>,
+    ) -> Result<bool> {
+        let mut all = Unpacking::new(packed, endian)?;
+        let mut outcome = Ok(());
+        for (section, alone) in sections {
+            let is_next = |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
+            match alone.filter(is_next) {
+                Some(mut next) => {
+                    next.unpacked += all.unpacked;
+                    next.allowed = all.allowed;
+                    self.push(std::mem::replace(&mut all, next));
+                }
+                None => outcome = all.all(section),
+            }
+            if outcome.is_err() || all.is_stuck() {
+                break;
+            }
+        }
+        let is_whole = !all.is_stuck();
+        self.push(all);
+        outcome.map(|()| is_whole)
+    }
+
+    fn push(&mut self, part: Unpacking) {
+        self.containers += part.containers;
+        if !part.pending.is_empty() {
+            self.parts.push(part.pending);
+        }
+    }
 }
 
 /// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
@@ -59,8 +127,13 @@ pub(crate) struct Unpacking {
     pending: Vec<u8>,
     /// Offset of `pending` in the unpacked stream.
     offset: u64,
-    /// Number of bytes that may still be unpacked.
-    left: usize,
+    /// Length of the whole records in `pending`, as far as [`Unpacking::all`] knows them.
+    whole: usize,
+    /// Number of bytes that were unpacked, and that may be.
+    unpacked: usize,
+    allowed: usize,
+    /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
+    containers: u64,
 }
 
 impl Unpacking {
@@ -69,32 +142,43 @@ impl Unpacking {
     /// # Errors
     /// Returns an error if zstd cannot allocate memory.
     pub(crate) fn new(packed: usize, endian: Endian) -> Result<Self> {
-        let left = packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED);
-        Ok(Self { decompressor: Decompressor::new()?, endian, pending: Vec::new(), offset: 0, left })
+        Ok(Self {
+            decompressor: Decompressor::new()?,
+            endian,
+            pending: Vec::new(),
+            offset: 0,
+            whole: 0,
+            unpacked: 0,
+            allowed: packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED),
+            containers: 0,
+        })
     }
 
-    /// Unpacks the containers among the records of a stream, and puts the others between them; counts the COMPRESSED
-    /// ones.
-    fn all(&mut self, frames: Frames<'_>, containers: &mut u64) -> Result<()> {
-        // What is behind is the beginning of a record, which is less than 64 KiB.
-        let mut whole = 0;
-        for raw in frames {
-            let raw = raw?;
+    /// Unpacks the containers among these records, and puts the others between them.
+    fn all(&mut self, records: &[RawRecord<'_>]) -> Result<()> {
+        for raw in records {
             let Some(piece) = raw.compressed_piece(self.endian) else {
-                self.pending.splice(whole..whole, [raw.bytes, raw.payload].into_iter().flatten().copied());
-                whole += raw.bytes.len() + raw.payload.len();
+                let at = self.whole;
+                self.pending.splice(at..at, [raw.bytes, raw.payload].into_iter().flatten().copied());
+                self.whole += raw.bytes.len() + raw.payload.len();
                 continue;
             };
-            *containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
+            self.containers += u64::from(raw.header.kind == RecordType::COMPRESSED);
             let outcome = self.feed(piece?, raw.offset);
-            let unframed = Frames::new(self.pending.get(whole..).unwrap_or_default(), 0, self.endian);
-            whole += unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len()).sum::<usize>();
+            let unframed = Frames::new(self.pending.get(self.whole..).unwrap_or_default(), 0, self.endian);
+            let whole = unframed.map_while(Result::ok).map(|inner| inner.bytes.len() + inner.payload.len());
+            self.whole += whole.sum::<usize>();
             outcome?;
-            if self.pending.len() - whole > usize::from(u16::MAX) {
+            if self.is_stuck() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Returns whether everything so far ended with a frame and with a record.
+    fn is_at_end(&self) -> bool {
+        self.decompressor.is_between_frames() && self.whole == self.pending.len()
     }
 
     /// Unpacks the next piece, found at byte `offset` of the file.
@@ -103,8 +187,9 @@ impl Unpacking {
     /// Returns an error if the piece is damaged or unpacks to too many bytes; bytes unpacked before that can be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
-        let outcome = self.decompressor.decompress(piece, offset, self.left.min(MAX_CONTAINER), &mut self.pending);
-        self.left = self.left.saturating_sub(self.pending.len() - before);
+        let limit = (self.allowed - self.unpacked).min(MAX_CONTAINER);
+        let outcome = self.decompressor.decompress(piece, offset, limit, &mut self.pending);
+        self.unpacked += self.pending.len() - before;
         outcome
     }
 
@@ -123,6 +208,104 @@ impl Unpacking {
     /// Returns whether the bytes left after the whole records were taken exceed the largest record: more pieces do not
     /// help.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.pending.len() > usize::from(u16::MAX)
+        self.pending.len() - self.whole > usize::from(u16::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use recrep_format::bytes::Encoder;
+    use recrep_format::record::RecordHeader;
+
+    use super::*;
+
+    /// Appends a record with this payload.
+    fn record(into: &mut Vec<u8>, kind: RecordType, payload: &[u8]) {
+        let mut e = Encoder::new(Endian::Little);
+        let size = u16::try_from(8 + payload.len()).unwrap();
+        RecordHeader { kind, misc: 0, size }.encode(&mut e);
+        e.bytes(payload);
+        into.extend(e.into_bytes());
+    }
+
+    /// Returns a data section: `lens` are the lengths of the records; `cuts` are those of the bytes in each frame, of
+    /// the compressed bytes in each container, and how many containers come between records that are not compressed.
+    fn section(lens: &[u16], [frame, container, between]: [usize; 3]) -> (Vec<u8>, Vec<u8>) {
+        let mut plain = Vec::new();
+        for (number, len) in (0u8..).zip(lens) {
+            record(&mut plain, RecordType::COMM, &vec![number; usize::from(*len)]);
+        }
+        let packed = plain.chunks(frame).map(|frame| zstd::bulk::compress(frame, 1).unwrap());
+        let mut data = Vec::new();
+        let containers = packed.flat_map(|frame| frame.chunks(container).map(<[u8]>::to_vec).collect::<Vec<_>>());
+        for (number, piece) in containers.enumerate() {
+            record(&mut data, RecordType::COMPRESSED, &piece);
+            if number % between == 0 {
+                record(&mut data, RecordType::FINISHED_ROUND, &[]);
+            }
+        }
+        (data, plain)
+    }
+
+    proptest! {
+        #[test]
+        fn frames_unpacked_side_by_side_give_the_bytes_of_one_stream(
+            lens in prop::collection::vec(0u16..300, 0..40),
+            frame in 1usize..3000,
+            container in 1usize..500,
+            between in 1usize..9,
+            damage in prop::option::of(any::<usize>()),
+            cut in prop::option::of(any::<usize>()),
+        ) {
+            let (mut data, plain) = section(&lens, [frame, container, between]);
+            let is_damaged = damage.is_some() || cut.is_some();
+            if let Some(at) = damage.map(|at| at % data.len().max(1)).filter(|at| *at < data.len()) {
+                data[at] ^= 0x55;
+            }
+            data.truncate(cut.map_or(data.len(), |cut| cut % (data.len() + 1)));
+            let frames = || Frames::new(&data, 1000, Endian::Little);
+            let found = unpack(frames(), Endian::Little);
+            // The same by one core.
+            let (records, damage): (Vec<_>, Vec<_>) = frames().partition(Result::is_ok);
+            let records: Vec<_> = records.into_iter().flatten().collect();
+            let mut all = Unpacking::new(data.len(), Endian::Little).unwrap();
+            let outcome = all.all(&records);
+            let damage = if all.is_stuck() { None } else { damage.into_iter().find_map(Result::err) };
+            prop_assert_eq!(found.damage.map(|e| e.to_string()), outcome.err().or(damage).map(|e| e.to_string()));
+            prop_assert!(found.parts.concat() == all.pending);
+            prop_assert_eq!(found.containers, all.containers);
+            // And what was compressed, without what is between.
+            if !is_damaged {
+                let inner = Frames::new(&all.pending, 0, Endian::Little).map(Result::unwrap);
+                let inner = inner.filter(|raw| raw.header.kind == RecordType::COMM);
+                prop_assert!(inner.flat_map(|raw| raw.bytes.to_vec()).collect::<Vec<_>>() == plain);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_that_ends_with_a_record_ends_a_part() {
+        let (data, plain) = section(&[92; 10], [200, 500, 100]);
+        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little);
+        assert_eq!(unpacked.parts.iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
+        assert_eq!(unpacked.parts.concat().len(), plain.len() + 8);
+        assert!(unpacked.damage.is_none());
+    }
+
+    #[test]
+    fn what_looks_like_a_frame_in_the_middle_of_one_is_no_part() {
+        // Bytes that zstd stores as they are, cut where they are the magic number of a frame.
+        let magic = 0xfd2f_b528_u32.to_le_bytes();
+        let mut plain = Vec::new();
+        record(&mut plain, RecordType::COMM, &[[1, 2, 3, 4].as_slice(), &magic].concat());
+        let frame = zstd::bulk::compress(&plain, 1).unwrap();
+        let at = (1..).find(|at| frame[*at..].starts_with(&magic)).unwrap();
+        let mut data = Vec::new();
+        for piece in [&frame[..at], &frame[at..]] {
+            record(&mut data, RecordType::COMPRESSED, piece);
+        }
+        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little);
+        assert_eq!((unpacked.parts, unpacked.containers), (vec![plain], 2));
     }
 }
