@@ -214,10 +214,16 @@ impl Layout {
     #[inline]
     pub fn unpack(&self, packed: &[u64]) -> Key {
         let mut key = NO_KEY;
-        for (word, field) in packed.iter().zip(&self.fields) {
-            *field.of_mut(&mut key) = *word;
-        }
+        self.unpack_into(packed, &mut key);
         key
+    }
+
+    /// Sets the words in use of a key to these.
+    #[inline]
+    pub fn unpack_into(&self, packed: &[u64], key: &mut Key) {
+        for (word, field) in packed.iter().zip(&self.fields) {
+            *field.of_mut(key) = *word;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::histogram::Count;
-use super::key::Key;
+use super::key::{Key, NO_KEY};
 use super::layout::Layout;
 use super::partition::Partition;
 
@@ -78,9 +78,17 @@ impl Rows {
     #[must_use]
     #[inline]
     pub fn key(&self, row: usize) -> Key {
+        let mut key = NO_KEY;
+        self.read_key(row, &mut key);
+        key
+    }
+
+    /// Reads the key of a row into `key`: the words in use.
+    #[inline]
+    pub fn read_key(&self, row: usize, key: &mut Key) {
         let width = self.layout.len();
         let words = self.find(row).and_then(|(part, at)| part.words.get(at * width..(at + 1) * width));
-        self.layout.unpack(words.unwrap_or_default())
+        self.layout.unpack_into(words.unwrap_or_default(), key);
     }
 
     /// Returns the count of a row.

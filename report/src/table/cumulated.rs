@@ -8,7 +8,7 @@ use super::side::{LoadedSymbols, module_of, named};
 use crate::callchain::trees::FileTrees;
 use crate::callchain::{Classified, Frame, FrameColumns, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
-use crate::count::{Field, Layout, NO_KEY, Rows, Sum as _};
+use crate::count::{Field, Key, Layout, NO_KEY, Rows, Sum as _};
 use crate::query::graph::FrameKey;
 use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Filters, Query};
@@ -53,8 +53,9 @@ impl Labeller<'_> {
         if self.query.has_parts() {
             add_parts(rows, &classified, &mut metrics);
         }
-        let key = |row: usize| metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
-        let labelled = self.label(metrics.len(), &key, symbols, &mut profile.labels);
+        let read_key =
+            |row: usize, key: &mut Key| *key = metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
+        let labelled = self.label(metrics.len(), &read_key, symbols, &mut profile.labels);
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
         let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
@@ -68,8 +69,10 @@ impl Labeller<'_> {
 
     /// Returns, for each class of frames, the first one that looks like it.
     fn same(&self, classified: &Classified, symbols: &LoadedSymbols) -> Vec<u32> {
-        let key = |class: usize| u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)));
-        let labelled = self.label(classified.class_count(), &key, symbols, &mut Labels::default());
+        let read_key = |class: usize, key: &mut Key| {
+            *key = u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)))
+        };
+        let labelled = self.label(classified.class_count(), &read_key, symbols, &mut Labels::default());
         let mut first = FxHashMap::default();
         let classes = (0..).zip(0..classified.class_count());
         classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::side::{KeyAddress, LoadedSymbols, function, module_of};
-use super::texts::{KeyOf, Texts};
-use crate::count::{Field, Key, Meta};
+use super::texts::{ReadKey, Texts};
+use crate::count::{Field, Key, Meta, NO_KEY};
 use crate::query::sort_key::SortKey;
 use crate::query::{Format, Query};
 use crate::symbols::{Functions, LineId, Loaded, Module};
@@ -113,7 +113,7 @@ impl Labeller<'_> {
 
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
-    pub fn label(&self, rows: usize, key: KeyOf<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
+    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
         let texts = Texts {
             timeline: self.timeline,
             modules: &self.modules,
@@ -124,18 +124,20 @@ impl Labeller<'_> {
             nanosecs: self.query.nanosecs,
             levels: self.query.format == Format::Text,
             as_perf: self.query.separator.is_some(),
-            threads: self.threads(rows, key),
+            threads: self.threads(rows, read_key),
         };
         let columns: Vec<SortKey> = self.query.columns.iter().map(|column| column.key).collect();
-        Labelled { width: 1 + columns.len(), words: texts.rows(&columns, (rows, key), labels) }
+        Labelled { width: 1 + columns.len(), words: texts.rows(&columns, (rows, read_key), labels) }
     }
 
     /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
-    fn threads(&self, rows: usize, key: KeyOf<'_>) -> FxHashMap<i32, ThreadRef> {
+    fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> FxHashMap<i32, ThreadRef> {
         let mut first = FxHashMap::default();
         if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
+            let mut key = NO_KEY;
             for row in 0..rows {
-                let thread = ThreadRef::unpack(Field::Thread.of(&key(row)));
+                read_key(row, &mut key);
+                let thread = ThreadRef::unpack(Field::Thread.of(&key));
                 let (tid, _) = self.timeline.thread_label(thread);
                 first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
             }

@@ -42,7 +42,7 @@ impl Labeller<'_> {
         };
         let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
         let mut shown = Labels::default();
-        let labelled = self.label(rows.len(), &|row| rows.key(row), symbols, &mut shown);
+        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key), symbols, &mut shown);
         let texts = Cells::new(self.query, &shown);
         // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();

@@ -10,7 +10,7 @@ use super::amounts::{page_size, transaction};
 use super::side::{KeyAddress, LoadedSymbols, function, module_of};
 use super::words::{branch, cpu_mode, cpu_mode_letter, padded_hex, process};
 use crate::callchain::UNMAPPED;
-use crate::count::{CacheLine, Field, Key, Meta};
+use crate::count::{CacheLine, Field, Key, Meta, NO_KEY};
 use crate::query::sort_key::SortKey;
 use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::{Kind, Labels, cpu, hex};
@@ -40,15 +40,20 @@ pub(super) struct Texts<'t, 'f> {
 impl Texts<'_, '_> {
     /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts
     /// first, then builds them in parallel.
-    pub(super) fn rows(&self, columns: &[SortKey], (rows, key): (usize, KeyOf<'_>), labels: &mut Labels) -> Vec<u64> {
+    pub(super) fn rows(
+        &self,
+        columns: &[SortKey],
+        (rows, read_key): (usize, ReadKey<'_>),
+        labels: &mut Labels,
+    ) -> Vec<u64> {
         let width = 1 + columns.len();
         let mut words = vec![0; rows * width];
         // Each core numbers the distinct contents of some rows; then these are joined.
         let part = |(part, words): (usize, &mut [u64])| {
-            let mut found = vec![Distinct::default(); columns.len()];
+            let (mut found, mut key) = (vec![Distinct::default(); columns.len()], NO_KEY);
             for (row, words) in (part * PART..).zip(words.chunks_exact_mut(width)) {
                 let Some((event, cells)) = words.split_first_mut() else { continue };
-                let key = key(row);
+                read_key(row, &mut key);
                 *event = u64::from(Meta::unpack(Field::Meta.of(&key)).event);
                 for ((column, cell), found) in columns.iter().zip(cells).zip(&mut found) {
                     *cell = match content(*column, self.nanosecs, &key) {
@@ -70,7 +75,12 @@ impl Texts<'_, '_> {
                 .filter_map(|part| part.get_mut(place))
                 .map(|part| part.contents.iter().map(|(content, row)| all.number(*content, *row)).collect())
                 .collect();
-            let texts: Vec<String> = all.contents.par_iter().map(|(_, row)| self.text(*column, &key(*row))).collect();
+            let text = |(_, row): &([u64; 4], usize)| {
+                let mut key = NO_KEY;
+                read_key(*row, &mut key);
+                self.text(*column, &key)
+            };
+            let texts: Vec<String> = all.contents.par_iter().map(text).collect();
             let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
             let of =
                 |numbers: &[u64], cell: u64| usize::try_from(cell).ok().and_then(|cell| numbers.get(cell).copied());
@@ -282,8 +292,8 @@ impl Texts<'_, '_> {
     }
 }
 
-/// Function that returns the key of a row.
-pub(super) type KeyOf<'k> = &'k (dyn Fn(usize) -> Key + Sync);
+/// Function that reads the key of a row into another row's key: a key is long, and few of its words are in use.
+pub(super) type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
 
 /// Content of one cell.
 enum Content {
