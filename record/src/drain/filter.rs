@@ -52,13 +52,16 @@ pub struct Members {
 #[derive(Debug, Default)]
 struct Once {
     threads: FxHashSet<u32>,
-    /// Their own counters' ids, by thread and event.
-    own: FxHashMap<(u32, usize), Vec<u64>>,
-    /// The events of all counters, by id.
-    events: FxHashMap<u64, usize>,
+    /// Their own counters' ids, by thread and what they count.
+    own: FxHashMap<(u32, Counted), u64>,
+    /// What all counters count, by id.
+    counted: FxHashMap<u64, Counted>,
     /// The ids of own counters of threads that have inherited ones.
     second: FxHashSet<u64>,
 }
+
+/// Event and CPU of a counter. A thread that started while counters were opened may have inherited those of some CPUs.
+type Counted = (usize, Option<u32>);
 
 /// A FORK record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,10 +88,11 @@ impl Filter {
         };
         let mut once = Once::default();
         for counter in counters.all.iter().filter(|counter| inherits(counter.event)) {
-            once.events.insert(counter.id, counter.event);
+            let counted = (counter.event, counter.place.cpu);
+            once.counted.insert(counter.id, counted);
             if let Some(thread) = counter.place.thread.filter(|thread| counters.late.contains(thread)) {
                 once.threads.insert(thread);
-                once.own.entry((thread, counter.event)).or_default().push(counter.id);
+                once.own.insert((thread, counted), counter.id);
             }
         }
         (!once.threads.is_empty()).then(|| Self::new(attr, FilterKind::Once(once)))
@@ -169,10 +173,8 @@ impl Once {
         if !self.threads.contains(&tid) {
             return;
         }
-        let Some(event) = self.events.get(&id) else { return };
-        if let Some(own) = self.own.get(&(tid, *event)).filter(|own| !own.contains(&id)) {
-            self.second.extend(own);
-        }
+        let Some(counted) = self.counted.get(&id) else { return };
+        self.second.extend(self.own.get(&(tid, *counted)).filter(|own| **own != id));
     }
 }
 
@@ -303,18 +305,22 @@ mod tests {
     #[test]
     fn of_two_counters_of_a_late_thread_the_inherited_one_stays() {
         let fd = || rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
-        let counter =
-            |id, event, tid| Counter::new(fd(), id, event, Place { thread: Some(tid), cpu: Some(0), cgroup: None });
+        let on = |cpu, id, event, tid| {
+            Counter::new(fd(), id, event, Place { thread: Some(tid), cpu: Some(cpu), cgroup: None })
+        };
+        let counter = |id, event, tid| on(0, id, event, tid);
         let event = || PlannedEvent { attr: attr(), ..PlannedEvent::default() };
         // Thread 7 was there; 8 and 9 started late.
-        let all = vec![counter(1, 0, 7), counter(2, 0, 8), counter(3, 0, 9), counter(4, 1, 7), counter(5, 1, 8)];
+        let mut all = vec![counter(1, 0, 7), counter(2, 0, 8), counter(3, 0, 9), counter(4, 1, 7), counter(5, 1, 8)];
+        all.extend([on(1, 6, 0, 7), on(1, 7, 0, 8)]);
         let mut counters = Counters { all, events: vec![event(), event()], late: [8, 9].into(), ..Counters::default() };
         let mut filter = Filter::once(&attr(), &counters).unwrap();
         let inherited = [sample(1, 7, 8), sample(4, 7, 7)];
-        // 8 has event 0 twice, also on another CPU; event 1 and thread 9 have one counter each.
-        let single = [sample(5, 7, 8), sample(3, 7, 9)];
+        // 8 has event 0 on CPU 0 twice, as the samples in both rings tell; on CPU 1, event 1 and thread 9 have one
+        // counter each.
+        let single = [sample(5, 7, 8), sample(3, 7, 9), sample(7, 7, 8)];
         let rings = [[&[sample(2, 7, 8)], &inherited[..]].concat(), [&single[..], &[sample(2, 7, 8)]].concat()];
-        assert_eq!(kept(&mut filter, &rings), [inherited, single].concat());
+        assert_eq!(kept(&mut filter, &rings), [&inherited[..], &single].concat());
         counters.late.clear();
         assert!(Filter::once(&attr(), &counters).is_none());
     }
