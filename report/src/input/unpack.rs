@@ -31,6 +31,33 @@ const MAX_CONTAINER: usize = 64 << 20;
 /// Unpacked size in bytes that a file of any size may have.
 const ALWAYS_ALLOWED: usize = 16 << 20;
 
+/// Minimum length of a section but the last, in packed bytes: tiny frames are not worth a section each.
+const MIN_SECTION: usize = 4 << 10;
+
+/// Records of a data section that begin where a frame may begin.
+#[derive(Default)]
+struct Section<'a> {
+    records: Vec<RawRecord<'a>>,
+    /// Their length in bytes.
+    packed: usize,
+}
+
+impl Section<'_> {
+    /// Unpacks it as if nothing were before it; `None` if that fails, or gives more than the section's share of what the
+    /// file may unpack to.
+    fn alone(&self, endian: Endian) -> Option<Unpacking> {
+        let mut unpacking = Unpacking::new(0, endian);
+        unpacking.allowed = self.packed.saturating_mul(MAX_RATIO);
+        unpacking.all(&self.records).ok()?;
+        if unpacking.is_at_end() {
+            // There are many sections, and zstd keeps the last bytes of each.
+            unpacking.decompressor = None;
+        }
+        unpacking.pending.shrink_to_fit();
+        Some(unpacking)
+    }
+}
+
 /// The data section without its containers.
 #[derive(Debug, Default)]
 pub struct Unpacked {
@@ -53,25 +80,31 @@ pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
 /// Unpacks a data section.
 #[must_use]
 pub fn unpack(frames: Frames<'_>, endian: Endian) -> Unpacked {
+    unpack_sections(frames, endian, MIN_SECTION)
+}
+
+/// Unpacks a data section in sections of `least` or more packed bytes.
+fn unpack_sections(frames: Frames<'_>, endian: Endian, least: usize) -> Unpacked {
     let packed = frames.left().len();
-    let mut sections: Vec<Vec<RawRecord<'_>>> = vec![Vec::new()];
+    let mut sections: Vec<Section<'_>> = vec![Section::default()];
     let mut unpacked = Unpacked::default();
     for raw in frames {
         match raw {
             Ok(raw) => {
-                if raw.compressed_piece(endian).and_then(Result::ok).is_some_and(Decompressor::may_begin_frame) {
-                    sections.push(Vec::new());
+                let piece = raw.compressed_piece(endian).and_then(Result::ok);
+                let is_long = sections.last().is_some_and(|section| section.packed >= least);
+                if is_long && piece.is_some_and(Decompressor::may_begin_frame) {
+                    sections.push(Section::default());
                 }
-                sections.last_mut().into_iter().for_each(|section| section.push(raw));
+                if let Some(section) = sections.last_mut() {
+                    section.packed += raw.bytes.len();
+                    section.records.push(raw);
+                }
             }
             Err(error) => unpacked.damage = Some(error),
         }
     }
-    let alone = |section: &Vec<RawRecord<'_>>| {
-        let mut unpacking = Unpacking::new(section.iter().map(|raw| raw.bytes.len()).sum(), endian).ok()?;
-        unpacking.all(section).is_ok().then_some(unpacking)
-    };
-    let alone: Vec<Option<Unpacking>> = sections.par_iter().map(alone).collect();
+    let alone: Vec<Option<Unpacking>> = sections.par_iter().map(|section| section.alone(endian)).collect();
     match unpacked.join(packed, endian, sections.iter().zip(alone)) {
         Ok(true) => {}
         Ok(false) => unpacked.damage = None,
@@ -87,9 +120,9 @@ impl Unpacked {
         &mut self,
         packed: usize,
         endian: Endian,
-        sections: impl Iterator<Item = (&'r Vec<RawRecord<'r>>, Option<Unpacking>)>,
+        sections: impl Iterator<Item = (&'r Section<'r>, Option<Unpacking>)>,
     ) -> Result<bool> {
-        let mut all = Unpacking::new(packed, endian)?;
+        let mut all = Unpacking::new(packed, endian);
         let mut outcome = Ok(());
         for (section, alone) in sections {
             let is_next = |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
@@ -99,7 +132,7 @@ impl Unpacked {
                     next.allowed = all.allowed;
                     self.push(std::mem::replace(&mut all, next));
                 }
-                None => outcome = all.all(section),
+                None => outcome = all.all(&section.records),
             }
             if outcome.is_err() || all.is_stuck() {
                 break;
@@ -121,7 +154,8 @@ impl Unpacked {
 /// Unpacks the containers of one stream in order, with a limit that depends on the stream's size.
 #[derive(Debug)]
 pub(crate) struct Unpacking {
-    decompressor: Decompressor,
+    /// `None` before the first frame, and where it is not kept between frames.
+    decompressor: Option<Decompressor>,
     endian: Endian,
     /// Unpacked bytes that were not taken yet.
     pending: Vec<u8>,
@@ -138,12 +172,9 @@ pub(crate) struct Unpacking {
 
 impl Unpacking {
     /// Starts a stream of `packed` bytes.
-    ///
-    /// # Errors
-    /// Returns an error if zstd cannot allocate memory.
-    pub(crate) fn new(packed: usize, endian: Endian) -> Result<Self> {
-        Ok(Self {
-            decompressor: Decompressor::new()?,
+    pub(crate) fn new(packed: usize, endian: Endian) -> Self {
+        Self {
+            decompressor: None,
             endian,
             pending: Vec::new(),
             offset: 0,
@@ -151,7 +182,7 @@ impl Unpacking {
             unpacked: 0,
             allowed: packed.saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED),
             containers: 0,
-        })
+        }
     }
 
     /// Unpacks the containers among these records, and puts the others between them.
@@ -178,17 +209,23 @@ impl Unpacking {
 
     /// Returns whether everything so far ended with a frame and with a record.
     fn is_at_end(&self) -> bool {
-        self.decompressor.is_between_frames() && self.whole == self.pending.len()
+        self.decompressor.as_ref().is_none_or(Decompressor::is_between_frames) && self.whole == self.pending.len()
     }
 
     /// Unpacks the next piece, found at byte `offset` of the file.
     ///
     /// # Errors
-    /// Returns an error if the piece is damaged or unpacks to too many bytes; bytes unpacked before that can be taken.
+    /// Returns an error if the piece is damaged or unpacks to too many bytes, or if zstd cannot allocate memory; bytes
+    /// unpacked before that can be taken.
     pub(crate) fn feed(&mut self, piece: &[u8], offset: u64) -> Result<()> {
         let before = self.pending.len();
         let limit = (self.allowed - self.unpacked).min(MAX_CONTAINER);
-        let outcome = self.decompressor.decompress(piece, offset, limit, &mut self.pending);
+        let decompressor = match self.decompressor.take() {
+            Some(decompressor) => decompressor,
+            None => Decompressor::new()?,
+        };
+        let decompressor = self.decompressor.insert(decompressor);
+        let outcome = decompressor.decompress(piece, offset, limit, &mut self.pending);
         self.unpacked += self.pending.len() - before;
         outcome
     }
@@ -255,6 +292,7 @@ mod tests {
             frame in 1usize..3000,
             container in 1usize..500,
             between in 1usize..9,
+            least in 1usize..200,
             damage in prop::option::of(any::<usize>()),
             cut in prop::option::of(any::<usize>()),
         ) {
@@ -265,11 +303,11 @@ mod tests {
             }
             data.truncate(cut.map_or(data.len(), |cut| cut % (data.len() + 1)));
             let frames = || Frames::new(&data, 1000, Endian::Little);
-            let found = unpack(frames(), Endian::Little);
+            let found = unpack_sections(frames(), Endian::Little, least);
             // The same by one core.
             let (records, damage): (Vec<_>, Vec<_>) = frames().partition(Result::is_ok);
             let records: Vec<_> = records.into_iter().flatten().collect();
-            let mut all = Unpacking::new(data.len(), Endian::Little).unwrap();
+            let mut all = Unpacking::new(data.len(), Endian::Little);
             let outcome = all.all(&records);
             let damage = if all.is_stuck() { None } else { damage.into_iter().find_map(Result::err) };
             prop_assert_eq!(found.damage.map(|e| e.to_string()), outcome.err().or(damage).map(|e| e.to_string()));
@@ -287,8 +325,17 @@ mod tests {
     #[test]
     fn a_frame_that_ends_with_a_record_ends_a_part() {
         let (data, plain) = section(&[92; 10], [200, 500, 100]);
-        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little);
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
         assert_eq!(unpacked.parts.iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
+        assert_eq!(unpacked.parts.concat().len(), plain.len() + 8);
+        assert!(unpacked.damage.is_none());
+    }
+
+    #[test]
+    fn a_small_file_may_unpack_to_more_than_its_sections() {
+        let (data, plain) = section(&[60_000; 40], [1_200_000, 500, 100]);
+        assert!(data.len() * MAX_RATIO < plain.len());
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
         assert_eq!(unpacked.parts.concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
     }
@@ -305,7 +352,7 @@ mod tests {
         for piece in [&frame[..at], &frame[at..]] {
             record(&mut data, RecordType::COMPRESSED, piece);
         }
-        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little);
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
         assert_eq!((unpacked.parts, unpacked.containers), (vec![plain], 2));
     }
 }

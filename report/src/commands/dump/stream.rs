@@ -115,14 +115,8 @@ impl<'f, 'q> Walk<'f, 'q> {
 
     /// Unpacks the records that a piece of the compressed stream completes, and returns whether the stream goes on.
     fn inner(&mut self, piece: &[u8], offset: u64, stream: &mut Stream<'_>) -> bool {
-        let unpacking = match stream.unpacking.take() {
-            Some(unpacking) => Ok(unpacking),
-            None => Unpacking::new(stream.bytes, self.known.file.endian),
-        };
-        let mut unpacking = match unpacking {
-            Ok(unpacking) => unpacking,
-            Err(error) => return self.end(&error, &stream.name),
-        };
+        let new = || Unpacking::new(stream.bytes, self.known.file.endian);
+        let mut unpacking = stream.unpacking.take().unwrap_or_else(new);
         let outcome = unpacking.feed(piece, offset);
         let (mut lens, mut goes_on) = (Vec::new(), true);
         for raw in unpacking.records().map_while(Result::ok) {
