@@ -70,7 +70,7 @@ impl Labeller<'_> {
     /// Returns, for each class of frames, the first one that looks like it.
     fn same(&self, classified: &Classified, symbols: &LoadedSymbols) -> Vec<u32> {
         let read_key = |class: usize, key: &mut Key| {
-            *key = u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)))
+            *key = u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)));
         };
         let labelled = self.label(classified.class_count(), &read_key, symbols, &mut Labels::default());
         let mut first = FxHashMap::default();
