@@ -18,10 +18,11 @@
 use std::ops::Range;
 
 use indexmap::IndexSet;
-use recrep_format::abi::{CpuMode, context};
+use recrep_format::abi::CpuMode;
 use rustc_hash::FxBuildHasher;
 
 use super::history::parts;
+use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::count::End;
 use crate::symbols::Functions;
@@ -40,9 +41,11 @@ pub struct FrameFields {
     pub returns: bool,
     /// `true` if unmapped addresses are distinguished from each other.
     pub unmapped: bool,
+    /// `true` if addresses of a module without a function are distinguished from each other.
+    pub unnamed: bool,
 }
 
-/// Address that stands for all unmapped addresses, if these are not distinguished.
+/// Address that stands for all unmapped addresses, or all of a module without a function, if these are not distinguished.
 pub const UNMAPPED: u64 = u64::MAX;
 
 /// Finds the frames and chains of one worker's samples.
@@ -218,6 +221,29 @@ impl<'t> FrameFinder<'t> {
         ChainWord { ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 }
     }
 
+    /// Appends the number of the frame of each address, with its function if it has one, and the address in its module.
+    #[inline]
+    pub fn resolve(
+        &mut self,
+        (epoch, at): (SpaceEpoch, Moment),
+        addresses: impl Iterator<Item = (CpuMode, u64)>,
+        found: &mut Vec<(u32, u64)>,
+    ) {
+        let mut last = None;
+        for (mode, ip) in addresses {
+            let kind = Kind { mode: Some(mode), is_return: false, is_named: true, branch: 0 };
+            let context = match last {
+                Some((before, context)) if before == mode => context,
+                _ => kind.context(&mut self.contexts, epoch),
+            };
+            last = Some((mode, context));
+            let word = ChainWord { ip, kind, context, chain: 0 };
+            let Piece { shift, mask, image, .. } = self.piece(&word, epoch.space, at);
+            let address = ip.wrapping_add(shift);
+            found.push((self.frame_at(ip, address & mask, image), address));
+        }
+    }
+
     /// Returns the number of the chain of these words at this moment.
     #[inline]
     pub fn chain(&mut self, space: Option<SpaceId>, at: Moment, words: &[u64]) -> u32 {
@@ -334,6 +360,7 @@ impl<'t> FrameFinder<'t> {
                 let named = Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame };
                 (named, if self.fields.ip { only } else { function })
             }
+            Some((None, gap)) if !self.fields.unnamed => (Frame { address: UNMAPPED, ..frame }, gap),
             _ => (frame, only),
         }
     }
@@ -404,44 +431,12 @@ impl<'t> FrameFinder<'t> {
     }
 }
 
-/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before
-/// the first marker), and whether it is a return address: all are, except the innermost of each mode.
-fn for_each_address(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
-    let (mut mode, mut is_return) = (CpuMode::User, false);
-    for word in words {
-        let next_mode = match *word {
-            context::HV => CpuMode::Hypervisor,
-            context::KERNEL => CpuMode::Kernel,
-            context::USER => CpuMode::User,
-            ip => {
-                frame(mode, ip, is_return);
-                is_return = true;
-                continue;
-            }
-        };
-        (mode, is_return) = (next_mode, false);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::timeline::{Change, Mapping};
-
-    fn of(words: &[u64]) -> Vec<(CpuMode, u64, bool)> {
-        let mut all = Vec::new();
-        for_each_address(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
-        all
-    }
-
-    #[test]
-    fn context_markers_set_the_cpu_mode_of_later_addresses() {
-        let chain = [context::KERNEL, 1, 2, context::USER, 3];
-        assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
-        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);
-    }
 
     proptest! {
         /// Whatever was looked up before, frames are those of the timeline.
@@ -466,7 +461,7 @@ mod tests {
             };
             let at = |time| Moment::timed(time, 0);
             let timeline = Timeline::build((1..).zip(&maps).map(|(time, map)| (at(time), change(map))).collect());
-            let fields = FrameFields { cpu_mode, ip, size, returns: false, unmapped };
+            let fields = FrameFields { cpu_mode, ip, size, returns: false, unmapped, unnamed: true };
             let mut finder = FrameFinder::new(&timeline, fields, None, false);
             for (pid, mode, block, offset, time) in asked {
                 let mode = [Some(CpuMode::Kernel), Some(CpuMode::User), None][mode];

@@ -102,6 +102,25 @@ impl ChainSource for HardwareCalls<'_> {
     }
 }
 
+/// Calls `frame` for each address of a chain, innermost first, with the CPU mode from the context markers (user before
+/// the first marker), and whether it is a return address: all are, except the innermost of each mode.
+pub(super) fn for_each_address(words: &[u64], mut frame: impl FnMut(CpuMode, u64, bool)) {
+    let (mut mode, mut is_return) = (CpuMode::User, false);
+    for word in words {
+        let next_mode = match *word {
+            context::HV => CpuMode::Hypervisor,
+            context::KERNEL => CpuMode::Kernel,
+            context::USER => CpuMode::User,
+            ip => {
+                frame(mode, ip, is_return);
+                is_return = true;
+                continue;
+            }
+        };
+        (mode, is_return) = (next_mode, false);
+    }
+}
+
 /// Cuts a chain to the limit; the frames left keep their context markers.
 pub(super) fn cut(words: &mut Vec<u64>, most: ChainLimit) {
     let is_frame = |word: &u64| *word < context::MAX;
@@ -181,5 +200,17 @@ mod tests {
         assert_eq!(of(3, true), [context::KERNEL, 2, context::USER, 3, 4]);
         assert_eq!(of(1, true), [context::USER, 4]);
         assert_eq!(of(0, true), [0; 0]);
+    }
+
+    #[test]
+    fn context_markers_set_the_cpu_mode_of_later_addresses() {
+        let of = |words: &[u64]| {
+            let mut all = Vec::new();
+            for_each_address(words, |mode, ip, is_return| all.push((mode, ip, is_return)));
+            all
+        };
+        let chain = [context::KERNEL, 1, 2, context::USER, 3];
+        assert_eq!(of(&chain), [(CpuMode::Kernel, 1, false), (CpuMode::Kernel, 2, true), (CpuMode::User, 3, false)]);
+        assert_eq!(of(&[7, context::HV, 8]), [(CpuMode::User, 7, false), (CpuMode::Hypervisor, 8, false)]);
     }
 }

@@ -120,6 +120,7 @@ fn count(
                 returns: inlined && !are_calls(session),
                 unmapped: matches!(query.format, Format::Json | Format::Csv) && query.chains.children
                     || query.chains.key == FrameKey::Address,
+                unnamed: true,
             },
             early: by_function.then_some(&functions),
         },

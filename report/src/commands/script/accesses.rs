@@ -133,7 +133,7 @@ fn list(
     let mut listed = 0;
     for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().enumerate() {
         let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
-        finder.begin(position);
+        finder.now = position;
         if let Some(line) = line(query, session, &filter, &mut finder, raw) {
             listed += 1;
             writeln!(out, "{line}").context(CANNOT_WRITE)?;

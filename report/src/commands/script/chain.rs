@@ -7,13 +7,14 @@ use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, NameId, print_function};
+use super::frames::{Finder, Function, Lookups, NameId, UNKNOWN, print_function};
 use super::query::ScriptQuery;
-use super::remembered::{Pieces, Remembered, Slot};
+use super::remembered::{Remembered, Slot};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
-use crate::callchain::{ChainLimit, Deferred, Recorded};
+use crate::callchain::{ChainLimit, Deferred, FrameFields, FrameFinder, Recorded};
 use crate::pipeline::session::Session;
+use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task};
@@ -35,32 +36,35 @@ pub(super) struct ChainPrinter<'s> {
     stop_at: &'s HashSet<String>,
     inline: Option<bool>,
     source_paths: bool,
-    /// Numbers of CPU mode and epoch.
-    contexts: Contexts<CpuMode>,
-    /// Pieces of mappings that frames were in.
-    pieces: Pieces,
-    /// Functions of frames that were printed before.
-    functions: Remembered<FrameFunction>,
-    /// For each frame of the callchain at hand: its context, and what is remembered in its place.
-    near: Vec<(u32, Slot<FrameFunction>)>,
+    /// Numbers of frames that differ in function or module.
+    resolver: FrameFinder<'s>,
+    /// For each frame of the callchain at hand that has only function and module: its number, and its address in the
+    /// module.
+    resolved: Vec<(u32, u64)>,
+    /// Functions and modules, by the frames' numbers.
+    functions: Vec<FrameFunction>,
+    /// Their texts.
+    names: Vec<u8>,
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
     /// Lines of frames that have more than function and module: source lines, offsets in modules, or frames of
     /// inlined functions.
     lines: Remembered<FrameLine>,
-    /// Their texts.
+    /// Texts of the remembered lines.
     texts: Vec<u8>,
 }
 
 /// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
 const MOST_TEXT: usize = 1 << 23;
 
-/// Module and function of a frame.
-#[derive(Clone, Copy, Default)]
+/// Function and module of a frame as text: ` name (module)`.
 struct FrameFunction {
-    /// Name of the function, and the offset in it.
-    function: Option<(NameId, u32)>,
-    module: Option<ModuleId>,
+    /// Name and start of the function.
+    function: Option<(NameId, u64)>,
+    /// Positions of the text, of the module in it, and of the text's end.
+    text: [usize; 3],
+    /// Number of lookups, and the first record with one.
+    lookups: (u64, usize),
 }
 
 /// Text of a frame's line.
@@ -76,7 +80,7 @@ struct FrameLine {
     goes_on: bool,
 }
 
-const _: () = assert!(size_of::<Slot<FrameFunction>>() == 32 && size_of::<Slot<FrameLine>>() == 32);
+const _: () = assert!(size_of::<Slot<FrameLine>>() == 32);
 
 /// A frame: its CPU mode, its address, and how far before it the call is.
 #[derive(Clone, Copy)]
@@ -92,12 +96,14 @@ impl<'s> ChainPrinter<'s> {
     /// Creates a printer. `deferred` has the parts of callchains that were recorded after their samples, `unwinding`
     /// unwinds copied stacks.
     pub(super) fn new(
-        (session, query): (&Session<'_>, &'s ScriptQuery),
+        (session, query, functions): (&'s Session<'_>, &'s ScriptQuery, &'s Functions<'s>),
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
         let look = &query.look;
         let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
+        let fields =
+            FrameFields { cpu_mode: false, ip: false, size: false, returns: false, unmapped: false, unnamed: false };
         let recorded = Recorded { deferred, most: ChainLimit { frames: look.max_stack, outermost: false } };
         Self {
             sources: ChainSources::new(recorded, unwinding),
@@ -108,10 +114,10 @@ impl<'s> ChainPrinter<'s> {
             stop_at: &look.stop_at,
             inline: look.inline,
             source_paths: query.symbol_sources.source_paths,
-            contexts: Contexts::default(),
-            pieces: Pieces::default(),
-            functions: Remembered::default(),
-            near: Vec::new(),
+            resolver: FrameFinder::new(&session.timeline, fields, Some(functions), true),
+            resolved: Vec::new(),
+            functions: Vec::new(),
+            names: Vec::new(),
             line_contexts: Contexts::default(),
             lines: Remembered::default(),
             texts: Vec::new(),
@@ -138,31 +144,32 @@ impl<'s> ChainPrinter<'s> {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.frames((sample, attr), site, &mut frames);
-        let is_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
-        // All places are read first, so that the processor need not wait for one after the other.
-        let mut near = std::mem::take(&mut self.near);
-        near.clear();
-        let mut last = None;
-        for frame in &frames {
-            let context = match last {
-                Some((mode, context)) if mode == frame.mode => context,
-                _ => self.contexts.number(frame.mode, epoch.in_mode(frame.mode)).saturating_add(1),
-            };
-            last = Some((frame.mode, context));
-            near.push((context, self.functions.slot(frame.ip, context)));
-        }
-        for (frame, (context, slot)) in frames.iter().zip(&near) {
-            let goes_on = if is_long || self.inline.unwrap_or(frame.is_unwound) {
-                self.long_frame(*frame, (event, fields), (site, epoch), finder, out)
-            } else {
-                self.frame(*frame, fields, (site, *context, slot), finder, out)
+        let is_long = |frame: &Frame| {
+            fields.has(Field::SrcLine) || fields.has(Field::DsOff) || self.inline.unwrap_or(frame.is_unwound)
+        };
+        let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
+        self.resolved.clear();
+        self.resolver.resolve((epoch, site.at), short, &mut self.resolved);
+        for (at, frame) in frames.iter().enumerate() {
+            let goes_on = match self.resolved.get(at) {
+                Some(&resolved) => self.frame(frame.ip, resolved, fields, finder, out),
+                None => self.long_frame(*frame, (event, fields), (site, epoch), finder, out),
             };
             if !goes_on {
                 break;
             }
         }
         self.frames = frames;
-        self.near = near;
+    }
+
+    /// Adds the counted lookups of functions to those of a finder.
+    pub(super) fn finish(&self, finder: &mut Finder<'_, '_>) {
+        for (frame, FrameFunction { function, lookups: (all, first), .. }) in
+            self.resolver.stacks.frames.iter().zip(&self.functions)
+        {
+            let (found, first) = if function.is_some() { (*all, Some(*first)) } else { (0, None) };
+            finder.add(frame.module.checked_sub(1).map(ModuleId), Lookups { all: *all, found, first });
+        }
     }
 
     /// Appends the frames of a sample, innermost first.
@@ -202,35 +209,59 @@ impl<'s> ChainPrinter<'s> {
     #[inline]
     fn frame(
         &mut self,
-        Frame { mode, ip, .. }: Frame,
+        ip: u64,
+        (number, address): (u32, u64),
         fields: &Fields,
-        (site, context, slot): (&SampleContext<'_>, u32, &Slot<FrameFunction>),
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let (function, module) = match slot.of(ip, context) {
-            Some(FrameFunction { function, module }) => {
-                (function.map(|(name, offset)| Function { name, offset: offset.into() }), module)
-            }
-            None => {
-                let find = || finder.place_in(mode, site.task, ip, site.at);
-                let (module, address) = self.pieces.place(ip, context, find);
-                let function = finder.find(module, address);
-                let short = function.map(|Function { name, offset }| Some((name, u32::try_from(offset).ok()?)));
-                if short != Some(None) {
-                    let found = FrameFunction { function: short.flatten(), module };
-                    self.functions.put(Slot { ip, context, found });
-                }
-                (function, module)
-            }
+        let number = number as usize;
+        if number >= self.functions.len() {
+            self.name_frames(finder);
+        }
+        let Some(FrameFunction { function, text: [start, module, end], lookups }) = self.functions.get_mut(number)
+        else {
+            return true;
         };
         // The function is looked up to know whether to go on, and to print it.
-        finder.count(module, 1 + u64::from(fields.has(Field::Sym)), function.is_some());
+        lookups.0 += 1 + u64::from(fields.has(Field::Sym));
+        lookups.1 = lookups.1.min(finder.now);
         out.push(b'\t');
         digits::hex(out, ip, 16);
-        finder.print((module, 0), function, fields, out);
+        if fields.has(Field::Sym) {
+            out.extend_from_slice(self.names.get(*start..*module).unwrap_or_default());
+            if let Some((_, start)) = function.filter(|_| fields.has(Field::SymOff)) {
+                out.extend_from_slice(b"+0x");
+                digits::hex(out, address.wrapping_sub(start), 0);
+            }
+        }
+        if fields.has(Field::Dso) {
+            out.extend_from_slice(self.names.get(*module..*end).unwrap_or_default());
+        }
         out.push(b'\n');
-        self.stop_at.is_empty() || !function.is_some_and(|at| self.stop_at.contains(finder.name(at.name)))
+        self.stop_at.is_empty() || !function.is_some_and(|(name, _)| self.stop_at.contains(finder.name(name)))
+    }
+
+    /// Makes the texts of new frames.
+    #[cold]
+    fn name_frames(&mut self, finder: &mut Finder<'_, '_>) {
+        for frame in self.resolver.stacks.frames.iter().skip(self.functions.len()) {
+            let module = frame.module.checked_sub(1).map(ModuleId);
+            let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
+            let function = module.zip(symbol).and_then(|(module, symbol)| finder.function(module, symbol));
+            let start = self.names.len();
+            match function {
+                Some((name, _)) => {
+                    self.names.push(b' ');
+                    self.names.extend_from_slice(finder.name(name).as_bytes());
+                }
+                None => self.names.extend_from_slice(UNKNOWN),
+            }
+            let name_end = self.names.len();
+            finder.dso(module, None, &mut self.names);
+            let text = [start, name_end, self.names.len()];
+            self.functions.push(FrameFunction { function, text, lookups: (0, usize::MAX) });
+        }
     }
 
     /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
@@ -245,7 +276,7 @@ impl<'s> ChainPrinter<'s> {
         let Frame { mode, ip, back, is_unwound } = frame;
         let kind = (event.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
-        if let Some(line) = self.lines.slot(ip, context).of(ip, context) {
+        if let Some(line) = self.lines.get(ip, context) {
             finder.count(line.module, line.lookups.into(), line.is_found);
             let (start, len) = (line.text.0 as usize, line.text.1 as usize);
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
-use std::ops::Range;
 use std::sync::Arc;
 
 use recrep_format::abi::CpuMode;
@@ -10,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
 use crate::pipeline::session::Session;
-use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame};
+use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
 use crate::table::module_use::Doubts;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
@@ -44,17 +43,17 @@ pub(super) struct Finder<'s, 'f> {
     epochs: Vec<Option<Epoch>>,
     lookups: Vec<Lookups>,
     /// Position of the record at hand in the listing.
-    now: usize,
+    pub(super) now: usize,
 }
 
 /// Lookups of addresses in a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lookups {
-    all: u64,
+    pub(super) all: u64,
     /// Lookups that found a function.
-    found: u64,
+    pub(super) found: u64,
     /// Position of the first record with a lookup that found a function.
-    first: Option<usize>,
+    pub(super) first: Option<usize>,
 }
 
 impl Lookups {
@@ -82,18 +81,8 @@ impl<'s, 'f> Finder<'s, 'f> {
         }
     }
 
-    /// Takes note of the record at hand: its position in the listing.
-    pub(super) fn begin(&mut self, position: usize) {
-        self.now = position;
-    }
-
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
         self.session.timeline.place(mode, task, ip, at)
-    }
-
-    /// Like [`Finder::place`]; also returns a range around the address in which the same is mapped.
-    pub(super) fn place_in(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> (Place, Range<u64>) {
-        self.session.timeline.place_in(mode, task.space, ip, at)
     }
 
     /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
@@ -189,17 +178,19 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// Returns the function at a place.
     pub(super) fn symbol(&mut self, place: Place) -> Option<Function> {
-        let function = self.find(place.module, place.address);
+        let function = place.module.and_then(|module| {
+            let symbol = self.loaded(module)?.table.find(place.address)?;
+            let (name, start) = self.function(module, symbol)?;
+            Some(Function { name, offset: place.address.wrapping_sub(start) })
+        });
         self.count(place.module, 1, function.is_some());
         function
     }
 
-    /// Like [`Finder::symbol`], but does not count the lookup.
-    pub(super) fn find(&mut self, module: Option<ModuleId>, address: u64) -> Option<Function> {
-        let module = module?;
+    /// Returns the name and the start of a function of a module.
+    pub(super) fn function(&mut self, module: ModuleId, symbol: SymbolId) -> Option<(NameId, u64)> {
         let loaded = self.loaded(module)?;
-        let symbol = loaded.table.find(address)?;
-        let offset = address.wrapping_sub(loaded.table.start(symbol)?);
+        let start = loaded.table.start(symbol)?;
         let numbers = self.numbers.get_mut(module.0 as usize)?;
         if numbers.is_empty() {
             numbers.resize(loaded.table.len(), None);
@@ -209,7 +200,7 @@ impl<'s, 'f> Finder<'s, 'f> {
             self.names.push(escape(&loaded.name(symbol)?).into());
             *number = u32::try_from(self.names.len()).ok().and_then(NonZeroU32::new).map(NameId);
         }
-        Some(Function { name: (*number)?, offset })
+        Some(((*number)?, start))
     }
 
     /// Returns the name of a function, escaped.
@@ -223,13 +214,16 @@ impl<'s, 'f> Finder<'s, 'f> {
         lookups.map_or(0, |lookups| lookups.all)
     }
 
-    /// Counts lookups of an address in a module.
+    /// Counts lookups of an address in a module for the record at hand.
     pub(super) fn count(&mut self, module: Option<ModuleId>, times: u64, is_found: bool) {
-        let Some(lookups) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) else { return };
-        lookups.all += times;
-        if is_found {
-            lookups.found += times;
-            lookups.first.get_or_insert(self.now);
+        let found = if is_found { times } else { 0 };
+        self.add(module, Lookups { all: times, found, first: is_found.then_some(self.now) });
+    }
+
+    /// Adds lookups of addresses in a module.
+    pub(super) fn add(&mut self, module: Option<ModuleId>, lookups: Lookups) {
+        if let Some(all) = module.and_then(|module| self.lookups.get_mut(module.0 as usize)) {
+            all.add(lookups);
         }
     }
 
@@ -264,29 +258,20 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// Appends function and module of a place, as far as the columns have them.
     pub(super) fn names(&mut self, place: Place, fields: &Fields, out: &mut Vec<u8>) {
-        let function = if fields.has(Field::Sym) { self.symbol(place) } else { None };
-        self.print((place.module, place.address), function, fields, out);
-    }
-
-    /// Like [`Finder::names`], of an address in a module whose function is known.
-    pub(super) fn print(
-        &mut self,
-        (module, address): (Option<ModuleId>, u64),
-        function: Option<Function>,
-        fields: &Fields,
-        out: &mut Vec<u8>,
-    ) {
         if fields.has(Field::Sym) {
-            match function {
+            match self.symbol(place) {
                 Some(function) => print_function(self.name(function.name), function.offset, fields, out),
-                None => out.extend_from_slice(b" [unknown]"),
+                None => out.extend_from_slice(UNKNOWN),
             }
         }
         if fields.has(Field::Dso) {
-            self.dso(module, fields.has(Field::DsOff).then_some(address), out);
+            self.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);
         }
     }
 }
+
+/// Text of an unknown function.
+pub(super) const UNKNOWN: &[u8] = b" [unknown]";
 
 /// Appends the name of a function, and the offset if the columns have it.
 pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {

@@ -159,7 +159,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         Self {
             listing,
             finder: Finder::new(session, functions, query.look.kernel_path),
-            chains: ChainPrinter::new((session, query), listing.deferred, listing.unwinding),
+            chains: ChainPrinter::new((session, query, functions), listing.deferred, listing.unwinding),
             spans: RecentSpans::default(),
             before: Before {
                 start: listing.start.clone(),
@@ -179,13 +179,14 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Returns what has found the names.
-    pub(super) fn finish(self) -> Finder<'s, 'f> {
+    pub(super) fn finish(mut self) -> Finder<'s, 'f> {
+        self.chains.finish(&mut self.finder);
         self.finder
     }
 
     /// Prints a record; `position` is its place in the listing.
     pub(super) fn print(&mut self, raw: RawRecord<'f>, position: usize, lines: &mut Lines) -> io::Result<()> {
-        self.finder.begin(position);
+        self.finder.now = position;
         match raw.header.kind {
             RecordType::SAMPLE => self.sample(raw, lines),
             _ => self.record(raw, &mut lines.main),
