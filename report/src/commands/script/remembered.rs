@@ -55,7 +55,7 @@ mod tests {
         frames.put(Slot { ip: 7, context: 1, found: 'a' });
         frames.put(Slot { ip: 7, context: 2, found: 'b' });
         assert_eq!((frames.get(7, 1), frames.get(7, 2)), (Some('a'), Some('b')));
-        assert_eq!((frames.get(8, 1), frames.get(7, 2)), (None, None));
+        assert_eq!((frames.get(8, 1), frames.get(7, 3)), (None, None));
         frames.clear();
         assert_eq!(frames.get(7, 1), None);
     }
