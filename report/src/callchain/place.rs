@@ -45,7 +45,8 @@ pub struct FrameFields {
     pub unnamed: bool,
 }
 
-/// Address that stands for all unmapped addresses, or all of a module without a function, if these are not distinguished.
+/// Address that stands for all unmapped addresses, or for all of a module without a function, if these are not
+/// distinguished.
 pub const UNMAPPED: u64 = u64::MAX;
 
 /// Finds the frames and chains of one worker's samples.
@@ -238,9 +239,7 @@ impl<'t> FrameFinder<'t> {
             };
             last = Some((mode, context));
             let word = ChainWord { ip, kind, context, chain: 0 };
-            let Piece { shift, mask, image, .. } = self.piece(&word, epoch.space, at);
-            let address = ip.wrapping_add(shift);
-            found.push((self.frame_at(ip, address & mask, image), address));
+            found.push(self.frame(&word, epoch.space, at));
         }
     }
 
@@ -280,7 +279,7 @@ impl<'t> FrameFinder<'t> {
         }
         let mut found = std::mem::take(&mut self.words);
         for word in found.iter_mut().take(new).rev() {
-            let frame = self.frame(word, space, at);
+            let (frame, _) = self.frame(word, space, at);
             chain = self.stacks.chains.add(chain, frame);
             word.chain = chain;
         }
@@ -297,11 +296,12 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the number of a word's frame.
+    /// Returns the number of a word's frame, and the address in its module.
     #[inline]
-    fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> u32 {
+    fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> (u32, u64) {
         let Piece { shift, mask, image, .. } = self.piece(word, space, at);
-        self.frame_at(word.ip, word.ip.wrapping_add(shift) & mask, image)
+        let address = word.ip.wrapping_add(shift);
+        (self.frame_at(word.ip, address & mask, image), address)
     }
 
     /// Returns the number of the frame at an address of an image.

@@ -7,7 +7,7 @@ use recrep_format::attr::{Attr, AttrIndex};
 use recrep_format::record::Sample;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, Lookups, NameId, UNKNOWN, print_function};
+use super::frames::{Finder, Function, Lookups, NameId, UNKNOWN, print_function, print_offset};
 use super::query::ScriptQuery;
 use super::remembered::{Remembered, Slot};
 use super::source;
@@ -144,9 +144,8 @@ impl<'s> ChainPrinter<'s> {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         self.frames((sample, attr), site, &mut frames);
-        let is_long = |frame: &Frame| {
-            fields.has(Field::SrcLine) || fields.has(Field::DsOff) || self.inline.unwrap_or(frame.is_unwound)
-        };
+        let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
+        let is_long = |frame: &Frame| are_long || self.inline.unwrap_or(frame.is_unwound);
         let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
         self.resolver.resolve((epoch, site.at), short, &mut self.resolved);
@@ -230,9 +229,8 @@ impl<'s> ChainPrinter<'s> {
         digits::hex(out, ip, 16);
         if fields.has(Field::Sym) {
             out.extend_from_slice(self.names.get(*start..*module).unwrap_or_default());
-            if let Some((_, start)) = function.filter(|_| fields.has(Field::SymOff)) {
-                out.extend_from_slice(b"+0x");
-                digits::hex(out, address.wrapping_sub(start), 0);
+            if let Some((_, start)) = function {
+                print_offset(address.wrapping_sub(*start), fields, out);
             }
         }
         if fields.has(Field::Dso) {

@@ -277,6 +277,11 @@ pub(super) const UNKNOWN: &[u8] = b" [unknown]";
 pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {
     out.push(b' ');
     out.extend_from_slice(name.as_bytes());
+    print_offset(offset, fields, out);
+}
+
+/// Appends an offset in a function, if the columns have it.
+pub(super) fn print_offset(offset: u64, fields: &Fields, out: &mut Vec<u8>) {
     if fields.has(Field::SymOff) {
         out.extend_from_slice(b"+0x");
         digits::hex(out, offset, 0);
@@ -286,4 +291,17 @@ pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut
 /// Formats a number as C's `%#x` does.
 pub(super) fn hex(number: u64) -> String {
     if number == 0 { "0".into() } else { format!("{number:#x}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_record_is_the_earliest_in_whatever_order_they_are_printed() {
+        let found = |at| Lookups { all: 1, found: 1, first: Some(at) };
+        let mut all = Lookups { all: 1, ..Lookups::default() };
+        [found(7), found(3), found(5)].into_iter().for_each(|lookups| all.add(lookups));
+        assert_eq!(all, Lookups { all: 4, found: 3, first: Some(3) });
+    }
 }
