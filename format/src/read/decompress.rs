@@ -10,6 +10,7 @@
 //! as one. Each data file has its own stream.
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::zstd_safe::WriteBuf;
 
 use crate::error::{Error, Result};
 
@@ -81,12 +82,11 @@ impl Decompressor {
         let end = out.len().saturating_add(limit);
         let mut left = piece;
         loop {
+            // zstd writes into the spare room, which is not cleared before.
+            out.reserve(Self::STEP);
             let start = out.len();
-            // One byte beyond the limit is asked for: only so is it known whether there is more.
-            out.resize(start + Self::STEP.min(end.saturating_add(1) - start), 0);
-            let outcome = self.step(&mut left, offset, out.get_mut(start..).unwrap_or_default());
-            out.truncate(start + outcome.as_ref().map_or(0, |(written, _)| *written));
-            let (_, is_done) = outcome?;
+            let (_, is_done) =
+                self.run(&mut left, offset, OutBuffer::around_pos(out, start)).inspect_err(|_| out.truncate(start))?;
             if out.len() > end {
                 out.truncate(end);
                 let detail = format!("it decompresses to more than {limit} bytes");
@@ -104,11 +104,20 @@ impl Decompressor {
     /// # Errors
     /// Returns an error if the piece is damaged.
     pub(super) fn step(&mut self, piece: &mut &[u8], offset: u64, out: &mut [u8]) -> Result<(usize, bool)> {
-        let room = out.len();
+        self.run(piece, offset, OutBuffer::around(out))
+    }
+
+    /// Like [`Decompressor::step`], into the room of a buffer.
+    fn run<B: WriteBuf + ?Sized>(
+        &mut self,
+        piece: &mut &[u8],
+        offset: u64,
+        mut output: OutBuffer<'_, B>,
+    ) -> Result<(usize, bool)> {
+        let (start, room) = (output.pos(), output.capacity() - output.pos());
         let mut input = InBuffer::around(piece);
-        let mut output = OutBuffer::around(out);
         let outcome = self.decoder.run(&mut input, &mut output);
-        let (consumed, written) = (input.pos, output.pos());
+        let (consumed, written) = (input.pos, output.pos() - start);
         let hint = outcome.map_err(|e| Error::invalid(offset, "COMPRESSED", format!("zstd: {e}")))?;
         // After a frame's end zstd expects nothing; a call without input and output says what the next frame needs.
         if consumed > 0 || written > 0 {
