@@ -25,6 +25,7 @@ use recrep_format::error::Error;
 use recrep_format::read::Frames;
 use recrep_format::record::{RawRecord, RecordHeader};
 
+use super::unpack::{Section, UnpackBuffer};
 use crate::terminal::progress;
 
 /// Minimum length of a piece in bytes; the last piece of a chunk may be shorter.
@@ -35,12 +36,33 @@ const CHUNK: usize = 4 * PIECE;
 const PLAUSIBLE: usize = 8;
 
 /// Consecutive whole records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
-    /// Their bytes.
-    pub bytes: &'a [u8],
+    source: Source<'a>,
     /// Their offset in the file.
     pub offset: u64,
+    endian: Endian,
+}
+
+/// Where the bytes of records are.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// In memory.
+    Bytes(&'a [u8]),
+    /// In a compressed section, of which this is known.
+    Packed(&'a Section<'a>, &'a Skimmed),
+}
+
+/// All that the pass finds in records whose bytes are not kept.
+#[derive(Debug, Default)]
+pub struct Skimmed {
+    len: usize,
+    counts: BTreeMap<RecordType, u64>,
+    first_round: Option<u64>,
+    /// Bytes of the side-band records.
+    side_band: Vec<u8>,
+    /// Offset of each side-band record.
+    offsets: Vec<u64>,
 }
 
 /// Result of the pass.
@@ -58,10 +80,12 @@ pub struct Split<'a> {
     pub damage: Vec<Error>,
 }
 
-/// The bytes of a stream.
+/// A part of a stream.
 #[derive(Clone, Copy)]
 struct Data<'a> {
+    /// Its bytes; none if they are not in memory.
     bytes: &'a [u8],
+    source: Source<'a>,
     /// Their offset in the file.
     offset: u64,
     endian: Endian,
@@ -81,19 +105,19 @@ impl<'a> Split<'a> {
     #[must_use]
     pub fn of(data: &'a [u8], offset: u64, endian: Endian) -> Self {
         let mut split = Self::default();
-        split.walk(std::iter::once(data), offset, endian);
+        split.walk(std::iter::once(Source::Bytes(data)), offset, endian);
         split
     }
 
     /// Walks another stream, whose offsets start at `offset`, after those of all streams before it. Each part of it
     /// begins with a record.
-    pub fn walk(&mut self, parts: impl Iterator<Item = &'a [u8]>, mut offset: u64, endian: Endian) {
+    pub fn walk(&mut self, parts: impl Iterator<Item = Source<'a>>, mut offset: u64, endian: Endian) {
         let mut all = Vec::new();
-        for bytes in parts {
+        for source in parts {
             // Once here, once by the workers.
-            progress::expect(2 * bytes.len() as u64);
-            all.push(Data { bytes, offset, endian });
-            offset += bytes.len() as u64;
+            progress::expect(2 * source.size() as u64);
+            all.push(Data { offset, ..Data::of(source, endian) });
+            offset += source.size() as u64;
         }
         self.walk_chunks(&all, CHUNK);
     }
@@ -101,7 +125,7 @@ impl<'a> Split<'a> {
     fn walk_chunks(&mut self, parts: &[Data<'a>], chunk: usize) {
         let chunks_of = |data: &Data<'a>| {
             let (data, len) = (*data, data.bytes.len());
-            (0..len).step_by(chunk).map(move |start| (data, start, start.saturating_add(chunk).min(len)))
+            (0..len.max(1)).step_by(chunk).map(move |start| (data, start, start.saturating_add(chunk).min(len)))
         };
         let chunks: Vec<(Data<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
         let walk = |(data, start, end): &(Data<'a>, usize, usize)| {
@@ -130,7 +154,7 @@ impl<'a> Split<'a> {
             *self.counts.entry(kind).or_default() += count;
         }
         self.side_band.extend(next.side_band);
-        progress::advance(next.pieces.iter().map(|piece| piece.bytes.len()).sum());
+        progress::advance(next.pieces.iter().map(Piece::size).sum());
         self.pieces.extend(next.pieces);
         self.first_round = self.first_round.or(next.first_round);
         self.damage.extend(next.damage);
@@ -156,13 +180,74 @@ fn is_side_band(kind: RecordType) -> bool {
     kind.is_kernel() && !is_switch || kind == RecordType::BUILD_ID
 }
 
+impl<'a> Piece<'a> {
+    /// Returns the size of the records in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.source.size()
+    }
+
+    /// Returns the bytes of the records if they are in memory.
+    #[must_use]
+    pub fn kept(&self) -> Option<&'a [u8]> {
+        match self.source {
+            Source::Bytes(bytes) => Some(bytes),
+            Source::Packed(..) => None,
+        }
+    }
+
+    /// Iterates over the records.
+    #[inline]
+    pub fn records<'b>(&self, buffer: &'b mut UnpackBuffer) -> impl Iterator<Item = RawRecord<'b>>
+    where
+        'a: 'b,
+    {
+        let bytes = match self.source {
+            Source::Bytes(bytes) => bytes,
+            Source::Packed(section, _) => section.unpack(self.endian, buffer),
+        };
+        Frames::new(bytes, self.offset, self.endian).map_while(Result::ok)
+    }
+}
+
+impl Source<'_> {
+    /// Returns the size of the records in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Packed(_, skimmed) => skimmed.len,
+        }
+    }
+}
+
+impl Skimmed {
+    /// Finds in whole records all that the pass needs.
+    #[must_use]
+    pub fn of(bytes: &[u8], endian: Endian) -> Self {
+        let Split { counts, side_band, first_round, .. } =
+            Data::of(Source::Bytes(bytes), endian).walk(0, bytes.len()).found;
+        let offsets = side_band.iter().map(|raw| raw.offset).collect();
+        let side_band = side_band.iter().flat_map(|raw| raw.bytes).copied().collect();
+        Self { len: bytes.len(), counts, first_round, side_band, offsets }
+    }
+}
+
 impl<'a> Data<'a> {
+    fn of(source: Source<'a>, endian: Endian) -> Self {
+        let bytes = if let Source::Bytes(bytes) = source { bytes } else { &[] };
+        Self { bytes, source, offset: 0, endian }
+    }
+
     fn frames(self, begin: usize) -> Frames<'a> {
         Frames::new(self.bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian)
     }
 
     /// Walks the records that start in `begin..end`.
     fn walk(self, begin: usize, end: usize) -> Walk<'a> {
+        if let Source::Packed(_, skimmed) = self.source {
+            return Walk { begin, end, found: self.skimmed(skimmed) };
+        }
         let mut found = Split::default();
         let mut samples = 0u64;
         let mut frames = self.frames(begin);
@@ -192,7 +277,20 @@ impl<'a> Data<'a> {
 
     fn piece(self, begin: usize, end: usize) -> Option<Piece<'a>> {
         let bytes = self.bytes.get(begin..end).filter(|bytes| !bytes.is_empty())?;
-        Some(Piece { bytes, offset: self.offset + begin as u64 })
+        Some(Piece { source: Source::Bytes(bytes), offset: self.offset + begin as u64, endian: self.endian })
+    }
+
+    /// Returns what was found before in records whose bytes are not in memory.
+    fn skimmed(self, skimmed: &'a Skimmed) -> Split<'a> {
+        let Self { source, offset, endian, .. } = self;
+        let records = Frames::new(&skimmed.side_band, 0, endian).flatten().zip(&skimmed.offsets);
+        Split {
+            counts: skimmed.counts.clone(),
+            side_band: records.map(|(raw, at)| RawRecord { offset: offset + at, ..raw }).collect(),
+            pieces: vec![Piece { source, offset, endian }],
+            first_round: skimmed.first_round.map(|at| offset + at),
+            damage: Vec::new(),
+        }
     }
 
     /// Returns a position in `from..to` where a record probably starts. The sizes of the kernel's records, and of
@@ -243,7 +341,7 @@ mod tests {
         let mut offset = 104;
         for piece in &split.pieces {
             assert_eq!(piece.offset, offset);
-            offset += piece.bytes.len() as u64;
+            offset += piece.size() as u64;
         }
         assert_eq!(offset, 104 + data.len() as u64);
     }
@@ -261,11 +359,11 @@ mod tests {
         data.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
         let split = Split::of(&data, 0, Endian::Little);
         assert_eq!(split.damage[0].offset, 128);
-        assert_eq!(split.pieces[0].bytes.len(), 128);
+        assert_eq!(split.pieces[0].size(), 128);
         for cut in 0..128 {
             let split = Split::of(&data[..cut], 0, Endian::Little);
             assert_eq!(!split.damage.is_empty(), cut % 64 != 0);
-            assert_eq!(split.pieces.iter().map(|p| p.bytes.len()).sum::<usize>(), cut / 64 * 64);
+            assert_eq!(split.pieces.iter().map(Piece::size).sum::<usize>(), cut / 64 * 64);
         }
     }
 
@@ -312,7 +410,7 @@ mod tests {
             cut in 0usize..60,
         ) {
             let bytes = misleading(&records, damage);
-            let data = |(bytes, at)| Data { bytes, offset: 104 + at as u64, endian: Endian::Little };
+            let data = |(bytes, at)| Data { offset: 104 + at as u64, ..Data::of(Source::Bytes(bytes), Endian::Little) };
             // Cut into two parts, where a record begins.
             let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
             let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
@@ -345,10 +443,32 @@ mod tests {
             let mut at = 0;
             for piece in &split.pieces {
                 prop_assert_eq!(piece.offset, 104 + at as u64);
-                prop_assert_eq!(piece.bytes, &bytes[at..at + piece.bytes.len()]);
-                at += piece.bytes.len();
+                prop_assert_eq!(piece.kept(), bytes.get(at..at + piece.size()));
+                at += piece.size();
             }
             prop_assert_eq!(at, whole);
+        }
+
+        #[test]
+        fn a_walk_finds_the_same_in_records_that_are_not_kept(
+            records in prop::collection::vec((0u8..6, 0u16..60), 0..60),
+            cut in 0usize..60,
+        ) {
+            let bytes = misleading(&records, None);
+            let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
+            let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
+            let (first, second) = bytes.split_at(cut);
+            let (section, skimmed) = (Section::default(), Skimmed::of(second, Endian::Little));
+            let split = |second| {
+                let (mut split, parts) = (Split::default(), [Source::Bytes(first), second, Source::Bytes(first)]);
+                split.walk(parts.into_iter(), 104, Endian::Little);
+                split
+            };
+            let (kept, packed) = (split(Source::Bytes(second)), split(Source::Packed(&section, &skimmed)));
+            prop_assert_eq!((packed.counts, packed.side_band), (kept.counts, kept.side_band));
+            prop_assert_eq!((packed.first_round, packed.damage.len()), (kept.first_round, kept.damage.len()));
+            let sum = |pieces: &[Piece<'_>]| pieces.iter().map(Piece::size).sum::<usize>();
+            prop_assert_eq!(sum(&packed.pieces), sum(&kept.pieces));
         }
     }
 }

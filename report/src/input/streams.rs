@@ -8,15 +8,16 @@
 //!   ├────────┼─────────────┼──────────┤       positions
 //! ```
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::endian::Endian;
 use recrep_format::read::{File, Frames};
 
 use crate::input::Input;
-use crate::input::split::Split;
-use crate::input::unpack;
-use crate::input::unpack::Unpacked;
+use crate::input::split::{Skimmed, Source, Split};
+use crate::input::unpack::{self, Part, Unpacked};
 use crate::query::warning::Warning;
 
 /// All streams of an input.
@@ -34,19 +35,37 @@ struct Stream<'f> {
     /// File offset of its first byte.
     offset: u64,
     packed: &'f [u8],
-    unpacked: Option<Unpacked>,
+    unpacked: Option<Unpacked<'f, Skimmed>>,
 }
+
+/// How much of unpacked streams stays in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All of it, to be read in any order.
+    All,
+    /// 16 MiB; what is more is unpacked again each time that it is read.
+    Some,
+}
+
+/// Number of unpacked bytes that [`Keep::Some`] keeps.
+const KEPT: usize = 16 << 20;
 
 impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
     #[must_use]
-    pub fn of(input: &'f Input, file: &File<'f>) -> Self {
+    pub fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let main = (None, file.data_bytes(), file.data.offset);
         let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), stream.bytes(), 0));
         let all: Vec<_> = std::iter::once(main).chain(others).collect();
+        let kept = AtomicUsize::new(0);
+        let skim = |bytes: &[u8]| {
+            let is_kept = keep == Keep::All || kept.fetch_add(bytes.len(), Ordering::Relaxed) < KEPT;
+            (!is_kept).then(|| Skimmed::of(bytes, file.endian))
+        };
         let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
             let frames = || Frames::new(packed, offset, file.endian);
-            let unpacked = unpack::is_compressed(frames(), file.endian).then(|| unpack::unpack(frames(), file.endian));
+            let unpacked =
+                unpack::is_compressed(frames(), file.endian).then(|| unpack::unpack(frames(), file.endian, skim));
             // For unpacked records messages give the offset in the unpacked stream.
             let offset = if unpacked.is_some() { 0 } else { offset };
             Stream { file: name, begin: offset, offset, packed, unpacked }
@@ -55,7 +74,7 @@ impl<'f> Streams<'f> {
         let mut begin = all.first().map_or(0, |first| first.begin);
         for stream in &mut all {
             stream.begin = begin;
-            begin += stream.parts().map(|part| part.len() as u64).sum::<u64>();
+            begin += stream.parts().map(|part| part.size() as u64).sum::<u64>();
         }
         Self { all }
     }
@@ -112,8 +131,11 @@ fn in_file(file: Option<&str>, warning: Warning) -> Warning {
 
 impl Stream<'_> {
     /// Iterates over the parts of its records: each begins with a record.
-    fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        let unpacked = self.unpacked.iter().flat_map(|unpacked| unpacked.parts.iter().map(Vec::as_slice));
-        unpacked.chain(self.unpacked.is_none().then_some(self.packed))
+    fn parts(&self) -> impl Iterator<Item = Source<'_>> {
+        let unpacked = self.unpacked.iter().flat_map(|unpacked| &unpacked.parts).map(|part| match part {
+            Part::Kept(bytes) => Source::Bytes(bytes),
+            Part::Packed(section, skimmed) => Source::Packed(section, skimmed),
+        });
+        unpacked.chain(self.unpacked.is_none().then_some(Source::Bytes(self.packed)))
     }
 }

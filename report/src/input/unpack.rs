@@ -15,6 +15,9 @@
 //! A container in the middle of a frame can look like the begin of one, and a frame can end within a record. So a
 //! section counts only if all before it ended with a frame and a record; otherwise what unpacked the section before
 //! goes on with it. The result is that of one core that unpacks all.
+//!
+//! What is unpacked can be many times as large as the file. Of a section that is a frame or several, the caller may keep
+//! only what it needs at once ([`Part::Packed`]); its records are unpacked again where they are read.
 
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
@@ -35,34 +38,76 @@ const ALWAYS_ALLOWED: usize = 16 << 20;
 const MIN_SECTION: usize = 4 << 10;
 
 /// Records of a data section that begin where a frame may begin.
-#[derive(Default)]
-struct Section<'a> {
+#[derive(Debug, Default)]
+pub struct Section<'a> {
     records: Vec<RawRecord<'a>>,
     /// Their length in bytes.
     packed: usize,
 }
 
 impl Section<'_> {
-    /// Unpacks it as if nothing were before it; `None` if that fails, or gives more than the section's share of what the
-    /// file may unpack to.
-    fn alone(&self, endian: Endian) -> Option<Unpacking> {
-        let mut unpacking = Unpacking::new(0, endian);
-        unpacking.allowed = self.packed.saturating_mul(MAX_RATIO);
+    /// Unpacks it as if nothing were before it, and returns what `skim` keeps of it instead of its bytes. `None` if
+    /// unpacking fails, or gives more than the section's share of what the file may unpack to.
+    fn alone<K>(
+        &self,
+        endian: Endian,
+        buffer: &mut UnpackBuffer,
+        skim: impl Fn(&[u8]) -> Option<K>,
+    ) -> Option<(Unpacking, Option<K>)> {
+        let mut unpacking = buffer.unpacking(endian, self.packed.saturating_mul(MAX_RATIO));
         unpacking.all(&self.records).ok()?;
+        let mut skimmed = None;
         if unpacking.is_at_end() {
-            // There are many sections, and zstd keeps the last bytes of each.
-            unpacking.decompressor = None;
+            buffer.decompressor = unpacking.decompressor.take();
+            skimmed = skim(&unpacking.pending);
+        }
+        if skimmed.is_some() {
+            (buffer.bytes, unpacking.whole) = (std::mem::take(&mut unpacking.pending), 0);
         }
         unpacking.pending.shrink_to_fit();
-        Some(unpacking)
+        Some((unpacking, skimmed))
+    }
+
+    /// Unpacks a section of which only a part was kept.
+    pub fn unpack<'b>(&self, endian: Endian, buffer: &'b mut UnpackBuffer) -> &'b [u8] {
+        let mut unpacking = buffer.unpacking(endian, usize::MAX);
+        // It succeeded before.
+        let _unchanged = unpacking.all(&self.records);
+        (buffer.bytes, buffer.decompressor) = (unpacking.pending, unpacking.decompressor);
+        &buffer.bytes
     }
 }
 
-/// The data section without its containers.
+/// Memory to unpack sections in, one after another. zstd's is kept too: it includes the last bytes of a frame.
 #[derive(Debug, Default)]
-pub struct Unpacked {
-    /// The records, in parts: each begins with a record.
-    pub parts: Vec<Vec<u8>>,
+pub struct UnpackBuffer {
+    bytes: Vec<u8>,
+    decompressor: Option<Decompressor>,
+}
+
+impl UnpackBuffer {
+    /// Starts a stream in this memory.
+    fn unpacking(&mut self, endian: Endian, allowed: usize) -> Unpacking {
+        let mut pending = std::mem::take(&mut self.bytes);
+        pending.clear();
+        Unpacking { pending, decompressor: self.decompressor.take(), allowed, ..Unpacking::new(0, endian) }
+    }
+}
+
+/// A part of the unpacked records: it begins with a record.
+#[derive(Debug)]
+pub enum Part<'a, K> {
+    /// All its bytes.
+    Kept(Vec<u8>),
+    /// Where it is unpacked from, and what was kept of it.
+    Packed(Section<'a>, K),
+}
+
+/// The data section without its containers.
+#[derive(Debug)]
+pub struct Unpacked<'a, K> {
+    /// The records.
+    pub parts: Vec<Part<'a, K>>,
     /// Number of COMPRESSED containers; COMPRESSED2 ones do not count, as in perf's statistics.
     pub containers: u64,
     /// Error that ended unpacking early.
@@ -77,17 +122,26 @@ pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
     first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
-/// Unpacks a data section.
+/// Unpacks a data section. `skim` gets the records of a section and returns what to keep of them; `None` for all.
 #[must_use]
-pub fn unpack(frames: Frames<'_>, endian: Endian) -> Unpacked {
-    unpack_sections(frames, endian, MIN_SECTION)
+pub fn unpack<'a, K: Send>(
+    frames: Frames<'a>,
+    endian: Endian,
+    skim: impl Fn(&[u8]) -> Option<K> + Sync,
+) -> Unpacked<'a, K> {
+    unpack_sections(frames, endian, MIN_SECTION, skim)
 }
 
 /// Unpacks a data section in sections of `least` or more packed bytes.
-fn unpack_sections(frames: Frames<'_>, endian: Endian, least: usize) -> Unpacked {
+fn unpack_sections<'a, K: Send>(
+    frames: Frames<'a>,
+    endian: Endian,
+    least: usize,
+    skim: impl Fn(&[u8]) -> Option<K> + Sync,
+) -> Unpacked<'a, K> {
     let packed = frames.left().len();
     let mut sections: Vec<Section<'_>> = vec![Section::default()];
-    let mut unpacked = Unpacked::default();
+    let mut unpacked = Unpacked { parts: Vec::new(), containers: 0, damage: None };
     for raw in frames {
         match raw {
             Ok(raw) => {
@@ -104,8 +158,11 @@ fn unpack_sections(frames: Frames<'_>, endian: Endian, least: usize) -> Unpacked
             Err(error) => unpacked.damage = Some(error),
         }
     }
-    let alone: Vec<Option<Unpacking>> = sections.par_iter().map(|section| section.alone(endian)).collect();
-    match unpacked.join(packed, endian, sections.iter().zip(alone)) {
+    let alone: Vec<_> = sections
+        .par_iter()
+        .map_init(UnpackBuffer::default, |buffer, section| section.alone(endian, buffer, &skim))
+        .collect();
+    match unpacked.join(packed, endian, sections.into_iter().zip(alone)) {
         Ok(true) => {}
         Ok(false) => unpacked.damage = None,
         Err(error) => unpacked.damage = Some(error),
@@ -113,24 +170,25 @@ fn unpack_sections(frames: Frames<'_>, endian: Endian, least: usize) -> Unpacked
     unpacked
 }
 
-impl Unpacked {
+impl<'a, K> Unpacked<'a, K> {
     /// Joins the sections of `packed` bytes, each with what was unpacked from it alone, unless that failed. Returns
     /// whether they are all of the data: what comes after bytes that are no records does not matter.
-    fn join<'r>(
+    fn join(
         &mut self,
         packed: usize,
         endian: Endian,
-        sections: impl Iterator<Item = (&'r Section<'r>, Option<Unpacking>)>,
+        sections: impl Iterator<Item = (Section<'a>, Option<(Unpacking, Option<K>)>)>,
     ) -> Result<bool> {
         let mut all = Unpacking::new(packed, endian);
         let mut outcome = Ok(());
         for (section, alone) in sections {
             let is_next = |next: &Unpacking| all.is_at_end() && all.unpacked + next.unpacked <= all.allowed;
-            match alone.filter(is_next) {
-                Some(mut next) => {
+            match alone.filter(|(next, _)| is_next(next)) {
+                Some((mut next, skimmed)) => {
                     next.unpacked += all.unpacked;
                     next.allowed = all.allowed;
                     self.push(std::mem::replace(&mut all, next));
+                    self.parts.extend(skimmed.map(|skimmed| Part::Packed(section, skimmed)));
                 }
                 None => outcome = all.all(&section.records),
             }
@@ -146,7 +204,7 @@ impl Unpacked {
     fn push(&mut self, part: Unpacking) {
         self.containers += part.containers;
         if !part.pending.is_empty() {
-            self.parts.push(part.pending);
+            self.parts.push(Part::Kept(part.pending));
         }
     }
 }
@@ -285,6 +343,23 @@ mod tests {
         (data, plain)
     }
 
+    fn keep_all(_: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Returns the bytes of each part, which were all kept when it was skimmed; what is unpacked again must be these.
+    fn bytes(unpacked: &Unpacked<'_, Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut buffer = UnpackBuffer::default();
+        let of_part = |part: &Part<'_, Vec<u8>>| match part {
+            Part::Kept(bytes) => bytes.clone(),
+            Part::Packed(section, skimmed) => {
+                assert_eq!(section.unpack(Endian::Little, &mut buffer), skimmed);
+                skimmed.clone()
+            }
+        };
+        unpacked.parts.iter().map(of_part).collect()
+    }
+
     proptest! {
         #[test]
         fn frames_unpacked_side_by_side_give_the_bytes_of_one_stream(
@@ -303,15 +378,16 @@ mod tests {
             }
             data.truncate(cut.map_or(data.len(), |cut| cut % (data.len() + 1)));
             let frames = || Frames::new(&data, 1000, Endian::Little);
-            let found = unpack_sections(frames(), Endian::Little, least);
+            let skim = |bytes: &[u8]| bytes.len().is_multiple_of(3).then(|| bytes.to_vec());
+            let found = unpack_sections(frames(), Endian::Little, least, skim);
             // The same by one core.
             let (records, damage): (Vec<_>, Vec<_>) = frames().partition(Result::is_ok);
             let records: Vec<_> = records.into_iter().flatten().collect();
             let mut all = Unpacking::new(data.len(), Endian::Little);
             let outcome = all.all(&records);
             let damage = if all.is_stuck() { None } else { damage.into_iter().find_map(Result::err) };
-            prop_assert_eq!(found.damage.map(|e| e.to_string()), outcome.err().or(damage).map(|e| e.to_string()));
-            prop_assert!(found.parts.concat() == all.pending);
+            prop_assert_eq!(found.damage.as_ref().map(ToString::to_string), outcome.err().or(damage).map(|e| e.to_string()));
+            prop_assert!(bytes(&found).concat() == all.pending);
             prop_assert_eq!(found.containers, all.containers);
             // And what was compressed, without what is between.
             if !is_damaged {
@@ -325,9 +401,9 @@ mod tests {
     #[test]
     fn a_frame_that_ends_with_a_record_ends_a_part() {
         let (data, plain) = section(&[92; 10], [200, 500, 100]);
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
-        assert_eq!(unpacked.parts.iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
-        assert_eq!(unpacked.parts.concat().len(), plain.len() + 8);
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        assert_eq!(bytes(&unpacked).iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
+        assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
     }
 
@@ -335,8 +411,8 @@ mod tests {
     fn a_small_file_may_unpack_to_more_than_its_sections() {
         let (data, plain) = section(&[60_000; 40], [1_200_000, 500, 100]);
         assert!(data.len() * MAX_RATIO < plain.len());
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
-        assert_eq!(unpacked.parts.concat().len(), plain.len() + 8);
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
     }
 
@@ -352,7 +428,7 @@ mod tests {
         for piece in [&frame[..at], &frame[at..]] {
             record(&mut data, RecordType::COMPRESSED, piece);
         }
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1);
-        assert_eq!((unpacked.parts, unpacked.containers), (vec![plain], 2));
+        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        assert_eq!((bytes(&unpacked), unpacked.containers), (vec![plain], 2));
     }
 }

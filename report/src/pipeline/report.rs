@@ -11,6 +11,7 @@ use recrep_format::abi::{BranchSampleType, RecordType, SampleType};
 use recrep_format::attr::AttrEntry;
 
 use crate::input::several::{each_merged, settled};
+use crate::input::streams::Keep;
 use crate::input::{Input, OpenError};
 use crate::pipeline::counted::{has_chains, histogram, samples_have};
 use crate::pipeline::fetching;
@@ -63,7 +64,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let answered = OnceLock::new();
     let of_input = |number: usize, source: &Source| {
         let input = Input::open(source)?;
-        let mut profile = session::on_mode(&input, query.mode, |session| {
+        let mut profile = session::on_mode(&input, query.mode, Keep::Some, |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
             let query = answered.get_or_init(|| {
                 let query = if by_trace() { query.by_trace() } else { query.clone() };

@@ -9,12 +9,13 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::feature::SampleTime;
-use recrep_format::read::{File, Frames, Mode};
+use recrep_format::read::{File, Mode};
 
 use crate::callchain::unwind::StackUnwinder;
 use crate::input::Input;
 use crate::input::split::{Piece, Split};
-use crate::input::streams::Streams;
+use crate::input::streams::{Keep, Streams};
+use crate::input::unpack::UnpackBuffer;
 use crate::query::Filters;
 use crate::query::sort_key;
 use crate::query::times::Times;
@@ -52,20 +53,21 @@ pub struct Session<'f> {
 /// # Errors
 /// Returns the errors of [`Input::read`].
 pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
-    on_mode(input, sort_key::Mode::Samples, act)
+    on_mode(input, sort_key::Mode::Samples, Keep::Some, act)
 }
 
-/// Like [`on`], with all that counting in this mode needs.
+/// Like [`on`], with all that counting in this mode needs, and as much in memory as asked for.
 ///
 /// # Errors
 /// Returns the errors of [`Input::read`].
 pub fn on_mode<R>(
     input: &Input,
     mode: sort_key::Mode,
+    keep: Keep,
     act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
     input.read(|file| {
-        let streams = Streams::of(input, file);
+        let streams = Streams::of(input, file, keep);
         let split = &streams.split(file.endian);
         let clock = Clock::new(&file.attrs, file.mode, &split.pieces, split.first_round);
         let mut side_band = SideBand::read(file, &split.side_band, &clock, input.written());
@@ -130,12 +132,11 @@ impl Session<'_> {
             return (first, last);
         }
         let attrs = &self.file.attrs;
-        let times = |piece: &Piece<'_>| {
-            let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
-            let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE);
+        let times = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
+            let samples = piece.records(buffer).filter(|raw| raw.header.kind == RecordType::SAMPLE);
             samples.filter_map(|raw| attrs.time_of(&raw)).fold((u64::MAX, 0), |(a, b), t| (a.min(t), b.max(t)))
         };
-        let all = self.split.pieces.par_iter().map(times);
+        let all = self.split.pieces.par_iter().map_init(UnpackBuffer::default, times);
         let (first, last) = all.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
         (first.min(last), last)
     }

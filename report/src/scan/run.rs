@@ -53,7 +53,7 @@ impl Scan<'_> {
             }
             while let Some((index, piece)) = next_piece(&next, pieces) {
                 worker.piece(index, piece);
-                progress::advance(piece.bytes.len());
+                progress::advance(piece.size());
             }
             worker
         });

@@ -13,6 +13,7 @@ use crate::callchain::unwind::Origin;
 use crate::callchain::{ChainRef, Frame};
 use crate::count::{Count, End, Field, Histogram, Key, Layout, Meta, NO_KEY, PieceReads, Reads, SampleRows};
 use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
 use crate::query::sort_key::Mode;
 use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{ModuleId, Moment, RecentSpans, Span, Task};
@@ -50,6 +51,8 @@ pub(super) struct Worker<'s> {
     pub(super) packed: Vec<u64>,
     /// Key of a sample before, to be filled again: only the words in use are cleared for each sample.
     unpacked: Option<Box<Key>>,
+    /// Memory for the records of compressed pieces.
+    buffer: UnpackBuffer,
 }
 
 /// Properties common to all samples of an event.
@@ -125,6 +128,7 @@ impl<'s> Worker<'s> {
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
             unpacked: None,
+            buffer: UnpackBuffer::default(),
             layout,
         }
     }
@@ -134,7 +138,9 @@ impl<'s> Worker<'s> {
         /// Enough to meet what takes most of the time.
         const SAMPLES: usize = 40;
         let attrs = self.scan.attrs;
-        let frames = Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok);
+        // Unpacking pieces again for this would take longer than it saves.
+        let bytes = piece.kept().unwrap_or_default();
+        let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
         let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(SAMPLES);
         for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
             let Some(event) = self.events.get(index.0) else { continue };
@@ -152,7 +158,8 @@ impl<'s> Worker<'s> {
     pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
-        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for raw in piece.records(&mut buffer) {
             if raw.header.kind != RecordType::SAMPLE {
                 continue;
             }
@@ -162,6 +169,7 @@ impl<'s> Worker<'s> {
             }
         }
         self.reads.pieces.push(reads);
+        self.buffer = buffer;
     }
 
     #[inline]

@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use recrep_format::abi::RecordType;
 use recrep_format::attr::AttrTable;
-use recrep_format::read::{Frames, Mode};
+use recrep_format::read::Mode;
 
 use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
 use crate::timeline::{FlushLimits, Moment, is_time};
 
 /// Computes the moments of a file's records. The flush limits are computed only when a record without a time follows
@@ -55,9 +56,9 @@ impl<'f> Clock<'f> {
     }
 
     fn find_limits(&self) -> FlushLimits {
-        let mut limits = FlushLimits::default();
+        let (mut limits, mut buffer) = (FlushLimits::default(), UnpackBuffer::default());
         for piece in self.pieces {
-            for raw in Frames::new(piece.bytes, piece.offset, self.attrs.endian()).flatten() {
+            for raw in piece.records(&mut buffer) {
                 if raw.header.kind == RecordType::FINISHED_ROUND {
                     limits.round(raw.offset);
                 } else if let Some(time) = self.attrs.time_of(&raw) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{FeatureId, NrCpus};
-use recrep_format::read::{File, Frames, Magic, Mode, Section};
+use recrep_format::read::{File, Magic, Mode, Section};
 use serde::Serialize;
 
 use super::attr;
@@ -13,6 +13,7 @@ use super::features;
 use super::value::Value;
 use crate::input::split::Piece;
 use crate::input::unpack;
+use crate::input::unpack::UnpackBuffer;
 use crate::input::{Input, Stream};
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
@@ -233,16 +234,15 @@ fn features(file: &File<'_>) -> Vec<FeatureInfo> {
 /// Returns the earliest and the latest time of a sample.
 fn time_range(session: &Session<'_>) -> Option<TimeRange> {
     let attrs = &session.file.attrs;
-    let of_piece = |piece: &Piece<'_>| {
-        let frames = Frames::new(piece.bytes, piece.offset, session.file.endian).map_while(Result::ok);
-        let times = frames.filter_map(|raw| {
+    let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
+        let times = piece.records(buffer).filter_map(|raw| {
             let (event, sample) = attrs.sample(raw)?;
             attrs.sample_layout(event).filter(|layout| layout.time.is_some())?;
             sample.time()
         });
         times.map(|time| TimeRange { first: time, last: time }).reduce(TimeRange::with)
     };
-    session.split.pieces.par_iter().filter_map(of_piece).reduce_with(TimeRange::with)
+    session.split.pieces.par_iter().map_init(UnpackBuffer::default, of_piece).flatten().reduce_with(TimeRange::with)
 }
 
 impl TimeRange {

@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, SampleType};
 use recrep_format::layout::UpTo;
-use recrep_format::read::Frames;
-use recrep_format::record::SampleFields;
+use recrep_format::record::{RawRecord, SampleFields};
 use serde::Serialize;
 
 use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
 use crate::pipeline::session::Session;
 
 /// The kernel's default maximum depth of callchains (`kernel.perf_event_max_stack`).
@@ -35,13 +35,14 @@ impl StackSummary {
         if !session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
             return Self::default();
         }
-        session.split.pieces.par_iter().map(|piece| Self::of_piece(session, piece)).reduce(Self::default, Self::and)
+        let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| Self::of_records(session, piece.records(buffer));
+        session.split.pieces.par_iter().map_init(UnpackBuffer::default, of_piece).reduce(Self::default, Self::and)
     }
 
-    fn of_piece(session: &Session<'_>, piece: &Piece<'_>) -> Self {
+    fn of_records<'r>(session: &Session<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
         let attrs = &session.file.attrs;
         let mut all = Self::default();
-        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+        for raw in records {
             if raw.header.kind != RecordType::SAMPLE {
                 continue;
             }

@@ -15,11 +15,12 @@ use super::query::{ScriptFilters, Symbols};
 use super::values;
 use crate::input::Input;
 use crate::input::several::each;
+use crate::input::streams::Keep;
 use crate::pipeline::fetching;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::SymbolOptions;
-use crate::query::sort_key::SortKey;
+use crate::query::sort_key::{Mode, SortKey};
 use crate::query::warning::Warning;
 use crate::query::{Column, Query, Source};
 use crate::symbols::Resolver;
@@ -98,7 +99,7 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
     heading(query, out).context(CANNOT_WRITE)?;
     let unreadable = each(&query.sources, |source| {
         let input = Input::open(source)?;
-        warnings.extend(session::on(&input, |session| {
+        warnings.extend(session::on_mode(&input, Mode::Samples, Keep::All, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =

@@ -47,10 +47,11 @@ use crate::commands::dump;
 use crate::commands::dump::DumpQuery;
 use crate::commands::info;
 use crate::input::Input;
+use crate::input::streams::Keep;
 use crate::pipeline::fetching;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
-use crate::query::sort_key::SortKey;
+use crate::query::sort_key::{Mode, SortKey};
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Query};
 use crate::symbols::Resolver;
@@ -92,7 +93,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
     }
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::on(&input, |session| {
+    session::on_mode(&input, Mode::Samples, Keep::All, |session| {
         if query.header != Header::None {
             info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use recrep_format::abi::RecordType;
-use recrep_format::read::Frames;
 use recrep_format::record::{HEADER_SIZE, RawRecord, RecordHeader};
 
 use rayon::prelude::*;
 
 use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
 use crate::pipeline::session::Session;
 use crate::timeline::Moment;
 
@@ -20,9 +20,8 @@ pub(super) type RecordPosition = (Moment, u32, u32);
 pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> Vec<RecordPosition> {
     let attrs = &session.file.attrs;
     let of_piece = |(number, piece): (u32, &Piece<'_>)| {
-        let frames = Frames::new(piece.bytes, piece.offset, session.file.endian).map_while(Result::ok);
         let mut found = Vec::new();
-        for raw in frames {
+        for raw in piece.records(&mut UnpackBuffer::default()) {
             let time = match raw.header.kind {
                 RecordType::SAMPLE => {
                     let Some((event, sample)) = attrs.sample(raw) else { continue };
@@ -50,7 +49,7 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
 /// Returns the record at a position.
 pub(super) fn record_at<'f>(session: &Session<'f>, (_, piece, at): RecordPosition) -> Option<RawRecord<'f>> {
     let piece = session.split.pieces.get(piece as usize)?;
-    let bytes = piece.bytes.get(at as usize..)?;
+    let bytes = piece.kept()?.get(at as usize..)?;
     let header = RecordHeader::read(*bytes.first_chunk::<HEADER_SIZE>()?, session.file.endian);
     let bytes = bytes.get(..usize::from(header.size))?;
     Some(RawRecord { header, offset: piece.offset + u64::from(at), bytes, payload: &[] })

@@ -3,13 +3,13 @@
 use rayon::prelude::*;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::attr::AttrTable;
-use recrep_format::read::Frames;
 use recrep_format::record::{Body, RawRecord};
 use rustc_hash::FxHashMap;
 
 use super::walk::{Entry, Mark, Walk};
 use super::{Activity, OffCpu, Role, Roles, SwitchCounts, Thread};
 use crate::input::split::Piece;
+use crate::input::unpack::UnpackBuffer;
 use crate::timeline::moment::is_time;
 
 /// Thread number of the idle tasks, one for each CPU.
@@ -33,7 +33,10 @@ impl OffCpu {
     #[must_use]
     pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let roles = Roles::find(attrs);
-        let parts: Vec<Collected> = pieces.par_iter().map(|piece| Collected::of(attrs, &roles, piece)).collect();
+        let parts: Vec<Collected> = pieces
+            .par_iter()
+            .map_init(UnpackBuffer::default, |buffer, piece| Collected::of(attrs, &roles, piece.records(buffer)))
+            .collect();
         let mut all = Collected::default();
         parts.into_iter().for_each(|part| all.append(part));
         let Collected { threads, end, switches } = all;
@@ -52,9 +55,9 @@ impl OffCpu {
 }
 
 impl Collected {
-    fn of(attrs: &AttrTable, roles: &Roles, piece: &Piece<'_>) -> Self {
+    fn of<'r>(attrs: &AttrTable, roles: &Roles, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
         let mut collected = Self::default();
-        for raw in Frames::new(piece.bytes, piece.offset, attrs.endian()).map_while(Result::ok) {
+        for raw in records {
             let Some(time) = attrs.time_of(&raw).filter(|time| is_time(*time)) else { continue };
             collected.end = collected.end.max(time);
             match raw.header.kind {
