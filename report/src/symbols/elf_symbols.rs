@@ -86,7 +86,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     table.reserve(entries.len());
     for (at, symbol) in entries.iter().enumerate() {
         let name = symbol.st_name(image.endian);
-        if names.get(name as usize).is_none_or(|&first| first == 0) {
+        if name == 0 || name as usize >= names.len() {
             continue;
         }
         let Some(index) = section_index(symbol.st_shndx(image.endian), at, &extended, image.endian) else { continue };

@@ -163,7 +163,11 @@ fn append(bytes: &mut Vec<u8>, names: &mut Vec<u8>, name: &str, kind: elf::Secti
     header
 }
 
+/// Appends a string and returns its offset: 0, which means no name, if it is empty.
 fn add(strings: &mut Vec<u8>, text: &[u8]) -> usize {
+    if text.is_empty() {
+        return 0;
+    }
     let at = strings.len();
     strings.extend(text);
     strings.push(0);
