@@ -98,7 +98,6 @@ fn kinds(from: u64, to: u64, flags: BranchFlags) -> u64 {
 }
 
 /// Returns whether a frame's word marks it as part of a branch.
-#[must_use]
 pub fn is_of_branch(word: u64) -> bool {
     word & BRANCH != 0
 }

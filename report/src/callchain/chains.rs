@@ -32,25 +32,16 @@ pub struct Chains {
 
 impl Chains {
     /// Returns the number of chains, without the empty one.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns whether there are no chains but the empty one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// Returns the nodes of all chains, from chain 1 on.
-    #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
     /// Returns the innermost frame of a chain and its callers; `None` for the empty chain.
-    #[must_use]
     #[inline]
     pub fn node(&self, chain: u32) -> Option<Node> {
         self.nodes.get((chain as usize).checked_sub(1)?).copied()
@@ -63,7 +54,6 @@ impl Chains {
     }
 
     /// Returns a value for each chain, from chain 0 on, computed from that of its callers.
-    #[must_use]
     pub fn from_callers<T: Copy>(&self, empty: T, mut value: impl FnMut(Node, T) -> T) -> Vec<T> {
         let mut values = Vec::with_capacity(self.nodes.len() + 1);
         values.push(empty);

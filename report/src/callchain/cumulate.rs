@@ -84,7 +84,6 @@ impl Sample {
 
 impl Classified {
     /// Sorts the frames of `stacks` into classes, and turns the rows into samples of these.
-    #[must_use]
     pub fn new(rows: &Rows, stacks: &Stacks, columns: FrameColumns) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
         let class = |frame: &Frame| {
@@ -131,13 +130,11 @@ impl Classified {
     }
 
     /// Returns the number of classes.
-    #[must_use]
     pub fn class_count(&self) -> usize {
         self.shown.len()
     }
 
     /// Returns the metrics of each row, in no particular order. With `own_only`, callers are ignored.
-    #[must_use]
     pub fn rows(&self, stacks: &Stacks, own_only: bool) -> Vec<(RowId, Metrics)> {
         let paths = stacks.chains.from_callers(Path::default(), |node, callers| {
             let class = self.class_of(node.frame);
@@ -209,7 +206,6 @@ impl Classified {
     }
 
     /// Returns the key of a row.
-    #[must_use]
     pub fn key(&self, (base, class): RowId) -> Key {
         let mut key = self.layout.unpack(self.bases.key(base as usize));
         if let Some(frame) = self.shown.get(class as usize) {

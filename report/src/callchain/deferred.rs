@@ -16,7 +16,6 @@ pub struct Deferred<'a> {
 
 impl<'a> Deferred<'a> {
     /// Collects the deferred callchains among these records.
-    #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'a>]) -> Self {
         let mut deferred = Self::default();
         for raw in records.iter().filter(|raw| raw.header.kind == RecordType::CALLCHAIN_DEFERRED) {
@@ -29,7 +28,6 @@ impl<'a> Deferred<'a> {
     }
 
     /// Returns the user part for a thread's chains with this cookie.
-    #[must_use]
     pub fn chain(&self, tid: u32, cookie: u64) -> Option<U64s<'a>> {
         self.chains.get(&(tid, cookie)).copied()
     }

@@ -136,19 +136,11 @@ impl Folded {
     }
 
     /// Returns the number of lines.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Returns whether there are no lines.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Returns the event and the count of the line at `index`.
-    #[must_use]
     pub fn count(&self, index: usize) -> Option<(usize, u64)> {
         self.lines.get(index).map(|line| (line.event, line.count))
     }
@@ -177,7 +169,6 @@ impl Folded {
 }
 
 /// Returns a name as a label before the frames: spaces become `_`, semicolons `:`.
-#[must_use]
 pub fn folded_root(text: &str) -> String {
     text.trim().replace(' ', "_").replace(';', ":")
 }

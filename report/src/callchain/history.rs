@@ -45,7 +45,6 @@ pub struct History {
 impl History {
     /// Creates a history with at most `most` branches and as many callers. `annotated` says whether trees show branch
     /// information.
-    #[must_use]
     pub fn new(most: ChainLimit, annotated: bool) -> Self {
         Self { most, annotated, jumps: Vec::new(), calls: Vec::new() }
     }

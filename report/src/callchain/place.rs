@@ -157,7 +157,6 @@ const LARGE: u64 = 1 << 26;
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses of sampled
     /// instructions, and if `names_callers` those of callers.
-    #[must_use]
     pub fn new(
         timeline: &'t Timeline,
         fields: FrameFields,

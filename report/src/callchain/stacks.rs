@@ -40,14 +40,12 @@ pub struct ChainRef {
 
 impl ChainRef {
     /// Returns the reference as a word of a key.
-    #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         u64::from(self.callers) << 1 | u64::from(self.own)
     }
 
     /// Returns the reference from a word made by [`ChainRef::pack`].
-    #[must_use]
     #[inline]
     pub fn unpack(word: u64) -> Self {
         Self { callers: u32::try_from(word >> 1).unwrap_or(0), own: word & 1 == 1 }
@@ -56,7 +54,6 @@ impl ChainRef {
 
 impl Frame {
     /// Returns the frame of a key's sampled instruction.
-    #[must_use]
     #[inline]
     pub fn of(key: &Key) -> Self {
         Self {
@@ -124,7 +121,6 @@ impl Stacks {
     }
 
     /// Returns the number of a frame; `None` if it is unknown.
-    #[must_use]
     pub fn find(&self, frame: &Frame) -> Option<u32> {
         self.numbers.find(hash(frame), |number| self.frames.get(*number as usize) == Some(frame)).copied()
     }

@@ -67,13 +67,11 @@ const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
 
 impl CallArgs {
     /// Returns whether branches are added to callchains (`--branch-history`).
-    #[must_use]
     pub fn asks_for_history(&self) -> bool {
         self.branch_history
     }
 
     /// Returns whether rows are grouped by `parent` even if the sort keys do not name it.
-    #[must_use]
     pub fn asks_for_parent(&self) -> bool {
         self.parent.is_some()
     }

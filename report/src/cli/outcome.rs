@@ -37,14 +37,12 @@ pub fn stream<Q>(
 }
 
 /// Prints a usage error or the requested help, and returns the exit status.
-#[must_use]
 pub fn refused(error: &clap::Error) -> ExitCode {
     let printed = error.print();
     ExitCode::from(if printed.is_ok() && !error.use_stderr() { 0 } else { USAGE })
 }
 
 /// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no more output.
-#[must_use]
 pub fn failed(error: &anyhow::Error) -> ExitCode {
     if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(is_broken_pipe) {
         return ExitCode::SUCCESS;
@@ -55,7 +53,6 @@ pub fn failed(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Returns the exit status for the result of writing the output.
-#[must_use]
 pub fn written(result: io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

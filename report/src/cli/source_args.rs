@@ -20,7 +20,6 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     /// Returns the input to read.
-    #[must_use]
     pub fn source(self) -> Source {
         Source::or_default(self.input.or(self.file))
     }

@@ -26,7 +26,6 @@ pub struct HeaderArgs {
 
 impl HeaderArgs {
     /// Returns whether the header information is printed above the output.
-    #[must_use]
     pub fn is_asked(self) -> bool {
         self.header || self.show_info
     }
@@ -69,13 +68,11 @@ pub struct StyleArgs {
 
 impl StyleArgs {
     /// Returns whether only the header information is printed.
-    #[must_use]
     pub fn is_header_only(&self) -> bool {
         self.header_only
     }
 
     /// Returns the appearance that these options describe.
-    #[must_use]
     pub fn style(self) -> Style {
         Style {
             colour: self.stdio_color,

@@ -61,7 +61,6 @@ enum Form {
 
 impl FormatArgs {
     /// Returns the output format; `--json` in `args` takes precedence.
-    #[must_use]
     pub fn format(&self, args: &ViewArgs) -> Format {
         if args.json || matches!(self.format, Form::Json) { Format::Json } else { Format::Text }
     }
@@ -96,7 +95,6 @@ pub fn parse<A: Parser + CommandFactory, Q>(
 }
 
 /// Returns columns with these names and keys.
-#[must_use]
 pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
     keys.iter().map(|(typed, key)| Column { typed: (*typed).into(), key: *key }).collect()
 }

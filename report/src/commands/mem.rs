@@ -173,7 +173,6 @@ pub struct Latency {
 
 impl Latency {
     /// Computes the distribution of `(weight, samples)` pairs.
-    #[must_use]
     pub fn of(mut weights: Vec<(u64, u64)>) -> Self {
         weights.sort_unstable();
         let total: u64 = weights.iter().map(|(_, samples)| samples).sum();

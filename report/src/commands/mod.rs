@@ -25,7 +25,6 @@ use crate::cli::help::help;
 use crate::cli::outcome::{refused, stream};
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
-#[must_use]
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
     if words.get(1).is_some_and(|word| word == "help") {
         words = match help(&words) {

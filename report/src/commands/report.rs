@@ -18,7 +18,6 @@ use crate::terminal::screen::Screen;
 use crate::view;
 
 /// Runs the command, and returns the exit status.
-#[must_use]
 pub fn main(words: Vec<OsString>) -> ExitCode {
     let query = match args::parse(words) {
         Ok(query) => query,

@@ -64,7 +64,6 @@ pub struct Histogram {
 
 impl Histogram {
     /// Creates an empty histogram for keys of `width` words and for `events` events.
-    #[must_use]
     pub fn new(width: usize, events: usize) -> Self {
         Self {
             width,
@@ -156,7 +155,6 @@ impl Histogram {
     }
 
     /// Returns the table of counts by key, and the totals by event.
-    #[must_use]
     pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
         self.look_up();
         for place in std::mem::take(&mut self.used) {

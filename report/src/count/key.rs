@@ -137,7 +137,6 @@ impl Field {
     ];
 
     /// Returns this word of a key.
-    #[must_use]
     #[inline]
     pub fn of(self, key: &Key) -> u64 {
         key[self as usize]
@@ -166,14 +165,12 @@ impl CacheLine {
     pub const LEN: u64 = 64;
 
     /// Packs it into a word.
-    #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         self.address & !(Self::LEN - 1) | u64::from(self.is_shared) << 1 | u64::from(self.is_mapped)
     }
 
     /// Unpacks a word of [`CacheLine::pack`].
-    #[must_use]
     pub fn unpack(word: u64) -> Self {
         Self { address: word & !(Self::LEN - 1), is_shared: word & 2 != 0, is_mapped: word & 1 != 0 }
     }
@@ -216,20 +213,17 @@ impl End {
 
 impl Meta {
     /// Packs it into a word.
-    #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         u64::from(self.event) << 48 | self.from.pack() << 40 | self.at.pack() << 32 | u64::from(self.cpu)
     }
 
     /// Returns whether the address is resolved; of a branch, both addresses.
-    #[must_use]
     pub fn is_resolved(self, of_branch: bool) -> bool {
         self.at.is_symbol && (!of_branch || self.from.is_symbol)
     }
 
     /// Unpacks a word of [`Meta::pack`].
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "the casts select the parts by their widths")]
     pub fn unpack(word: u64) -> Self {
         let (at, from) = (End::unpack(word >> 32), End::unpack(word >> 40));

@@ -90,7 +90,6 @@ fn needs(key: SortKey) -> &'static [Field] {
 
 impl Layout {
     /// Returns the layout for a query.
-    #[must_use]
     pub fn of(query: &Query) -> Self {
         let keys = || query.columns.iter().map(|column| column.key);
         let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
@@ -128,7 +127,6 @@ impl Layout {
     }
 
     /// Returns this layout with a frame in the place of all that a frame tells.
-    #[must_use]
     pub fn by_frame(&self) -> Self {
         let told = [Field::Module, Field::Address, Field::Ip, Field::MapSize];
         let kept = self.fields.iter().filter(|field| !told.contains(field)).copied();
@@ -156,26 +154,17 @@ impl Layout {
     }
 
     /// Returns the number of words in use.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Returns whether no words are in use: never, a key has at least [`Meta`](super::Meta).
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
-    }
-
     /// Returns whether this field is in use.
-    #[must_use]
     #[inline]
     pub fn has(&self, field: Field) -> bool {
         self.bits & (1 << field as u32) != 0
     }
 
     /// Returns whether the cells of a table with these columns of numbers differ wherever keys do.
-    #[must_use]
     pub fn is_told_by(&self, columns: impl Iterator<Item = SortKey>) -> bool {
         let (mut told, mut tells_cpu) = (1 << Field::Meta as u32, false);
         for key in columns {
@@ -210,7 +199,6 @@ impl Layout {
     }
 
     /// Returns the key with these words in use, the others 0.
-    #[must_use]
     #[inline]
     pub fn unpack(&self, packed: &[u64]) -> Key {
         let mut key = NO_KEY;

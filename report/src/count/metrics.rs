@@ -35,7 +35,6 @@ pub struct Parts {
 
 impl Metrics {
     /// Creates the metrics of a count; with parts if the row's key is given, which must have the words for them.
-    #[must_use]
     pub fn of(count: Count, key: Option<&Key>) -> Self {
         let more = key.map(|key| Box::new(More { all: count, depth: 0, parts: Some(Box::new(Parts::of(count, key))) }));
         Self { count, more }
@@ -43,19 +42,16 @@ impl Metrics {
 
     /// Creates the metrics of a row with children: its self count, its children count, and the length of the longest
     /// callchain below it.
-    #[must_use]
     pub fn with_children(count: Count, all: Count, depth: usize) -> Self {
         Self { count, more: Some(Box::new(More { all, depth, parts: None })) }
     }
 
     /// Returns the children count: samples with the row anywhere in their callchains.
-    #[must_use]
     pub fn all(&self) -> Count {
         self.more.as_ref().map_or(self.count, |more| more.all)
     }
 
     /// Returns the length of the longest callchain below the row; 0 if children are not counted.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.more.as_ref().map_or(0, |more| more.depth)
     }
@@ -111,7 +107,6 @@ impl Metrics {
     }
 
     /// Returns a number of the row: a percentage of `total` (the event's period), a mean or a sum.
-    #[must_use]
     pub fn value(&self, number: Number, total: u64) -> Value {
         let parts = self.more.as_ref().and_then(|more| more.parts.as_deref());
         let Parts { levels, weights } = parts.copied().unwrap_or_default();
@@ -136,14 +131,12 @@ impl Metrics {
 }
 
 /// Returns `part` as a percentage of `whole`; 0 if `whole` is 0.
-#[must_use]
 #[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// Returns a percentage rounded to two decimals, as data has it.
-#[must_use]
 pub fn rounded(percent: f64) -> f64 {
     (percent * 100.0).round() / 100.0
 }

@@ -82,19 +82,16 @@ pub struct Partition<V> {
 
 impl<V: Sum> Partition<V> {
     /// Creates an empty partition for keys of `width` words.
-    #[must_use]
     pub fn new(width: usize) -> Self {
         Self { width, words: Vec::new(), values: Vec::new(), index: HashTable::new() }
     }
 
     /// Creates a table: `PARTITIONS` empty partitions.
-    #[must_use]
     pub fn table(width: usize) -> Vec<Self> {
         (0..PARTITIONS).map(|_| Self::new(width)).collect()
     }
 
     /// Creates a partition of keys that are all different. They wait.
-    #[must_use]
     pub fn of_distinct(width: usize, words: Vec<u64>, values: Vec<V>) -> Self {
         Self { words, values, ..Self::new(width) }
     }
@@ -166,35 +163,25 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Returns the number of keys. Only entries of different keys may be waiting, here and below.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
     /// Returns whether it has no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// Returns the key at an index.
-    #[must_use]
     #[inline]
     pub fn key(&self, at: usize) -> &[u64] {
         self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default()
     }
 
     /// Returns the value at an index.
-    #[must_use]
     #[inline]
     pub fn value(&self, at: usize) -> Option<&V> {
         self.values.get(at)
-    }
-
-    /// Returns all values.
-    #[must_use]
-    pub fn values(&self) -> &[V] {
-        &self.values
     }
 
     /// Iterates over all keys and values.
@@ -203,14 +190,12 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Returns the words of all keys, and the values.
-    #[must_use]
     pub fn into_parts(self) -> (Vec<u64>, Vec<V>) {
         (self.words, self.values)
     }
 }
 
 /// Merges tables with keys of `width` words, partitions in parallel. The result is settled.
-#[must_use]
 pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
     let mut of_partition: Vec<Vec<Partition<V>>> = (0..PARTITIONS).map(|_| Vec::with_capacity(tables.len())).collect();
     for table in tables {
@@ -271,7 +256,6 @@ fn of_partition(parts: &Distributed, partition: usize) -> impl Iterator<Item = &
 
 /// Merges equal keys of `width` words each, in parallel. Returns the different keys in the order of their first
 /// entries, and the index of each entry's key.
-#[must_use]
 pub fn distinct<V: Sum + Sync>(width: usize, mut words: Vec<u64>, mut values: Vec<V>) -> (Partition<V>, Vec<usize>) {
     let key = |entry: usize| words.get(entry * width..(entry + 1) * width).unwrap_or_default();
     let parts = distributed(width, &words);
@@ -399,7 +383,7 @@ mod tests {
     fn keys_are_added_to_those_known_to_be_different() {
         let mut partition = Partition::of_distinct(1, vec![5, 6], vec![10, 20]);
         assert_eq!((partition.add(&[6], 1), partition.add(&[7], 2), partition.add(&[5], 3)), (1, 2, 0));
-        assert_eq!(partition.values(), [13, 21, 2]);
+        assert!(partition.iter().map(|(_, value)| *value).eq([13, 21, 2]));
     }
 
     #[test]

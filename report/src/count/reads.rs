@@ -32,7 +32,6 @@ struct Readings {
 
 impl PieceReads {
     /// Creates an empty set of values for a piece.
-    #[must_use]
     pub fn new(piece: usize) -> Self {
         Self { piece, counters: FxHashMap::default() }
     }
@@ -116,7 +115,7 @@ mod tests {
             let all = Count { samples: 4, period: 200 };
             let (table, totals) = histogram.finish();
             assert_eq!(totals, [all], "cut at {cut}");
-            let sum = table.iter().flat_map(Partition::values).fold(Count::default(), |mut sum, count| {
+            let sum = table.iter().flat_map(Partition::iter).fold(Count::default(), |mut sum, (_, count)| {
                 sum.add(*count);
                 sum
             });

@@ -28,7 +28,6 @@ struct Part {
 
 impl Rows {
     /// Creates rows from a settled table.
-    #[must_use]
     pub fn new(layout: &Layout, table: Vec<Partition<Count>>) -> Self {
         let parts = table.into_iter().map(|partition| {
             let (words, counts) = partition.into_parts();
@@ -49,21 +48,13 @@ impl Rows {
     }
 
     /// Returns the layout of the keys.
-    #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// Returns the number of rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Returns whether there are no rows.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Returns the part of a row, and the row's index in it.
@@ -75,7 +66,6 @@ impl Rows {
     }
 
     /// Returns the key of a row.
-    #[must_use]
     #[inline]
     pub fn key(&self, row: usize) -> Key {
         let mut key = NO_KEY;
@@ -92,7 +82,6 @@ impl Rows {
     }
 
     /// Returns the count of a row.
-    #[must_use]
     #[inline]
     pub fn count(&self, row: usize) -> Count {
         self.find(row).and_then(|(part, at)| part.counts.get(at)).copied().unwrap_or_default()

@@ -36,7 +36,6 @@ pub struct Stream {
 
 impl Stream {
     /// Returns the records.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref().map_or(&[], Bytes::get)
     }
@@ -141,7 +140,6 @@ impl Input {
     }
 
     /// Returns the bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get()
     }
@@ -165,26 +163,17 @@ impl Input {
     }
 
     /// Returns the number of bytes, including the streams beside it.
-    #[must_use]
     pub fn len(&self) -> u64 {
         let streams = self.streams.iter().map(|stream| stream.bytes().len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
     }
 
-    /// Returns whether there are no bytes, which is never the case: an empty input is not opened.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the time of the last modification; `None` for a pipe.
-    #[must_use]
     pub fn written(&self) -> Option<SystemTime> {
         self.written
     }
 
     /// Returns the streams beside it, in the order of their numbers.
-    #[must_use]
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }

@@ -101,14 +101,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Split<'a> {
-    /// Walks `data`, which starts at byte `offset` of the file.
-    #[must_use]
-    pub fn of(data: &'a [u8], offset: u64, endian: Endian) -> Self {
-        let mut split = Self::default();
-        split.walk(std::iter::once(Source::Bytes(data)), offset, endian);
-        split
-    }
-
     /// Walks another stream, whose offsets start at `offset`, after those of all streams before it. Each part of it
     /// begins with a record.
     pub fn walk(&mut self, parts: impl Iterator<Item = Source<'a>>, mut offset: u64, endian: Endian) {
@@ -182,13 +174,11 @@ fn is_side_band(kind: RecordType) -> bool {
 
 impl<'a> Piece<'a> {
     /// Returns the size of the records in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         self.source.size()
     }
 
     /// Returns the bytes of the records if they are in memory.
-    #[must_use]
     pub fn kept(&self) -> Option<&'a [u8]> {
         match self.source {
             Source::Bytes(bytes) => Some(bytes),
@@ -212,7 +202,6 @@ impl<'a> Piece<'a> {
 
 impl Source<'_> {
     /// Returns the size of the records in bytes.
-    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -223,7 +212,6 @@ impl Source<'_> {
 
 impl Skimmed {
     /// Finds in whole records all that the pass needs.
-    #[must_use]
     pub fn of(bytes: &[u8], endian: Endian) -> Self {
         let Split { counts, side_band, first_round, .. } =
             Data::of(Source::Bytes(bytes), endian).walk(0, bytes.len()).found;
@@ -329,11 +317,17 @@ mod tests {
         e.into_bytes()
     }
 
+    fn walked(data: &[u8], offset: u64) -> Split<'_> {
+        let mut split = Split::default();
+        split.walk(std::iter::once(Source::Bytes(data)), offset, Endian::Little);
+        split
+    }
+
     #[test]
     fn pieces_cover_the_data_without_gap_or_overlap() {
         let kinds = std::iter::repeat_n(RecordType::SAMPLE, 100).chain([RecordType::COMM, RecordType::FINISHED_ROUND]);
         let data = stream(kinds, 50_000);
-        let split = Split::of(&data, 104, Endian::Little);
+        let split = walked(&data, 104);
         assert_eq!(split.counts[&RecordType::SAMPLE], 100);
         assert_eq!(split.side_band.len(), 1);
         assert_eq!(split.first_round, Some(104 + 101 * 50_000));
@@ -349,7 +343,7 @@ mod tests {
     #[test]
     fn context_switches_are_counted_but_not_kept() {
         let data = stream([RecordType::SWITCH, RecordType::COMM, RecordType::SWITCH_CPU_WIDE], 16);
-        let split = Split::of(&data, 0, Endian::Little);
+        let split = walked(&data, 0);
         assert_eq!((split.counts.values().sum::<u64>(), split.side_band.len()), (3, 1));
     }
 
@@ -357,11 +351,11 @@ mod tests {
     fn records_before_damage_are_kept() {
         let mut data = stream([RecordType::SAMPLE, RecordType::COMM], 64);
         data.extend_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0]);
-        let split = Split::of(&data, 0, Endian::Little);
+        let split = walked(&data, 0);
         assert_eq!(split.damage[0].offset, 128);
         assert_eq!(split.pieces[0].size(), 128);
         for cut in 0..128 {
-            let split = Split::of(&data[..cut], 0, Endian::Little);
+            let split = walked(&data[..cut], 0);
             assert_eq!(!split.damage.is_empty(), cut % 64 != 0);
             assert_eq!(split.pieces.iter().map(Piece::size).sum::<usize>(), cut / 64 * 64);
         }

@@ -52,7 +52,6 @@ const KEPT: usize = 16 << 20;
 
 impl<'f> Streams<'f> {
     /// Returns the streams of `input`, unpacked; `file` is its parsed form.
-    #[must_use]
     pub fn of(input: &'f Input, file: &File<'f>, keep: Keep) -> Self {
         let main = (None, file.data_bytes(), file.data.offset);
         let others = input.streams().iter().map(|stream| (Some(stream.name.as_str()), stream.bytes(), 0));
@@ -80,7 +79,6 @@ impl<'f> Streams<'f> {
     }
 
     /// Walks all streams and cuts them into pieces.
-    #[must_use]
     pub fn split(&self, endian: Endian) -> Split<'_> {
         let mut split = Split::default();
         for stream in &self.all {
@@ -93,12 +91,6 @@ impl<'f> Streams<'f> {
         split
     }
 
-    /// Returns whether any stream was unpacked: offsets of its records are then not offsets in the file.
-    #[must_use]
-    pub fn are_compressed(&self) -> bool {
-        self.all.iter().any(|stream| stream.unpacked.is_some())
-    }
-
     /// Returns a warning for each stream that could not be unpacked completely.
     pub fn unpacking(&self) -> impl Iterator<Item = Warning> {
         self.all.iter().filter_map(|stream| {
@@ -109,7 +101,6 @@ impl<'f> Streams<'f> {
 
     /// Replaces the position in a warning by the offset in the file, and names the file if it is not the data
     /// section's.
-    #[must_use]
     pub fn located(&self, warning: Warning) -> Warning {
         let Some(position) = warning.offset else { return warning };
         match self.all.iter().rev().find(|stream| stream.begin <= position) {

@@ -116,14 +116,12 @@ pub struct Unpacked<'a, K> {
 
 /// Returns whether the data has compressed records. perf compresses from the first sample on, so only the headers up to
 /// the first sample are read.
-#[must_use]
 pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
     let mut first = frames.flatten().take_while(|raw| raw.header.kind != RecordType::SAMPLE);
     first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
 /// Unpacks a data section. `skim` gets the records of a section and returns what to keep of them; `None` for all.
-#[must_use]
 pub fn unpack<'a, K: Send>(
     frames: Frames<'a>,
     endian: Endian,

@@ -83,7 +83,6 @@ pub fn on_mode<R>(
 
 impl Session<'_> {
     /// Compiles filters for this file.
-    #[must_use]
     pub fn filters(&self, filters: &Filters, groups: &Groups) -> FileFilters {
         let modules = filters.dsos.as_ref().map(|wanted| {
             let has = |name: &str| wanted.contains(name);
@@ -106,25 +105,21 @@ impl Session<'_> {
     }
 
     /// Returns the names of the events that are counted in a mode: those of the file, or the mode's own.
-    #[must_use]
     pub fn events_of(&self, mode: sort_key::Mode) -> Cow<'_, [String]> {
         mode.event().map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
     /// Returns a finder of functions in the modules of the file.
-    #[must_use]
     pub fn functions<'s>(&'s self, resolver: &'s Resolver) -> Functions<'s> {
         Functions::new(self.side_band.modules.iter().collect(), resolver)
     }
 
     /// Returns the unwinder of copied stacks, if samples of the file have any.
-    #[must_use]
     pub fn unwinding<'s>(&'s self, resolver: &'s Resolver) -> Option<StackUnwinder<'s>> {
         StackUnwinder::new(self.file, &self.timeline, &self.side_band.modules, resolver)
     }
 
     /// Returns the times of the first and the last sample: from the header, else from the samples.
-    #[must_use]
     pub fn sampled_between(&self) -> (u64, u64) {
         if let Some(Ok(SampleTime { first, last })) = self.file.feature::<SampleTime>()
             && (first, last) != (0, 0)
@@ -142,7 +137,6 @@ impl Session<'_> {
     }
 
     /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         let file = self.file;
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
@@ -152,7 +146,6 @@ impl Session<'_> {
     }
 
     /// Returns warnings about the file's defects.
-    #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let mut all: Vec<Warning> = self.file.warnings.iter().cloned().map(Warning::from).collect();
         let damage = self.split.damage.iter().map(|error| self.streams.located(error.into()));

@@ -57,7 +57,6 @@ impl Column {
     }
 
     /// Appends the companions of the columns if the output is JSON or CSV.
-    #[must_use]
     pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
         if matches!(format, Format::Json | Format::Csv) {
             let mut more: Vec<Self> = Vec::new();
@@ -72,7 +71,6 @@ impl Column {
     }
 
     /// Returns the heading of the column; for a tracepoint field, the field's name.
-    #[must_use]
     pub fn heading(&self) -> &str {
         match self.key {
             SortKey::TraceField(_) => {

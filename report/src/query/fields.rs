@@ -44,37 +44,26 @@ const ALL: [(Number, &str, &str, usize); 11] = [
 
 impl Number {
     /// Returns the number with this name. As in perf, case is ignored.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         ALL.iter().find(|(_, have, ..)| have.eq_ignore_ascii_case(name)).map(|(number, ..)| *number)
     }
 
-    /// Returns all names, for messages.
-    #[must_use]
-    pub fn list() -> String {
-        ALL.map(|(_, name, ..)| name).join(", ")
-    }
-
     /// Returns the name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.known().1
     }
 
     /// Returns the heading of the column.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         self.known().2
     }
 
     /// Returns the minimum width of the column.
-    #[must_use]
     pub fn width(self) -> usize {
         self.known().3
     }
 
     /// Returns whether it needs extra fields in the packed keys (CPU mode, weights).
-    #[must_use]
     pub fn is_part(self) -> bool {
         !matches!(self, Self::Overhead | Self::Children | Self::Samples | Self::Period)
     }

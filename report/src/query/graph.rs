@@ -81,7 +81,6 @@ pub struct UnknownWord(String);
 
 impl Graph {
     /// Returns the minimum period of the shown entries, for an event with the period `total`.
-    #[must_use]
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::str::FromStr;
 
 /// Parses a comma-separated list of names.
-#[must_use]
 pub fn names(list: &str) -> HashSet<String> {
     list.split(',').map(str::to_owned).collect()
 }

@@ -10,7 +10,6 @@ pub struct Pattern(Regex);
 
 impl Pattern {
     /// Returns whether it matches anywhere in `text`.
-    #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.0.is_match(text)
     }

@@ -67,26 +67,22 @@ impl Default for ChainOptions {
 
 impl ChainOptions {
     /// Returns whether rows depend on callchains without showing them.
-    #[must_use]
     pub fn used_unshown(&self) -> bool {
         self.parent.is_some() || self.ignored_callees.is_some()
     }
 
     /// Returns whether rows show their callchains or include callees.
-    #[must_use]
     pub fn is_shown(&self) -> bool {
         self.counted || self.children || self.graph.is_some()
     }
 
     /// Returns whether trees show predictions, cycles and loop iterations of branches.
-    #[must_use]
     pub fn shows_branches(&self) -> bool {
         let is_tree = |graph: Graph| matches!(graph.shape, Shape::Graph | Shape::Fractal);
         self.branches && self.branch_details && self.graph.is_some_and(is_tree)
     }
 
     /// Returns whether trees begin at the outermost frame.
-    #[must_use]
     pub fn from_caller(&self) -> bool {
         self.graph.and_then(|graph| graph.from_caller).unwrap_or(self.children)
     }
@@ -124,7 +120,6 @@ pub struct Filters {
 
 impl Filters {
     /// Returns whether a filter needs the functions of samples.
-    #[must_use]
     pub fn by_symbol(&self) -> bool {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
@@ -177,7 +172,6 @@ pub struct Query {
 
 impl Query {
     /// Returns whether there is a column with this key.
-    #[must_use]
     pub fn has(&self, key: SortKey) -> bool {
         self.columns.iter().any(|c| c.key == key)
     }
@@ -191,7 +185,6 @@ impl Query {
     }
 
     /// Returns the heading of a numeric column. Beside `Children`, `overhead` has the heading `Self`.
-    #[must_use]
     pub fn heading(&self, number: Number) -> &'static str {
         match number {
             Number::Overhead if self.numbers().any(|number| number == Number::Children) => "Self",
@@ -205,13 +198,11 @@ impl Query {
     }
 
     /// Returns the tracepoint columns.
-    #[must_use]
     pub fn trace_columns(&self) -> Vec<(SortKey, TraceColumn)> {
         self.columns.iter().filter_map(|column| column.trace_column(self.raw_trace)).collect()
     }
 
     /// Returns the same query by the key `trace`, perf's default for files with tracepoints only.
-    #[must_use]
     pub fn by_trace(&self) -> Self {
         let columns = vec![Column { typed: "trace".into(), key: SortKey::Trace }];
         let is_number = |shown: &&TableColumn| matches!(shown, TableColumn::Number(_));
@@ -220,7 +211,6 @@ impl Query {
     }
 
     /// Returns whether rows need more metrics than samples and periods.
-    #[must_use]
     pub fn has_parts(&self) -> bool {
         self.numbers().any(Number::is_part)
     }

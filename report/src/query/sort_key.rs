@@ -155,19 +155,16 @@ pub enum Mode {
 
 impl Mode {
     /// Returns whether rows come from branch stacks.
-    #[must_use]
     pub const fn is_of_branches(self) -> bool {
         matches!(self, Self::Branches | Self::FallThroughs)
     }
 
     /// Returns whether samples stand for time.
-    #[must_use]
     pub const fn is_of_time(self) -> bool {
         matches!(self, Self::OffCpu | Self::Wall)
     }
 
     /// Returns the name of the only event, if the counted items are not those of the file's events.
-    #[must_use]
     pub const fn event(self) -> Option<&'static str> {
         match self {
             Self::OffCpu => Some("off-cpu"),
@@ -273,46 +270,39 @@ const ALL: [Known; 60] = [
 
 impl SortKey {
     /// Returns the key with this name. As in perf, case is ignored.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let known = |known: &&Known| known.names.iter().any(|have| have.eq_ignore_ascii_case(name));
         ALL.iter().find(known).map(|known| known.key)
     }
 
     /// Returns all names, for messages.
-    #[must_use]
     pub fn list() -> String {
         [Availability::Always, Availability::OfTime, Availability::OfBranches].map(Self::list_of).join(", ")
     }
 
     /// Returns the names of the keys with this availability.
-    #[must_use]
     pub fn list_of(availability: Availability) -> String {
         let keys = ALL.iter().filter(|known| known.availability == availability);
         keys.flat_map(|known| known.names).copied().collect::<Vec<&str>>().join(", ")
     }
 
     /// Returns the heading of the column.
-    #[must_use]
     pub fn heading(self) -> &'static str {
         self.known().map_or("", |known| known.heading)
     }
 
     /// Returns the modes in which the key is available.
-    #[must_use]
     pub fn availability(self) -> Availability {
         self.known().map_or(Availability::Always, |known| known.availability)
     }
 
     /// Returns whether the key is of tracepoint fields.
-    #[must_use]
     pub fn is_of_trace(self) -> bool {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
     /// Returns the columns, with their names, that JSON and CSV add to this one. In text they are the letter before the
     /// symbol.
-    #[must_use]
     pub fn companions(self) -> &'static [(&'static str, Self)] {
         match self {
             Self::Symbol | Self::SymbolOffset | Self::DataSymbol | Self::PhysAddr => &[("cpumode", Self::CpuMode)],
@@ -324,19 +314,11 @@ impl SortKey {
     }
 
     /// Returns whether the key is a companion.
-    #[must_use]
     pub fn is_companion(self) -> bool {
         matches!(self, Self::CpuMode | Self::FromCpuMode | Self::ToCpuMode | Self::DataMapping)
     }
 
-    /// Returns whether the value is multiplied by the row's number of samples when shown.
-    #[must_use]
-    pub fn is_times_samples(self) -> bool {
-        matches!(self, Self::Weight | Self::InsLat | Self::StageCycles)
-    }
-
     /// Returns whether the key's text depends on the symbol at an address.
-    #[must_use]
     pub fn is_of_symbol(self) -> bool {
         matches!(
             self,
@@ -351,7 +333,6 @@ impl SortKey {
 
 impl Mode {
     /// Returns the default sort keys: perf's, as far as they are supported.
-    #[must_use]
     pub const fn default_keys(self) -> &'static str {
         match self {
             Self::Samples | Self::OffCpu | Self::Wall => "comm,dso,symbol",

@@ -14,22 +14,12 @@ pub enum Source {
 impl Source {
     /// Returns the input that `path` names (`-` is standard input); without a path, `out.data` if it exists, else
     /// `perf.data`.
-    #[must_use]
     pub fn or_default(path: Option<PathBuf>) -> Self {
         match path {
             Some(path) if path == Path::new("-") => Self::Stdin,
             Some(path) => Self::Path(path),
             None if Path::new("out.data").exists() => Self::Path("out.data".into()),
             None => Self::Path("perf.data".into()),
-        }
-    }
-
-    /// Returns the name that messages use.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::Stdin => "-".into(),
-            Self::Path(path) => path.display().to_string(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Options for finding and showing symbols.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::servers::Servers;
 
@@ -51,14 +51,7 @@ impl Default for SymbolOptions {
 
 impl SymbolOptions {
     /// Returns whether the files at the recorded paths (below `--symfs`) are taken for the recorded ones without proof.
-    #[must_use]
     pub fn trusts_paths(&self) -> bool {
         self.trust_paths || self.symfs.is_some()
-    }
-
-    /// Returns the defaults, with the build ID directory below `home`.
-    #[must_use]
-    pub fn of_home(home: Option<&Path>) -> Self {
-        Self { build_id_dir: home.map(|home| home.join(".debug")), ..Self::default() }
     }
 }

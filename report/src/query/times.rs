@@ -41,7 +41,6 @@ impl Times {
     }
 
     /// Returns the intervals for a recording with the first sample at `first` and the last one at `last`.
-    #[must_use]
     pub fn intervals(&self, first: u64, last: u64) -> Vec<Interval> {
         match self {
             Self::Absolute(intervals) => intervals.clone(),

@@ -38,7 +38,6 @@ const UNSUPPORTED: [&str; 6] = ["ipc_null", "ipc_lbr", "simd", "type", "typeoff"
 
 impl FieldSpec {
     /// Parses a key. Returns `None` if it cannot be a field.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let (event, field) = match name.split_once('.') {
             Some((event, field)) if !event.is_empty() => (Some(event.to_owned()), field),
@@ -62,7 +61,6 @@ impl FieldSpec {
     }
 
     /// Returns whether this means all fields of its events.
-    #[must_use]
     pub fn is_all(&self) -> bool {
         self.field == "*" || self.field == "trace_fields"
     }

@@ -16,7 +16,6 @@ pub struct Warning {
 
 impl Warning {
     /// Creates a warning about the whole input.
-    #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), offset: None }
     }

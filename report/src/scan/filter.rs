@@ -24,7 +24,6 @@ pub struct FileFilters {
 impl FileFilters {
     /// Returns whether a sample of this time, in nanoseconds, passes the filter by time.
     #[inline]
-    #[must_use]
     pub fn takes_time(&self, time: Option<u64>) -> bool {
         let is_in =
             |times: &Vec<Interval>| time.is_some_and(|time| times.iter().any(|&(from, to)| from <= time && time <= to));
@@ -33,7 +32,6 @@ impl FileFilters {
 
     /// Returns whether a sample in this module passes the filter by module.
     #[inline]
-    #[must_use]
     pub fn takes_module(&self, module: Option<ModuleId>) -> bool {
         let passes = |wanted: &Vec<bool>| module.is_some_and(|ModuleId(m)| wanted.get(m as usize) == Some(&true));
         self.modules.as_ref().is_none_or(passes)
@@ -51,7 +49,6 @@ pub struct SampleFilter<'f> {
 
 impl<'f> SampleFilter<'f> {
     /// Creates the filters for the file of this timeline.
-    #[must_use]
     pub fn new(filters: &'f Filters, compiled: FileFilters, timeline: &Timeline) -> Self {
         let passes = |wanted: &HashSet<String>| timeline.comms().map(|comm| wanted.contains(comm)).collect();
         Self { filters, compiled, comms: filters.comms.as_ref().map(passes) }

@@ -62,14 +62,12 @@ impl CallFrames {
     }
 
     /// Returns the linked address of the byte at this file offset.
-    #[must_use]
     pub fn address_of(&self, offset: u64) -> Option<u64> {
         let within = |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|at| at < segment.file_size);
         self.segments.iter().find(within).map(|s| offset.wrapping_sub(s.offset).wrapping_add(s.address))
     }
 
     /// Returns the range from the lowest to the highest linked address of all segments.
-    #[must_use]
     pub fn span(&self) -> Range<u64> {
         let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let ends = self.segments.iter().map(|s| s.address.saturating_add(s.memory_size.max(s.file_size)));

@@ -34,7 +34,6 @@ pub const GUEST: Explanation = because(
 );
 
 /// Returns the reason why addresses in `module` have no function, judging by the outcome of its search.
-#[must_use]
 pub fn explain(module: &Module, outcome: &Outcome) -> Explanation {
     let found = outcome.found().next().is_some();
     match &module.kind {

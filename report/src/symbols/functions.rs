@@ -18,7 +18,6 @@ pub struct Functions<'f> {
 
 impl<'f> Functions<'f> {
     /// Creates a finder for `modules`, indexed by module number.
-    #[must_use]
     pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
         let loaded = modules.iter().map(|_| OnceLock::new()).collect();
         Self { modules, loaded, resolver }
@@ -44,7 +43,6 @@ impl<'f> Functions<'f> {
     }
 
     /// Returns the function at an address of a module, and the addresses around it with the same result.
-    #[must_use]
     pub fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
         self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
     }

@@ -71,14 +71,12 @@ impl Lines {
     }
 
     /// Returns whether there is debug information.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.file.is_some()
     }
 
     /// Returns the functions at an address as computed by [`super::Module::lookup_address`], innermost first; empty if
     /// debug information has none. For a return address, pass the address of the byte before.
-    #[must_use]
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let Some(file) = &self.file else { return Vec::new() };
         let Some(segment) = file.segments.iter().find(|segment| segment.has_offset(address)) else { return Vec::new() };
@@ -133,7 +131,6 @@ impl Lines {
     }
 
     /// Returns the text with this number.
-    #[must_use]
     pub fn text(&self, id: LineId) -> String {
         lock(&self.texts).get_index(id.0 as usize).cloned().unwrap_or_default()
     }

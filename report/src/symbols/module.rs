@@ -93,38 +93,32 @@ impl Module {
     }
 
     /// Creates the module of a mapped file.
-    #[must_use]
     pub fn file(path: &[u8], build_id: Option<BuildId>) -> Self {
         Self::new(path, build_id, ModuleKind::File)
     }
 
     /// Creates the kernel image, named as in its `MMAP` record or in the build ID table.
-    #[must_use]
     pub fn kernel(path: &[u8], build_id: Option<BuildId>) -> Self {
         Self::new(path, build_id, ModuleKind::Kernel)
     }
 
     /// Creates a kernel module loaded at `start`; `path` is its file, or its name in brackets.
-    #[must_use]
     pub fn kernel_module(path: &[u8], start: u64, build_id: Option<BuildId>) -> Self {
         Self::new(path, build_id, ModuleKind::KernelModule { start })
     }
 
     /// Creates the module of code that the kernel generated at `start..end`.
-    #[must_use]
     pub fn kernel_symbol(name: &[u8], start: u64, end: u64) -> Self {
         Self::new(name, None, ModuleKind::KernelSymbol { start, end })
     }
 
     /// Sets the machine on which the module was mapped.
-    #[must_use]
     pub fn on(self, origin: &Arc<Origin>) -> Self {
         Self { origin: origin.clone(), ..self }
     }
 
     /// Creates the module of a user mapping of process `pid`, from the file name, the protection (`PROT_EXEC`) and the
     /// `MAP_HUGETLB` flag of its record.
-    #[must_use]
     pub fn of_user_mapping(path: &[u8], pid: i32, executable: bool, huge: bool, build_id: Option<BuildId>) -> Self {
         let kind = match path {
             b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => ModuleKind::Vdso,
@@ -141,7 +135,6 @@ impl Module {
     }
 
     /// Returns the name shown in reports: the base name of a path, or a special name for objects that are not files.
-    #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         match &self.kind {
             ModuleKind::PerfMap { pid, .. } => format!("[JIT] tid {pid}").into(),
@@ -157,7 +150,6 @@ impl Module {
     }
 
     /// Returns the name shown in listings of single records: the whole path, or a kernel module's name.
-    #[must_use]
     pub fn long_name(&self) -> Cow<'_, str> {
         match &self.kind {
             ModuleKind::PerfMap { pid, .. } => format!("/tmp/perf-{pid}.map").into(),
@@ -173,7 +165,6 @@ impl Module {
     }
 
     /// Returns the kind of address by which its symbols are looked up.
-    #[must_use]
     pub fn addressing(&self) -> Addressing {
         match self.kind {
             ModuleKind::File => Addressing::FileOffset,
@@ -187,7 +178,6 @@ impl Module {
     }
 
     /// Returns the address to look up for `ip` in a mapping of this module.
-    #[must_use]
     pub fn lookup_address(&self, ip: u64, map_start: u64, pgoff: u64) -> u64 {
         match self.addressing() {
             Addressing::FileOffset => ip.wrapping_sub(map_start).wrapping_add(pgoff),
@@ -216,7 +206,6 @@ impl Module {
 
 /// Returns the name of a kernel module from its path or its name in brackets; `None` for the kernel itself, whatever
 /// its file is called.
-#[must_use]
 pub fn kernel_module_name(path: &[u8]) -> Option<String> {
     let base = String::from_utf8_lossy(base_name(path));
     let is_module = if base.starts_with('[') { !base.starts_with("[kernel.") } else { without_ko(&base).is_some() };

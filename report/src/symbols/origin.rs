@@ -46,7 +46,6 @@ pub struct Reference {
 impl Reference {
     /// Returns the reference symbol from the name of the kernel's `MMAP` record (`[kernel.kallsyms]_text`) and its
     /// address from that record's page offset; `None` if the recorder could not read it.
-    #[must_use]
     pub fn of(name: &[u8], pgoff: u64) -> Option<Self> {
         let end = name.iter().position(|&byte| byte == b']')? + 1;
         let symbol = name.get(end..).filter(|symbol| !symbol.is_empty() && pgoff != 0)?;
@@ -56,7 +55,6 @@ impl Reference {
 
 impl Origin {
     /// Returns the machine described by the features of `file`.
-    #[must_use]
     pub fn of(file: &File<'_>) -> Self {
         Self {
             hostname: file.feature::<Hostname<'_>>().and_then(Result::ok).map(|it| it.0.to_text().into_owned()),
@@ -106,7 +104,6 @@ pub struct FileId {
 
 impl FileId {
     /// Returns the device and inode in a record; `None` if the inode is 0, which means unknown.
-    #[must_use]
     pub fn of(inode: &Inode) -> Option<Self> {
         (inode.ino != 0).then_some(Self { major: inode.maj, minor: inode.min, inode: inode.ino })
     }

@@ -195,7 +195,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// Returns whether the place was refused because nothing proves that its file is the recorded one.
-    #[must_use]
     pub fn is_unproven(&self) -> bool {
         matches!(
             self,
@@ -218,17 +217,10 @@ impl Refusal {
 
 impl Outcome {
     /// Returns the first refusal for lack of proof, if no symbols were found at all.
-    #[must_use]
     pub fn unproven(&self) -> Option<&Refusal> {
         let refusals = self.attempts.iter().map(|attempt| attempt.result.as_ref().err());
         let first = refusals.flatten().find(|refusal| refusal.is_unproven());
         first.filter(|_| self.found().next().is_none())
-    }
-
-    /// Returns the total number of symbols read.
-    #[must_use]
-    pub fn symbols(&self) -> usize {
-        self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().ok()).sum()
     }
 
     /// Returns the failed requests to debuginfod servers, with the reasons.
@@ -322,7 +314,6 @@ mod tests {
             "/bin/x (recorded path): build ID is 02, but 01 was recorded: another version of the file"
         );
         assert_eq!(outcome.found().next().unwrap().to_string(), "/d (debug directory by build ID): 7 symbols");
-        assert_eq!(outcome.symbols(), 7);
     }
 
     #[test]

@@ -68,13 +68,11 @@ impl Sources {
 
 impl Loaded {
     /// Returns the symbol at an address given by [`Module::lookup_address`].
-    #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.table.lookup(address)
     }
 
     /// Returns the module's identity.
-    #[must_use]
     pub fn module(&self) -> &Module {
         &self.module
     }
@@ -89,7 +87,6 @@ impl Loaded {
     }
 
     /// Returns the name to show for a symbol returned by a lookup.
-    #[must_use]
     pub fn name(&self, id: SymbolId) -> Option<Cow<'_, str>> {
         let names = self.names.get_or_init(|| (0..self.table.len()).map(|_| OnceLock::new()).collect());
         let slot = names.get(id.0 as usize)?;
@@ -104,7 +101,6 @@ impl Loaded {
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's
     /// names is a separate option.
-    #[must_use]
     pub fn shown<'a>(&self, name: &'a [u8]) -> Cow<'a, str> {
         if self.demangle { demangle::demangled(name) } else { String::from_utf8_lossy(name) }
     }
@@ -112,7 +108,6 @@ impl Loaded {
 
 impl Resolver {
     /// Creates a resolver without any loaded modules.
-    #[must_use]
     pub fn new(options: SymbolOptions) -> Self {
         let host = Host::this();
         let kernel = Kernel::new("/", host.clone());
@@ -198,7 +193,6 @@ impl Resolver {
 
     /// Reads the call frame information of `module` from the mapped file or its cached copy, or from this process's
     /// vdso. Not cached.
-    #[must_use]
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         match &module.kind {
             ModuleKind::File => self.sources.search().first(module, CallFrames::of),

@@ -124,25 +124,21 @@ pub(super) struct TableBuilder {
 
 impl SymbolTable {
     /// Returns the symbol at `address`.
-    #[must_use]
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.get(self.find(address)?)
     }
 
     /// Returns the first address of the symbol with this number.
-    #[must_use]
     pub fn start(&self, id: SymbolId) -> Option<u64> {
         self.places.get(id.0 as usize).map(|place| place.start)
     }
 
     /// Returns the number of the symbol at `address`. Faster than [`SymbolTable::lookup`], which also reads the name.
-    #[must_use]
     pub fn find(&self, address: u64) -> Option<SymbolId> {
         self.find_range(address).0
     }
 
     /// Like [`SymbolTable::find`]; also returns a range around `address` in which every address has the same result.
-    #[must_use]
     #[inline]
     pub fn find_range(&self, address: u64) -> (Option<SymbolId>, Range<u64>) {
         let start = |at: usize| self.places.get(at).map_or(u64::MAX, |place| place.start);
@@ -166,7 +162,6 @@ impl SymbolTable {
     }
 
     /// Returns the symbol with the number `id`, from a lookup in this table.
-    #[must_use]
     pub fn get(&self, id: SymbolId) -> Option<Symbol<'_>> {
         let Place { start, end, name } = self.place(id)?;
         Some(Symbol { id, start, end, name: self.names.get(name) })
@@ -189,13 +184,11 @@ impl SymbolTable {
     }
 
     /// Returns the number of symbols, one per start.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Returns whether there are no symbols.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -30,15 +30,8 @@ impl Labels {
     }
 
     /// Returns the number of texts.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
-    }
-
-    /// Returns whether there are no texts.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
     }
 
     /// Returns all texts in the order of their numbers.
@@ -48,7 +41,6 @@ impl Labels {
 
     /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
     /// the others.
-    #[must_use]
     pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
         let is_used = |(_, number): &(&String, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
         let first = |text: &String| u128::from_be_bytes(first_bytes(text));
@@ -63,7 +55,6 @@ impl Labels {
     }
 
     /// Returns the text with this number.
-    #[must_use]
     pub fn text(&self, number: u64) -> &str {
         usize::try_from(number).ok().and_then(|number| self.texts.get_index(number)).map_or("", String::as_str)
     }
@@ -80,7 +71,6 @@ pub struct Labelled {
 
 impl Labelled {
     /// Returns the words of a row.
-    #[must_use]
     pub fn row(&self, row: usize) -> &[u64] {
         self.words.get(row * self.width..(row + 1) * self.width).unwrap_or_default()
     }
@@ -113,13 +103,11 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the kinds of a query's columns.
-    #[must_use]
     pub fn of_columns(query: &Query) -> Vec<Self> {
         query.columns.iter().map(|column| Self::of(column.key, query.nanosecs)).collect()
     }
 
     /// Returns the kind of a sort key's column.
-    #[must_use]
     pub fn of(key: SortKey, nanosecs: bool) -> Self {
         match key {
             SortKey::Ip | SortKey::FromAddr | SortKey::ToAddr | SortKey::LineOffset => Self::Address,
@@ -147,13 +135,11 @@ pub struct Cells<'l> {
 
 impl<'l> Cells<'l> {
     /// Creates a formatter for the columns of a query.
-    #[must_use]
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
         Self { kinds: Kind::of_columns(query), labels, ranks: Arc::default() }
     }
 
     /// Returns the same with the labels' [`ranks`](Labels::ranks), for cells that are compared.
-    #[must_use]
     pub fn ranked(self, ranks: Arc<[u32]>) -> Self {
         Self { ranks, ..self }
     }
@@ -164,7 +150,6 @@ impl<'l> Cells<'l> {
     }
 
     /// Returns the number of the label in this column; `None` if its cells are no labels.
-    #[must_use]
     pub fn label(&self, column: usize, cell: u64) -> Option<usize> {
         (self.kinds.get(column) == Some(&Kind::Label)).then(|| usize::try_from(cell).ok()).flatten()
     }
@@ -195,7 +180,6 @@ impl<'l> Cells<'l> {
     }
 
     /// Returns the text of a cell in this column, of a row with this count.
-    #[must_use]
     pub fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
         let Some(kind) = self.kinds.get(column) else { return "".into() };
         match kind {
@@ -213,7 +197,6 @@ impl<'l> Cells<'l> {
     }
 
     /// Compares two rows by their texts, column by column.
-    #[must_use]
     pub fn compare(&self, (a, a_count): (&[u64], &Count), (b, b_count): (&[u64], &Count)) -> Ordering {
         let pairs = self.kinds.iter().zip(a.iter().zip(b)).enumerate();
         let compare = |(column, (kind, (a, b))): (usize, (&Kind, (&u64, &u64)))| match kind {
@@ -227,7 +210,6 @@ impl<'l> Cells<'l> {
     }
 
     /// Returns a sort prefix: rows whose prefixes differ compare as the prefixes do.
-    #[must_use]
     pub fn prefix(&self, cells: &[u64], count: &Count) -> [u64; 2] {
         let rank_bits = usize::BITS - self.ranks.len().leading_zeros();
         let (mut prefix, mut free) = (0u128, u128::BITS);

@@ -24,43 +24,36 @@ pub struct Row<'l> {
 
 impl<'l> Row<'l> {
     /// Returns the row's own (self) count.
-    #[must_use]
     pub fn count(self) -> Count {
         self.metrics.count
     }
 
     /// Returns the self share of the event's period, in percent.
-    #[must_use]
     pub fn percent(self) -> f64 {
         self.table.percent(self.count())
     }
 
     /// Returns the children (inclusive) count and its share in percent; `None` if children were not counted.
-    #[must_use]
     pub fn children(self) -> Option<(Count, f64)> {
         self.table.children.then(|| (self.metrics.all(), self.table.percent(self.metrics.all())))
     }
 
     /// Returns the period by which rows are sorted: children's if counted, else the row's own.
-    #[must_use]
     pub fn weight(self) -> u64 {
         self.table.weight(self.metrics)
     }
 
     /// Returns the cell in a column: its number, or the number of its text ([`Labels`](super::cells::Labels)).
-    #[must_use]
     pub fn cell(self, column: usize) -> u64 {
         self.cells.get(column).copied().unwrap_or(0)
     }
 
     /// Returns the text in a column.
-    #[must_use]
     pub fn text(self, column: usize) -> Cow<'l, str> {
         self.cells.get(column).map_or("".into(), |cell| self.table.cells.text(column, *cell, &self.metrics.count))
     }
 
     /// Like [`Row::text`]; `buffer` holds texts that must be made.
-    #[must_use]
     pub fn text_in<'b>(self, column: usize, buffer: &'b mut String) -> &'b str
     where
         'l: 'b,
@@ -70,7 +63,6 @@ impl<'l> Row<'l> {
     }
 
     /// Returns the number of the label in a column ([`Labels`](super::cells::Labels)); `None` if it has no labels.
-    #[must_use]
     pub fn label(self, column: usize) -> Option<usize> {
         self.table.cells.label(column, self.cell(column))
     }
@@ -101,26 +93,17 @@ pub struct EventTable<'l> {
 
 impl<'l> EventTable<'l> {
     /// Returns the number of displayed rows.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Returns whether no rows are displayed.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
     /// Returns one of the rows for each index, in whichever order is in memory.
-    #[must_use]
     pub fn any_row(&'l self, index: usize) -> Option<Row<'l>> {
         if self.order.len() == self.rows.len() { self.row_at(index) } else { self.row(index) }
     }
 
     /// Returns the row at `index`. Rows are sorted by period, largest first, then by text; if children are counted, by
     /// children's period, then callers before callees.
-    #[must_use]
     pub fn row(&'l self, index: usize) -> Option<Row<'l>> {
         self.row_at(*self.order.get(index)?)
     }

@@ -33,7 +33,6 @@ pub struct Labeller<'f> {
 
 impl Labeller<'_> {
     /// Loads the symbols of all modules that were hit. Returns an empty list if the query needs no functions.
-    #[must_use]
     pub fn load(&self, hits: &[bool], functions: &Functions<'_>) -> LoadedSymbols {
         let is_needed = self.query.chains.counted
             || self.query.columns.iter().any(|column| column.key.is_of_symbol())
@@ -47,7 +46,6 @@ impl Labeller<'_> {
     }
 
     /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query needs them.
-    #[must_use]
     pub fn resolve(&self, mut key: Key, symbols: &LoadedSymbols) -> Key {
         let mut meta = Meta::unpack(Field::Meta.of(&key));
         let ends = [(KeyAddress::At, &mut meta.at), (KeyAddress::From, &mut meta.from)];
@@ -97,7 +95,6 @@ impl Labeller<'_> {
     }
 
     /// Returns whether the row passes the symbol filters.
-    #[must_use]
     pub fn takes(&self, row: &Key, symbols: &LoadedSymbols) -> bool {
         let filters = &self.query.filters;
         let by_name = filters.symbols.is_some() || filters.symbol_part.is_some();

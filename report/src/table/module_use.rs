@@ -102,7 +102,6 @@ impl ModuleUses {
     }
 
     /// Returns the counts of all samples and of resolved samples.
-    #[must_use]
     pub fn total(&self) -> (Count, Count) {
         let mut total = (Count { samples: self.guest, period: 0 }, Count::default());
         for module in self.modules.values() {
@@ -113,7 +112,6 @@ impl ModuleUses {
     }
 
     /// Returns the modules sorted by samples, largest first; with `unresolved`, by unresolved samples.
-    #[must_use]
     pub fn sorted(&self, unresolved: bool) -> Vec<(Option<&Module>, &ModuleUse)> {
         let mut all: Vec<_> = self.modules.iter().map(|(module, uses)| (module.as_ref(), uses)).collect();
         let size = |uses: &ModuleUse| if unresolved { uses.lacks() } else { uses.all.samples };
@@ -122,7 +120,6 @@ impl ModuleUses {
     }
 
     /// Returns a sentence about unresolved samples if they are more than 5 % of all.
-    #[must_use]
     pub fn footer(&self) -> Option<String> {
         const SHOWN: usize = 3;
         let (all, resolved) = self.total();
@@ -184,7 +181,6 @@ impl Doubts {
     }
 
     /// Returns a warning for each of the two kinds, if any; `what` names the counted items, e.g. `samples`.
-    #[must_use]
     pub fn warnings(&self, what: &str) -> Vec<Warning> {
         let Self { all, unproven, contradicted, .. } = self;
         let mut warnings = Vec::new();
@@ -207,13 +203,11 @@ impl Doubts {
 
 impl ModuleUse {
     /// Returns the number of unresolved samples.
-    #[must_use]
     pub fn lacks(&self) -> u64 {
         self.all.samples - self.resolved.samples.min(self.all.samples)
     }
 
     /// Returns why samples are unresolved; `None` if all are resolved.
-    #[must_use]
     pub fn explanation(&self, module: Option<&Module>) -> Option<Explanation> {
         if self.lacks() == 0 {
             return None;

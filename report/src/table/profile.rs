@@ -88,7 +88,6 @@ const MAX_WAITING: usize = 1 << 18;
 
 impl Profile {
     /// Creates the profile of a file with these events.
-    #[must_use]
     pub fn of_events(names: &[String]) -> Self {
         let event = |name: &String| Event { name: name.clone(), ..Event::default() };
         Self { events: names.iter().map(event).collect(), ..Self::default() }
@@ -209,7 +208,6 @@ impl Profile {
     }
 
     /// Returns the columns of tables. If children were counted, inserts their column before a leading overhead column.
-    #[must_use]
     pub fn shown(&self, query: &Query) -> Vec<TableColumn> {
         let mut shown = query.shown.clone();
         let own = TableColumn::Number(Number::Overhead);
@@ -220,7 +218,6 @@ impl Profile {
     }
 
     /// Returns one table per event, sorted, with the query's limits applied.
-    #[must_use]
     pub fn tables(&self, query: &Query) -> Vec<EventTable<'_>> {
         let mut of_events = vec![Vec::new(); self.events.len()];
         if let [places] = of_events.as_mut_slice() {

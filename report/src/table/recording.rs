@@ -19,7 +19,6 @@ pub struct Recording {
 
 impl Recording {
     /// Reads the header.
-    #[must_use]
     pub fn of(file: &File<'_>, throttled: u64) -> Self {
         let mut machine = Vec::new();
         if let Some(Ok(Hostname(name))) = file.feature() {

@@ -26,7 +26,6 @@ pub fn hex_zeros(out: &mut Vec<u8>, number: u64, width: usize) {
 }
 
 /// Returns the two hexadecimal digits of a byte.
-#[must_use]
 #[inline]
 pub fn hex_byte(byte: u8) -> [u8; 2] {
     [byte >> 4, byte & 15].map(hex_digit)

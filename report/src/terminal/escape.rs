@@ -7,7 +7,6 @@ use unicode_width::UnicodeWidthStr;
 
 /// Returns the text with control characters and bidirectional controls escaped, such as `\x1b` or `\u{202e}`, so that a
 /// recording cannot control the reader's terminal.
-#[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     // Nearly all text is plain; looking at all bytes at once is faster than stopping at the first other one.
     let is_plain = text.bytes().fold(true, |is_plain, byte| is_plain & (b' '..=b'~').contains(&byte));
@@ -28,7 +27,6 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the number of columns that escaped text takes.
-#[must_use]
 pub fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }

@@ -105,7 +105,6 @@ pub struct Bar {
 impl Bar {
     /// Shows a bar after one second, unless it is dropped before. Does nothing if standard error is not a terminal or
     /// already has a bar.
-    #[must_use]
     pub fn start() -> Self {
         if !io::stderr().is_terminal() || IS_SHOWN.swap(true, Ordering::Relaxed) {
             return Self { shown: None };

@@ -15,7 +15,6 @@ pub struct Screen {
 
 impl Screen {
     /// Returns the properties of standard output, with colours as requested.
-    #[must_use]
     pub fn of(stdout: &Stdout, colour: Colour) -> Self {
         let is_terminal = stdout.is_terminal();
         let width = if is_terminal { terminal_size::terminal_size() } else { None };

@@ -80,7 +80,6 @@ struct Builder {
 
 impl Timeline {
     /// Builds the timeline of these changes, which may be in any order.
-    #[must_use]
     pub fn build(mut changes: Vec<(Moment, Change)>) -> Self {
         changes.sort_by_key(|(moment, _)| *moment);
         let mut builder = Builder::default();

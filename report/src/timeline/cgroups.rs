@@ -26,7 +26,6 @@ pub struct Groups {
 
 impl Groups {
     /// Reads them from a file.
-    #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
         let mut groups = Self { sockets: sockets(file), ..Self::default() };
         for raw in records {
@@ -50,25 +49,21 @@ impl Groups {
     }
 
     /// Returns the socket of a CPU.
-    #[must_use]
     pub fn socket(&self, cpu: u32) -> Option<u32> {
         self.sockets.get(usize::try_from(cpu).ok()?).copied()
     }
 
     /// Returns the CPUs of a socket.
-    #[must_use]
     pub fn cpus_of(&self, socket: u32) -> HashSet<u32> {
         (0u32..).zip(&self.sockets).filter(|(_, of)| **of == socket).map(|(cpu, _)| cpu).collect()
     }
 
     /// Returns the path of a cgroup.
-    #[must_use]
     pub fn cgroup(&self, id: u64) -> Option<&str> {
         self.cgroups.get(&id).map(String::as_str)
     }
 
     /// Returns the number of the cgroup namespace that a thread was in; 0 if not recorded.
-    #[must_use]
     pub fn space_number(&self, tid: i32, at: Moment) -> u64 {
         let space = self.threads.get(&tid).and_then(|spaces| {
             let next = spaces.partition_point(|(since, _)| *since <= at);
@@ -78,7 +73,6 @@ impl Groups {
     }
 
     /// Returns device and inode of the cgroup namespace with this number.
-    #[must_use]
     pub fn space(&self, number: u64) -> Option<(u64, u64)> {
         self.spaces.get_index(usize::try_from(number).ok()?.checked_sub(1)?).copied()
     }

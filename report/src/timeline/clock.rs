@@ -24,7 +24,6 @@ pub struct Clock<'f> {
 impl<'f> Clock<'f> {
     /// Creates the clock of a file. Without `sample_id_all` the side-band has no times, so the whole file is read in
     /// file order; except in pipe mode, where perf decides before it has read the attrs.
-    #[must_use]
     pub fn new(attrs: &'f AttrTable, mode: Mode, pieces: &'f [Piece<'f>], first_round: Option<u64>) -> Self {
         let all = attrs.entries().first().is_some_and(|e| e.attr.sample_id_all());
         Self {
@@ -37,7 +36,6 @@ impl<'f> Clock<'f> {
     }
 
     /// Returns the moment of the record at `offset` with this time.
-    #[must_use]
     #[inline]
     pub fn moment(&self, time: Option<u64>, offset: u64) -> Moment {
         match time {

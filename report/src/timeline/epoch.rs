@@ -24,7 +24,6 @@ pub struct SpaceEpoch {
 impl SpaceEpoch {
     /// Returns the part that matters in a CPU mode: the kernel is the same in every space, and a space does not depend
     /// on the kernel. Without a mode, both matter.
-    #[must_use]
     #[inline]
     pub fn in_mode(self, mode: CpuMode) -> Self {
         match mode {
@@ -66,7 +65,6 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
 
 /// Returns the place of a block of addresses, of the context or image `of`, in a cache with 2^`bits` places.
 #[inline]
-#[must_use]
 pub fn cache_place(block: u64, of: u32, bits: u32) -> usize {
     let mixed = (block ^ u64::from(of) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
@@ -84,7 +82,6 @@ pub struct Epoch {
 
 impl Epoch {
     /// Returns whether this epoch is valid for this space at this moment.
-    #[must_use]
     #[inline]
     pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
         self.of.space == space && self.from <= at && at < self.until
@@ -93,7 +90,6 @@ impl Epoch {
 
 impl Timeline {
     /// Returns the epoch of a space that this moment is in.
-    #[must_use]
     pub fn epoch(&self, space: Option<SpaceId>, at: Moment) -> Epoch {
         let of = |space: Option<&Space>| space.map_or((0, Moment::START, Moment::END), |space| space.seen(at));
         let own = of(space.and_then(|id| self.spaces.get(id.0 as usize)));

@@ -50,14 +50,12 @@ impl Place {
 
 impl Timeline {
     /// Looks up an address at which a task ran, or which it accessed, in this CPU mode.
-    #[must_use]
     #[inline]
     pub fn place(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
         self.place_in(mode, task.space, address, at).0
     }
 
     /// Looks up an address of a space in this CPU mode. Also returns a range around it in which the same is mapped.
-    #[must_use]
     #[inline]
     pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> (Place, Range<u64>) {
         let (mapping, range) = match (mode, space) {
@@ -71,7 +69,6 @@ impl Timeline {
     /// Looks up an address of unknown CPU mode, such as the end of a branch: first in the process, then in the kernel.
     /// If nothing was mapped, the returned mode is the hypervisor's, as in perf. Also returns a range as
     /// [`Timeline::place_in`].
-    #[must_use]
     pub fn place_in_any_mode(&self, space: Option<SpaceId>, address: u64, at: Moment) -> (CpuMode, Place, Range<u64>) {
         let (user, range) = self.place_in(CpuMode::User, space, address, at);
         if user.module.is_some() {
@@ -83,14 +80,12 @@ impl Timeline {
     }
 
     /// Returns the mapping at `address` of a process.
-    #[must_use]
     #[inline]
     pub fn mapping(&self, space: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
         find(&self.spaces, space, address, at).0
     }
 
     /// Returns the mapping at `address` of the kernel.
-    #[must_use]
     #[inline]
     pub fn kernel_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
         find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at).0
@@ -102,7 +97,6 @@ impl Timeline {
     }
 
     /// Returns the text of a comm.
-    #[must_use]
     pub fn comm(&self, comm: CommRef) -> std::borrow::Cow<'_, str> {
         match comm {
             CommRef::Named(id) => self.comms.get(id as usize).map_or("", String::as_str).into(),
@@ -113,13 +107,11 @@ impl Timeline {
 
 impl Timeline {
     /// Returns the state of thread `tid` at this moment; `pid` is the process given by the sample.
-    #[must_use]
     pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
         self.span(pid, tid, at).task
     }
 
     /// Like [`Timeline::thread`], with the period for which the state is valid.
-    #[must_use]
     pub fn span(&self, pid: i32, tid: i32, at: Moment) -> Span {
         let Some((index, life)) = self.life(tid, at) else {
             let (thread, comm) = (ThreadRef::Bare(tid), CommRef::Unnamed(tid));
@@ -147,7 +139,6 @@ impl Timeline {
     }
 
     /// Returns the tid and the last comm of a thread, as in perf's `pid` column.
-    #[must_use]
     pub fn thread_label(&self, thread: ThreadRef) -> (i32, CommRef) {
         match thread {
             ThreadRef::Bare(tid) => (tid, CommRef::Unnamed(tid)),

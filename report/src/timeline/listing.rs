@@ -21,7 +21,6 @@ pub struct LastLife {
 
 impl Timeline {
     /// Returns the last life of each tid whose process is recorded, sorted by tid.
-    #[must_use]
     pub fn last_lives(&self) -> Vec<LastLife> {
         let mut last: Vec<LastLife> = Vec::new();
         for (index, life) in (0u32..).zip(&self.lives) {
@@ -37,7 +36,6 @@ impl Timeline {
 
     /// Returns the mappings of a process at the end, sorted by address; one that is partly covered by later mappings is
     /// split into its visible parts.
-    #[must_use]
     pub fn shown(&self, space: SpaceId) -> Vec<VisiblePart> {
         shown(&self.spaces, space)
     }

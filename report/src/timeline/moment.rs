@@ -35,27 +35,23 @@ impl Moment {
     pub const END: Self = Self { time: u64::MAX, seq: u64::MAX };
 
     /// Returns the moment of a record with a time, `offset` bytes into its file.
-    #[must_use]
     #[inline]
     pub fn timed(time: u64, offset: u64) -> Self {
         Self { time, seq: offset }
     }
 
     /// Returns the moment of a record without a time: after all records with times up to `limit`.
-    #[must_use]
     pub fn untimed(limit: u64, offset: u64) -> Self {
         Self { time: limit, seq: offset | UNTIMED }
     }
 
     /// Returns the record's offset in its file.
-    #[must_use]
     pub fn offset(self) -> u64 {
         self.seq & !UNTIMED
     }
 }
 
 /// Returns whether `time` is a real time: 0 and the largest value mean that a record has no time.
-#[must_use]
 #[inline]
 pub fn is_time(time: u64) -> bool {
     time != 0 && time != NO_TIME
@@ -98,7 +94,6 @@ impl FlushLimits {
     }
 
     /// Returns the limit at this offset.
-    #[must_use]
     pub fn at(&self, offset: u64) -> u64 {
         let after = self.limits.partition_point(|&(end, _)| end <= offset);
         after.checked_sub(1).and_then(|i| self.limits.get(i)).map_or(0, |&(_, limit)| limit)

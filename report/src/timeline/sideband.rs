@@ -123,7 +123,6 @@ impl<'a> Known<'a> {
 
 impl SideBand {
     /// Decodes the side-band records of `file`; `written` is the time at which it was last written, if it is a file.
-    #[must_use]
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
         let mut known = Known::of(file, records, written);
         let origin = Arc::new(std::mem::take(&mut known.origin));
@@ -140,13 +139,11 @@ impl SideBand {
     }
 
     /// Returns the number of lost samples of all events.
-    #[must_use]
     pub fn all_lost_samples(&self) -> u64 {
         total(&self.lost_samples)
     }
 
     /// Returns the number of samples of all events dropped by BPF filters.
-    #[must_use]
     pub fn all_filtered_samples(&self) -> u64 {
         total(&self.filtered_samples)
     }

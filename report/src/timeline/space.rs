@@ -45,7 +45,6 @@ pub struct Mapping {
 
 impl Mapping {
     /// Returns the address at which the module's symbols are looked up.
-    #[must_use]
     #[inline]
     pub fn relative(&self, address: u64) -> u64 {
         if self.identity { address } else { address.wrapping_sub(self.start).wrapping_add(self.pgoff) }
@@ -178,7 +177,6 @@ fn cover(mut from: usize, mut to: usize, f: &mut dyn FnMut(usize)) {
 }
 
 /// Returns the visible parts of the mappings of space `id` at the end, sorted by address.
-#[must_use]
 pub(super) fn shown(spaces: &[Space], id: SpaceId) -> Vec<VisiblePart> {
     let mut layers = Vec::new();
     let mut next = Some((id, Moment::END));
@@ -213,7 +211,6 @@ fn overlay(pieces: &mut BTreeMap<u64, VisiblePart>, new: VisiblePart) {
 
 /// Returns the mapping at `address` of space `id` at this moment, and a range around the address in which every address
 /// has the same.
-#[must_use]
 pub(super) fn find(spaces: &[Space], id: SpaceId, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
     let (mut id, mut at, mut range) = (id, at, 0..u64::MAX);
     while let Some(space) = spaces.get(id.0 as usize) {

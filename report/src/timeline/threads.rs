@@ -33,7 +33,6 @@ pub enum CommRef {
 
 impl CommRef {
     /// Packs it into one number, for packed keys.
-    #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         match self {
@@ -43,7 +42,6 @@ impl CommRef {
     }
 
     /// Reverses [`CommRef::pack`].
-    #[must_use]
     pub fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
         if packed >> 63 == 1 { Self::Unnamed(low.cast_signed()) } else { Self::Named(low) }
@@ -61,7 +59,6 @@ pub enum ThreadRef {
 
 impl ThreadRef {
     /// Packs it into one number, for packed keys.
-    #[must_use]
     #[inline]
     pub fn pack(self) -> u64 {
         match self {
@@ -71,7 +68,6 @@ impl ThreadRef {
     }
 
     /// Reverses [`ThreadRef::pack`].
-    #[must_use]
     pub fn unpack(packed: u64) -> Self {
         let low = u32::try_from(packed & u64::from(u32::MAX)).unwrap_or(0);
         if packed >> 63 == 1 { Self::Bare(low.cast_signed()) } else { Self::Known(low) }
@@ -106,7 +102,6 @@ pub struct Span {
 
 impl Span {
     /// Returns whether this span is valid for this thread at this moment.
-    #[must_use]
     #[inline]
     pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
         self.tid == tid && self.pid == pid && self.from <= at && at < self.until
@@ -114,7 +109,6 @@ impl Span {
 
     /// Returns the comm as known at this moment of the span. For listings in record order, in which a comm does not
     /// apply to the time before it.
-    #[must_use]
     #[inline]
     pub fn comm_so_far(&self, at: Moment) -> CommRef {
         if at < self.named { CommRef::Unnamed(self.tid) } else { self.task.comm }

@@ -20,7 +20,6 @@ pub struct Event {
 
 impl Event {
     /// Parses the print fmt of `format`.
-    #[must_use]
     pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
         let fields: Vec<&EventField> = format.common.iter().chain(&format.fields).collect();
         let print_fmt = PrintFmt::parse(&format.print_fmt, &fields, long_size);
@@ -28,19 +27,16 @@ impl Event {
     }
 
     /// Returns the format.
-    #[must_use]
     pub fn format(&self) -> &EventFormat {
         &self.format
     }
 
     /// Returns whether the print fmt is supported. If not, the fields are printed instead.
-    #[must_use]
     pub fn has_print_fmt(&self) -> bool {
         self.print_fmt.is_some()
     }
 
     /// Returns a field's index among all fields; the common fields come first.
-    #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name)
     }
@@ -57,13 +53,11 @@ impl Event {
     }
 
     /// Returns the text that the kernel would print.
-    #[must_use]
     pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
         self.with(bytes, kernel, |sample| sample.text())
     }
 
     /// Returns all fields but the common ones as `name=value`, with a space before each.
-    #[must_use]
     pub fn fields_text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
         self.with(bytes, kernel, |sample| sample.fields())
     }

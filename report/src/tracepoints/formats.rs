@@ -20,7 +20,6 @@ pub struct Formats {
 
 impl Formats {
     /// Reads the formats and strings in the file. Only the formats of the file's own events are parsed.
-    #[must_use]
     pub fn read(file: &File<'_>) -> Self {
         let wanted = |entry: &recrep_format::attr::AttrEntry| {
             (entry.attr.kind == EventType::TRACEPOINT).then_some(entry.attr.config)
@@ -67,13 +66,11 @@ impl Formats {
     }
 
     /// Returns the tracepoint with this index among the file's events.
-    #[must_use]
     pub fn event(&self, place: usize) -> Option<&Event> {
         self.events.get(place)?.as_ref()
     }
 
     /// Returns whether all events of a file are tracepoints whose formats it has.
-    #[must_use]
     pub fn cover_all_events(file: &File<'_>) -> bool {
         let entries = file.attrs.entries();
         let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
@@ -81,7 +78,6 @@ impl Formats {
     }
 
     /// Returns the kernel's string at an address.
-    #[must_use]
     pub fn string(&self, address: u64) -> Option<&[u8]> {
         self.strings.get(&address).map(Vec::as_slice)
     }

@@ -16,7 +16,6 @@ pub struct RecordedKernel<'s> {
 
 impl<'s> RecordedKernel<'s> {
     /// Creates it without loading any symbols.
-    #[must_use]
     pub fn new(formats: &'s Formats, timeline: &'s Timeline, functions: &'s Functions<'s>) -> Self {
         Self { formats, timeline, functions }
     }

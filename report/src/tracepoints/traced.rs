@@ -121,7 +121,6 @@ impl<'f> Traced<'f> {
     }
 
     /// Returns the text of a column, by the number that [`Self::number`] returned.
-    #[must_use]
     pub fn text(&self, number: u64, column: SortKey) -> String {
         let place = self.keys.iter().position(|key| *key == column);
         let found = self.found.read().unwrap_or_else(PoisonError::into_inner);

@@ -48,7 +48,6 @@ impl<S> Workers<S> {
     }
 
     /// Returns all states.
-    #[must_use]
     pub fn finish(self) -> Vec<S> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

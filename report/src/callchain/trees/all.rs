@@ -23,13 +23,11 @@ impl CallTrees {
     }
 
     /// Returns the function with this number.
-    #[must_use]
     pub fn function(&self, name: u32) -> &str {
         self.names.function(name)
     }
 
     /// Returns whether no file has callchains.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -59,7 +57,6 @@ impl CallTrees {
 
     /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
     /// row, starting at the row's frame; otherwise only those of the row's own samples.
-    #[must_use]
     pub fn trees(&self, rows: &[RowIndex], children: bool, wanted: TreeOptions, from_caller: bool) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let of_file = |file: &FileTrees| -> FxHashMap<RowId, usize> {

@@ -37,7 +37,6 @@ pub struct Node {
 
 impl Node {
     /// Returns the count of all samples through this node.
-    #[must_use]
     pub fn all(&self) -> Count {
         let mut all = self.own;
         all.add(self.below);

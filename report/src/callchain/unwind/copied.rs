@@ -33,7 +33,6 @@ pub struct UnwindStats {
 
 impl UnwindStats {
     /// Returns a warning if any chain is truncated.
-    #[must_use]
     pub fn warning(self) -> Option<String> {
         let Self { all, truncated } = self;
         let percent = share(truncated, all);
@@ -54,13 +53,11 @@ impl UnwindStats {
 
 impl<'u> Copied<'u> {
     /// Creates the state of a worker.
-    #[must_use]
     pub fn new(unwinding: &'u StackUnwinder<'u>, recorded: Recorded<'u>) -> Self {
         Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: UnwindStats::default() }
     }
 
     /// Returns the number of frames of the last chain that were unwound.
-    #[must_use]
     pub fn frames(&self) -> usize {
         self.chain.ips.len()
     }

@@ -89,7 +89,6 @@ impl fmt::Debug for StackUnwinder<'_> {
 impl<'s> StackUnwinder<'s> {
     /// Creates an unwinder for the samples of a file. `None` if no event has user registers and copied stacks, or if
     /// the CPU is not supported.
-    #[must_use]
     pub fn new(
         file: &File<'_>,
         timeline: &'s Timeline,

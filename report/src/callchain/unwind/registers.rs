@@ -44,7 +44,6 @@ pub enum Registers {
 impl Registers {
     /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required
     /// register.
-    #[must_use]
     pub fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
         if regs.abi != RegsAbi::ABI_64 {
             return None;
@@ -67,7 +66,6 @@ impl Registers {
     }
 
     /// Returns the instruction pointer.
-    #[must_use]
     pub fn ip(&self) -> u64 {
         match self {
             Self::X86(regs) => regs.ip(),
@@ -76,7 +74,6 @@ impl Registers {
     }
 
     /// Returns the stack pointer.
-    #[must_use]
     pub fn sp(&self) -> u64 {
         match self {
             Self::X86(regs) => regs.sp(),
@@ -95,7 +92,6 @@ pub struct UserStack<'a> {
 
 impl<'a> UserStack<'a> {
     /// Returns a sample's copy of a stack; `sp` is the stack pointer.
-    #[must_use]
     pub fn of(stack: &StackUser<'a>, sp: u64, endian: Endian) -> Self {
         let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
         let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());

@@ -23,7 +23,6 @@ pub enum Origin {
 
 impl Origin {
     /// Returns the source for an event with this attr.
-    #[must_use]
     pub fn of(attr: &Attr) -> Self {
         let has = |fields| attr.sample_type.contains(SampleType::CALLCHAIN | fields);
         if has(SampleType::BRANCH_STACK) && attr.branch_sample_type.contains(BranchSampleType::CALL_STACK) {
@@ -45,13 +44,11 @@ pub struct ChainSources<'u> {
 
 impl<'u> ChainSources<'u> {
     /// Creates the sources; without `unwinding`, copied stacks are ignored.
-    #[must_use]
     pub fn new(recorded: Recorded<'u>, unwinding: Option<&'u StackUnwinder<'u>>) -> Self {
         Self { recorded, copied: unwinding.map(|unwinding| Copied::new(unwinding, recorded)) }
     }
 
     /// Returns statistics on the chains from copied stacks.
-    #[must_use]
     pub fn ends(&self) -> UnwindStats {
         self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
     }
@@ -77,19 +74,16 @@ impl<'u> ChainSources<'u> {
     }
 
     /// Returns whether chains of this origin are unwound.
-    #[must_use]
     pub fn unwinds(&self, origin: Origin) -> bool {
         self.copied.is_some() && origin == Origin::Copied
     }
 
     /// Returns the source of chains as recorded.
-    #[must_use]
     pub fn recorded(&self) -> Recorded<'u> {
         self.recorded
     }
 
     /// Returns the number of frames at the end of the last chain that were unwound.
-    #[must_use]
     pub fn unwound(&self, origin: Origin) -> usize {
         self.copied.as_ref().filter(|_| origin == Origin::Copied).map_or(0, Copied::frames)
     }

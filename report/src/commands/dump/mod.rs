@@ -47,7 +47,6 @@ use known::FileFacts;
 use stream::{Printed, Walk};
 
 /// Returns a query for all records of a file, with their bytes.
-#[must_use]
 pub fn whole(source: &Source) -> DumpQuery {
     DumpQuery { source: source.clone(), raw: true, payload: 0, types: None, limit: u64::MAX }
 }

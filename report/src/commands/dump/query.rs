@@ -23,7 +23,6 @@ pub struct DumpQuery {
 
 impl DumpQuery {
     /// Returns whether records of a type are printed.
-    #[must_use]
     pub fn prints(&self, kind: RecordType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&kind))
     }

@@ -154,7 +154,6 @@ fn sample_type(all: SampleType) -> Vec<String> {
 }
 
 /// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
-#[must_use]
 pub fn text(attr: &Attr) -> String {
     let mut text = String::new();
     for field in fields(attr).iter().filter(|field| !field.zero) {
@@ -166,7 +165,6 @@ pub fn text(attr: &Attr) -> String {
 }
 
 /// Returns every field of an attr, and its [`text`].
-#[must_use]
 pub(super) fn value(attr: &Attr) -> Value {
     Value::Fields(fields(attr).into_iter().map(|field| (field.name, field.value)).collect(), text(attr))
 }

@@ -149,7 +149,6 @@ pub struct TimeRange {
 
 impl Info {
     /// Gathers the data.
-    #[must_use]
     pub fn gather(input: &Input, session: &Session<'_>) -> Self {
         let file = session.file;
         let stream = |stream: &Stream| StreamInfo { name: stream.name.clone(), bytes: stream.bytes().len() as u64 };

@@ -40,7 +40,6 @@ pub use query::{EventDetail, EvlistQuery, InfoQuery};
 pub use value::Value;
 
 /// Returns the query for the whole header information as text.
-#[must_use]
 pub fn whole(source: &Source) -> InfoQuery {
     InfoQuery { source: source.clone(), format: Format::Text }
 }

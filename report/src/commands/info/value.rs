@@ -32,7 +32,6 @@ pub enum Value {
 
 impl Value {
     /// Returns text from bytes that may be invalid UTF-8.
-    #[must_use]
     pub fn text(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }
@@ -43,7 +42,6 @@ impl Value {
     }
 
     /// Returns whether text output has separate lines for the parts.
-    #[must_use]
     pub fn is_block(&self) -> bool {
         match self {
             Self::List(items) => items.iter().any(|item| matches!(item, Self::Map(_) | Self::List(_))),

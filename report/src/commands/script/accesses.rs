@@ -38,7 +38,6 @@ pub enum Access {
 
 impl Access {
     /// Returns its name in the `op` column.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "LOAD",

@@ -89,7 +89,6 @@ impl FieldChoice {
     }
 
     /// Returns the fields of an event's samples.
-    #[must_use]
     pub fn of(&self, attr: &Attr) -> Fields {
         let kind = Kind::of(attr.kind);
         let rules = || self.rules.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));

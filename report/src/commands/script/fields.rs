@@ -16,13 +16,11 @@ macro_rules! fields {
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns its name on the command line.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $( Self::$name => $text, )* }
             }
 
             /// Returns the `sample_type` bits that it needs; empty if every sample has it.
-            #[must_use]
             pub fn needs(self) -> SampleType {
                 match self { $( Self::$name => $bit, )* }
             }
@@ -172,7 +170,6 @@ impl Field {
 impl Fields {
     /// Returns the default fields of perf. `unasked` is whether no `-F` applies to the event: only then do tracepoints
     /// with callchains have `ip`, `sym`, `symoff` and `dso`.
-    #[must_use]
     pub(super) fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
         let common = [F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
@@ -215,7 +212,6 @@ impl Fields {
     }
 
     /// Removes default fields that the samples do not have, and adds `dso` to `dsoff`.
-    #[must_use]
     pub(super) fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
         self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
@@ -228,37 +224,32 @@ impl Fields {
     }
 
     /// Returns whether the field is printed.
-    #[must_use]
     #[inline]
     pub fn has(&self, field: Field) -> bool {
         self.bits & field.bit() != 0
     }
 
     /// Returns whether no field is printed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 
     /// Returns whether no `-F` applies to the event.
-    #[must_use]
     pub fn has_no_choice(&self) -> bool {
         self.unasked
     }
 
-    /// Returns an iterator over the fields.
-    pub fn iter(&self) -> std::slice::Iter<'_, Field> {
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Field> {
         self.set.iter()
     }
 
     /// Returns the fields that the samples of an event do not have.
-    #[must_use]
     pub fn lacking(&self, attr: &Attr) -> Vec<Field> {
         self.set.iter().filter(|field| !field.is_sampled(attr)).copied().collect()
     }
 
     /// Returns the named fields that are not printed because the field they belong to is missing.
-    #[must_use]
     pub fn idle(&self) -> Vec<Field> {
         let addresses = [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
         let is_idle = |field: &Field| match field {

@@ -124,7 +124,6 @@ pub struct Symbols {
 
 impl Symbols {
     /// Parses a list such as `main,0x401000`.
-    #[must_use]
     pub fn parse(list: &str, range: u64) -> Self {
         let mut found = Self { range: range.max(1), ..Self::default() };
         for name in list.split(',').map(str::trim) {
@@ -138,7 +137,6 @@ impl Symbols {
     }
 
     /// Returns whether a sampled address, or the start of its function, matches one of the addresses.
-    #[must_use]
     pub fn has_address(&self, ip: u64, start: Option<u64>) -> bool {
         let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < self.range);
         self.addresses.iter().any(|address| is_near(*address) || start == Some(*address))

@@ -19,7 +19,6 @@ use bounded::Bounded;
 pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
 
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
-#[must_use]
 pub fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
     if demangle_into(name, &mut text) { text.into() } else { String::from_utf8_lossy(name) }

@@ -30,7 +30,6 @@ struct Collected {
 
 impl OffCpu {
     /// Reads the context switches of a file.
-    #[must_use]
     pub fn read(attrs: &AttrTable, pieces: &[Piece<'_>]) -> Self {
         let roles = Roles::find(attrs);
         let parts: Vec<Collected> = pieces

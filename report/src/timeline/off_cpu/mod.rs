@@ -36,13 +36,11 @@ pub enum Activity {
 
 impl Activity {
     /// Packs it into one word, for packed keys.
-    #[must_use]
     pub const fn pack(self) -> u64 {
         self as u64
     }
 
     /// Reverses [`Activity::pack`].
-    #[must_use]
     pub const fn unpack(word: u64) -> Self {
         match word {
             0 => Self::Running,
@@ -52,7 +50,6 @@ impl Activity {
     }
 
     /// Returns the value of the sort key `switch`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -163,7 +160,6 @@ pub struct OffCpu {
 
 impl OffCpu {
     /// Returns the time off the CPU that a sample of `context-switches` stands for; `None` if it is unknown.
-    #[must_use]
     pub fn stretch(&self, tid: i32, time: u64) -> Option<(u64, Activity)> {
         let sampled = &self.threads.get(&tid)?.sampled;
         let index = sampled.binary_search_by_key(&time, |stretch| stretch.at).ok()?;
@@ -172,7 +168,6 @@ impl OffCpu {
     }
 
     /// Returns what the CPU sample at this offset in the file stands for; `None` if its thread is not looked at.
-    #[must_use]
     pub fn run(&self, tid: i32, (time, offset): (u64, u64)) -> Option<RunningTime<'_>> {
         let thread = self.threads.get(&tid)?;
         let index = thread.runs.binary_search_by_key(&(time, offset), |run| (run.time, run.offset)).ok()?;
@@ -193,7 +188,6 @@ impl OffCpu {
     }
 
     /// Returns the role of an event.
-    #[must_use]
     pub fn role(&self, event: AttrIndex) -> Role {
         self.roles.of(event)
     }

@@ -19,7 +19,6 @@ pub enum Role {
 
 impl Role {
     /// Returns whether the samples stand for running time.
-    #[must_use]
     pub const fn is_cpu(self) -> bool {
         matches!(self, Self::Clock | Self::Cycles)
     }
@@ -53,20 +52,17 @@ impl Roles {
     }
 
     /// Returns the role of an event.
-    #[must_use]
     #[inline]
     pub fn of(&self, event: AttrIndex) -> Role {
         self.0.get(event.0).copied().unwrap_or_default()
     }
 
     /// Returns whether any event has samples of running time.
-    #[must_use]
     pub fn have_cpu(&self) -> bool {
         self.0.iter().any(|role| role.is_cpu())
     }
 
     /// Returns whether running time is what threads ran between samples.
-    #[must_use]
     pub fn have_cycles(&self) -> bool {
         self.0.contains(&Role::Cycles)
     }
@@ -82,7 +78,6 @@ fn is_software(attr: &Attr, event: SwEvent) -> bool {
 }
 
 /// Returns whether an event counts switches of threads from their CPUs.
-#[must_use]
 pub fn is_switches(attr: &Attr) -> bool {
     is_software(attr, SwEvent::CONTEXT_SWITCHES)
 }

@@ -17,13 +17,11 @@ impl StandIn {
     pub const ALL: [Self; 2] = [Self::NearestSample, Self::NoSample];
 
     /// Returns the address of the frame.
-    #[must_use]
     pub const fn address(self) -> u64 {
         FIRST + self as u64
     }
 
     /// Returns the name of the frame.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::NearestSample => "[nearest sample]",
