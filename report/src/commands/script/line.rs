@@ -27,7 +27,7 @@ use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
-use crate::timeline::{Moment, Place, RecentSpans, Task};
+use crate::timeline::{ModuleId, Moment, Place, RecentSpans, Task};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// Last value of each counter. The increment since then is the period of a sample that reads counters.
@@ -78,6 +78,14 @@ struct Before {
     readings: Readings,
     /// Number of samples.
     lines: usize,
+}
+
+/// The event of a sample, and what is printed of it.
+#[derive(Clone, Copy)]
+struct Event<'a> {
+    index: AttrIndex,
+    attr: &'a Attr,
+    fields: &'a Fields,
 }
 
 /// A sample with its task, comm and place.
@@ -238,27 +246,37 @@ impl<'s, 'f> Printer<'s, 'f> {
         records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
     }
 
-    /// Prints a sample: once, or for each counter that it reads.
-    fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
+    /// Returns a sample with its task; `None` for one of a guest, or one that cannot be read.
+    #[inline]
+    fn found(&mut self, raw: RawRecord<'f>) -> Option<(AttrIndex, Found<'s>)> {
         let session = self.listing.session;
-        let attrs = &session.file.attrs;
-        let Some((index, sample)) = attrs.sample(raw) else { return Ok(()) };
+        let (index, sample) = session.file.attrs.sample(raw)?;
         let mode = sample.cpu_mode();
         if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
-            return Ok(());
+            return None;
         }
-        let (Ok(fields), Some(entry)) = (sample.fields(), attrs.get(index)) else { return Ok(()) };
+        let (fields, entry) = (sample.fields().ok()?, session.file.attrs.get(index)?);
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
         let (span, ()) = self.spans.get(&session.timeline, (tid[0], tid[1]), at, |_| ());
-        let task = span.task;
         let period = fields.period.unwrap_or(entry.attr.sample_period);
         let comm = session.timeline.comm(span.comm_so_far(at));
-        let mut found = Found { mode, misc: raw.header.misc, sample, fields, period, task, tid, comm, at };
+        Some((index, Found { mode, misc: raw.header.misc, sample, fields, period, task: span.task, tid, comm, at }))
+    }
+
+    /// Returns the module that a sample hit.
+    pub(super) fn module(&mut self, raw: RawRecord<'f>) -> Option<ModuleId> {
+        self.found(raw).and_then(|(_, found)| self.place(&found).module)
+    }
+
+    /// Prints a sample: once, or for each counter that it reads.
+    fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
+        let Some((index, mut found)) = self.found(raw) else { return Ok(()) };
         let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
-        let group = entry.attr.read_format.contains(ReadFormat::GROUP);
+        let attrs = &self.listing.session.file.attrs;
+        let group = attrs.get(index).is_some_and(|entry| entry.attr.read_format.contains(ReadFormat::GROUP));
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
-            let id = counter.id.or_else(|| sample.event_id()).unwrap_or(0);
+            let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
             let last = self.before.readings.insert(id, counter.value).unwrap_or(0);
             found.period = counter.value.wrapping_sub(last);
             if found.period != 0 {
@@ -304,29 +322,24 @@ impl<'s, 'f> Printer<'s, 'f> {
         let listing = self.listing;
         let Some(fields) = listing.fields.get(index.0).filter(|fields| !fields.is_empty()) else { return Ok(()) };
         let Some(attr) = listing.session.file.attrs.get(index).map(|entry| &entry.attr) else { return Ok(()) };
+        let event = Event { index, attr, fields };
         if !self.passes(index, s) {
             return Ok(());
         }
         self.before.lines += 1;
         if lines.events.is_empty() {
-            return self.line(index, attr, fields, s, &mut lines.main);
+            return self.line(event, s, &mut lines.main);
         }
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        self.line(index, attr, fields, s, &mut text)?;
+        self.line(event, s, &mut text)?;
         lines.sample(index, &text);
         self.text = text;
         Ok(())
     }
 
-    fn line(
-        &mut self,
-        index: AttrIndex,
-        attr: &Attr,
-        fields: &Fields,
-        s: &Found<'_>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    fn line(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let Event { index, attr, fields } = event;
         let who = LineStart {
             comm: &s.comm,
             tid: s.tid,
@@ -350,9 +363,9 @@ impl<'s, 'f> Printer<'s, 'f> {
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
         if is_branch_trace(attr) {
-            self.branch_trace(index, fields, attr, s, out)?;
+            self.branch_trace(event, s, out)?;
         } else {
-            self.rest(index, fields, attr, s, out)?;
+            self.rest(event, s, out)?;
         }
         if fields.has(Field::SrcCode) {
             let place = self.place(s);
@@ -364,16 +377,10 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints what follows the event's name.
-    fn rest(
-        &mut self,
-        index: AttrIndex,
-        fields: &Fields,
-        attr: &Attr,
-        s: &Found<'_>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    fn rest(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let Event { attr, fields, .. } = event;
         if fields.has(Field::Addr) {
-            self.addr(fields, attr, s, out);
+            self.addr(event, s, out);
         }
         if fields.has(Field::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DATA_SRC_NONE);
@@ -388,7 +395,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
         }
         if fields.has(Field::Ip) {
-            self.ip(index, fields, fields.has(Field::SrcLine), attr, s, out);
+            self.ip(event, fields.has(Field::SrcLine), s, out);
         }
         values::registers(fields, self.listing.registers, &s.fields, out)?;
         if let Some(stack) = s.fields.branch_stack {
@@ -408,21 +415,15 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints a sample of every branch (`branches` with a period of 1): from where to where.
-    fn branch_trace(
-        &mut self,
-        index: AttrIndex,
-        fields: &Fields,
-        attr: &Attr,
-        s: &Found<'_>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<()> {
+    fn branch_trace(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+        let Event { attr, fields, .. } = event;
         let line_comes_last = fields.has(Field::SrcLine) && !self.chains.has(attr);
         if fields.has(Field::Ip) {
-            self.ip(index, fields, fields.has(Field::SrcLine) && !line_comes_last, attr, s, out);
+            self.ip(event, fields.has(Field::SrcLine) && !line_comes_last, s, out);
         }
         if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.has_no_choice()) {
             write!(out, " => ")?;
-            self.addr(fields, attr, s, out);
+            self.addr(event, s, out);
         }
         if line_comes_last && fields.has(Field::Ip) {
             self.source_line(self.place(s), out);
@@ -431,7 +432,7 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints the data address, and what is there if it is one of memory that is mapped.
-    fn addr(&mut self, fields: &Fields, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn addr(&mut self, Event { attr, fields, .. }: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) {
         let addr = s.fields.addr.unwrap_or(0);
         digits::hex(out, addr, 16);
         let faults = [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
@@ -443,7 +444,8 @@ impl<'s, 'f> Printer<'s, 'f> {
     }
 
     /// Prints the sampled instruction, or a line for each frame.
-    fn ip(&mut self, index: AttrIndex, fields: &Fields, has_line: bool, attr: &Attr, s: &Found<'_>, out: &mut Vec<u8>) {
+    fn ip(&mut self, event: Event<'_>, has_line: bool, s: &Found<'_>, out: &mut Vec<u8>) {
+        let Event { index, attr, fields } = event;
         if self.chains.has(attr) && s.fields.callchain.is_some() {
             let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
             return self.chains.print((&s.sample, attr, index), fields, &site, &mut self.finder, out);

@@ -128,11 +128,29 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 /// Number of records that a worker prints at a time.
 const CHUNK: usize = 1024;
 
+/// Loads the modules that a few of the samples hit, all at once: workers that meet them one by one would wait for each
+/// other.
+fn preload(listing: &Listing<'_, '_>, listed: &[RecordPosition]) {
+    /// Enough to meet what takes most of the time.
+    const SAMPLES: usize = 4096;
+    if listing.is_ordered() || !listing.has(Field::Sym) {
+        return;
+    }
+    let (mut printer, mut hits) = (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
+    for position in listed.iter().step_by(listed.len().div_ceil(SAMPLES).max(1)) {
+        let sample = order::record_at(listing.session, *position);
+        let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
+        module.into_iter().for_each(|hits| *hits += 1);
+    }
+    listing.functions.preload(&hits);
+}
+
 /// Prints all that is listed, and returns the doubts about names.
 fn print<'s, 'f>(listing: &'s Listing<'s, 'f>, outputs: &mut Outputs<'_, impl Write>) -> io::Result<Doubts> {
     let (session, workers, buffers) = (listing.session, Workers::default(), Workers::<outputs::Lines>::default());
     let files = if listing.query.per_event_dump.is_some() { session.events.len() } else { 0 };
     let listed = order::listed(session, &listing.query.records);
+    preload(listing, &listed);
     let text = |(number, chunk): (usize, &[RecordPosition])| {
         let print = |printer: &mut Printer<'s, 'f>| {
             let mut lines = buffers.take(Default::default);
