@@ -185,7 +185,7 @@ impl<'l> EventTable<'l> {
             items
         };
         // The first of all are among the first of each part.
-        let part = PART.max(most.saturating_mul(4)).min(places.len().max(1));
+        let part = if most < places.len() { PART.max(most.saturating_mul(4)) } else { PART };
         let of_part = |places: &[usize]| first(places.iter().filter_map(|place| key(*place)).collect());
         let mut items = first(places.par_chunks(part).flat_map_iter(of_part).collect());
         items.par_sort_unstable_by(compare);
