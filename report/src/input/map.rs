@@ -20,7 +20,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
+use rayon::prelude::*;
 
 /// A mapped file.
 #[derive(Debug)]
@@ -75,10 +76,28 @@ impl Mapped {
     }
 }
 
+impl Mapped {
+    /// Takes the pages out of the address space on all cores: unmapping 300 MB takes one core 12 ms.
+    #[allow(unsafe_code, reason = "memmap2 cannot know what the pages are")]
+    fn release(&self) {
+        /// Bytes at a time.
+        const PART: usize = 4 << 20;
+        let len = self.map.len();
+        (0..len.div_ceil(PART)).into_par_iter().for_each(|part| {
+            let at = part * PART;
+            // SAFETY: the pages are those of a read-only mapping of a file: a later read finds the file's bytes again.
+            let released = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PART.min(len - at)) };
+            // Without it, unmapping takes longer.
+            drop(released);
+        });
+    }
+}
+
 impl Drop for Mapped {
     fn drop(&mut self) {
         // Before the memory is unmapped.
         self.region.is_mapped.store(false, Ordering::SeqCst);
+        self.release();
     }
 }
 

@@ -17,6 +17,7 @@
 //! there. The result is that of one walk from the beginning, whatever the guesses were, in damaged data too.
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
@@ -32,6 +33,8 @@ use crate::terminal::progress;
 const PIECE: usize = 1 << 20;
 /// Length of a chunk in bytes.
 const CHUNK: usize = 4 * PIECE;
+/// Distance in bytes at which the walk reads ahead.
+const AHEAD: usize = 1 << 11;
 /// Number of headers in a row that must look valid where a chunk starts.
 const PLAUSIBLE: usize = 8;
 
@@ -241,6 +244,9 @@ impl<'a> Data<'a> {
         let mut frames = self.frames(begin);
         let (mut at, mut cut) = (begin, begin);
         while at < end {
+            // A header is found only after the one before it was read. Nothing depends on this byte, so that the
+            // processor waits for several cache lines at once.
+            black_box(self.bytes.get(at + AHEAD).copied());
             match frames.next() {
                 None => break,
                 Some(Err(error)) => {

@@ -278,7 +278,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
-    #[inline]
+    #[inline(always)]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
         let (task, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
         if self.scan.layout.has(Field::Chain) {
@@ -288,7 +288,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Fills a key but for the callchain, and returns task and moment; `None` if it gets no row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = point.mode;
@@ -377,7 +377,7 @@ impl<'s> Worker<'s> {
     }
 
     /// Returns a sample's task, and whether the filters select it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn task(&mut self, pid: i32, tid: i32, at: Moment) -> (Task, bool) {
         let (timeline, filter) = (self.scan.timeline, self.scan.filter);
         let takes = |span: &Span| filter.takes_task(&span.task, tid);
