@@ -83,12 +83,14 @@ impl Mapped {
         /// Bytes at a time.
         const PART: usize = 4 << 20;
         let len = self.map.len();
+        if len <= PART {
+            return;
+        }
         (0..len.div_ceil(PART)).into_par_iter().for_each(|part| {
             let at = part * PART;
+            // If it fails, unmapping takes longer.
             // SAFETY: the pages are those of a read-only mapping of a file: a later read finds the file's bytes again.
-            let released = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PART.min(len - at)) };
-            // Without it, unmapping takes longer.
-            drop(released);
+            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, PART.min(len - at)) };
         });
     }
 }
