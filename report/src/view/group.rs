@@ -1,5 +1,5 @@
 //! `--group`: one table for all events, with a column per event. Rows are sorted by the event of `--group-sort-idx`,
-//! then by all events in order.
+//! then by all events in order; `--percent-limit` is a share of the first event, as in perf.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::count::Sum as _;
-use crate::count::metrics::{Metrics, Value};
+use crate::count::metrics::{Metrics, Value, share};
 use crate::query::Query;
 use crate::table::profile::EventTable;
 
@@ -63,6 +63,9 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
         let by_period = (first(b), periods(b)).cmp(&(first(a), periods(a)));
         by_period.then_with(|| a.columns.cmp(&b.columns))
     });
+    let total = tables.first().map_or(0, |table| table.total.period);
+    let of_first = |row: &GroupRow<'_>| row.members.first().map_or(0, |member| member.all().period);
+    rows.retain(|row| query.percent_limit.is_none_or(|least| share(of_first(row), total) >= least));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
 }

@@ -37,6 +37,22 @@ fn quiet_output_has_only_rows() {
 }
 
 #[test]
+fn groups_are_limited_by_the_shares_of_their_first_event() {
+    let place = Place::new();
+    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let rows = |limit: &str| {
+        let said = text(&["-q", "--group", "--sort", "comm,dso", "--percent-limit", limit], &file);
+        said.lines().filter(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let all = rows("0");
+    let share = |row: &String| row.split('%').next().unwrap().parse::<f64>().unwrap();
+    let (first, second) = (share(&all[0]), share(&all[1]));
+    assert!(first > second, "{all:?}");
+    assert_eq!(rows(&((first + second) / 2.0).to_string()), all[..1]);
+    assert!(rows("100").is_empty());
+}
+
+#[test]
 fn column_widths_are_applied() {
     let place = Place::new();
     let file = place.put("x.data", &two_events(Endian::Little, 4).file());
