@@ -22,6 +22,10 @@ pub struct Programs {
     pub workload: PathBuf,
     /// `format/examples/firefox.rs`.
     pub firefox: PathBuf,
+    /// `format/examples/synthesize.rs`.
+    pub synthesize: PathBuf,
+    /// `format/examples/cut.rs`.
+    pub cut: PathBuf,
     /// The directory that holds them, in the target directory.
     pub dir: PathBuf,
 }
@@ -40,16 +44,6 @@ pub fn rec() -> Command {
 /// `rep`, about to be given arguments.
 pub fn rep() -> Command {
     Command::new(&programs().rep)
-}
-
-/// An example of `recrep-format`, `synthesize` or `cut`, about to be given arguments.
-pub fn format_example(name: &str) -> Command {
-    static EXAMPLES: OnceLock<[PathBuf; 2]> = OnceLock::new();
-    const NAMES: [&str; 2] = ["synthesize", "cut"];
-    let built = EXAMPLES
-        .get_or_init(|| built(NAMES, &["--package", "recrep-format", "--example", "synthesize", "--example", "cut"]));
-    let place = NAMES.iter().position(|known| *known == name).expect("the example is one of these");
-    Command::new(&built[place])
 }
 
 /// The command line of the workload: the program, then `args` split at spaces.
@@ -75,11 +69,14 @@ struct Target {
     name: String,
 }
 
+/// Builds all at once: chosen one by one, the packages that they depend on have other features and are compiled again.
 fn build() -> Programs {
+    let examples = ["workload", "firefox", "synthesize", "cut"].iter().flat_map(|name| ["--example", name]);
+    let chosen: Vec<&str> = ["--workspace", "--bin", "rec", "--bin", "rep"].into_iter().chain(examples).collect();
     let dir = profile_dir();
-    let chosen = ["--workspace", "--bin", "rec", "--bin", "rep", "--example", "workload", "--example", "firefox"];
-    let [rec, rep, workload, firefox] = built(["rec", "rep", "workload", "firefox"], &chosen);
-    Programs { rec, rep, workload, firefox, dir }
+    let of_names = built(["rec", "rep", "workload", "firefox", "synthesize", "cut"], &chosen);
+    let [rec, rep, workload, firefox, synthesize, cut] = of_names;
+    Programs { rec, rep, workload, firefox, synthesize, cut, dir }
 }
 
 /// The directory of this process's profile, in the target directory.
