@@ -26,7 +26,7 @@
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies one with some of its records.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies a file with chosen records.
 //!
 //! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes
 //! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of

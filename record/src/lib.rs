@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!  command line ───────────── cli ──▶ Config ─┐
-//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, places, ring size     (no syscalls on events up to here)
+//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, places, ring size     (no event is opened up to here)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
 //!  command, processes, CPUs ─ target ─────────┘            ▼
 //!  perf_event_open(2) ◀── kernel (trait; kernel::sys is the real one) ◀── kernel::counters, kernel::fallback
 //!      │ rings: kernel::ring
 //!      ▼
 //!  drain: rounds by one thread, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
-//!      │ AUX areas                                   │  output::tally: counts (and the last line), times, mapped modules
+//!      │ AUX areas                                   │  output::tally: counts (`rec` prints them last), times, mapped modules
 //!      └─────────▶ aux ─────────────────────────────▶│
 //!                                                    └─ output::features, output::build_ids: the file's header
 //! ```

@@ -7,13 +7,12 @@
 //!                         Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
-//! The key already holds the sampled instruction, as a function, so a stored chain has only its callers: distinct
-//! instructions are many, distinct lists of callers are few. Memory grows with distinct chains of functions, not with
-//! samples.
+//! The key already has the sampled function, so a stored chain has only its callers: distinct instructions are many,
+//! distinct lists of callers are few. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. If the event has no callchains, it is the sample's address alone. Entries of the branch
-//! stack can precede the callers ([`History`]).
+//! frames of each CPU mode. Without callchains, a chain is the sample's address alone. Entries of the branch stack can
+//! precede the callers ([`History`]).
 
 mod branch_info;
 mod chains;

@@ -44,12 +44,12 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
-    /// Show the time that threads were off their CPUs, by the stacks at which they left them, as one event `off-cpu` in
+    /// Show how long threads were off their CPUs, by the stacks where they stopped, as one event `off-cpu` in
     /// nanoseconds; record it with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show that and the CPU samples as one event `wall` in nanoseconds
+    /// Show the time off CPUs and the CPU samples as one event `wall` in nanoseconds
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -65,16 +65,16 @@ struct Args {
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
-    /// Print at most N rows per event, the first ones (-H: N rows of the top level; --format folded: the largest)
+    /// Print only the first N rows per event (-H: of the top level; --format folded: the N largest)
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print only rows with at least PERCENT of their event's total; replaces the minimum of -g
+    /// Print only rows with at least PERCENT of their event's total; also sets the minimum of -g
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys (at least one, if -s gives none), overhead (if first and with
-    /// --children, two columns: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
+    /// Show these columns, in this order: sort keys (at least one unless -s is given), overhead (if it is
+    /// first and --children is on: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
     /// overhead_guest_us, sample, period, weight1, weight2, weight3
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,

@@ -20,9 +20,9 @@ pub struct CallArgs {
     no_children: bool,
 
     /// Show call trees below rows. WORDs, in any order: shape (graph, fractal, flat, folded, none); order (caller:
-    /// outermost function first, callee: sampled function first) [default: caller with --children, else callee];
-    /// minimum percent, then maximum number of entries; value (percent, period, count); frame key (function, address,
-    /// srcline); branch (add branches as frames) [default: graph,0.5,percent,function]
+    /// outermost function first, callee: sampled function first; with --children caller, else callee); numbers (the first
+    /// is the minimum percent, the second the most entries); value (percent, period, count); frame key (function,
+    /// address, srcline); branch (add branches as frames) [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
 
@@ -44,7 +44,7 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Count samples in the callees of functions that match REGEX as samples of those functions
+    /// Count samples in functions that match REGEX, and in all that they call, as samples of the former
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

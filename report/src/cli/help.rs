@@ -12,7 +12,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("c2c", "contended cache lines"),
     ("branches", "edges, loops and fall-throughs from branch stacks"),
     ("timeline", "samples per thread and time slice"),
-    ("modules", "modules without functions, and why"),
+    ("modules", "modules whose functions have no names, and why"),
     ("info", "layout, events and header of a file"),
     ("evlist", "events of a file"),
     ("dump", "all records, raw and decoded"),
@@ -23,8 +23,8 @@ pub(super) fn commands_and_keys() -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
     format!(
         "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
-         trace_fields; with --off-cpu and --wall only: {}; with -b only: {} (report/docs/options.md explains those that \
-         only rep has)",
+         trace_fields; with --off-cpu and --wall only: {}; with -b only: {} (keys that only rep has: \
+         report/docs/options.md)",
         commands.join("\n"),
         SortKey::list_of(Availability::Always),
         SortKey::list_of(Availability::OfTime),

@@ -15,7 +15,7 @@ enum PercentageArg {
 /// Options for the header information above the output.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct HeaderArgs {
-    /// Print the header information of the files, as `rep info` does, above the output, as comments
+    /// Print what `rep info` prints about the files above the output, as comments
     #[arg(long)]
     header: bool,
 
@@ -61,7 +61,7 @@ pub struct StyleArgs {
     #[arg(long, value_enum, default_value = "absolute")]
     percentage: PercentageArg,
 
-    /// Leave out events without samples in JSON and CSV too (text never shows them)
+    /// Leave events without samples out of JSON and CSV too (text never shows them)
     #[arg(long, action = ArgAction::SetTrue)]
     skip_empty: bool,
 }

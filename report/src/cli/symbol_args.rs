@@ -41,8 +41,9 @@ pub struct SymbolArgs {
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules in which at least PERCENT (1 if omitted) of
-    /// all samples have no function, or no source line where lines are shown [default: fetch nothing]
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS for each module whose samples without a function (or
+    /// without a source line, if lines are shown) are at least PERCENT of all samples (1 if omitted) [default: fetch
+    /// nothing]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     debuginfod: Option<u32>,

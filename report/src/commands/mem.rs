@@ -39,7 +39,7 @@ pub struct MemQuery {
     listed: Option<AccessQuery>,
 }
 
-/// Show the cost of memory accesses: samples per memory level, with exact percentiles of their weights
+/// Show the cost of memory accesses: samples by memory level, with percentiles of the weight (usually the latency)
 #[derive(Debug, Parser)]
 #[command(name = "rep mem", version, long_about = None)]
 #[command(args_override_self = true, after_help = format!("Sort keys: {}", SortKey::list_of(Availability::Always)))]

@@ -5,6 +5,9 @@
 //!                                                            ▲
 //!                                                fetching (debuginfod, on request)
 //! ```
+//!
+//! [`session`] also decides whether a file is complete, and warns of truncation and damage; `recrep_format::read` and
+//! [`crate::input::split`] find them.
 
 pub mod counted;
 pub mod fetching;

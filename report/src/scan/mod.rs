@@ -2,7 +2,7 @@
 //!
 //! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
 //! worker remembers recent lookups in the timeline, since samples come in runs of few threads at few addresses. Fields
-//! that follow one of variable size (branches, weights, data sources) have no fixed offset: only for these is the
+//! that follow one of variable size have no fixed offset (branches, weights, data sources): only for these is the
 //! sample parsed from its start, and no further than needed.
 
 mod branches;

@@ -1,9 +1,9 @@
 //! Resolution of a module and an address to a symbol.
 //!
 //! ```text
-//!   Module ──► Resolver::load ──► locate ──► elf / kallsyms / vmlinux / vdso / perf_map / jitdump ──► SymbolTable
-//!   (identity)   (once each)   (candidate             (one file per source)                       (sorted starts)
-//!                    │           places)
+//!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
+//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (sorted starts)
+//!                    │           places)   ID or inode proven)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!

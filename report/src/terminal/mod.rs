@@ -1,4 +1,4 @@
-//! Terminal output: its width, colours and other display options, progress, escaping of control characters.
+//! What the terminal is like: its width (`view::text` cuts lines to it), colours, progress, control characters.
 
 pub mod digits;
 pub mod escape;

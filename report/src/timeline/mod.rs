@@ -7,10 +7,10 @@
 //!           (space, ip, moment) ─► Timeline::mapping ─► module, address in it
 //! ```
 //!
-//! Samples need no replay of the records: they are never sorted, and each looks up the state at its own moment. That
-//! state follows `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time
-//! before it; a fork copies comm and mappings, and starts a new thread if the tid was in use; an exit changes nothing
-//! (the kernel still runs for the task); an exec drops nothing; and a new mapping covers what it overlaps.
+//! Records need no replay: samples are never sorted, and each looks up the state at its own moment. That state follows
+//! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time before it; a
+//! fork copies comm and mappings, and ends an earlier thread of its tid; an exit changes nothing (the kernel still runs
+//! for the task); an exec drops nothing; and a new mapping covers what it overlaps.
 //!
 //! The timeline knows no symbols and no files: a module is a number here.
 

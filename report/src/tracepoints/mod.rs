@@ -8,8 +8,8 @@
 //!
 //! The texts are those of libtraceevent, the library that perf prints with, without its plugins. The kernel's
 //! `print fmt`, a subset of C, is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`,
-//! `special`). If a print fmt uses something unsupported, such as a kernel function, the text is `[FAILED TO PARSE]`,
-//! as in perf, followed by the fields.
+//! `special`). A print fmt with something unsupported, such as a call of a kernel function, gives `[FAILED TO PARSE]`
+//! and the fields, as in perf.
 
 mod bitmap;
 mod eval;

@@ -1,4 +1,5 @@
-//! Output formats. A view prints a [`Profile`] and does not access files or samples.
+//! Output formats. A view prints a [`Profile`] and does not access files or samples. `text` cuts lines to the width of
+//! the terminal.
 
 mod advice;
 mod csv;
