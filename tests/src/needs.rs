@@ -103,10 +103,8 @@ fn probe_perf_events() -> Result<(), String> {
         return Err("needs perf (Debian: linux-perf); another one than perf in PATH is named by PERF".to_owned());
     }
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let output = run(perf()
-        .args(["record", "-q", "-N", "-e", "cpu-clock", "-o"])
-        .arg(dir.path().join("probe.data"))
-        .arg("true"));
+    let output =
+        run(perf().args(["record", "-q", "-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"));
     if output.code() == 0 {
         return Ok(());
     }

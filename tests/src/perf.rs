@@ -41,12 +41,11 @@ pub fn version(program: &OsStr) -> Command {
     command
 }
 
-/// Records with perf: `args`, split at spaces, then the command. Without perf's build ID cache (`-N`): perf 6.1 may crash
-/// where several of it write to the cache.
+/// Records with perf: `args`, split at spaces, then the command.
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
     let mut perf = perf();
-    perf.args(["record", "-q", "-N", "-o"]).arg(file).args(args.split_whitespace());
+    perf.args(["record", "-q", "-o"]).arg(file).args(args.split_whitespace());
     run(perf.arg("--").args(command)).expect(0)
 }
 
