@@ -64,6 +64,14 @@ impl Chains {
         values
     }
 
+    /// Makes room for this many more chains.
+    pub fn reserve(&mut self, more: usize) {
+        let nodes = &self.nodes;
+        let of = |chain: &u32| nodes.get((*chain as usize).wrapping_sub(1)).map_or(0, hash);
+        self.numbers.reserve(more, of);
+        self.nodes.reserve(more);
+    }
+
     /// Adds a frame that `callers` call, and returns the number of the longer chain.
     #[inline]
     pub fn add(&mut self, callers: u32, frame: u32) -> u32 {

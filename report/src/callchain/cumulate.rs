@@ -75,6 +75,9 @@ pub struct Classified {
 /// A row: its base and its class.
 pub type RowId = (u32, u32);
 
+/// Number of parts of the rows, which are merged in parallel.
+const PARTS: usize = 64;
+
 impl Sample {
     /// Iterates over the frames, innermost first.
     pub fn frames(&self, stacks: &Stacks) -> impl Iterator<Item = u32> {
@@ -155,7 +158,7 @@ impl Classified {
                 unit: 0,
                 sums,
                 chains: Vec::new(),
-                rows: FxHashMap::default(),
+                rows: vec![FxHashMap::default(); PARTS],
             };
             while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
                 adding.unit(unit, own_only);
@@ -167,8 +170,12 @@ impl Classified {
             from.into_iter().for_each(|(row, sums)| into.entry(row).or_default().add(sums));
             into
         };
-        let all = parts.into_iter().reduce(merge).unwrap_or_default().into_iter();
-        all.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
+        let mut of_parts = vec![Vec::new(); PARTS];
+        for rows in parts {
+            of_parts.iter_mut().zip(rows).for_each(|(all, one)| all.push(one));
+        }
+        let merged = of_parts.into_par_iter().flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default());
+        merged.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
     }
 
     /// Returns the indexes of all samples, grouped by base.
@@ -273,7 +280,8 @@ struct Adding<'c> {
     sums: Vec<Below>,
     /// Chains of the current unit: callers before what they call.
     chains: Vec<u32>,
-    rows: FxHashMap<RowId, Sums>,
+    /// Rows, in parts by their class.
+    rows: Vec<FxHashMap<RowId, Sums>>,
 }
 
 impl Adding<'_> {
@@ -290,8 +298,7 @@ impl Adding<'_> {
                 && path.may_have(sample.class)
                 && self.classified.has_class(self.stacks, sample.callers, sample.class);
             let all = if is_inner { Count::default() } else { count };
-            let own = self.rows.entry((sample.base, sample.class)).or_default();
-            own.add(Sums { count, all, depth: frames as usize });
+            self.add_row((sample.base, sample.class), Sums { count, all, depth: frames as usize });
             if own_only {
                 continue;
             }
@@ -316,11 +323,16 @@ impl Adding<'_> {
             };
             self.add(node.callers, below);
             if !path.repeats {
-                let row = self.rows.entry((base, self.classified.class_of(node.frame))).or_default();
                 let depth = (below.longest - path.depth + 1) as usize;
-                row.add(Sums { count: Count::default(), all: below.count, depth });
+                let sums = Sums { count: Count::default(), all: below.count, depth };
+                self.add_row((base, self.classified.class_of(node.frame)), sums);
             }
         }
+    }
+
+    fn add_row(&mut self, row: RowId, sums: Sums) {
+        let rows = self.rows.get_mut(row.1 as usize % PARTS);
+        rows.into_iter().for_each(|rows| rows.entry(row).or_default().add(sums));
     }
 
     fn add(&mut self, chain: u32, below: Below) {

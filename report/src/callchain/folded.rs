@@ -12,13 +12,14 @@
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
+use rustc_hash::FxBuildHasher;
 
 use super::chains::{Chains, Node};
 
 /// Lines of labels.
 #[derive(Debug, Default)]
 pub struct Folded {
-    labels: IndexSet<String>,
+    labels: IndexSet<String, FxBuildHasher>,
     chains: Chains,
     lines: Vec<Line>,
     /// Chains by rank, once lines have ranks.

@@ -102,6 +102,7 @@ impl Stacks {
     /// Returns the new numbers of chains, indexed by the old ones. Chains that become equal get one number.
     #[must_use]
     pub fn join(&mut self, other: &Self, frames: impl Fn(Frame, &mut Vec<Frame>)) -> Vec<u32> {
+        self.chains.reserve(other.chains.len());
         let (mut new, mut of_frames, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(other.frames.len() + 1));
         ends.push(0);
         for old in &other.frames {

@@ -69,7 +69,7 @@ pub use call_frames::{CallFrames, Cpu};
 pub use explain::{Explanation, GUEST, UNMAPPED, explain};
 pub use functions::Functions;
 pub use lines::{LineId, Lines, SourceFrame};
-pub use module::{Addressing, JitDump, Module, ModuleKind, kernel_module_name};
+pub use module::{Addressing, JitDump, Module, ModuleKind, Modules, kernel_module_name};
 pub use origin::{FileId, Origin, Reference};
 pub use outcome::{Attempt, Contradiction, Outcome, Refusal, Source};
 pub use recrep_format::build_id::BuildId;

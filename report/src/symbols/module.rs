@@ -11,9 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use indexmap::IndexSet;
 use recrep_format::build_id::BuildId;
+use rustc_hash::FxBuildHasher;
 
 use super::origin::{FileId, Origin};
+
+/// Modules of a file, by number.
+pub type Modules = IndexSet<Module, FxBuildHasher>;
 
 /// Identity of a mapped object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

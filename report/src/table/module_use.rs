@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 
 use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
 use crate::count::{Count, Field, Meta, Rows};
 use crate::query::warning::Warning;
-use crate::symbols::{Contradiction, Explanation, GUEST, Loaded, Module, Outcome, UNMAPPED, explain};
+use crate::symbols::{Contradiction, Explanation, GUEST, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
 
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +49,7 @@ impl ModuleUses {
 
     /// Counts the finished rows of a file. Returns the samples whose names are missing or doubtful because no file is
     /// proven to be the recorded one.
-    pub fn count(&mut self, rows: &Rows, modules: &IndexSet<Module>, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
+    pub fn count(&mut self, rows: &Rows, modules: &Modules, symbols: &[Option<Arc<Loaded>>]) -> Doubts {
         let mut doubts = Doubts::default();
         let mut counts = vec![(Count::default(), Count::default()); modules.len() + 1];
         for (row, count) in rows.iter() {
@@ -78,7 +78,7 @@ impl ModuleUses {
         &mut self,
         rows: &Rows,
         stacks: &Stacks,
-        (modules, symbols): (&IndexSet<Module>, &[Option<Arc<Loaded>>]),
+        (modules, symbols): (&Modules, &[Option<Arc<Loaded>>]),
     ) {
         let mut lacking: Vec<u32> = Vec::new();
         let mut counts = vec![0_u64; modules.len() + 1];
@@ -148,7 +148,7 @@ impl ModuleUses {
 /// Returns the module with this number plus one, as it was loaded, and its symbols; `None` if nothing was mapped.
 fn module_of(
     number: usize,
-    modules: &IndexSet<Module>,
+    modules: &Modules,
     symbols: &[Option<Arc<Loaded>>],
 ) -> (Option<Module>, Option<Arc<Loaded>>) {
     let Some(place) = number.checked_sub(1) else { return (None, None) };

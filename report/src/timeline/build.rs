@@ -1,7 +1,7 @@
 //! Building of a [`Timeline`] in one pass over the side-band, in the order of its moments.
 
 use indexmap::IndexSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::frozen::Timeline;
 use super::moment::Moment;
@@ -73,7 +73,7 @@ impl DraftLife {
 #[derive(Default)]
 struct Builder {
     tracks: FxHashMap<i32, Track>,
-    comms: IndexSet<String>,
+    comms: IndexSet<String, FxBuildHasher>,
     spaces: Vec<Draft>,
     kernel: Draft,
 }

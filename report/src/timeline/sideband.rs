@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
 use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
@@ -13,7 +12,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Origin, Reference, kernel_module_name};
+use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
 use crate::timeline::clock::Clock;
 use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
@@ -27,7 +26,7 @@ pub struct SideBand {
     /// Changes for the timeline.
     pub changes: Vec<(Moment, Change)>,
     /// Mapped modules; a [`ModuleId`] is an index into this set.
-    pub modules: IndexSet<Module>,
+    pub modules: Modules,
     /// Number of records that did not fit in a ring.
     pub lost_events: u64,
     /// Number of lost samples, by event.

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 
 use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 
 /// Numbered pairs of module and function.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    names: IndexSet<(String, String)>,
+    names: IndexSet<(String, String), FxBuildHasher>,
 }
 
 impl Names {

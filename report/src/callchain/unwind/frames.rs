@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use framehop::aarch64::{CacheAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module as Unwindable, Unwinder};
-use indexmap::IndexSet;
 use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
@@ -15,13 +14,13 @@ use recrep_format::read::File;
 use recrep_format::record::SampleFields;
 
 use super::registers::{ReadError, Registers, UserStack};
-use crate::symbols::{CallFrames, Cpu, Module, Resolver};
+use crate::symbols::{CallFrames, Cpu, Modules, Resolver};
 use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub struct StackUnwinder<'s> {
     timeline: &'s Timeline,
-    modules: &'s IndexSet<Module>,
+    modules: &'s Modules,
     endian: Endian,
     resolver: &'s Resolver,
     cpu: Cpu,
@@ -92,7 +91,7 @@ impl<'s> StackUnwinder<'s> {
     pub fn new(
         file: &File<'_>,
         timeline: &'s Timeline,
-        modules: &'s IndexSet<Module>,
+        modules: &'s Modules,
         resolver: &'s Resolver,
     ) -> Option<Self> {
         let needed = SampleType::REGS_USER | SampleType::STACK_USER;
