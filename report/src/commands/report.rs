@@ -1,12 +1,12 @@
 //! `rep report`, the default command: histograms of samples.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::{dump, info, tasks};
 use crate::cli::args;
-use crate::cli::outcome::{Out, failed, refused, say, stream, warn, written};
+use crate::cli::outcome::{Out, failed, output, refused, say, stream, warn, written};
 use crate::input::several;
 use crate::pipeline::report;
 use crate::query::warning::Warning;
@@ -41,9 +41,8 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
         warn(&profile.warnings);
         profile.hints.iter().for_each(|hint| say(&format!("rep: hint: {}", escape(hint))));
     }
-    let stdout = io::stdout();
-    let screen = Screen::of(&stdout, query.style.colour);
-    let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
+    let screen = Screen::of(&io::stdout(), query.style.colour);
+    let mut out = output();
     if query.style.header
         && let Err(error) = each(info::whole, info::comment)(query, &mut out)
     {

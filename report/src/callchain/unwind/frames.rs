@@ -88,12 +88,7 @@ impl fmt::Debug for StackUnwinder<'_> {
 impl<'s> StackUnwinder<'s> {
     /// Creates an unwinder for the samples of a file. `None` if no event has user registers and copied stacks, or if
     /// the CPU is not supported.
-    pub fn new(
-        file: &File<'_>,
-        timeline: &'s Timeline,
-        modules: &'s Modules,
-        resolver: &'s Resolver,
-    ) -> Option<Self> {
+    pub fn new(file: &File<'_>, timeline: &'s Timeline, modules: &'s Modules, resolver: &'s Resolver) -> Option<Self> {
         let needed = SampleType::REGS_USER | SampleType::STACK_USER;
         let has = |entry: &AttrEntry| entry.attr.sample_type.contains(needed);
         file.attrs.entries().iter().any(has).then_some(())?;
