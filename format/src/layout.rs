@@ -81,6 +81,9 @@ const FIXED: usize = 9;
 pub struct UpTo(u32);
 
 impl UpTo {
+    /// The walk to the last field.
+    pub(crate) const ALL: Self = Self(u32::MAX);
+
     /// Returns the walk up to this field. Made once, as it looks through all fields.
     #[must_use]
     #[allow(clippy::indexing_slicing, reason = "the place is below the length")]

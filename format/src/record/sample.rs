@@ -156,7 +156,22 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
-        SampleFields::decode(&mut self.cursor(), self.layout)
+        let (bytes, SampleLayout { identifier, id, tid, cpu, .. }) = (self.raw.bytes, self.layout);
+        let pair = |at: usize| Some([self.endian.u32_at(bytes, at)?, self.endian.u32_at(bytes, at + 4)?]);
+        let mut fields = SampleFields {
+            identifier: self.endian.u64_at(bytes, identifier.at()),
+            ip: self.ip(),
+            tid: pair(tid.at()),
+            time: self.time(),
+            addr: self.addr(),
+            id: self.endian.u64_at(bytes, id.at()),
+            stream_id: self.stream_id(),
+            cpu: pair(cpu.at()),
+            period: self.period(),
+            ..SampleFields::default()
+        };
+        self.walk(UpTo::ALL, &mut fields)?;
+        Ok(fields)
     }
 
     fn cursor(&self) -> Cursor<'a> {
