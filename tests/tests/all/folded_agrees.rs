@@ -206,8 +206,11 @@ fn lines_add_up_to_the_totals() {
             // Of tracepoints, samples are counted.
             let has_periods = stream.events().iter().all(|entry| entry.attr.kind != EventType::TRACEPOINT);
             if assert_adds_up(&file, &[], true) {
-                assert_adds_up(&file, &["--max-stack", "1"], true);
-                assert_adds_up(&file, &["--cpu", "0"], true);
+                // What filters leave does not depend on the byte order.
+                if form.endian == Endian::NATIVE {
+                    assert_adds_up(&file, &["--max-stack", "1"], true);
+                    assert_adds_up(&file, &["--cpu", "0"], true);
+                }
                 if has_periods {
                     assert_adds_up(&file, &[], false);
                 }
