@@ -212,6 +212,10 @@ fn record(table: &AttrTable, raw: &RawRecord<'_>) {
         Body::ThreadMap(map) => assert!(map.entries.len() <= raw.bytes.len()),
         Body::StatConfig(config) => assert!(config.iter().count() <= raw.bytes.len()),
         Body::BpfMetadata(metadata) => assert!(metadata.iter().count() <= raw.bytes.len()),
+        Body::Sample(fields) => {
+            let lazy = table.sample(*raw).map(|(_, sample)| sample.fields().ok());
+            assert!(lazy.is_none_or(|lazy| lazy.as_ref() == Some(&**fields)), "{raw:?}: {fields:?}");
+        }
         Body::CallchainDeferred(chain) => assert!(chain.items().count() <= raw.bytes.len()),
         Body::IdIndex(index) => assert!(index.iter().count() <= raw.bytes.len()),
         Body::Namespaces(namespaces) => assert!(namespaces.iter().count() <= raw.bytes.len()),

@@ -156,6 +156,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
+        // From their places all at once: decoding one after the other takes longer.
         let (bytes, SampleLayout { identifier, id, tid, cpu, .. }) = (self.raw.bytes, self.layout);
         let pair = |at: usize| Some([self.endian.u32_at(bytes, at)?, self.endian.u32_at(bytes, at + 4)?]);
         let mut fields = SampleFields {

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows};
+use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows, by_part};
 
 /// Fields of a frame that the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,11 +170,8 @@ impl Classified {
             from.into_iter().for_each(|(row, sums)| into.entry(row).or_default().add(sums));
             into
         };
-        let mut of_parts = vec![Vec::new(); PARTS];
-        for rows in parts {
-            of_parts.iter_mut().zip(rows).for_each(|(all, one)| all.push(one));
-        }
-        let merged = of_parts.into_par_iter().flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default());
+        let parts = by_part(parts).into_par_iter();
+        let merged = parts.flat_map_iter(|part| part.into_iter().reduce(merge).unwrap_or_default());
         merged.map(|(row, Sums { count, all, depth })| (row, Metrics::with_children(count, all, depth))).collect()
     }
 

@@ -20,6 +20,6 @@ mod rows;
 pub use histogram::{Count, Histogram, SampleRows, add_totals};
 pub use key::{CacheLine, End, Field, Key, Meta, NO_KEY};
 pub use layout::Layout;
-pub use partition::{Partition, Sum, add_all, distinct, merged, read_early};
+pub use partition::{Partition, Sum, add_all, by_part, distinct, merged, read_early};
 pub use reads::{PieceReads, Reads};
 pub use rows::Rows;

@@ -197,10 +197,6 @@ impl<V: Sum> Partition<V> {
 
 /// Merges tables with keys of `width` words, partitions in parallel. The result is settled.
 pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Partition<V>> {
-    let mut of_partition: Vec<Vec<Partition<V>>> = (0..PARTITIONS).map(|_| Vec::with_capacity(tables.len())).collect();
-    for table in tables {
-        of_partition.iter_mut().zip(table).for_each(|(all, one)| all.push(one));
-    }
     let merge = |mut all: Vec<Partition<V>>| {
         // Start with the partition that has most settled keys: they need no merging.
         all.sort_by_key(|one| std::cmp::Reverse(one.index.len()));
@@ -210,7 +206,17 @@ pub fn merged<V: Sum>(width: usize, tables: Vec<Vec<Partition<V>>>) -> Vec<Parti
         merged.settle();
         merged
     };
-    of_partition.into_par_iter().map(merge).collect()
+    by_part(tables).into_par_iter().map(merge).collect()
+}
+
+/// Returns the parts of tables that have equally many: the first parts of all, then the second ones, and so on.
+pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let mut parts = Vec::new();
+    for table in tables {
+        parts.resize_with(table.len(), Vec::new);
+        parts.iter_mut().zip(table).for_each(|(all, one)| all.push(one));
+    }
+    parts
 }
 
 /// Moves all entries of a partition to a table that is settled or has no partitions yet, partitions in parallel.

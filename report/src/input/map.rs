@@ -74,9 +74,7 @@ impl Mapped {
         };
         missed.into_iter().chain(changed).min()
     }
-}
 
-impl Mapped {
     /// Takes the pages out of the address space on all cores: unmapping 300 MB takes one core 12 ms.
     #[allow(unsafe_code, reason = "memmap2 cannot know what the pages are")]
     fn release(&self) {

@@ -1,4 +1,5 @@
-//! What the terminal is like: its width (`view::text` cuts lines to it), colours, progress, control characters.
+//! Terminal output: the terminal's width (`view::text` cuts lines to it), colours, progress, escaping of control
+//! characters.
 
 pub mod digits;
 pub mod escape;

@@ -58,14 +58,14 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
         }
     }
     let periods = |row: &GroupRow<'_>| row.members.iter().map(|member| member.all().period).collect::<Vec<_>>();
-    let first = |row: &GroupRow<'_>| row.members.get(query.style.group_sort).map_or(0, |member| member.all().period);
+    let period = |row: &GroupRow<'_>, event: usize| row.members.get(event).map_or(0, |member| member.all().period);
+    let total = tables.first().map_or(0, |table| table.total.period);
+    rows.retain(|row| query.percent_limit.is_none_or(|least| share(period(row, 0), total) >= least));
+    let first = |row: &GroupRow<'_>| period(row, query.style.group_sort);
     rows.sort_by(|a, b| {
         let by_period = (first(b), periods(b)).cmp(&(first(a), periods(a)));
         by_period.then_with(|| a.columns.cmp(&b.columns))
     });
-    let total = tables.first().map_or(0, |table| table.total.period);
-    let of_first = |row: &GroupRow<'_>| row.members.first().map_or(0, |member| member.all().period);
-    rows.retain(|row| query.percent_limit.is_none_or(|least| share(of_first(row), total) >= least));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     rows
 }
