@@ -57,6 +57,8 @@ const fn bits(first: u32, last: u32) -> u64 {
 impl DataSrc {
     /// The value for a sample without the field: every part not known (`PERF_MEM_DATA_SRC_NONE`).
     pub const NONE: Self = Self(1 | 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26 | 15 << 33);
+    /// The bits that [`DataSrc::op_name`] reads.
+    pub const OP: u64 = bits(0, 4);
     /// The bits that [`DataSrc::mem`] reads.
     pub const MEM: u64 = bits(5, 18) | bits(33, 37) | bits(43, 45);
     /// The bits that [`DataSrc::snoop_name`] reads.

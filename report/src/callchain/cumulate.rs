@@ -22,7 +22,8 @@ use rustc_hash::FxHashMap;
 
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, End, Field, Key, Layout, Meta, Partition, Rows, by_part};
+use crate::count::{Count, Layout, Partition, Rows, by_part};
+use crate::query::key::{End, Field, Key, Meta};
 
 /// Fields of a frame that the columns show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -371,7 +372,7 @@ impl FrameColumns {
 mod tests {
     use super::*;
     use crate::cli::args;
-    use crate::count::NO_KEY;
+    use crate::query::key::NO_KEY;
 
     fn frame(module: u32, address: u64) -> Frame {
         Frame { module, address, ..Frame::default() }

@@ -24,7 +24,7 @@ use rustc_hash::FxBuildHasher;
 use super::history::parts;
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
-use crate::count::End;
+use crate::query::key::End;
 use crate::symbols::Functions;
 use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
 

@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::chains::{Chains, hash};
-use crate::count::{End, Field, Key, Meta};
+use crate::query::key::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -11,7 +11,8 @@ use crate::cli::filter_args::FilterArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
 use crate::pipeline::report::{self, Also};
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format, Query, Source};
 use crate::table::profile::Profile;
 

@@ -1,12 +1,13 @@
 //! Fields of a key that a query needs, and how far samples must be parsed for them.
 
-use recrep_format::abi::{BranchFlags, DataSrc, SampleType};
+use recrep_format::abi::SampleType;
 
-use super::key::{CacheLine, Field, Key, NO_KEY};
 use crate::query::Query;
 use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::key::{CacheLine, Field, Key, Meta, NO_KEY};
+use crate::query::mode::Mode;
+use crate::query::sort_key::{INS_LAT, STAGE, SortKey};
 
 /// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,68 +31,10 @@ pub struct Layout {
     pub last: Option<SampleType>,
 }
 
-/// Second part of a weight in [`Field::Latency`].
-const INS_LAT: u64 = 0xffff;
-/// Third part of a weight in [`Field::Latency`].
-const STAGE: u64 = 0xffff << 16;
-
-/// Returns the fields that a column needs, besides [`Field::Meta`].
-fn needs(key: SortKey) -> &'static [Field] {
-    match key {
-        SortKey::Comm => &[Field::Comm],
-        SortKey::Pid | SortKey::Tid => &[Field::Thread],
-        SortKey::Dso | SortKey::DsoPath | SortKey::BuildId | SortKey::ToDso => &[Field::Module],
-        SortKey::Symbol | SortKey::SymbolSize | SortKey::ToSymbol => &[Field::Module, Field::Address],
-        SortKey::Srcline | SortKey::Srcfile | SortKey::ToSrcline => &[Field::Module, Field::Address, Field::Line],
-        SortKey::FromSrcline => &[Field::FromModule, Field::FromAddress, Field::FromLine],
-        SortKey::Ip => &[Field::Ip],
-        SortKey::Parent => &[Field::Parent],
-        SortKey::Cpu
-        | SortKey::Socket
-        | SortKey::Event
-        | SortKey::CpuMode
-        | SortKey::FromCpuMode
-        | SortKey::ToCpuMode => &[],
-        SortKey::DataSrc
-        | SortKey::Op
-        | SortKey::Mem
-        | SortKey::Snoop
-        | SortKey::Tlb
-        | SortKey::Locked
-        | SortKey::Blocked => &[Field::DataSrc],
-        SortKey::LocalWeight | SortKey::Weight => &[Field::Weight],
-        SortKey::LocalInsLat | SortKey::InsLat | SortKey::LocalStageCycles | SortKey::StageCycles => &[Field::Latency],
-        SortKey::PhysAddr => &[Field::PhysAddr],
-        SortKey::DataDso => &[Field::DataModule],
-        SortKey::FromDso => &[Field::FromModule],
-        SortKey::ToPlace => &[Field::Module, Field::Address],
-        SortKey::External => &[Field::External],
-        SortKey::LineOffset => &[Field::LineOffset],
-        SortKey::Process => &[Field::Process],
-        SortKey::Reach => &[Field::Module, Field::DataModule, Field::Reach],
-        SortKey::FromSymbol | SortKey::FromPlace => &[Field::FromModule, Field::FromAddress],
-        SortKey::FromAddr => &[Field::From],
-        SortKey::ToAddr => &[Field::To],
-        SortKey::Mispredict | SortKey::InTx | SortKey::Abort | SortKey::Cycles => &[Field::Branch],
-        SortKey::SymbolOffset => &[Field::Module, Field::Address, Field::Offset],
-        SortKey::DsoSize => &[Field::Module, Field::MapSize],
-        SortKey::CgroupId => &[Field::CgroupSpace],
-        SortKey::Cgroup => &[Field::Cgroup],
-        SortKey::Transaction => &[Field::Transaction],
-        SortKey::Time => &[Field::Time],
-        SortKey::CodePageSize => &[Field::CodePage],
-        SortKey::DataPageSize => &[Field::DataPage],
-        SortKey::DataSymbol => &[Field::DataModule, Field::DataAddr, Field::DataAddress],
-        SortKey::DataCacheLine | SortKey::DataMapping => &[Field::DataModule, Field::DataLine],
-        SortKey::Trace | SortKey::TraceField(_) => &[Field::Payload],
-        SortKey::Switch => &[Field::Switch],
-    }
-}
-
 impl Layout {
     /// Returns the layout for a query.
     pub fn of(query: &Query) -> Self {
-        let keys = || query.columns.iter().map(|column| column.key);
+        let keys = || query.columns.iter().map(|column| column.key.declared());
         let (by_module, by_symbol) = (query.filters.dsos.is_some(), query.filters.by_symbol());
         let weights = query.numbers().any(|n| matches!(n, Number::Weight1 | Number::Weight2 | Number::Weight3));
         let callees_have_positions = query.chains.ignored_callees.is_some() && query.chains.key != FrameKey::Function;
@@ -102,19 +45,23 @@ impl Layout {
             Field::FromModule | Field::FromAddress if query.filters.resolved => query.mode.is_of_branches(),
             Field::Weight | Field::Latency if weights => true,
             Field::Module | Field::Address if query.chains.counted => true,
+            // Lines are looked up by addresses.
+            Field::Address if query.needs(Field::Line) => true,
+            Field::FromAddress if query.needs(Field::FromLine) => true,
             Field::Chain => query.chains.counted,
             // Functions that replace their callees become frames, which lines or offsets tell apart.
             Field::Line | Field::Offset if callees_have_positions => true,
-            field => keys().any(|key| needs(key).contains(field)),
+            field => query.needs(*field),
         };
-        let bits = |of: fn(SortKey) -> u64| keys().map(of).fold(0, |all, bits| all | bits);
+        let bits =
+            |field: Field| keys().filter(|key| key.fields.first() == Some(&field)).fold(0, |bits, key| bits | key.bits);
+        let meta = keys().fold(0, |meta, key| meta | key.meta);
         let mut layout = Self {
-            cpu_mode: keys().any(|key| key == SortKey::PhysAddr || (key.is_of_symbol() && key != SortKey::SymbolSize))
-                || query.has_parts(),
-            cpu: query.has(SortKey::Cpu) || query.has(SortKey::Socket),
-            data_src: bits(data_src_bits),
-            latency: if weights { INS_LAT | STAGE } else { bits(latency_bits) },
-            branch: bits(branch_bits),
+            cpu_mode: meta & (Meta::AT_MODE | Meta::FROM_MODE) != 0 || query.has_parts(),
+            cpu: meta & Meta::CPU != 0,
+            data_src: bits(Field::DataSrc),
+            latency: if weights { INS_LAT | STAGE } else { bits(Field::Latency) },
+            branch: bits(Field::Branch),
             line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
             ..Self::of_fields(Field::ALL.into_iter().filter(needed).collect())
         };
@@ -167,19 +114,11 @@ impl Layout {
     /// Returns whether the cells of a table with these columns of numbers differ wherever keys do.
     pub fn is_told_by(&self, columns: impl Iterator<Item = SortKey>) -> bool {
         let (mut told, mut tells_cpu) = (1 << Field::Meta as u32, false);
-        for key in columns {
-            let is_exact = matches!(
-                key,
-                SortKey::Ip
-                    | SortKey::FromAddr
-                    | SortKey::ToAddr
-                    | SortKey::LineOffset
-                    | SortKey::Weight
-                    | SortKey::LocalWeight
-                    | SortKey::DataSrc
-            );
-            needs(key).iter().filter(|_| is_exact).for_each(|field| told |= 1 << *field as u32);
-            tells_cpu |= key == SortKey::Cpu;
+        for key in columns.map(SortKey::declared).filter(|key| key.is_exact()) {
+            match key.fields.first() {
+                Some(field) => told |= 1 << *field as u32,
+                None => tells_cpu |= key.meta == Meta::CPU,
+            }
         }
         self.bits & !told == 0 && !self.cpu_mode && (!self.cpu || tells_cpu)
     }
@@ -212,37 +151,6 @@ impl Layout {
         for (word, field) in packed.iter().zip(&self.fields) {
             *field.of_mut(key) = *word;
         }
-    }
-}
-
-fn data_src_bits(key: SortKey) -> u64 {
-    match key {
-        SortKey::DataSrc => u64::MAX,
-        SortKey::Op => 0x1f,
-        SortKey::Mem => DataSrc::MEM,
-        SortKey::Snoop => DataSrc::SNOOP,
-        SortKey::Tlb => DataSrc::TLB,
-        SortKey::Locked => DataSrc::LOCKED,
-        SortKey::Blocked => DataSrc::BLOCKED,
-        _ => 0,
-    }
-}
-
-fn latency_bits(key: SortKey) -> u64 {
-    match key {
-        SortKey::LocalInsLat | SortKey::InsLat => INS_LAT,
-        SortKey::LocalStageCycles | SortKey::StageCycles => STAGE,
-        _ => 0,
-    }
-}
-
-fn branch_bits(key: SortKey) -> u64 {
-    match key {
-        SortKey::Mispredict => BranchFlags::PREDICTION,
-        SortKey::InTx => BranchFlags::IN_TX,
-        SortKey::Abort => BranchFlags::ABORT,
-        SortKey::Cycles => BranchFlags::CYCLES,
-        _ => 0,
     }
 }
 

@@ -5,8 +5,9 @@
 
 use recrep_format::abi::CpuMode;
 
-use crate::count::{Count, Field, Key, Meta, Sum};
+use crate::count::{Count, Sum};
 use crate::query::fields::Number;
+use crate::query::key::{Field, Key, Meta};
 
 /// Metrics of a row. What only some tables have is stored apart: a table of addresses has millions of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,6 @@
 //! looked up afterwards, once per distinct key ([`crate::table`]).
 
 mod histogram;
-mod key;
 mod layout;
 pub mod metrics;
 mod partition;
@@ -18,7 +17,6 @@ mod reads;
 mod rows;
 
 pub use histogram::{Count, Histogram, SampleRows, add_totals};
-pub use key::{CacheLine, End, Field, Key, Meta, NO_KEY};
 pub use layout::Layout;
 pub use partition::{Partition, Sum, add_all, by_part, distinct, merged, read_early};
 pub use reads::{PieceReads, Reads};

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::histogram::Count;
-use super::key::{Key, NO_KEY};
 use super::layout::Layout;
 use super::partition::Partition;
+use crate::query::key::{Key, NO_KEY};
 
 /// Keys and their counts, unordered. Only the words in use are stored, as they were in the partitions of the table:
 /// to copy them together takes a tenth of the time of a histogram with a million rows.

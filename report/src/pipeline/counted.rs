@@ -9,11 +9,13 @@ use rustc_hash::FxHashMap;
 
 use crate::callchain::{ChainLimit, Deferred, FrameFields, Recorded};
 use crate::count::metrics::Metrics;
-use crate::count::{Count, Field, Layout, Meta, Rows};
+use crate::count::{Count, Layout, Rows};
 use crate::pipeline::session::Session;
 use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::key::{Field, Meta};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Format, KeyError, Query};
 use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
@@ -197,8 +199,8 @@ fn leave_out_unresolved(totals: &mut [Count], rows: &Rows, mode: Mode) {
 
 /// Returns whether the query needs the sockets of CPUs or the cgroups of threads.
 fn needs_groups(query: &Query) -> bool {
-    let keys = [SortKey::Socket, SortKey::Cgroup, SortKey::CgroupId];
-    query.filters.socket.is_some() || keys.into_iter().any(|key| query.has(key))
+    let keys = query.has(SortKey::Socket) || query.needs(Field::Cgroup) || query.needs(Field::CgroupSpace);
+    keys || query.filters.socket.is_some()
 }
 
 /// Returns the value that folded lines add up: samples if the query asks for them or the event is a tracepoint, whose

@@ -9,6 +9,7 @@
 use crate::pipeline::counted::{has_chains, module_uses};
 use crate::pipeline::session::Session;
 use crate::query::Servers;
+use crate::query::key::Field;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Filters, KeyError, Query};
@@ -57,16 +58,12 @@ fn counts_chains(query: &Query, session: &Session<'_>) -> bool {
 
 /// Returns whether the query needs functions.
 fn names_functions(query: &Query, session: &Session<'_>) -> bool {
-    counts_chains(query, session)
-        || query.filters.by_symbol()
-        || needs_lines(query)
-        || query.columns.iter().any(|column| column.key.is_of_symbol())
+    counts_chains(query, session) || query.filters.by_symbol() || needs_lines(query) || query.needs_symbols()
 }
 
 /// Returns whether the query needs debug information, not only names.
 fn needs_lines(query: &Query) -> bool {
-    let keys = [SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline, SortKey::FromSrcline];
-    query.chains.inlined == Some(true) || keys.into_iter().any(|key| query.has(key))
+    query.chains.inlined == Some(true) || query.needs(Field::Line) || query.needs(Field::FromLine)
 }
 
 /// Returns the modules for which files are to be fetched.

@@ -3,7 +3,7 @@
 use recrep_format::abi::RecordType;
 
 use crate::pipeline::session::Session;
-use crate::query::sort_key::Mode;
+use crate::query::mode::Mode;
 use crate::query::warning::Warning;
 use crate::timeline::off_cpu::{SwitchCounts, is_switches};
 

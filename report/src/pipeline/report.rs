@@ -19,12 +19,12 @@ use crate::pipeline::off_cpu;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
-use crate::table::cells::Kind;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::tracepoints::Formats;
@@ -79,7 +79,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
         }
         Ok(profile)
     };
-    let merge = |whole: &mut Profile, one| whole.append(one, &Kind::of_columns(answered.get().unwrap_or(query)));
+    let merge = |whole: &mut Profile, one| whole.append(one, &answered.get().unwrap_or(query).kinds());
     // Which names a file has must not depend on when another one's debug file was fetched.
     let side_by_side = query.symbol_sources.servers.is_none();
     let merged = each_merged(&query.sources, side_by_side, &of_input, &merge);

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
 use recrep_format::feature::SampleTime;
-use recrep_format::read::{File, Mode};
+use recrep_format::read::{self, File};
 
 use crate::callchain::unwind::StackUnwinder;
 use crate::input::Input;
@@ -17,7 +17,7 @@ use crate::input::split::{Piece, Split};
 use crate::input::streams::{Keep, Streams};
 use crate::input::unpack::UnpackBuffer;
 use crate::query::Filters;
-use crate::query::sort_key;
+use crate::query::mode::Mode;
 use crate::query::times::Times;
 use crate::query::warning::Warning;
 use crate::scan::FileFilters;
@@ -53,7 +53,7 @@ pub struct Session<'f> {
 /// # Errors
 /// Returns the errors of [`Input::read`].
 pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
-    on_mode(input, sort_key::Mode::Samples, Keep::Some, act)
+    on_mode(input, Mode::Samples, Keep::Some, act)
 }
 
 /// Like [`on`], with all that counting in this mode needs, and as much in memory as asked for.
@@ -62,7 +62,7 @@ pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>)
 /// Returns the errors of [`Input::read`].
 pub fn on_mode<R>(
     input: &Input,
-    mode: sort_key::Mode,
+    mode: Mode,
     keep: Keep,
     act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>,
 ) -> anyhow::Result<R> {
@@ -105,7 +105,7 @@ impl Session<'_> {
     }
 
     /// Returns the names of the events that are counted in a mode: those of the file, or the mode's own.
-    pub fn events_of(&self, mode: sort_key::Mode) -> Cow<'_, [String]> {
+    pub fn events_of(&self, mode: Mode) -> Cow<'_, [String]> {
         mode.event().map_or(Cow::Borrowed(&self.events[..]), |name| Cow::Owned(vec![name.to_owned()]))
     }
 
@@ -141,7 +141,7 @@ impl Session<'_> {
         let file = self.file;
         let mended = file.warnings.iter().any(|w| matches!(w.code, "truncated" | "no-data-size"));
         // A recorder writes the data's size and the features last.
-        let ended = file.mode == Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
+        let ended = file.mode == read::Mode::Pipe || file.header.data.size > 0 || !file.features.is_empty();
         ended && !mended && self.split.damage.is_empty() && self.streams.unpacking().next().is_none()
     }
 

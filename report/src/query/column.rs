@@ -1,7 +1,8 @@
 //! Columns, with the names that the user typed.
 
+use super::mode::Mode;
 use super::output::Format;
-use super::sort_key::{Availability, Mode, SortKey};
+use super::sort_key::{Availability, SortKey};
 use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
 
 /// A sort key, with the name that the user typed.
@@ -48,7 +49,7 @@ impl Column {
     pub fn parse(name: &str, mode: Mode) -> Result<Self, KeyError> {
         let field = || FieldSpec::parse(name).map(|_| SortKey::TraceField(0));
         let key = SortKey::named(name).or_else(field).ok_or_else(|| KeyError::Unknown(name.into()))?;
-        match key.availability() {
+        match key.declared().availability {
             Availability::OfBranches if !mode.is_of_branches() => return Err(KeyError::OfBranch(name.into())),
             Availability::OfTime if !mode.is_of_time() => return Err(KeyError::OfTime(name.into())),
             _ => {}
@@ -60,7 +61,7 @@ impl Column {
     pub fn with_companions(mut columns: Vec<Self>, format: Format) -> Vec<Self> {
         if matches!(format, Format::Json | Format::Csv) {
             let mut more: Vec<Self> = Vec::new();
-            for (name, key) in columns.iter().flat_map(|column| column.key.companions()) {
+            for (name, key) in columns.iter().flat_map(|column| column.key.declared().companions) {
                 if more.iter().all(|have| have.key != *key) {
                     more.push(Self { typed: (*name).into(), key: *key });
                 }
@@ -78,7 +79,7 @@ impl Column {
                 let field = field.unwrap_or(&self.typed);
                 field.split_once('/').map_or(field, |(field, _)| field)
             }
-            key => key.heading(),
+            key => key.declared().heading,
         }
     }
 

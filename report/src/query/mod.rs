@@ -3,17 +3,21 @@
 mod column;
 pub mod fields;
 pub mod graph;
+pub mod key;
 pub mod lists;
+pub mod mode;
 mod output;
 pub mod pattern;
 mod request;
 mod servers;
+pub mod shown;
 pub mod sort_key;
 mod source;
 mod symbol_options;
 pub mod times;
 mod trace_fields;
 pub mod warning;
+pub mod word_text;
 
 pub use column::{Column, KeyError};
 pub use output::{Format, Inspection};

@@ -5,9 +5,12 @@ use std::collections::HashSet;
 use super::column::Column;
 use super::fields::{Number, TableColumn};
 use super::graph::{FrameKey, Graph, Shape};
+use super::key::Field;
+use super::mode::Mode;
 use super::output::{Format, Inspection};
 use super::pattern::Pattern;
-use super::sort_key::{Mode, SortKey};
+use super::shown::Kind;
+use super::sort_key::SortKey;
 use super::source::Source;
 use super::symbol_options::SymbolOptions;
 use super::times::Times;
@@ -174,6 +177,21 @@ impl Query {
     /// Returns whether there is a column with this key.
     pub fn has(&self, key: SortKey) -> bool {
         self.columns.iter().any(|c| c.key == key)
+    }
+
+    /// Returns whether a column needs this field.
+    pub fn needs(&self, field: Field) -> bool {
+        self.columns.iter().any(|column| column.key.declared().fields.contains(&field))
+    }
+
+    /// Returns whether a column depends on functions.
+    pub fn needs_symbols(&self) -> bool {
+        self.columns.iter().any(|column| column.key.declared().is_of_symbol())
+    }
+
+    /// Returns the kinds of the columns.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.columns.iter().map(|column| column.key.kind(self.nanosecs)).collect()
     }
 
     /// Returns the numeric columns, in order.

@@ -1,4 +1,11 @@
-//! The sort keys, with their names and headings.
+//! The sort keys. Each is declared in one row of `ALL`: its names, the fields of a counted key that it needs, and what it
+//! shows of them.
+
+use recrep_format::abi::{BranchFlags, DataSrc};
+
+use super::key::{CacheLine, Field, Key, KeyAddress, Meta};
+use super::shown::{Kind, Name, Shown};
+use super::word_text::{self, source_file};
 
 /// A sort key: a column by which samples are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,45 +142,6 @@ pub enum SortKey {
     DataMapping,
 }
 
-/// The kind of items that are counted. It determines the available keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Samples, with their periods.
-    #[default]
-    Samples,
-    /// Samples, with their weights as periods (`--mem-mode`).
-    Memory,
-    /// Branches of the samples' branch stacks, each with a period of 1 (`-b`).
-    Branches,
-    /// Code ranges executed from the target of one branch to the next branch, each with a period of 1.
-    FallThroughs,
-    /// Times in which threads were off their CPUs, with their nanoseconds as periods (`--off-cpu`).
-    OffCpu,
-    /// The same, and CPU samples with their nanoseconds as periods (`--wall`).
-    Wall,
-}
-
-impl Mode {
-    /// Returns whether rows come from branch stacks.
-    pub const fn is_of_branches(self) -> bool {
-        matches!(self, Self::Branches | Self::FallThroughs)
-    }
-
-    /// Returns whether samples stand for time.
-    pub const fn is_of_time(self) -> bool {
-        matches!(self, Self::OffCpu | Self::Wall)
-    }
-
-    /// Returns the name of the only event, if the counted items are not those of the file's events.
-    pub const fn event(self) -> Option<&'static str> {
-        match self {
-            Self::OffCpu => Some("off-cpu"),
-            Self::Wall => Some("wall"),
-            _ => None,
-        }
-    }
-}
-
 /// The modes in which a sort key is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
@@ -185,94 +153,268 @@ pub enum Availability {
     OfTime,
 }
 
-/// Names and heading of a sort key.
+/// Declaration of a sort key: all that is to be said of one.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub struct Declaration {
     key: SortKey,
-    /// Main name, then aliases.
+    /// Main name, then aliases; no name if users cannot name it.
+    names: &'static [&'static str],
+    /// Heading of the column.
+    pub heading: &'static str,
+    /// The modes in which the key is available.
+    pub availability: Availability,
+    /// The fields of a counted key that it needs, besides [`Field::Meta`]: at most three.
+    pub fields: &'static [Field],
+    /// The bits of the first field that it needs.
+    pub bits: u64,
+    /// The bits of [`Field::Meta`] that it needs.
+    pub meta: u64,
+    /// What it shows of the fields.
+    pub shown: Shown,
+    /// What it makes of that text, if anything.
+    pub then: Option<fn(&str) -> String>,
+    /// The columns, with their names, that JSON and CSV add to this one. In text they are the letter before the symbol.
+    pub companions: &'static [(&'static str, SortKey)],
+}
+
+/// Declares a key that is available in all modes.
+const fn key(
+    key: SortKey,
     names: &'static [&'static str],
     heading: &'static str,
-    availability: Availability,
+    fields: &'static [Field],
+    shown: Shown,
+) -> Declaration {
+    Declaration {
+        key,
+        names,
+        heading,
+        availability: Availability::Always,
+        fields,
+        bits: u64::MAX,
+        meta: 0,
+        shown,
+        then: None,
+        companions: &[],
+    }
 }
 
-const fn known(key: SortKey, names: &'static [&'static str], heading: &'static str) -> Known {
-    Known { key, names, heading, availability: Availability::Always }
+impl Declaration {
+    const fn of(self, availability: Availability) -> Self {
+        Self { availability, ..self }
+    }
+
+    const fn bits(self, bits: u64) -> Self {
+        Self { bits, ..self }
+    }
+
+    const fn meta(self, meta: u64) -> Self {
+        Self { meta, ..self }
+    }
+
+    const fn then(self, then: fn(&str) -> String) -> Self {
+        Self { then: Some(then), ..self }
+    }
+
+    const fn with(self, companions: &'static [(&'static str, SortKey)]) -> Self {
+        Self { companions, ..self }
+    }
+
+    /// Returns the bits that are needed of the first field, or of [`Field::Meta`] if there is no other, and which
+    /// these are.
+    fn first(&self, row: &Key) -> (u64, u64) {
+        match self.fields.first() {
+            Some(field) => (field.of(row) & self.bits, self.bits),
+            None => (Field::Meta.of(row) & self.meta, self.meta),
+        }
+    }
+
+    /// Returns the word of a row that [`Shown::Text`] is made of.
+    pub fn word(&self, row: &Key) -> u64 {
+        self.first(row).0
+    }
+
+    /// Returns the number of a row that [`Shown::Number`] shows.
+    #[inline]
+    pub fn number(&self, row: &Key) -> u64 {
+        let (word, bits) = self.first(row);
+        word.checked_shr(bits.trailing_zeros()).unwrap_or(0)
+    }
+
+    /// Returns the words of a row on which the text depends.
+    #[inline]
+    pub fn content(&self, row: &Key) -> [u64; 4] {
+        let other = |place: usize| self.fields.get(place).map_or(0, |field| field.of(row));
+        [self.word(row), other(1), other(2), Field::Meta.of(row) & self.meta]
+    }
+
+    /// Returns whether the numbers that it shows are all of its field.
+    pub fn is_exact(&self) -> bool {
+        self.bits == u64::MAX && matches!(self.shown, Shown::Number(kind) if kind != Kind::Micros)
+    }
+
+    /// Returns whether the text depends on the symbol at an address.
+    pub fn is_of_symbol(&self) -> bool {
+        use Name::{CacheLine, DataSymbol, Function, FunctionOffset, FunctionSize};
+        matches!(self.shown, Shown::Name(Function(_) | FunctionSize | FunctionOffset | DataSymbol | CacheLine))
+    }
 }
 
-const fn of_branch(key: SortKey, names: &'static [&'static str], heading: &'static str) -> Known {
-    Known { key, names, heading, availability: Availability::OfBranches }
-}
+/// The second part of a weight in [`Field::Latency`].
+pub const INS_LAT: u64 = 0xffff;
+/// The third part of a weight in [`Field::Latency`].
+pub const STAGE: u64 = 0xffff << 16;
 
-/// All sort keys that users can name. Names and headings are perf's where perf has the key (`docs/options.md` lists
-/// those that only rep has).
-const ALL: [Known; 60] = [
-    known(SortKey::Comm, &["comm"], "Command"),
-    known(SortKey::Pid, &["pid"], "    Pid:Command"),
-    known(SortKey::Tid, &["tid"], "    Tid:Command"),
-    known(SortKey::Dso, &["dso"], "Shared Object"),
-    known(SortKey::Symbol, &["symbol", "sym", "symbol_iaddr"], "Symbol"),
-    known(SortKey::Srcline, &["srcline"], "Source:Line"),
-    known(SortKey::Srcfile, &["srcfile"], "Source File"),
-    known(SortKey::Ip, &["ip", "addr"], "Address"),
-    known(SortKey::Cpu, &["cpu"], "CPU"),
-    known(SortKey::Event, &["event"], "Event"),
-    known(SortKey::DataSrc, &["data_src"], "Data Source"),
-    known(SortKey::Mem, &["mem"], "Memory access"),
-    known(SortKey::Snoop, &["snoop"], "Snoop"),
-    known(SortKey::Tlb, &["tlb"], "TLB access"),
-    known(SortKey::Locked, &["locked"], "Locked"),
-    known(SortKey::Blocked, &["blocked"], "Blocked"),
-    known(SortKey::LocalWeight, &["local_weight"], "Local Weight"),
-    known(SortKey::Weight, &["weight"], "Weight"),
-    known(SortKey::LocalInsLat, &["local_ins_lat"], "Local INSTR Latency"),
-    known(SortKey::InsLat, &["ins_lat"], "INSTR Latency"),
-    known(SortKey::LocalStageCycles, &["local_p_stage_cyc", "local_retire_lat"], "Local Pipeline Stage Cycle"),
-    known(SortKey::StageCycles, &["p_stage_cyc", "retire_lat"], "Pipeline Stage Cycle"),
-    known(SortKey::PhysAddr, &["phys_daddr"], "Data Physical Address"),
-    known(SortKey::DataDso, &["dso_daddr"], "Data Object"),
-    known(SortKey::SymbolSize, &["symbol_size", "sym_size"], "Symbol size"),
-    known(SortKey::Parent, &["parent"], "Parent symbol"),
-    known(SortKey::SymbolOffset, &["symoff"], "Symbol Offset"),
-    known(SortKey::DsoSize, &["dso_size"], "DSO size"),
-    known(SortKey::DsoPath, &["dso_path"], "Path"),
-    known(SortKey::BuildId, &["build_id"], "Build ID"),
-    known(SortKey::Socket, &["socket"], "Socket"),
-    known(SortKey::Cgroup, &["cgroup"], "Cgroup"),
-    known(SortKey::CgroupId, &["cgroup_id"], "cgroup id (dev/inode)"),
-    known(SortKey::Transaction, &["transaction"], "Transaction"),
-    known(SortKey::Time, &["time"], "Time"),
-    known(SortKey::CodePageSize, &["code_page_size"], "Code Page Size"),
-    known(SortKey::DataPageSize, &["data_page_size"], "Data Page Size"),
-    known(SortKey::DataSymbol, &["symbol_daddr"], "Data Symbol"),
-    known(SortKey::DataCacheLine, &["dcacheline"], "Data Cacheline"),
-    known(SortKey::LineOffset, &["line_offset"], "Offset"),
-    known(SortKey::Op, &["op"], "Operation"),
-    known(SortKey::Process, &["process"], "Process"),
-    known(SortKey::Reach, &["reach"], "Reach"),
-    known(SortKey::Trace, &["trace"], "Trace output"),
-    Known { key: SortKey::Switch, names: &["switch"], heading: "Switch", availability: Availability::OfTime },
-    of_branch(SortKey::FromPlace, &["place_from"], "Source Place"),
-    of_branch(SortKey::External, &["external"], "From another module"),
-    of_branch(SortKey::ToPlace, &["place_to"], "Target Place"),
-    of_branch(SortKey::FromDso, &["dso_from"], "Source Shared Object"),
-    of_branch(SortKey::ToDso, &["dso_to"], "Target Shared Object"),
-    of_branch(SortKey::FromSymbol, &["symbol_from", "sym_from"], "Source Symbol"),
-    of_branch(SortKey::ToSymbol, &["symbol_to", "sym_to"], "Target Symbol"),
-    of_branch(SortKey::FromSrcline, &["srcline_from"], "From Source:Line"),
-    of_branch(SortKey::ToSrcline, &["srcline_to"], "To Source:Line"),
-    of_branch(SortKey::FromAddr, &["addr_from"], "Source Address"),
-    of_branch(SortKey::ToAddr, &["addr_to"], "Target Address"),
-    of_branch(SortKey::Mispredict, &["mispredict"], "Branch Mispredicted"),
-    of_branch(SortKey::InTx, &["in_tx"], "Branch in transaction"),
-    of_branch(SortKey::Abort, &["abort"], "Transaction abort"),
-    of_branch(SortKey::Cycles, &["cycles"], "Basic Block Cycles"),
-];
+/// All sort keys. Names and headings are perf's where perf has the key (`docs/options.md` lists those that only rep
+/// has).
+const ALL: [Declaration; 65] = {
+    use Availability::{OfBranches, OfTime};
+    use KeyAddress::{At, From};
+    use Shown::{Name as Named, Number, Text};
+    use SortKey as K;
+    const MODE: &[(&str, SortKey)] = &[("cpumode", K::CpuMode)];
+    const LINE: &[(&str, SortKey)] = &[("cpumode", K::CpuMode), ("mapping", K::DataMapping)];
+    const FROM_MODE: &[(&str, SortKey)] = &[("cpumode_from", K::FromCpuMode)];
+    const TO_MODE: &[(&str, SortKey)] = &[("cpumode_to", K::ToCpuMode)];
+    const SYMBOL: &[Field] = &[Field::Module, Field::Address];
+    const FROM_SYMBOL: &[Field] = &[Field::FromModule, Field::FromAddress];
+    const SRCLINE: &[Field] = &[Field::Module, Field::Line];
+    const OFFSET: &[Field] = &[Field::Module, Field::Address, Field::Offset];
+    const DATA: &[Field] = &[Field::DataModule, Field::DataAddr, Field::DataAddress];
+    [
+        key(K::Comm, &["comm"], "Command", &[Field::Comm], Named(Name::Comm)),
+        key(K::Pid, &["pid"], "    Pid:Command", &[Field::Thread], Named(Name::Thread)),
+        key(K::Tid, &["tid"], "    Tid:Command", &[Field::Thread], Named(Name::Thread)),
+        key(K::Dso, &["dso"], "Shared Object", &[Field::Module], Named(Name::Module)),
+        key(K::Symbol, &["symbol", "sym", "symbol_iaddr"], "Symbol", SYMBOL, Named(Name::Function(At)))
+            .meta(Meta::AT)
+            .with(MODE),
+        key(K::Srcline, &["srcline"], "Source:Line", SRCLINE, Named(Name::Line(At))),
+        key(K::Srcfile, &["srcfile"], "Source File", SRCLINE, Named(Name::Line(At))).then(source_file),
+        key(K::Ip, &["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address)),
+        key(K::Cpu, &["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU),
+        key(K::Event, &["event"], "Event", &[], Named(Name::Event)).meta(Meta::EVENT),
+        key(K::DataSrc, &["data_src"], "Data Source", &[Field::DataSrc], Number(Kind::DataSrc)),
+        key(K::Mem, &["mem"], "Memory access", &[Field::DataSrc], Text(|word| DataSrc(word).mem())).bits(DataSrc::MEM),
+        key(K::Snoop, &["snoop"], "Snoop", &[Field::DataSrc], Text(|word| DataSrc(word).snoop_name()))
+            .bits(DataSrc::SNOOP),
+        key(K::Tlb, &["tlb"], "TLB access", &[Field::DataSrc], Text(|word| DataSrc(word).tlb_name()))
+            .bits(DataSrc::TLB),
+        key(K::Locked, &["locked"], "Locked", &[Field::DataSrc], Text(|word| DataSrc(word).locked_name().into()))
+            .bits(DataSrc::LOCKED),
+        key(K::Blocked, &["blocked"], "Blocked", &[Field::DataSrc], Text(word_text::blocked)).bits(DataSrc::BLOCKED),
+        key(K::Op, &["op"], "Operation", &[Field::DataSrc], Text(|word| DataSrc(word).op_name().into()))
+            .bits(DataSrc::OP),
+        key(K::LocalWeight, &["local_weight"], "Local Weight", &[Field::Weight], Number(Kind::Number)),
+        key(K::Weight, &["weight"], "Weight", &[Field::Weight], Number(Kind::PerSample)),
+        key(K::LocalInsLat, &["local_ins_lat"], "Local INSTR Latency", &[Field::Latency], Number(Kind::Number))
+            .bits(INS_LAT),
+        key(K::InsLat, &["ins_lat"], "INSTR Latency", &[Field::Latency], Number(Kind::PerSample)).bits(INS_LAT),
+        key(
+            K::LocalStageCycles,
+            &["local_p_stage_cyc", "local_retire_lat"],
+            "Local Pipeline Stage Cycle",
+            &[Field::Latency],
+            Number(Kind::Number),
+        )
+        .bits(STAGE),
+        key(
+            K::StageCycles,
+            &["p_stage_cyc", "retire_lat"],
+            "Pipeline Stage Cycle",
+            &[Field::Latency],
+            Number(Kind::PerSample),
+        )
+        .bits(STAGE),
+        key(K::PhysAddr, &["phys_daddr"], "Data Physical Address", &[Field::PhysAddr], Named(Name::Data))
+            .meta(Meta::AT_MODE)
+            .with(MODE),
+        key(K::DataDso, &["dso_daddr"], "Data Object", &[Field::DataModule], Named(Name::Module)),
+        key(K::SymbolSize, &["symbol_size", "sym_size"], "Symbol size", SYMBOL, Named(Name::FunctionSize))
+            .meta(Meta::AT & !Meta::AT_MODE),
+        key(K::Parent, &["parent"], "Parent symbol", &[Field::Parent], Named(Name::Parent)),
+        key(K::SymbolOffset, &["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset))
+            .meta(Meta::AT)
+            .with(MODE),
+        key(K::DsoSize, &["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize)),
+        key(K::DsoPath, &["dso_path"], "Path", &[Field::Module], Named(Name::Path)),
+        key(K::BuildId, &["build_id"], "Build ID", &[Field::Module], Named(Name::BuildId)),
+        key(K::Socket, &["socket"], "Socket", &[], Named(Name::Socket)).meta(Meta::CPU),
+        key(K::Cgroup, &["cgroup"], "Cgroup", &[Field::Cgroup], Named(Name::Cgroup)),
+        key(K::CgroupId, &["cgroup_id"], "cgroup id (dev/inode)", &[Field::CgroupSpace], Named(Name::CgroupSpace)),
+        key(K::Transaction, &["transaction"], "Transaction", &[Field::Transaction], Text(word_text::transaction)),
+        key(K::Time, &["time"], "Time", &[Field::Time], Number(Kind::Micros)),
+        key(K::CodePageSize, &["code_page_size"], "Code Page Size", &[Field::CodePage], Text(word_text::page_size)),
+        key(K::DataPageSize, &["data_page_size"], "Data Page Size", &[Field::DataPage], Text(word_text::page_size)),
+        key(K::DataSymbol, &["symbol_daddr"], "Data Symbol", DATA, Named(Name::DataSymbol))
+            .meta(Meta::AT_MODE)
+            .with(MODE),
+        key(
+            K::DataCacheLine,
+            &["dcacheline"],
+            "Data Cacheline",
+            &[Field::DataModule, Field::DataLine],
+            Named(Name::CacheLine),
+        )
+        .meta(Meta::AT_MODE)
+        .with(LINE),
+        key(K::LineOffset, &["line_offset"], "Offset", &[Field::LineOffset], Number(Kind::Address)),
+        key(K::Process, &["process"], "Process", &[Field::Process], Text(word_text::process)),
+        key(K::Reach, &["reach"], "Reach", &[Field::Reach, Field::Module, Field::DataModule], Number(Kind::Reach)),
+        key(K::Trace, &["trace"], "Trace output", &[Field::Payload], Shown::Trace),
+        key(K::TraceField(0), &[], "", &[Field::Payload], Shown::Trace),
+        key(K::Switch, &["switch"], "Switch", &[Field::Switch], Named(Name::Activity)).of(OfTime),
+        key(K::FromPlace, &["place_from"], "Source Place", FROM_SYMBOL, Named(Name::Place(From))).of(OfBranches),
+        key(K::External, &["external"], "From another module", &[Field::External], Text(word_text::external))
+            .of(OfBranches),
+        key(K::ToPlace, &["place_to"], "Target Place", SYMBOL, Named(Name::Place(At))).of(OfBranches),
+        key(K::FromDso, &["dso_from"], "Source Shared Object", &[Field::FromModule], Named(Name::Module))
+            .of(OfBranches),
+        key(K::ToDso, &["dso_to"], "Target Shared Object", &[Field::Module], Named(Name::Module)).of(OfBranches),
+        key(K::FromSymbol, &["symbol_from", "sym_from"], "Source Symbol", FROM_SYMBOL, Named(Name::Function(From)))
+            .meta(Meta::FROM)
+            .with(FROM_MODE)
+            .of(OfBranches),
+        key(K::ToSymbol, &["symbol_to", "sym_to"], "Target Symbol", SYMBOL, Named(Name::Function(At)))
+            .meta(Meta::AT)
+            .with(TO_MODE)
+            .of(OfBranches),
+        key(
+            K::FromSrcline,
+            &["srcline_from"],
+            "From Source:Line",
+            &[Field::FromModule, Field::FromLine],
+            Named(Name::Line(From)),
+        )
+        .of(OfBranches),
+        key(K::ToSrcline, &["srcline_to"], "To Source:Line", SRCLINE, Named(Name::Line(At))).of(OfBranches),
+        key(K::FromAddr, &["addr_from"], "Source Address", &[Field::From], Number(Kind::Address)).of(OfBranches),
+        key(K::ToAddr, &["addr_to"], "Target Address", &[Field::To], Number(Kind::Address)).of(OfBranches),
+        key(K::Mispredict, &["mispredict"], "Branch Mispredicted", &[Field::Branch], Text(word_text::prediction))
+            .bits(BranchFlags::PREDICTION)
+            .of(OfBranches),
+        key(K::InTx, &["in_tx"], "Branch in transaction", &[Field::Branch], Text(word_text::in_tx))
+            .bits(BranchFlags::IN_TX)
+            .of(OfBranches),
+        key(K::Abort, &["abort"], "Transaction abort", &[Field::Branch], Text(word_text::abort))
+            .bits(BranchFlags::ABORT)
+            .of(OfBranches),
+        key(K::Cycles, &["cycles"], "Basic Block Cycles", &[Field::Branch], Number(Kind::Cycles))
+            .bits(BranchFlags::CYCLES)
+            .of(OfBranches),
+        key(K::CpuMode, &[], "", &[], Text(word_text::cpu_mode)).meta(Meta::AT_MODE),
+        key(K::ToCpuMode, &[], "", &[], Text(word_text::cpu_mode)).meta(Meta::AT_MODE),
+        key(K::FromCpuMode, &[], "", &[], Text(word_text::from_cpu_mode)).meta(Meta::FROM_MODE),
+        key(K::DataMapping, &[], "", &[Field::DataLine, Field::DataModule], Text(word_text::mapping))
+            .bits(CacheLine::FLAGS),
+    ]
+};
 
 impl SortKey {
     /// Returns the key with this name. As in perf, case is ignored.
     pub fn named(name: &str) -> Option<Self> {
-        let known = |known: &&Known| known.names.iter().any(|have| have.eq_ignore_ascii_case(name));
-        ALL.iter().find(known).map(|known| known.key)
+        let is_named = |key: &&Declaration| key.names.iter().any(|have| have.eq_ignore_ascii_case(name));
+        ALL.iter().find(is_named).map(|declared| declared.key)
     }
 
     /// Returns all names, for messages.
@@ -282,18 +424,23 @@ impl SortKey {
 
     /// Returns the names of the keys with this availability.
     pub fn list_of(availability: Availability) -> String {
-        let keys = ALL.iter().filter(|known| known.availability == availability);
-        keys.flat_map(|known| known.names).copied().collect::<Vec<&str>>().join(", ")
+        let keys = ALL.iter().filter(|declared| declared.availability == availability);
+        keys.flat_map(|declared| declared.names).copied().collect::<Vec<&str>>().join(", ")
     }
 
-    /// Returns the heading of the column.
-    pub fn heading(self) -> &'static str {
-        self.known().map_or("", |known| known.heading)
+    /// Returns the declaration of the key.
+    pub fn declared(self) -> &'static Declaration {
+        let key = if let Self::TraceField(_) = self { Self::TraceField(0) } else { self };
+        ALL.iter().find(|declared| declared.key == key).unwrap_or(&ALL[0])
     }
 
-    /// Returns the modes in which the key is available.
-    pub fn availability(self) -> Availability {
-        self.known().map_or(Availability::Always, |known| known.availability)
+    /// Returns the kind of the column's cells; with `nanosecs`, times are exact.
+    pub fn kind(self, nanosecs: bool) -> Kind {
+        match self.declared().shown {
+            Shown::Number(Kind::Micros) if nanosecs => Kind::Nanos,
+            Shown::Number(kind) => kind,
+            Shown::Text(_) | Shown::Name(_) | Shown::Trace => Kind::Label,
+        }
     }
 
     /// Returns whether the key is of tracepoint fields.
@@ -301,64 +448,28 @@ impl SortKey {
         matches!(self, Self::Trace | Self::TraceField(_))
     }
 
-    /// Returns the columns, with their names, that JSON and CSV add to this one. In text they are the letter before the
-    /// symbol.
-    pub fn companions(self) -> &'static [(&'static str, Self)] {
-        match self {
-            Self::Symbol | Self::SymbolOffset | Self::DataSymbol | Self::PhysAddr => &[("cpumode", Self::CpuMode)],
-            Self::FromSymbol => &[("cpumode_from", Self::FromCpuMode)],
-            Self::ToSymbol => &[("cpumode_to", Self::ToCpuMode)],
-            Self::DataCacheLine => &[("cpumode", Self::CpuMode), ("mapping", Self::DataMapping)],
-            _ => &[],
-        }
-    }
-
     /// Returns whether the key is a companion.
     pub fn is_companion(self) -> bool {
-        matches!(self, Self::CpuMode | Self::FromCpuMode | Self::ToCpuMode | Self::DataMapping)
-    }
-
-    /// Returns whether the key's text depends on the symbol at an address.
-    pub fn is_of_symbol(self) -> bool {
-        matches!(
-            self,
-            Self::Symbol | Self::ToSymbol | Self::FromSymbol | Self::SymbolSize | Self::SymbolOffset | Self::DataSymbol
-        ) || self == Self::DataCacheLine
-    }
-
-    fn known(self) -> Option<&'static Known> {
-        ALL.iter().find(|known| known.key == self)
-    }
-}
-
-impl Mode {
-    /// Returns the default sort keys: perf's, as far as they are supported.
-    pub const fn default_keys(self) -> &'static str {
-        match self {
-            Self::Samples | Self::OffCpu | Self::Wall => "comm,dso,symbol",
-            Self::Memory => {
-                "local_weight,mem,symbol,dso,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc"
-            }
-            Self::Branches | Self::FallThroughs => "comm,dso_from,symbol_from,symbol_to,cycles",
-        }
+        self.declared().names.is_empty() && !self.is_of_trace()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::mode::Mode;
 
     #[test]
     fn names_are_unique() {
-        let mut names: Vec<&str> = ALL.iter().flat_map(|known| known.names).copied().collect();
+        let mut names: Vec<&str> = ALL.iter().flat_map(|declared| declared.names).copied().collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
         assert_eq!(SortKey::named("SYM"), Some(SortKey::Symbol));
         assert_eq!(SortKey::named("nope"), None);
-        for known in ALL {
-            assert_eq!(known.key.heading(), known.heading);
+        for declared in ALL {
+            assert_eq!((declared.key.declared().key, declared.fields.len() < 4), (declared.key, true));
         }
     }
 

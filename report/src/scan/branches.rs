@@ -6,8 +6,8 @@ use recrep_format::record::BranchStack;
 
 use super::recent::Branch;
 use super::worker::{SampleContext, Worker};
-use crate::count::{Field, Key, Meta};
-use crate::query::sort_key::Mode;
+use crate::query::key::{Field, Key, Meta};
+use crate::query::mode::Mode;
 
 impl Worker<'_> {
     /// Counts a row for each branch of a sample; with `is_read`, the rows are only collected: the sample's counter

@@ -4,7 +4,7 @@ use recrep_format::abi::{DataSrc, Weight, WeightParts};
 use recrep_format::record::{Sample, SampleFields};
 
 use super::worker::{Event, SampleContext, Worker};
-use crate::count::{CacheLine, Field, Key};
+use crate::query::key::{CacheLine, Field, Key};
 
 impl Worker<'_> {
     /// Sets the requested words of a key and returns the weight.

@@ -1,7 +1,7 @@
 //! Replacing addresses by functions after the scan.
 
 use crate::callchain::Frame;
-use crate::count::Key;
+use crate::query::key::Key;
 
 /// Replaces addresses by functions.
 pub trait Naming: Sync {

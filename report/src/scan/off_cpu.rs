@@ -5,8 +5,9 @@ use recrep_format::attr::AttrIndex;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::worker::{Event, Point, Worker};
-use crate::count::{Count, Field, NO_KEY};
-use crate::query::sort_key::Mode;
+use crate::count::Count;
+use crate::query::key::{Field, NO_KEY};
+use crate::query::mode::Mode;
 use crate::timeline::Activity;
 use crate::timeline::off_cpu::{OffCpu, Role, StandIn, Unsampled};
 

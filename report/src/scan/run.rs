@@ -8,8 +8,9 @@ use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, Stacks};
-use crate::count::{Count, Field, Histogram, Key, Layout, Partition, Reads, Rows, add_totals, merged};
+use crate::count::{Count, Histogram, Layout, Partition, Reads, Rows, add_totals, merged};
 use crate::input::split::Piece;
+use crate::query::key::{Field, Key};
 use crate::terminal::progress;
 
 /// Result of a scan.

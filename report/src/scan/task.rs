@@ -5,8 +5,9 @@ use recrep_format::attr::AttrTable;
 use super::chains::ChainSettings;
 use super::filter::SampleFilter;
 use crate::callchain::unwind::UnwindStats;
-use crate::count::{Field, Layout};
-use crate::query::sort_key::Mode;
+use crate::count::Layout;
+use crate::query::key::Field;
+use crate::query::mode::Mode;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::timeline::clock::Clock;
@@ -36,13 +37,13 @@ pub struct Scan<'f> {
     pub off_cpu: Option<&'f OffCpu>,
     /// Tracepoint columns, if any are requested.
     pub traced: Option<&'f Traced<'f>>,
-    /// Step of [`crate::count::Field::Time`] in nanoseconds.
+    /// Step of [`crate::query::key::Field::Time`] in nanoseconds.
     pub quantum: u64,
     /// Number of modules.
     pub module_count: usize,
     /// `true` if functions replace the addresses in keys while samples are counted.
     pub names_keys: bool,
-    /// Settings for callchains, used if the layout has [`crate::count::Field::Chain`].
+    /// Settings for callchains, used if the layout has [`crate::query::key::Field::Chain`].
     pub chaining: ChainSettings<'f>,
 }
 

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, named};
 use crate::callchain::{ChainRef, Frame, Node, Stacks};
-use crate::count::{Field, Key, Rows};
+use crate::count::Rows;
+use crate::query::key::{Field, Key};
 use crate::query::pattern::Pattern;
 
 impl Labeller<'_> {

@@ -14,7 +14,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::count::Count;
 use crate::query::Query;
-use crate::query::sort_key::SortKey;
+use crate::query::shown::Kind;
 use crate::terminal::digits::push_address;
 
 /// Interned texts.
@@ -76,54 +76,6 @@ impl Labelled {
     }
 }
 
-/// Kind of the cells of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Numbers of interned texts.
-    Label,
-    /// Addresses.
-    Address,
-    /// Numbers.
-    Number,
-    /// Numbers of one sample; printed multiplied by the samples of the row.
-    PerSample,
-    /// Data sources (`union perf_mem_data_src`).
-    DataSrc,
-    /// Nanoseconds; printed in seconds, to the microsecond.
-    Micros,
-    /// Nanoseconds; printed in seconds, to the nanosecond.
-    Nanos,
-    /// Cycles; 0 if unknown.
-    Cycles,
-    /// CPUs; all ones if not sampled.
-    Cpu,
-    /// Flags of a memory access: 1 if it has an address, 2 if its data is mapped, 4 if its code is mapped.
-    Reach,
-}
-
-impl Kind {
-    /// Returns the kinds of a query's columns.
-    pub fn of_columns(query: &Query) -> Vec<Self> {
-        query.columns.iter().map(|column| Self::of(column.key, query.nanosecs)).collect()
-    }
-
-    /// Returns the kind of a sort key's column.
-    pub fn of(key: SortKey, nanosecs: bool) -> Self {
-        match key {
-            SortKey::Ip | SortKey::FromAddr | SortKey::ToAddr | SortKey::LineOffset => Self::Address,
-            SortKey::LocalWeight | SortKey::LocalInsLat | SortKey::LocalStageCycles => Self::Number,
-            SortKey::Weight | SortKey::InsLat | SortKey::StageCycles => Self::PerSample,
-            SortKey::DataSrc => Self::DataSrc,
-            SortKey::Time if nanosecs => Self::Nanos,
-            SortKey::Time => Self::Micros,
-            SortKey::Cycles => Self::Cycles,
-            SortKey::Cpu => Self::Cpu,
-            SortKey::Reach => Self::Reach,
-            _ => Self::Label,
-        }
-    }
-}
-
 /// Formats and compares cells.
 #[derive(Clone, Debug)]
 pub struct Cells<'l> {
@@ -136,7 +88,7 @@ pub struct Cells<'l> {
 impl<'l> Cells<'l> {
     /// Creates a formatter for the columns of a query.
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
-        Self { kinds: Kind::of_columns(query), labels, ranks: Arc::default() }
+        Self { kinds: query.kinds(), labels, ranks: Arc::default() }
     }
 
     /// Returns the same with the labels' [`ranks`](Labels::ranks), for cells that are compared.

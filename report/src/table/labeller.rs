@@ -3,10 +3,9 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::side::{KeyAddress, LoadedSymbols, function, module_of};
+use super::side::{LoadedSymbols, function, module_of};
 use super::texts::{ReadKey, Texts};
-use crate::count::{Field, Key, Meta, NO_KEY};
-use crate::query::sort_key::SortKey;
+use crate::query::key::{Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::{Format, Query};
 use crate::symbols::{Functions, LineId, Loaded, Module};
 use crate::table::cells::{Labelled, Labels};
@@ -35,9 +34,9 @@ impl Labeller<'_> {
     /// Loads the symbols of all modules that were hit. Returns an empty list if the query needs no functions.
     pub fn load(&self, hits: &[bool], functions: &Functions<'_>) -> LoadedSymbols {
         let is_needed = self.query.chains.counted
-            || self.query.columns.iter().any(|column| column.key.is_of_symbol())
-            || self.needs_lines(KeyAddress::At)
-            || self.needs_lines(KeyAddress::From);
+            || self.query.needs_symbols()
+            || self.query.needs(Field::Line)
+            || self.query.needs(Field::FromLine);
         if !is_needed && !self.query.filters.by_symbol() {
             return Vec::new();
         }
@@ -54,12 +53,12 @@ impl Labeller<'_> {
                 continue;
             }
             let module = module_of(symbols, side.module().of(&key));
-            if let Some(loaded) = module.filter(|_| self.needs_lines(side)) {
+            if let Some(loaded) = module.filter(|_| self.query.needs(side.line())) {
                 *side.line().of_mut(&mut key) = u64::from(self.line(loaded, side.address().of(&key)).0) + 1;
             }
             if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
-                if side == KeyAddress::At && self.query.has(SortKey::SymbolOffset) {
+                if side == KeyAddress::At && self.query.needs(Field::Offset) {
                     let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
                     *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
                 }
@@ -68,15 +67,6 @@ impl Labeller<'_> {
         }
         *Field::Meta.of_mut(&mut key) = meta.pack();
         key
-    }
-
-    /// Returns whether the query needs source lines of this address.
-    fn needs_lines(&self, side: KeyAddress) -> bool {
-        let keys: &[SortKey] = match side {
-            KeyAddress::At => &[SortKey::Srcline, SortKey::Srcfile, SortKey::ToSrcline],
-            KeyAddress::From => &[SortKey::FromSrcline],
-        };
-        keys.iter().any(|key| self.query.has(*key))
     }
 
     /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or `module[address]`
@@ -123,14 +113,14 @@ impl Labeller<'_> {
             as_perf: self.query.separator.is_some(),
             threads: self.threads(rows, read_key),
         };
-        let columns: Vec<SortKey> = self.query.columns.iter().map(|column| column.key).collect();
-        Labelled { width: 1 + columns.len(), words: texts.rows(&columns, (rows, read_key), labels) }
+        let columns = &self.query.columns;
+        Labelled { width: 1 + columns.len(), words: texts.rows(columns, (rows, read_key), labels) }
     }
 
     /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
     fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> FxHashMap<i32, ThreadRef> {
         let mut first = FxHashMap::default();
-        if self.query.has(SortKey::Pid) || self.query.has(SortKey::Tid) {
+        if self.query.needs(Field::Thread) {
             let mut key = NO_KEY;
             for row in 0..rows {
                 read_key(row, &mut key);

@@ -8,8 +8,9 @@ use super::labeller::Labeller;
 use super::side::{INLINED, LoadedSymbols, named};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
-use crate::count::{Count, Field, Key, Rows};
+use crate::count::{Count, Rows};
 use crate::query::graph::FrameKey;
+use crate::query::key::{Field, Key};
 use crate::table::cells::{Cells, Labels};
 
 /// Function that selects the value of a line: samples or period.

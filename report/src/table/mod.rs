@@ -1,6 +1,5 @@
 //! Converts counted keys into rows of cells. Each distinct address is resolved once and each distinct text built once.
 
-mod amounts;
 mod ancestors;
 pub mod cells;
 mod cumulated;
@@ -13,7 +12,6 @@ pub mod profile;
 pub mod recording;
 mod side;
 mod texts;
-mod words;
 
 pub use cumulated::FileRows;
 pub use labeller::Labeller;

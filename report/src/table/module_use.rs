@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 
 use crate::callchain::{ChainRef, Stacks};
 use crate::count::metrics::share;
-use crate::count::{Count, Field, Meta, Rows};
+use crate::count::{Count, Rows};
+use crate::query::key::{Field, Meta};
 use crate::query::warning::Warning;
 use crate::symbols::{Contradiction, Explanation, GUEST, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
 

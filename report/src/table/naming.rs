@@ -3,8 +3,8 @@
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, module_of};
 use crate::callchain::{Frame, is_of_branch};
-use crate::count::{End, Key, NO_KEY};
 use crate::query::graph::FrameKey;
+use crate::query::key::{End, Key, NO_KEY};
 use crate::scan;
 use crate::symbols::SourceFrame;
 

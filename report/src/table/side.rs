@@ -1,9 +1,9 @@
-//! The two addresses of a key (the sample's or branch target's, and the branch source's) and the symbols of both.
+//! The symbols of the two addresses of a key: the sample's or branch target's, and the branch source's.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::count::{End, Field, Key, Meta};
+use crate::query::key::{End, Key, KeyAddress};
 use crate::symbols::{LineId, Loaded, SymbolId};
 
 /// Symbols of modules, indexed by module number; `None` for modules that were not hit.
@@ -12,50 +12,6 @@ pub type LoadedSymbols = Vec<Option<Arc<Loaded>>>;
 /// Returns the symbols of a module, given its number in a key.
 pub(super) fn module_of(symbols: &LoadedSymbols, number: u64) -> Option<&Loaded> {
     symbols.get(usize::try_from(number.checked_sub(1)?).ok()?)?.as_deref()
-}
-
-/// One of the addresses of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeyAddress {
-    /// The sampled address; of a branch, the target.
-    At,
-    /// The source of a branch.
-    From,
-}
-
-impl KeyAddress {
-    /// Returns the field of its module.
-    pub(super) fn module(self) -> Field {
-        match self {
-            Self::At => Field::Module,
-            Self::From => Field::FromModule,
-        }
-    }
-
-    /// Returns the field of the address in the module.
-    pub(super) fn address(self) -> Field {
-        match self {
-            Self::At => Field::Address,
-            Self::From => Field::FromAddress,
-        }
-    }
-
-    /// Returns the field of its source line.
-    pub(super) fn line(self) -> Field {
-        match self {
-            Self::At => Field::Line,
-            Self::From => Field::FromLine,
-        }
-    }
-
-    /// Returns its CPU mode and whether it is a symbol's number.
-    pub(super) fn end(self, row: &Key) -> End {
-        let meta = Meta::unpack(Field::Meta.of(row));
-        match self {
-            Self::At => meta.at,
-            Self::From => meta.from,
-        }
-    }
 }
 
 /// Returns the name of the function that replaced an address of a key.

@@ -48,7 +48,7 @@ pub(super) fn levels<'p>(table: &'p EventTable<'p>, query: &'p Query) -> Vec<Lev
 fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Vec<Level<'p>> {
     let own = |depth: usize| query.columns.get(depth).filter(|column| !column.key.is_companion());
     let Some(column) = own(depth) else { return Vec::new() };
-    let is_of_column = |key: SortKey| column.key.companions().iter().any(|(_, companion)| *companion == key);
+    let is_of_column = |key: SortKey| column.key.declared().companions.iter().any(|(_, companion)| *companion == key);
     let all = || query.columns.iter().enumerate();
     let companions: Vec<(usize, &Column)> = all().filter(|(_, column)| is_of_column(column.key)).collect();
     let mut parts = IndexMap::<Vec<Cow<'p, str>>, (Metrics, Vec<Row<'p>>)>::new();

@@ -20,7 +20,8 @@ use object::{Endianness, elf};
 
 use crate::commands::derived;
 use crate::query::Query;
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::table::profile::EventTable;
 use crate::view::CANNOT_WRITE;

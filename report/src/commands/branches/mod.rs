@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
 use crate::count::metrics::{rounded, share};
-use crate::query::sort_key::Mode;
+use crate::query::mode::Mode;
 use crate::query::warning::Warning;
 use crate::query::{Format, Query};
 use crate::table::profile::InputSummary;

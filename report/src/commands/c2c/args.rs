@@ -7,7 +7,8 @@ use clap::{Parser, ValueEnum};
 use crate::commands::derived;
 use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::query::Query;
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 
 /// Query of `rep c2c`.
 #[derive(Clone, Debug)]

@@ -128,7 +128,7 @@ pub(super) fn columns(asked: &C2cQuery) -> Vec<Column> {
 
 /// Returns the companion columns, which distinguish lines of equal text in JSON.
 fn companions(asked: &C2cQuery) -> &'static [(&'static str, SortKey)] {
-    if asked.query.format == Format::Json { SortKey::DataCacheLine.companions() } else { &[] }
+    if asked.query.format == Format::Json { SortKey::DataCacheLine.declared().companions } else { &[] }
 }
 
 /// Returns the node of each CPU, from the file's topology.

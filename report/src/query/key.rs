@@ -163,6 +163,8 @@ pub struct CacheLine {
 impl CacheLine {
     /// Size in bytes.
     pub const LEN: u64 = 64;
+    /// The bits of the flags in a packed word.
+    pub const FLAGS: u64 = 0b11;
 
     /// Packs it into a word.
     #[inline]
@@ -212,6 +214,19 @@ impl End {
 }
 
 impl Meta {
+    /// The bits of the event in the packed word.
+    pub const EVENT: u64 = 0xffff << 48;
+    /// The bits of the CPU.
+    pub const CPU: u64 = 0xffff_ffff;
+    /// The bits of [`Meta::at`].
+    pub const AT: u64 = 0xff << 32;
+    /// The bits of [`Meta::from`].
+    pub const FROM: u64 = 0xff << 40;
+    /// The bits of the CPU mode in [`Meta::at`].
+    pub const AT_MODE: u64 = 0xfc << 32;
+    /// The bits of the CPU mode in [`Meta::from`].
+    pub const FROM_MODE: u64 = 0xfc << 40;
+
     /// Packs it into a word.
     #[inline]
     pub fn pack(self) -> u64 {
@@ -231,6 +246,50 @@ impl Meta {
     }
 }
 
+/// One of the addresses of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyAddress {
+    /// The sampled address; of a branch, the target.
+    At,
+    /// The source of a branch.
+    From,
+}
+
+impl KeyAddress {
+    /// Returns the field of its module.
+    pub fn module(self) -> Field {
+        match self {
+            Self::At => Field::Module,
+            Self::From => Field::FromModule,
+        }
+    }
+
+    /// Returns the field of the address in the module.
+    pub fn address(self) -> Field {
+        match self {
+            Self::At => Field::Address,
+            Self::From => Field::FromAddress,
+        }
+    }
+
+    /// Returns the field of its source line.
+    pub fn line(self) -> Field {
+        match self {
+            Self::At => Field::Line,
+            Self::From => Field::FromLine,
+        }
+    }
+
+    /// Returns its CPU mode and whether it is a symbol's number.
+    pub fn end(self, row: &Key) -> End {
+        let meta = Meta::unpack(Field::Meta.of(row));
+        match self {
+            Self::At => meta.at,
+            Self::From => meta.from,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +302,13 @@ mod tests {
         );
         let meta = Meta { event: 0xfedc, at, from, cpu: u32::MAX };
         assert_eq!(Meta::unpack(meta.pack()), meta);
+        let of = |bits: u64| Meta::unpack(meta.pack() & bits);
+        assert_eq!(of(Meta::EVENT), Meta { event: 0xfedc, ..Meta::default() });
+        assert_eq!(of(Meta::CPU), Meta { cpu: u32::MAX, ..Meta::default() });
+        assert_eq!(of(Meta::AT), Meta { at, ..Meta::default() });
+        assert_eq!(of(Meta::FROM), Meta { from, ..Meta::default() });
+        assert_eq!(of(Meta::AT_MODE).at, End { cpu_mode: 5, ..End::default() });
+        assert_eq!(of(Meta::FROM_MODE).from, End { cpu_mode: 2, ..End::default() });
         let line = CacheLine { address: 0x1240, is_shared: true, is_mapped: false };
         assert_eq!(CacheLine::unpack(line.pack()), line);
     }

@@ -1,0 +1,86 @@
+//! What columns show, and of which kind their cells are.
+
+use super::key::KeyAddress;
+
+/// Kind of the cells of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers of interned texts.
+    Label,
+    /// Addresses.
+    Address,
+    /// Numbers.
+    Number,
+    /// Numbers of one sample; printed multiplied by the samples of the row.
+    PerSample,
+    /// Data sources (`union perf_mem_data_src`).
+    DataSrc,
+    /// Nanoseconds; printed in seconds, to the microsecond.
+    Micros,
+    /// Nanoseconds; printed in seconds, to the nanosecond.
+    Nanos,
+    /// Cycles; 0 if unknown.
+    Cycles,
+    /// CPUs; all ones if not sampled.
+    Cpu,
+    /// Flags of a memory access: 1 if it has an address, 2 if its data is mapped, 4 if its code is mapped.
+    Reach,
+}
+
+/// What a column shows of its fields.
+#[derive(Clone, Copy, Debug)]
+pub enum Shown {
+    /// The first field, as a number of this kind.
+    Number(Kind),
+    /// A text that depends on the first field alone.
+    Text(fn(u64) -> String),
+    /// A name that the fields stand for.
+    Name(Name),
+    /// A text of the tracepoint's data.
+    Trace,
+}
+
+/// Names that the fields of a key stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// The thread's name.
+    Comm,
+    /// The thread, as `tid:name`.
+    Thread,
+    /// The module's base name.
+    Module,
+    /// The module's path.
+    Path,
+    /// The module's build ID.
+    BuildId,
+    /// The size of the module's mapping.
+    MapSize,
+    /// The function at an address.
+    Function(KeyAddress),
+    /// The size of the function.
+    FunctionSize,
+    /// The function and the offset in it.
+    FunctionOffset,
+    /// The source file and line of an address.
+    Line(KeyAddress),
+    /// The module's path and the offset of an address in it.
+    Place(KeyAddress),
+    /// A data address without a symbol.
+    Data,
+    /// The symbol at the data address.
+    DataSymbol,
+    /// The symbol at the data address's cache line.
+    CacheLine,
+    /// The event.
+    Event,
+    /// The CPU's socket.
+    Socket,
+    /// The cgroup's path.
+    Cgroup,
+    /// Device and inode of the cgroup namespace.
+    CgroupSpace,
+    /// The function of the caller that matches `--parent`.
+    Parent,
+    /// The thread's activity.
+    Activity,
+}

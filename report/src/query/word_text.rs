@@ -1,0 +1,165 @@
+//! Texts of single words of a key, as in perf's columns.
+
+use recrep_format::abi::{BranchFlags, CpuMode, DataSrc, Transaction};
+
+use super::key::{CacheLine, Meta};
+
+/// Formats whether a branch was mispredicted.
+pub(super) fn prediction(flags: u64) -> String {
+    let flags = BranchFlags(flags);
+    if flags.predicted() {
+        "N"
+    } else if flags.mispred() {
+        "Y"
+    } else {
+        "N/A"
+    }
+    .into()
+}
+
+/// Formats whether a branch was in a transaction.
+pub(super) fn in_tx(flags: u64) -> String {
+    if BranchFlags(flags).in_tx() { "T" } else { "." }.into()
+}
+
+/// Formats whether a branch was a transaction's abort.
+pub(super) fn abort(flags: u64) -> String {
+    if BranchFlags(flags).abort() { "A" } else { "." }.into()
+}
+
+/// Formats whether a branch came from another module.
+pub(super) fn external(word: u64) -> String {
+    if word == 1 { "Y" } else { "N" }.into()
+}
+
+/// Formats why an access was blocked.
+pub(super) fn blocked(word: u64) -> String {
+    DataSrc(word).blocked_name().trim_start().into()
+}
+
+/// Formats a pid; -1 if no record says it.
+pub(super) fn process(word: u64) -> String {
+    u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
+}
+
+/// Formats the kind of mapping that a cache line is in.
+pub(super) fn mapping(line: u64) -> String {
+    match CacheLine::unpack(line) {
+        CacheLine { is_mapped: false, .. } => "none",
+        CacheLine { is_shared: true, .. } => "shared",
+        CacheLine { .. } => "private",
+    }
+    .into()
+}
+
+/// Formats the CPU mode of the sample or the branch's target.
+pub(super) fn cpu_mode(meta: u64) -> String {
+    mode_name(Meta::unpack(meta).at.cpu_mode).into()
+}
+
+/// Formats the CPU mode of the branch's source.
+pub(super) fn from_cpu_mode(meta: u64) -> String {
+    mode_name(Meta::unpack(meta).from.cpu_mode).into()
+}
+
+/// Formats an address like C's `%#.16llx`, which gives zero no prefix.
+pub fn padded_hex(address: u64) -> String {
+    if address == 0 { format!("{address:016x}") } else { format!("{address:#018x}") }
+}
+
+/// Returns the letter of a CPU mode in the symbol column.
+pub fn cpu_mode_letter(bits: u8) -> char {
+    match CpuMode::of(u16::from(bits)) {
+        CpuMode::Kernel => 'k',
+        CpuMode::User => '.',
+        _ => 'H',
+    }
+}
+
+/// Returns the name of a CPU mode in JSON and CSV.
+fn mode_name(bits: u8) -> &'static str {
+    match CpuMode::of(u16::from(bits)) {
+        CpuMode::Kernel => "kernel",
+        CpuMode::User => "user",
+        CpuMode::Hypervisor => "hypervisor",
+        CpuMode::GuestKernel => "guest_kernel",
+        CpuMode::GuestUser => "guest_user",
+        CpuMode::Unknown | CpuMode::Reserved => "unknown",
+    }
+}
+
+/// Returns the file of a source line; `.` if unknown, as in perf.
+pub(super) fn source_file(line: &str) -> String {
+    let is_line = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let known = line.rsplit_once(':').filter(|(file, number)| *file != "??" && is_line(number));
+    known.map_or(".", |(file, _)| file).into()
+}
+
+/// Transaction flags (`PERF_TXN_*`) and their texts, in the order in which perf prints them.
+const TRANSACTION: [(Transaction, &str); 8] = [
+    (Transaction::ELISION, "EL "),
+    (Transaction::TRANSACTION, "TX "),
+    (Transaction::SYNC, "SYNC "),
+    (Transaction::ASYNC, "ASYNC "),
+    (Transaction::RETRY, "RETRY "),
+    (Transaction::CONFLICT, "CON "),
+    (Transaction::CAPACITY_WRITE, "CAP-WRITE "),
+    (Transaction::CAPACITY_READ, "CAP-READ "),
+];
+
+/// Flags that say whether the sampled instruction (`SYNC`) or another one (`ASYNC`) ended the transaction.
+const SYNC_OR_ASYNC: Transaction = Transaction::SYNC.union(Transaction::ASYNC);
+
+/// Formats a transaction word. The abort code, in the upper half, comes last.
+pub(super) fn transaction(word: u64) -> String {
+    let flags = Transaction::from_bits_retain(word);
+    let parts = TRANSACTION.iter().filter(|(bit, _)| flags.contains(*bit));
+    let mut text: String = parts.map(|(_, name)| *name).collect();
+    if word != 0 && !flags.intersects(SYNC_OR_ASYNC) {
+        text += "NEITHER ";
+    }
+    if flags.abort_code() != 0 {
+        text += &format!(":{:x}", flags.abort_code());
+    }
+    text.trim_end().to_owned()
+}
+
+/// Formats a page size in the unit that perf chooses: 1024 of a unit are not converted to the next one.
+pub(super) fn page_size(bytes: u64) -> String {
+    if bytes == 0 {
+        return "N/A".into();
+    }
+    let (mut size, mut units) = (bytes, "BKMG".chars());
+    let mut unit = units.next();
+    while size / 1024 > 1 {
+        let Some(next) = units.next() else { break };
+        (size, unit) = (size / 1024, Some(next));
+    }
+    format!("{size}{}", unit.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_formatted_as_in_perf() {
+        assert_eq!(padded_hex(0x903d), "0x000000000000903d");
+        assert_eq!(padded_hex(0), "0000000000000000");
+        assert_eq!([1, 2, 3, 0].map(cpu_mode_letter), ['k', '.', 'H', 'H']);
+        let modes = ["unknown", "kernel", "user", "hypervisor", "guest_kernel", "guest_user", "unknown"];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(mode_name), modes);
+    }
+
+    #[test]
+    fn page_sizes_have_perfs_units() {
+        assert_eq!([0, 4096, 2 << 20, 1 << 30, 1024].map(page_size), ["N/A", "4K", "2M", "1024M", "1024B"]);
+    }
+
+    #[test]
+    fn transactions_list_flags_and_abort_code() {
+        assert_eq!(transaction(0), "");
+        assert_eq!(transaction(0b11), "EL TX NEITHER");
+        assert_eq!(transaction(0xff_0000_0026), "TX SYNC CON :ff");
+    }
+}
