@@ -12,7 +12,8 @@ use crate::cli::help::commands_and_keys;
 use crate::cli::style_args::StyleArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::fields::{Number, TableColumn};
-use crate::query::sort_key::{Mode, SortKey};
+use crate::query::mode::Mode;
+use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::{Column, Filters, Format, Inspection, Query, Source};
 use crate::terminal::style::{Colour, Style};
@@ -210,7 +211,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     }
     let columns = Column::with_companions(columns, format);
     let has = (shown.contains(&TableColumn::Number(Number::Children)), has_parent);
-    let chains = args.calls.chains((mode, format), args.hierarchy, has, percent_limit).map_err(wrong)?;
+    let by_ip = columns.iter().any(|column| column.key == SortKey::Ip);
+    let chains = args.calls.chains((mode, format), (args.hierarchy, by_ip), has, percent_limit).map_err(wrong)?;
     let inspection = inspection(&args);
     let style = args.style.clone().style();
     check_format(format, &style, inspection, &args).map_err(wrong)?;
@@ -355,6 +357,18 @@ mod tests {
     fn default_keys_are_those_of_perf() {
         let keys: Vec<_> = read("rep x").unwrap().columns.iter().map(|c| c.key).collect();
         assert_eq!(keys, [SortKey::Comm, SortKey::Dso, SortKey::Symbol]);
+    }
+
+    #[test]
+    fn sampled_addresses_have_callers_on_request_only() {
+        let shown = |line: &str| {
+            let chains = read(line).unwrap().chains;
+            (chains.children, chains.graph.is_some())
+        };
+        assert_eq!(shown("rep -s ip x"), (false, false));
+        assert_eq!(shown("rep -s ip -g caller x"), (false, true));
+        assert_eq!(shown("rep -s ip --children x"), (true, true));
+        assert_eq!(shown("rep -s sym x"), (true, true));
     }
 
     #[test]

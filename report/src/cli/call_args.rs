@@ -3,15 +3,15 @@
 use clap::Args;
 
 use crate::query::graph::{FrameKey, Graph};
+use crate::query::mode::Mode;
 use crate::query::pattern::Pattern;
-use crate::query::sort_key::Mode;
 use crate::query::{ChainOptions, Format};
 
 /// Options for callchains.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CallArgs {
-    /// Count samples in their callers too (default for text if callchains were recorded, but not with -b, --mem-mode or
-    /// -H)
+    /// Count samples in their callers too (default for text if callchains were recorded, but not with -b, --mem-mode, -H
+    /// or the sort key `ip`)
     #[arg(long, overrides_with = "no_children", conflicts_with = "hierarchy")]
     children: bool,
 
@@ -19,7 +19,7 @@ pub struct CallArgs {
     #[arg(long, overrides_with = "children")]
     no_children: bool,
 
-    /// Show call trees below rows. WORDs, in any order: shape (graph, fractal, flat, folded, none); order (caller:
+    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order: shape (graph, fractal, flat, folded, none); order (caller:
     /// outermost function first, callee: sampled function first; with --children caller, else callee); numbers (the first
     /// is the minimum percent, the second the most entries); value (percent, period, count); frame key (function,
     /// address, srcline); branch (add branches as frames) [default: graph,0.5,percent,function]
@@ -76,21 +76,22 @@ impl CallArgs {
         self.parent.is_some()
     }
 
-    /// Returns the meaning of these options. As in perf, text has children and trees by default. JSON and CSV have
-    /// children only on request, by option or as a column (`has_column`). A hierarchy (`is_nested`) has no children.
-    /// `has_parent`: rows are grouped by `parent`.
+    /// Returns the meaning of these options. As in perf, text has children and trees by default; not if rows are sampled
+    /// addresses (`by_ip`): no sample has the address of its callers' calls. JSON and CSV have children only on request,
+    /// by option or as a column (`has_column`). A hierarchy (`is_nested`) has no children. `has_parent`: rows are grouped
+    /// by `parent`.
     ///
     /// # Errors
     /// Returns an error for an unknown word of `-g`, and for options that contradict each other.
     pub fn chains(
         &self,
         (mode, format): (Mode, Format),
-        is_nested: bool,
+        (is_nested, by_ip): (bool, bool),
         (has_column, has_parent): (bool, bool),
         percent_limit: Option<f64>,
     ) -> Result<ChainOptions, String> {
         let text = format == Format::Text && !mode.is_of_branches();
-        let default_children = text && mode != Mode::Memory && !is_nested;
+        let default_children = text && mode != Mode::Memory && !is_nested && !by_ip;
         let mut graph = match &self.call_graph {
             Some(words) => Graph::parse(words).map_err(|error| format!("--call-graph: {error}"))?,
             None => Some(Graph::default()),
@@ -122,7 +123,7 @@ impl CallArgs {
             most: self.max_stack.unwrap_or(ChainOptions::default().most),
             children: children_requested || (default_children && !self.no_children),
             children_requested,
-            graph: graph.filter(|_| text),
+            graph: graph.filter(|_| text && (is_asked || !by_ip)),
             key,
             branches,
             branch_details: self.branch_history,
