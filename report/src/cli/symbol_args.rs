@@ -73,6 +73,7 @@ impl SymbolArgs {
             kallsyms: self.kallsyms,
             vmlinux: self.vmlinux,
             build_id_dir: self.buildid_dir.or_else(default_dir),
+            cache: user_cache(set).map(|cache| cache.join("recrep")),
             demangle: !self.no_demangle,
             debuginfod_cache,
             servers,
@@ -89,9 +90,12 @@ fn debuginfod_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
     if let Some(path) = set("DEBUGINFOD_CACHE_PATH") {
         return Some(path);
     }
-    let home = set("HOME");
     // The cache of the first versions is still used if it exists.
-    let old = home.as_ref().map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
-    let usual = || set("XDG_CACHE_HOME").or_else(|| Some(home?.join(".cache")));
-    old.or_else(|| Some(usual()?.join("debuginfod_client")))
+    let old = set("HOME").map(|home| home.join(".debuginfod_client_cache")).filter(|path| path.is_dir());
+    old.or_else(|| Some(user_cache(set)?.join("debuginfod_client")))
+}
+
+/// Returns the user's directory for caches (XDG Base Directory Specification).
+fn user_cache(set: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
 }

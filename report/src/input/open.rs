@@ -92,13 +92,14 @@ pub enum OpenError {
     All(Vec<Self>),
 }
 
-/// An input that was truncated or rewritten while it was read.
+/// A file that was truncated or rewritten while it was read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {name}: another process changed it from byte {from} on while it was read")]
 pub struct Changed {
-    name: String,
+    /// Name of the file.
+    pub name: String,
     /// Offset of the first byte that may differ from the file that was opened.
-    from: u64,
+    pub from: u64,
 }
 
 fn hint(path: &Path) -> &'static str {

@@ -84,6 +84,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let side_by_side = query.symbol_sources.servers.is_none();
     let merged = each_merged(&query.sources, side_by_side, &of_input, &merge);
     let (profile, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
+    resolver.check_unchanged()?;
     let mut profile = profile.unwrap_or_default();
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));

@@ -15,6 +15,8 @@ pub struct SymbolOptions {
     pub vmlinux: Option<PathBuf>,
     /// Directory in which recorders keep copies of files by build ID, by default `~/.debug`.
     pub build_id_dir: Option<PathBuf>,
+    /// Directory in which rep keeps copies of `/proc/kallsyms`, by default `~/.cache/recrep`.
+    pub cache: Option<PathBuf>,
     /// `true` if C++ and Rust symbols are demangled.
     pub demangle: bool,
     /// `true` if kernel symbols are demangled too.
@@ -38,6 +40,7 @@ impl Default for SymbolOptions {
             kallsyms: None,
             vmlinux: None,
             build_id_dir: None,
+            cache: None,
             demangle: true,
             debuginfod_cache: None,
             servers: None,

@@ -20,7 +20,7 @@ use object::{Endian, Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
 use super::decompress;
-use super::file::Contents;
+use super::file::{Bytes, Contents};
 use super::outcome::Refusal;
 
 /// Layout of an ELF file.
@@ -110,11 +110,16 @@ impl Image {
     }
 
     /// Returns the contents of a section; empty for one without bytes in the file (`SHT_NOBITS`).
-    pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn view(&self, section: &Section) -> Result<Bytes, Refusal> {
         match section.kind {
-            SHT_NOBITS => Ok(Vec::new()),
-            _ => self.contents.read(section.offset, section.size),
+            SHT_NOBITS => Ok(Vec::new().into()),
+            _ => self.contents.view(section.offset, section.size),
         }
+    }
+
+    /// Like [`Image::view`], but copies.
+    pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
+        Ok(self.view(section)?.to_vec())
     }
 
     pub(super) fn is_x86(&self) -> bool {

@@ -96,7 +96,7 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
 
 fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
     let endian = image.endian;
-    let Ok(contents) = image.read(section) else { return Vec::new() };
+    let Ok(contents) = image.view(section) else { return Vec::new() };
     match section.kind {
         SHT_RELA => {
             let slot = |entry: &Elf::Rela| Slot {
@@ -122,7 +122,7 @@ fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section)
 /// Adds the stubs in `.plt.got`, named after the slots they jump through.
 fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBuilder) -> Option<()> {
     let section = image.section(b".plt.got")?;
-    let contents = image.read(section).ok()?;
+    let contents = image.view(section).ok()?;
     let entry = usize::try_from(section.entry_size).ok().filter(|&size| size > 0)?;
     let relocations = image.section(b".rela.dyn").filter(|_| image.machine == EM_X86_64);
     let mut slots = relocations.map(|section| slots::<Elf>(image, section)).unwrap_or_default();

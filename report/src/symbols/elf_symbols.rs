@@ -11,7 +11,6 @@
 //! mapping symbols (`$a`, `$d`, `$t`, `$x`) are left out and the Thumb bit is cleared.
 
 use object::Endianness;
-use std::sync::Arc;
 
 use object::elf::{
     EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
@@ -20,6 +19,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, Sym};
 
 use super::elf::{self, Class, Image, Section};
+use super::file::Bytes;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 
@@ -52,15 +52,15 @@ pub(super) fn add_symbols(
 
 /// Symbol table section and its string table, as bytes.
 pub(super) struct RawSymbols {
-    entries: Vec<u8>,
-    pub(super) names: Vec<u8>,
+    entries: Bytes,
+    pub(super) names: Bytes,
 }
 
 impl RawSymbols {
     /// Reads the symbol table in `section` and the string table that it links to.
     pub(super) fn read(image: &Image, section: &Section) -> Result<Self, Refusal> {
-        let entries = image.read(section)?;
-        let names = image.sections.get(section.link).map_or(Ok(Vec::new()), |names| image.read(names))?;
+        let entries = image.view(section)?;
+        let names = image.sections.get(section.link).map_or(Ok(Vec::new().into()), |names| image.view(names))?;
         Ok(Self { entries, names })
     }
 
@@ -77,7 +77,6 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<usize, Refusal> {
     let section = image.section_of_kind(table_kind).ok_or(Refusal::NoSymbols)?;
     let RawSymbols { entries, names } = RawSymbols::read(image, section)?;
-    let names = Arc::new(names);
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
     let before = table.len();
@@ -157,9 +156,9 @@ fn offset(address: u64, section: &Section, image: &Image, runtime: &Image) -> Op
 }
 
 /// Reads the table of section indices that do not fit into 16 bits (`SHT_SYMTAB_SHNDX`).
-fn extended_indices(image: &Image, table_kind: SectionType) -> Vec<u8> {
+fn extended_indices(image: &Image, table_kind: SectionType) -> Bytes {
     let section = image.section_of_kind(SHT_SYMTAB_SHNDX).filter(|_| table_kind == SHT_SYMTAB);
-    section.and_then(|section| image.read(section).ok()).unwrap_or_default()
+    section.and_then(|section| image.view(section).ok()).unwrap_or_else(|| Vec::new().into())
 }
 
 fn section_index(

@@ -13,8 +13,7 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 
-use std::sync::Arc;
-
+use super::file::Bytes;
 use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
@@ -23,7 +22,7 @@ use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
 #[derive(Debug)]
 pub(super) struct Kallsyms {
     /// Text of the list, with each name ended by a zero byte.
-    text: Arc<Vec<u8>>,
+    text: Bytes,
     symbols: Vec<Entry>,
     modules: Vec<Box<[u8]>>,
 }
@@ -51,7 +50,7 @@ struct Line<'a> {
 
 impl Kallsyms {
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
-        let mut list = Self { text: Arc::default(), symbols: Vec::new(), modules: Vec::new() };
+        let mut list = Self { text: Vec::new().into(), symbols: Vec::new(), modules: Vec::new() };
         let mut line_start = 0;
         for line in text.split(|&byte| byte == b'\n') {
             if let Some(line) = split(line) {
@@ -70,7 +69,7 @@ impl Kallsyms {
                 *byte = 0;
             }
         }
-        list.text = Arc::new(text);
+        list.text = text.into();
         list.symbols.sort_by_key(|symbol| symbol.start);
         list.set_ends();
         Ok(list)

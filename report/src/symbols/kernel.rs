@@ -2,16 +2,20 @@
 //!
 //! 1. The file given with `--vmlinux` (not for modules), else the one given with `--kallsyms`. These are not checked.
 //! 2. This machine's `/proc/kallsyms`, if the running kernel is shown to be the recorded one ([`Kernel::check_running`]).
-//! 3. The copy of it in the build ID cache.
+//! 3. The copies of it that are kept by build ID: by recorders, and by [`Kernel::kallsyms`].
 //! 4. Files with symbols and the recorded build ID, or another proof for a module's file ([`vmlinux`]).
 //!
-//! The running kernel's addresses for a module are valid only if the module has not been reloaded elsewhere since.
+//! To make the list takes the running kernel 40 ms, to read a copy 1 ms. So for the kernel itself a copy is read in the
+//! list's place: the recorded reference symbol says how far each boot has moved it. A module may be elsewhere at each
+//! boot, and be reloaded: addresses count only if the module is still at the recorded one.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use recrep_format::build_id::BuildId;
+use tempfile::NamedTempFile;
 
 use super::elf;
 use super::file;
@@ -53,19 +57,23 @@ impl Kernel {
             outcome.contradiction = self.contradiction(path, origin);
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
+        let copies = origin.kernel.map_or_else(Vec::new, |id| locate::kallsyms(&id, options));
+        let copied = |path: &PathBuf| pick(&parse(path), module);
         let allowed = match options.symfs {
             Some(_) => Err(Refusal::Symfs),
-            None => self.check_loaded(module),
+            None => self.check_loaded(module, options),
         };
-        let found = allowed.and_then(|()| pick(self.kallsyms(), module));
+        let found = allowed.and_then(|()| {
+            let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
+            let copy = copies.iter().filter(|_| moves_as_a_whole).find_map(|path| copied(path).ok());
+            copy.map_or_else(|| pick(self.kallsyms(options), module), Ok)
+        });
         if let Some(table) = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found) {
             return Some(table);
         }
-        if let Some(entry) = origin.kernel.and_then(|id| locate::cache_entry(&id, options)) {
-            let path = entry.join("kallsyms");
-            let found = parse(&path);
-            let found = pick(&found, module).and_then(|table| at_its_address(table, module));
-            if let Some(table) = outcome.keep(Source::BuildIdCache, &path, found) {
+        for path in &copies {
+            let found = copied(path).and_then(|table| at_its_address(table, module));
+            if let Some(table) = outcome.keep(Source::BuildIdCache, path, found) {
                 return Some(table);
             }
         }
@@ -80,7 +88,7 @@ impl Kernel {
     /// architecture must not differ, a reference symbol must have been recorded, and either the recording was made on
     /// this machine or the reference symbol still has its recorded address. If no release was recorded, only the
     /// symbol's address counts.
-    pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
+    pub(super) fn check_running(&self, origin: &Origin, options: &SymbolOptions) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
                 Some(found) if same_build_id(&recorded, &found) => Ok(()),
@@ -94,7 +102,7 @@ impl Kernel {
         if self.host.made(origin).is_ok() {
             return Ok(());
         }
-        let list = self.kallsyms().as_ref().map_err(Refusal::clone)?;
+        let list = self.kallsyms(options).as_ref().map_err(Refusal::clone)?;
         match list.address_of(&reference.symbol) {
             Some(found) if found == reference.address => Ok(()),
             found => Err(Refusal::MovedKernel {
@@ -109,8 +117,17 @@ impl Kernel {
         self.root.join("proc/kallsyms")
     }
 
-    fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
-        self.running.get_or_init(|| parse(&self.kallsyms_path()))
+    /// Returns the running kernel's list; keeps a copy of it in rep's cache, if the kernel has a build ID.
+    fn kallsyms(&self, options: &SymbolOptions) -> &Result<Kallsyms, Refusal> {
+        self.running.get_or_init(|| {
+            let text = file::read_all(&self.kallsyms_path())?;
+            let path = self.running_build_id().and_then(|id| locate::kept_kallsyms(&id, options));
+            // Only the user may read the file. Without a copy the next run takes longer.
+            let copy = path.and_then(|path| Some((kept(path.parent()?, &text).ok()?, path)));
+            let list = Kallsyms::parse(text)?;
+            let _ = copy.map(|(copy, path)| copy.persist(path));
+            Ok(list)
+        })
     }
 
     fn running_build_id(&self) -> Option<BuildId> {
@@ -128,15 +145,17 @@ impl Kernel {
     }
 
     /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.
-    fn check_loaded(&self, module: &Module) -> Result<(), Refusal> {
-        let ModuleKind::KernelModule { start } = module.kind else { return self.check_running(&module.origin) };
+    fn check_loaded(&self, module: &Module, options: &SymbolOptions) -> Result<(), Refusal> {
+        let ModuleKind::KernelModule { start } = module.kind else {
+            return self.check_running(&module.origin, options);
+        };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         match (module.build_id, running) {
             (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => {}
             (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
-            _ => self.check_running(&module.origin)?,
+            _ => self.check_running(&module.origin, options)?,
         }
         let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
@@ -145,6 +164,14 @@ impl Kernel {
             _ => Ok(()),
         }
     }
+}
+
+/// Writes a temporary file in a directory, which is made if it is missing.
+fn kept(directory: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
+    fs::create_dir_all(directory)?;
+    let mut file = NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    Ok(file)
 }
 
 fn parse(path: &Path) -> Result<Kallsyms, Refusal> {
@@ -249,7 +276,7 @@ mod tests {
             origin("shelf", "6.1.0", TEXT),
             Origin { arch: None, ..origin("", "", TEXT) },
         ] {
-            assert!(kernel.check_running(&here).is_ok(), "{here:?}");
+            assert!(kernel.check_running(&here, &SymbolOptions::default()).is_ok(), "{here:?}");
         }
         for (other, is_expected) in [
             (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
@@ -261,7 +288,7 @@ mod tests {
                 matches!(r, Refusal::OtherMachine { what: "architecture", .. })
             }),
         ] {
-            let refusal = kernel.check_running(&other).unwrap_err();
+            let refusal = kernel.check_running(&other, &SymbolOptions::default()).unwrap_err();
             assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
         }
     }
@@ -312,6 +339,29 @@ mod tests {
             let module = Module::kernel_module(b"/lib/d.ko", start, None).on(&Arc::new(with_id(8)));
             assert_eq!(kernel.load(&module, &options, &mut Outcome::default()).is_some(), is_there, "{start:#x}");
         }
+    }
+
+    #[test]
+    fn the_running_list_is_kept_and_read_from_the_copy() {
+        let (root, kernel) = machine();
+        let options = SymbolOptions { cache: Some(root.path().join("new/cache")), ..SymbolOptions::default() };
+        let has_c = |origin: Origin| {
+            let table = kernel.load(&kernel_of(origin), &options, &mut Outcome::default()).unwrap();
+            table.lookup(TEXT + 0x20).unwrap().name == b"c"
+        };
+        assert!(!has_c(with_id(7)));
+        let path = locate::kept_kallsyms(&BuildId::new(&[7; 20]).unwrap(), &options).unwrap();
+        let copy = fs::read_to_string(&path).unwrap();
+        assert_eq!(copy, fs::read_to_string(root.path().join("proc/kallsyms")).unwrap());
+        fs::write(&path, copy + "ffffffff81000020 t c\n").unwrap();
+        assert!(has_c(with_id(7)), "the copy is read");
+        assert!(!has_c(Origin { reference: None, ..with_id(7) }), "nobody knows where that kernel was");
+        let hidden = "0000000000000000 T _text\n0000000000000000 t a\n";
+        fs::write(root.path().join("proc/kallsyms"), hidden).unwrap();
+        fs::remove_dir_all(root.path().join("new")).unwrap();
+        let kernel = Kernel::new(root.path(), kernel.host.clone());
+        assert!(kernel.load(&kernel_of(with_id(7)), &options, &mut Outcome::default()).is_none());
+        assert!(!path.exists());
     }
 
     #[test]

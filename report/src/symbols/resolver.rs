@@ -22,6 +22,7 @@ use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
 use super::table::{Binding, RawSymbol, Symbol, SymbolId, SymbolTable, TableBuilder};
 use super::{demangle, jitdump, locate, perf_map, vdso};
+use crate::input::Changed;
 use crate::query::SymbolOptions;
 
 /// Loads the symbols of modules and caches them.
@@ -182,6 +183,15 @@ impl Resolver {
         slot.get_or_init(|| Arc::new(self.load_now(&module))).clone()
     }
 
+    /// Fails if a file whose symbols are in use was changed: names may be wrong.
+    ///
+    /// # Errors
+    /// Returns the file.
+    pub fn check_unchanged(&self) -> Result<(), Changed> {
+        let lost = |(module, loaded): &(Module, Arc<Loaded>)| Some((module.name().into_owned(), loaded.table.lost()?));
+        self.loaded().iter().find_map(lost).map_or(Ok(()), |(name, from)| Err(Changed { name, from }))
+    }
+
     /// Returns all loaded modules, sorted by identity.
     pub fn loaded(&self) -> Vec<(Module, Arc<Loaded>)> {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -302,10 +312,13 @@ impl Resolver {
         }
         let proof = match (module.build_id, module.origin.kernel) {
             (Some(build_id), _) => Proof::BuildId(build_id),
-            (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
+            (None, Some(_)) => {
+                self.kernel.check_running(&module.origin, &self.sources.options).map(|()| Proof::Trust)?
+            }
             (None, None) => {
                 let made = self.sources.host.made(&module.origin);
-                made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
+                made.or_else(|_| self.kernel.check_running(&module.origin, &self.sources.options))
+                    .map(|()| Proof::Trust)?
             }
         };
         checked_image(vdso::running()?, proof, &module.origin)

@@ -73,6 +73,19 @@ fn a_file_with_symbols_needs_no_further_search() {
 }
 
 #[test]
+fn a_file_that_is_rewritten_while_its_names_are_in_use_is_reported() {
+    let root = tempfile::tempdir().unwrap();
+    let name = "n".repeat(1 << 17).leak();
+    let path = write(root.path(), "p", &TestElf { symtab: vec![function(name, 0x1100, 8)], ..full() });
+    let resolver = Resolver::new(SymbolOptions::default());
+    let module = mapped(&path, Some(&ID));
+    assert_eq!(name_at(&resolver.load(&module), 0x1100).as_deref(), Some(&*name));
+    assert!(resolver.check_unchanged().is_ok());
+    fs::write(module.as_path(), "new").unwrap();
+    assert!(resolver.check_unchanged().unwrap_err().to_string().contains("cannot read p: another process changed it"));
+}
+
+#[test]
 fn a_debug_link_is_followed_to_a_file_with_the_same_build_id() {
     let root = tempfile::tempdir().unwrap();
     let path = write(root.path(), "p", &stripped());

@@ -25,10 +25,11 @@
 //! its end, the enclosing symbol continues. (In perf the result depends on the shape of its tree.)
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use super::coarse::Coarse;
 use super::demangle;
+use super::file::Bytes;
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,7 +82,7 @@ pub(super) struct RawSymbol {
 #[derive(Debug, Default)]
 struct Names {
     /// Bytes that hold names, each ended by a zero byte.
-    sources: Vec<Arc<Vec<u8>>>,
+    sources: Vec<Bytes>,
     /// Names that are not in a file: source number 0.
     own: Vec<u8>,
 }
@@ -183,6 +184,11 @@ impl SymbolTable {
         all.chain(tied).find_map(|(start, at)| (self.names.get(at) == name).then_some(start))
     }
 
+    /// Returns the offset from which a file that has the names may be another than the one that was read.
+    pub(super) fn lost(&self) -> Option<u64> {
+        self.names.sources.iter().find_map(Bytes::lost)
+    }
+
     /// Returns the number of symbols, one per start.
     pub fn len(&self) -> usize {
         self.places.len()
@@ -215,7 +221,7 @@ impl TableBuilder {
     }
 
     /// Adds a source of names and returns its number; its names are referred to by [`NameRef::new`]`(number, offset)`.
-    pub(super) fn add_source(&mut self, bytes: Arc<Vec<u8>>) -> u16 {
+    pub(super) fn add_source(&mut self, bytes: Bytes) -> u16 {
         self.names.sources.push(bytes);
         u16::try_from(self.names.sources.len()).unwrap_or(u16::MAX)
     }
@@ -347,7 +353,7 @@ impl Names {
         let offset = usize::try_from(name.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX);
         let source = match (name.0 >> 48) as usize {
             0 => Some(self.own.as_slice()),
-            number => self.sources.get(number - 1).map(|source| source.as_slice()),
+            number => self.sources.get(number - 1).map(|source| &**source),
         };
         let name = source.and_then(|source| source.get(offset..)).unwrap_or_default();
         memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)

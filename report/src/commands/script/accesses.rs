@@ -111,6 +111,7 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
         })?);
         Ok(())
     })?;
+    resolver.check_unchanged()?;
     warnings.extend(unreadable);
     Ok(warnings)
 }

@@ -115,6 +115,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         };
         let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
+        resolver.check_unchanged()?;
         let mut warnings = session.warnings();
         warnings.extend(not_fetched);
         warnings.extend(listing.missing.iter().cloned());
