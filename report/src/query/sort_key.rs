@@ -303,8 +303,6 @@ const ALL: [Declaration; 65] = {
         key(K::Locked, &["locked"], "Locked", &[Field::DataSrc], Text(|word| DataSrc(word).locked_name().into()))
             .bits(DataSrc::LOCKED),
         key(K::Blocked, &["blocked"], "Blocked", &[Field::DataSrc], Text(word_text::blocked)).bits(DataSrc::BLOCKED),
-        key(K::Op, &["op"], "Operation", &[Field::DataSrc], Text(|word| DataSrc(word).op_name().into()))
-            .bits(DataSrc::OP),
         key(K::LocalWeight, &["local_weight"], "Local Weight", &[Field::Weight], Number(Kind::Number)),
         key(K::Weight, &["weight"], "Weight", &[Field::Weight], Number(Kind::PerSample)),
         key(K::LocalInsLat, &["local_ins_lat"], "Local INSTR Latency", &[Field::Latency], Number(Kind::Number))
@@ -359,6 +357,8 @@ const ALL: [Declaration; 65] = {
         .meta(Meta::AT_MODE)
         .with(LINE),
         key(K::LineOffset, &["line_offset"], "Offset", &[Field::LineOffset], Number(Kind::Address)),
+        key(K::Op, &["op"], "Operation", &[Field::DataSrc], Text(|word| DataSrc(word).op_name().into()))
+            .bits(DataSrc::OP),
         key(K::Process, &["process"], "Process", &[Field::Process], Text(word_text::process)),
         key(K::Reach, &["reach"], "Reach", &[Field::Reach, Field::Module, Field::DataModule], Number(Kind::Reach)),
         key(K::Trace, &["trace"], "Trace output", &[Field::Payload], Shown::Trace),
