@@ -4,24 +4,24 @@
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
 //!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
-//!               cli  (shared options)              view  (text, tree, JSON, CSV, folded)   │
+//!               cli  (shared options)   view  (text, tree, JSON, CSV, folded; cuts lines)   │
 //!                │                                  │                                      │
-//!  pipeline      │    inputs ─► session ─► counted ─┴─► report   joins the modules below ◄─┘
+//!  pipeline      │    inputs ─► session ─► counted ─► report: one profile of all inputs   ◄─┘
 //!                │
 //!  table         │    counts ─► rows of typed cells, names, percentages, order; rows of several inputs are merged here
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    side-band records ─► who ran what where, frozen
+//!  timeline      │    records of threads and mappings (side-band) ─► both at any time, read-only
 //!  symbols       │    module and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
-//!  query       ◄─┘    the question as data, also the order of call trees
+//!  query       ◄─┘    what the user asked, as data, also the options of call trees
 //!  terminal           colours, progress, escaping
 //! ```
 //!
 //! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
-//! Data flows up: [`input`] opens and splits, [`timeline`] is built from the side-band records once and frozen,
+//! Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and then read only,
 //! [`scan`] counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and
 //! [`view`] prints them. In reports, samples are never sorted and never kept.
 

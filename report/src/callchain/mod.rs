@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   sample ─► ChainSource ─► words ─► FrameFinder (one per worker) ─► chain number in the key
-//!                                        │  └ recent ranges of addresses ─► functions
+//!                                        │  └ recent: address range ─► function
 //!                                        ▼
 //!                         Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
-//! The key already has the sampled function, so a stored chain has only its callers: distinct instructions are many,
-//! distinct lists of callers are few. Memory grows with distinct chains of functions, not with samples.
+//! The key already has the sampled function, so only its callers are stored: a file has many distinct sampled
+//! instructions, but few distinct lists of callers. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. Without callchains, a chain is the sample's address alone. Entries of the branch stack can
+//! frames of each CPU mode. If an event has no callchains, what is read is the sampled address. Entries of the branch stack can
 //! precede the callers ([`History`]).
 
 mod branch_info;

@@ -1,4 +1,4 @@
-//! Command line of `rep report`. Options have the letters and meanings of `perf report`; others are usage errors.
+//! Command line of `rep report`. Options that `perf report` has too have its letters and meanings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,8 +32,9 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; other keys
-    /// with --mem-mode, -b, --branch-history and --format folded]
+    /// Group by these keys, listed below [default: comm,dso,symbol; if all events are tracepoints: trace;
+    /// --format folded: comm; --branch-history: srcline,symbol,dso; -b: comm,dso_from,symbol_from,symbol_to,cycles;
+    /// --mem-mode: local_weight,mem,symbol,dso and seven more of memory]
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
@@ -45,12 +46,12 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
-    /// Show how long threads were off their CPUs, by the stacks where they stopped, as one event `off-cpu` in
-    /// nanoseconds; record it with rec --off-cpu
+    /// Show how long threads were off their CPUs, with the callchains at which they stopped: one event, `off-cpu`, in
+    /// nanoseconds. Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Show the time off CPUs and the CPU samples as one event `wall` in nanoseconds
+    /// Like --off-cpu, and also the time on CPUs that the samples stand for: one event, `wall`, in nanoseconds
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -66,17 +67,17 @@ struct Args {
     #[arg(long, conflicts_with = "json")]
     stdio: bool,
 
-    /// Print only the first N rows per event (-H: of the top level; --format folded: the N largest)
+    /// Print only the first N rows per event; with -H, of the top level; with --format folded, the N largest lines
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print only rows with at least PERCENT of their event's total; also sets the minimum of -g
+    /// Print only rows with at least PERCENT of their event's total; also leaves out smaller entries of call trees
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys (at least one unless -s is given), overhead (if it is
-    /// first and --children is on: Children and Self), overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
-    /// overhead_guest_us, sample, period, weight1, weight2, weight3
+    /// Show these columns, in this order: sort keys (without -s, at least one) and overhead, overhead_children,
+    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, weight1, weight2, weight3. With
+    /// --children, overhead in the first place is two columns, Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -19,10 +19,11 @@ pub struct CallArgs {
     #[arg(long, overrides_with = "children")]
     no_children: bool,
 
-    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order: shape (graph, fractal, flat, folded, none); order (caller:
-    /// outermost function first, callee: sampled function first; with --children caller, else callee); numbers (the first
-    /// is the minimum percent, the second the most entries); value (percent, period, count); frame key (function,
-    /// address, srcline); branch (add branches as frames) [default: graph,0.5,percent,function]
+    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order. Shape: graph,
+    /// fractal, flat, folded or none. Order: caller (outermost function first; default with --children) or callee (sampled
+    /// function first; default without). A number: the minimum percent; a second one: the most entries. Value: percent,
+    /// period or count. Frames: by function, address or srcline. branch: add branches as frames [default:
+    /// graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
 
@@ -35,8 +36,7 @@ pub struct CallArgs {
     #[arg(long, conflicts_with = "hierarchy")]
     branch_history: bool,
 
-    /// Add the sort key `parent`, which shows the caller that matches REGEX [default for -s parent:
-    /// ^sys_|^do_page_fault]
+    /// Group also by the caller that matches REGEX (sort key `parent`) [default with -s parent: ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX")]
     parent: Option<Pattern>,
 
@@ -44,7 +44,7 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Count samples in functions that match REGEX, and in all that they call, as samples of the former
+    /// Count samples in callees of the functions that match REGEX as samples of those functions
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

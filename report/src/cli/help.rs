@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::query::sort_key::{Availability, SortKey};
+use crate::query::mode::Availability;
+use crate::query::sort_key::SortKey;
 
 /// The commands, with what each shows.
 const COMMANDS: [(&str, &str); 10] = [
@@ -10,7 +11,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("script", "samples, in time order"),
     ("mem", "cost of memory accesses"),
     ("c2c", "contended cache lines"),
-    ("branches", "edges, loops and fall-throughs from branch stacks"),
+    ("branches", "edges, loops and code between branches, from branch stacks"),
     ("timeline", "samples per thread and time slice"),
     ("modules", "modules whose functions have no names, and why"),
     ("info", "layout, events and header of a file"),
@@ -23,7 +24,7 @@ pub(super) fn commands_and_keys() -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
     format!(
         "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
-         trace_fields; with --off-cpu and --wall only: {}; with -b only: {} (keys that only rep has: \
+         trace_fields (all of them); only with --off-cpu or --wall: {}; only with -b: {} (keys that only rep has: \
          report/docs/options.md)",
         commands.join("\n"),
         SortKey::list_of(Availability::Always),
@@ -70,6 +71,6 @@ mod tests {
     fn keys_of_branches_come_last() {
         let text = commands_and_keys();
         let at = |word: &str| text.find(word).unwrap();
-        assert!(at(" reach") < at("with -b only") && at("with -b only") < at(" symbol_from"));
+        assert!(at(" reach") < at("only with -b:") && at("only with -b:") < at(" symbol_from"));
     }
 }

@@ -15,7 +15,7 @@ enum PercentageArg {
 /// Options for the header information above the output.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct HeaderArgs {
-    /// Print what `rep info` prints about the files above the output, as comments
+    /// Print comments above the output: what `rep info` prints
     #[arg(long)]
     header: bool,
 
@@ -49,11 +49,11 @@ pub struct StyleArgs {
     #[arg(long)]
     header_only: bool,
 
-    /// Column widths, left to right; longer text is cut; 0 fits the contents
+    /// Column widths, left to right; longer text is cut; 0: as wide as the contents
     #[arg(short = 'w', long, value_name = "WIDTH[,WIDTH…]")]
     column_widths: Option<Widths>,
 
-    /// Sort the rows of --group by event number N, counted from 0
+    /// Sort the rows of --group by the column of event N; the first is 0
     #[arg(long, value_name = "N", default_value_t = 0, requires = "group")]
     group_sort_idx: usize,
 

@@ -25,7 +25,7 @@ pub struct SymbolArgs {
     #[arg(long, conflicts_with = "vmlinux")]
     ignore_vmlinux: bool,
 
-    /// Use the file at a recorded path even if neither build ID nor inode shows that it is the recorded one
+    /// Use the files at recorded paths without checking their build IDs or inodes
     #[arg(long)]
     trust_paths: bool,
 
@@ -41,9 +41,8 @@ pub struct SymbolArgs {
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
-    /// Fetch debug files from the servers in DEBUGINFOD_URLS for each module whose samples without a function (or
-    /// without a source line, if lines are shown) are at least PERCENT of all samples (1 if omitted) [default: fetch
-    /// nothing]
+    /// Fetch a module's debug file from the servers in DEBUGINFOD_URLS if at least PERCENT of all samples (1 if omitted)
+    /// are in the module and have no function (or no source line, if lines are shown) [default: fetch nothing]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     debuginfod: Option<u32>,

@@ -5,9 +5,9 @@ use recrep_format::abi::SampleType;
 use crate::query::Query;
 use crate::query::fields::Number;
 use crate::query::graph::FrameKey;
-use crate::query::key::{CacheLine, Field, Key, Meta, NO_KEY};
+use crate::query::key::{CacheLine, Field, INS_LAT, Key, Meta, NO_KEY, STAGE};
 use crate::query::mode::Mode;
-use crate::query::sort_key::{INS_LAT, STAGE, SortKey};
+use crate::query::sort_key::SortKey;
 
 /// Fields of a key that are in use, and the parts of some fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

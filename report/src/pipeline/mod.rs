@@ -6,8 +6,8 @@
 //!                                                fetching (debuginfod, on request)
 //! ```
 //!
-//! [`session`] also decides whether a file is complete, and warns of truncation and damage; `recrep_format::read` and
-//! [`crate::input::split`] find them.
+//! Truncation and damage are found by `recrep_format::read` and [`crate::input::split`]; [`session`] warns of them and
+//! decides whether a file is complete.
 
 pub mod counted;
 pub mod fetching;

@@ -1,8 +1,8 @@
 //! Columns, with the names that the user typed.
 
-use super::mode::Mode;
+use super::mode::{Availability, Mode};
 use super::output::Format;
-use super::sort_key::{Availability, SortKey};
+use super::sort_key::SortKey;
 use super::trace_fields::{Ambiguous, FieldSpec, TraceColumn};
 
 /// A sort key, with the name that the user typed.

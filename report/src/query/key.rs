@@ -84,6 +84,11 @@ pub enum Field {
     Frame,
 }
 
+/// The second part of a weight in [`Field::Latency`].
+pub const INS_LAT: u64 = 0xffff;
+/// The third part of a weight in [`Field::Latency`].
+pub const STAGE: u64 = 0xffff << 16;
+
 /// A key with a word for every field; unused words are 0.
 pub type Key = [u64; Field::COUNT];
 

@@ -49,3 +49,14 @@ impl Mode {
         }
     }
 }
+
+/// The modes in which a sort key is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// All modes.
+    Always,
+    /// Modes that count branches.
+    OfBranches,
+    /// Modes that count time.
+    OfTime,
+}

@@ -181,7 +181,7 @@ impl Query {
 
     /// Returns whether a column needs this field.
     pub fn needs(&self, field: Field) -> bool {
-        self.columns.iter().any(|column| column.key.declared().fields.contains(&field))
+        self.columns.iter().any(|column| column.key.needs(field))
     }
 
     /// Returns whether a column depends on functions.

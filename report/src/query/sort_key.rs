@@ -1,9 +1,14 @@
 //! The sort keys. Each is declared in one row of `ALL`: its names, the fields of a counted key that it needs, and what it
 //! shows of them.
+//!
+//! To add one, add a variant and a row. Where no [`Shown`] fits, add a text of the first field to `word_text.rs`, or a
+//! [`Name`] to `shown.rs` and its text to `table/texts.rs`; a new [`Field`] is filled by `scan`. List the key in
+//! `docs/options.md`; if perf has it too, compare it in `tests/tests/all/keys_agree.rs`.
 
 use recrep_format::abi::{BranchFlags, DataSrc};
 
-use super::key::{CacheLine, Field, Key, KeyAddress, Meta};
+use super::key::{CacheLine, Field, INS_LAT, Key, KeyAddress, Meta, STAGE};
+use super::mode::Availability;
 use super::shown::{Kind, Name, Shown};
 use super::word_text::{self, source_file};
 
@@ -142,17 +147,6 @@ pub enum SortKey {
     DataMapping,
 }
 
-/// The modes in which a sort key is available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Availability {
-    /// All modes.
-    Always,
-    /// Modes that count branches.
-    OfBranches,
-    /// Modes that count time.
-    OfTime,
-}
-
 /// Declaration of a sort key: all that is to be said of one.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
@@ -165,15 +159,18 @@ pub struct Declaration {
     pub availability: Availability,
     /// The fields of a counted key that it needs, besides [`Field::Meta`]: at most three.
     pub fields: &'static [Field],
-    /// The bits of the first field that it needs.
+    /// The bits of the first field that it needs, if it has fields.
     pub bits: u64,
     /// The bits of [`Field::Meta`] that it needs.
     pub meta: u64,
     /// What it shows of the fields.
     pub shown: Shown,
-    /// What it makes of that text, if anything.
+    /// What it makes of a text or name that is shown, if anything.
     pub then: Option<fn(&str) -> String>,
-    /// The columns, with their names, that JSON and CSV add to this one. In text they are the letter before the symbol.
+    /// `true` if callers of one text count apart where they are different functions or lines, as in perf: rows can then
+    /// have more than 100 %.
+    pub is_apart: bool,
+    /// The companions: columns, with their names, that JSON and CSV add. In text they are the letter before the symbol.
     pub companions: &'static [(&'static str, SortKey)],
 }
 
@@ -195,6 +192,7 @@ const fn key(
         meta: 0,
         shown,
         then: None,
+        is_apart: false,
         companions: &[],
     }
 }
@@ -214,6 +212,10 @@ impl Declaration {
 
     const fn then(self, then: fn(&str) -> String) -> Self {
         Self { then: Some(then), ..self }
+    }
+
+    const fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
     }
 
     const fn with(self, companions: &'static [(&'static str, SortKey)]) -> Self {
@@ -260,14 +262,9 @@ impl Declaration {
     }
 }
 
-/// The second part of a weight in [`Field::Latency`].
-pub const INS_LAT: u64 = 0xffff;
-/// The third part of a weight in [`Field::Latency`].
-pub const STAGE: u64 = 0xffff << 16;
-
 /// All sort keys. Names and headings are perf's where perf has the key (`docs/options.md` lists those that only rep
 /// has).
-const ALL: [Declaration; 65] = {
+const ALL: &[Declaration] = {
     use Availability::{OfBranches, OfTime};
     use KeyAddress::{At, From};
     use Shown::{Name as Named, Number, Text};
@@ -281,16 +278,17 @@ const ALL: [Declaration; 65] = {
     const SRCLINE: &[Field] = &[Field::Module, Field::Line];
     const OFFSET: &[Field] = &[Field::Module, Field::Address, Field::Offset];
     const DATA: &[Field] = &[Field::DataModule, Field::DataAddr, Field::DataAddress];
-    [
+    &[
         key(K::Comm, &["comm"], "Command", &[Field::Comm], Named(Name::Comm)),
         key(K::Pid, &["pid"], "    Pid:Command", &[Field::Thread], Named(Name::Thread)),
         key(K::Tid, &["tid"], "    Tid:Command", &[Field::Thread], Named(Name::Thread)),
         key(K::Dso, &["dso"], "Shared Object", &[Field::Module], Named(Name::Module)),
         key(K::Symbol, &["symbol", "sym", "symbol_iaddr"], "Symbol", SYMBOL, Named(Name::Function(At)))
             .meta(Meta::AT)
+            .apart()
             .with(MODE),
         key(K::Srcline, &["srcline"], "Source:Line", SRCLINE, Named(Name::Line(At))),
-        key(K::Srcfile, &["srcfile"], "Source File", SRCLINE, Named(Name::Line(At))).then(source_file),
+        key(K::Srcfile, &["srcfile"], "Source File", SRCLINE, Named(Name::Line(At))).then(source_file).apart(),
         key(K::Ip, &["ip", "addr"], "Address", &[Field::Ip], Number(Kind::Address)),
         key(K::Cpu, &["cpu"], "CPU", &[], Number(Kind::Cpu)).meta(Meta::CPU),
         key(K::Event, &["event"], "Event", &[], Named(Name::Event)).meta(Meta::EVENT),
@@ -329,10 +327,12 @@ const ALL: [Declaration; 65] = {
             .with(MODE),
         key(K::DataDso, &["dso_daddr"], "Data Object", &[Field::DataModule], Named(Name::Module)),
         key(K::SymbolSize, &["symbol_size", "sym_size"], "Symbol size", SYMBOL, Named(Name::FunctionSize))
-            .meta(Meta::AT & !Meta::AT_MODE),
+            .meta(Meta::AT & !Meta::AT_MODE)
+            .apart(),
         key(K::Parent, &["parent"], "Parent symbol", &[Field::Parent], Named(Name::Parent)),
         key(K::SymbolOffset, &["symoff"], "Symbol Offset", OFFSET, Named(Name::FunctionOffset))
             .meta(Meta::AT)
+            .apart()
             .with(MODE),
         key(K::DsoSize, &["dso_size"], "DSO size", &[Field::Module, Field::MapSize], Named(Name::MapSize)),
         key(K::DsoPath, &["dso_path"], "Path", &[Field::Module], Named(Name::Path)),
@@ -431,7 +431,13 @@ impl SortKey {
     /// Returns the declaration of the key.
     pub fn declared(self) -> &'static Declaration {
         let key = if let Self::TraceField(_) = self { Self::TraceField(0) } else { self };
-        ALL.iter().find(|declared| declared.key == key).unwrap_or(&ALL[0])
+        let is_of_key = |declared: &&Declaration| declared.key == key;
+        ALL.iter().find(is_of_key).unwrap_or_else(|| unreachable!("{key:?} has no row"))
+    }
+
+    /// Returns whether the key needs this field.
+    pub fn needs(self, field: Field) -> bool {
+        self.declared().fields.contains(&field)
     }
 
     /// Returns the kind of the column's cells; with `nanosecs`, times are exact.

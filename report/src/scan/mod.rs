@@ -1,9 +1,9 @@
 //! The pass over the samples: each worker takes the next piece until none is left.
 //!
 //! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
-//! worker remembers recent lookups in the timeline, since samples come in runs of few threads at few addresses. Fields
-//! that follow one of variable size have no fixed offset (branches, weights, data sources): only for these is the
-//! sample parsed from its start, and no further than needed.
+//! worker remembers recent lookups in the timeline, since consecutive samples are mostly of the same threads and
+//! addresses. Branches, weights and data sources come after a field of variable size, so they have no fixed offset. Only
+//! if one of these is needed is the sample parsed from its start, up to that field.
 
 mod branches;
 mod chains;

@@ -1,4 +1,4 @@
-//! The kernel's list of its symbols: `/proc/kallsyms`, or a copy of it.
+//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which [`super::kernel`] reads.
 //!
 //! ```text
 //!   ffffffff81000000 T _text

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
-//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (sorted starts)
+//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (by address)   
 //!                    │           places)   ID or inode proven)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
@@ -28,7 +28,8 @@
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.
 //!
-//! Only [`Resolver::fetch`] contacts servers. Callers use it after counting, for the modules that have enough samples.
+//! Only [`Resolver::fetch`] contacts servers. A first count finds the modules that have enough samples without names;
+//! their files are fetched, and then the query is answered.
 
 #[cfg(test)]
 mod against_perf;

@@ -11,16 +11,10 @@ use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::query::graph::FrameKey;
 use crate::query::key::{Field, Key, NO_KEY};
-use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
 use crate::table::cells::Labels;
 use crate::table::profile::Profile;
-
-/// Keys of which perf counts frames apart even if their texts are equal: functions of the same name, and, by source
-/// file, lines. A sample counts for each of them, so that rows can have more than 100 %.
-const TOLD_BY_MORE_THAN_TEXT: [SortKey; 4] =
-    [SortKey::Symbol, SortKey::SymbolOffset, SortKey::SymbolSize, SortKey::Srcfile];
 
 /// Adds the parts of the rows' self counts.
 fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metrics)]) {
@@ -47,7 +41,7 @@ impl Labeller<'_> {
     pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
         let FileRows { symbols, stacks } = found;
         let mut classified = Classified::new(rows, &stacks, self.shown());
-        if self.query.chains.children && !TOLD_BY_MORE_THAN_TEXT.iter().any(|key| self.query.has(*key)) {
+        if self.query.chains.children && self.query.columns.iter().all(|column| !column.key.declared().is_apart) {
             classified.join(&self.same(&classified, symbols));
         }
         let mut metrics = classified.rows(&stacks, !self.query.chains.children);

@@ -1,16 +1,16 @@
 //! Threads, comms and mappings at any moment, built from the side-band records and then immutable.
 //!
 //! ```text
-//!   records ──► Change at a Moment ──► sort ──► build (one pass, as perf's machine) ──► Timeline
+//!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
 //!                                                                                          │ shared by all workers
 //!   sample: (pid, tid, moment) ──► Timeline::thread ──► comm, thread, space                ▼
 //!           (space, ip, moment) ─► Timeline::mapping ─► module, address in it
 //! ```
 //!
-//! Records need no replay: samples are never sorted, and each looks up the state at its own moment. That state follows
+//! Samples are never sorted, and each looks up the state at its own moment. That state follows
 //! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time before it; a
-//! fork copies comm and mappings, and ends an earlier thread of its tid; an exit changes nothing (the kernel still runs
-//! for the task); an exec drops nothing; and a new mapping covers what it overlaps.
+//! fork copies comm and mappings, and if its tid was used before, starts a new thread; an exit changes nothing (the
+//! kernel still runs for the task); an exec keeps the old mappings; and a new mapping covers what it overlaps.
 //!
 //! The timeline knows no symbols and no files: a module is a number here.
 

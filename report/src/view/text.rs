@@ -21,7 +21,7 @@ use unicode_width::UnicodeWidthChar;
 use crate::count::metrics::{Metrics, Value};
 use crate::query::Query;
 use crate::query::fields::TableColumn;
-use crate::query::sort_key::SortKey;
+use crate::query::key::Field;
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
@@ -117,8 +117,8 @@ impl<'q> CellTexts<'q> {
         }
         let text = escape(text);
         // perf right-aligns the number before the colon.
-        let key = self.query.columns.get(place).map(|column| &column.key);
-        let thread = text.split_once(':').filter(|_| matches!(key, Some(SortKey::Pid | SortKey::Tid)));
+        let has_thread = self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
+        let thread = text.split_once(':').filter(|_| has_thread);
         let thread = thread.map(|(tid, comm)| format!("{tid:>7}:{comm}"));
         let text = thread.as_deref().unwrap_or(&text);
         act(text, columns(text));
@@ -150,8 +150,7 @@ impl<'q> CellTexts<'q> {
 /// Returns the widths of the labels that need no escaping; none if the table shows only few of them, or threads, whose
 /// labels are aligned.
 fn label_widths(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Vec<Option<u32>> {
-    let has_threads = query.has(SortKey::Pid) || query.has(SortKey::Tid);
-    if has_threads || table.len() * query.columns.len() < profile.labels.len() {
+    if query.needs(Field::Thread) || table.len() * query.columns.len() < profile.labels.len() {
         return Vec::new();
     }
     let width = |label: usize| {

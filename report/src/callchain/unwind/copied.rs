@@ -1,4 +1,4 @@
-//! Callchains from copied stacks.
+//! Callchains from copied stacks: what a sample recorded, given to the unwinder.
 
 use recrep_format::abi::{SampleType, context};
 use recrep_format::attr::Attr;
@@ -6,7 +6,7 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::frames::{Chain, ChainEnd, Scratch, StackUnwinder};
+use super::unwinder::{Chain, ChainEnd, Scratch, StackUnwinder};
 use crate::callchain::{ChainSource, Recorded};
 use crate::count::metrics::share;
 use crate::timeline::{Moment, Task};

@@ -15,11 +15,11 @@
 //! frames.
 
 mod copied;
-mod frames;
 mod registers;
 mod sources;
+mod unwinder;
 
 pub use copied::{Copied, UnwindStats};
-pub use frames::{Chain, ChainEnd, Scratch, StackUnwinder};
 pub use registers::{Registers, UserStack};
 pub use sources::{ChainSources, Origin};
+pub use unwinder::{Chain, ChainEnd, Scratch, StackUnwinder};

@@ -6,7 +6,7 @@ use recrep_format::error::Result;
 use recrep_format::record::Sample;
 
 use super::copied::{Copied, UnwindStats};
-use super::frames::StackUnwinder;
+use super::unwinder::StackUnwinder;
 use crate::callchain::{ChainSource, HardwareCalls, Recorded};
 use crate::timeline::{Moment, Task};
 
