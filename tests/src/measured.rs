@@ -5,14 +5,13 @@
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 use wait4::Wait4;
 
-use crate::run::read_back;
+use crate::run::{ends_within, read_back};
 
 /// Result of a run, and what it took.
 #[derive(Debug)]
@@ -58,21 +57,6 @@ pub fn measure(command: &mut Command, limit: Duration) -> Measured {
     let used = child.wait4().expect("a child can be waited for");
     let (stdout, stderr) = (read_back(&stdout), String::from_utf8_lossy(&read_back(&stderr)).into_owned());
     Measured { status: used.status, timed_out, wall: begin.elapsed(), peak: used.rusage.maxrss, stdout, stderr }
-}
-
-/// Waits for the end of a child; whether it came in time.
-fn ends_within(child: &Child, limit: Duration) -> bool {
-    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child has a descriptor");
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).expect("a short time");
-        match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&left)) {
-            Ok(ready) => return ready > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => panic!("cannot wait for a child: {error}"),
-        }
-    }
 }
 
 #[cfg(test)]
