@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::campaign::originals;
-use crate::perf::perf;
+use crate::perf::{perf, recorder};
 use crate::programs::programs;
 use crate::run::run;
 use crate::tracing::with_tracefs;
@@ -103,8 +103,7 @@ fn probe_perf_events() -> Result<(), String> {
         return Err("needs perf (Debian: linux-perf); another one than perf in PATH is named by PERF".to_owned());
     }
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let output =
-        run(perf().args(["record", "-q", "-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"));
+    let output = run(recorder().args(["-e", "cpu-clock", "-o"]).arg(dir.path().join("probe.data")).arg("true"));
     if output.code() == 0 {
         return Ok(());
     }

@@ -41,12 +41,18 @@ pub fn version(program: &OsStr) -> Command {
     command
 }
 
+/// `perf record`, about to be given arguments. For root it would also listen for BPF programs that come and go, and notice
+/// only after a second that the recording is over.
+pub fn recorder() -> Command {
+    let mut perf = perf();
+    perf.args(["record", "-q", "--no-bpf-event"]);
+    perf
+}
+
 /// Records with perf: `args`, split at spaces, then the command.
 #[track_caller]
 pub fn record(file: &Path, args: &str, command: &[String]) -> Outcome {
-    let mut perf = perf();
-    perf.args(["record", "-q", "-o"]).arg(file).args(args.split_whitespace());
-    run(perf.arg("--").args(command)).expect(0)
+    run(recorder().arg("-o").arg(file).args(args.split_whitespace()).arg("--").args(command)).expect(0)
 }
 
 /// Counts of `perf report --stats`.

@@ -94,7 +94,8 @@ fn tracepoints() {
     let script = "mount -t tracefs tracefs /sys/kernel/tracing && exec \"$@\"";
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", script, "sh"]).arg(perf::perf().get_program());
-    unshare.args(["record", "-q", "-e", "sched:sched_switch,sched:sched_process_exec", "-a", "-o"]).arg(&file);
+    unshare.args(perf::recorder().get_args()).args(["-e", "sched:sched_switch,sched:sched_process_exec", "-a", "-o"]);
+    unshare.arg(&file);
     let recorded = run(unshare.args(["--", "sh", "-c", "ls >/dev/null; sleep 0.02; ls >/dev/null"]));
     if recorded.code() != 0 {
         println!("did not run: no tracefs can be mounted: {}", recorded.stderr.trim());
