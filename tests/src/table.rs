@@ -43,6 +43,16 @@ impl Table {
         counts.period += period;
     }
 
+    /// The same by some of its keys: those at these places.
+    #[must_use]
+    pub fn by(&self, places: &[usize]) -> Table {
+        let mut table = Table::new(&self.event);
+        for (key, counts) in &self.rows {
+            table.add(places.iter().map(|&place| key[place].clone()).collect(), counts.samples, counts.period);
+        }
+        table
+    }
+
     /// All samples.
     pub fn samples(&self) -> u64 {
         self.rows.values().map(|counts| counts.samples).sum()
