@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`programs`] | builds `rec`, `rep` and the workload once, in the profile of the test run, and finds them |
 //! | [`run`] | runs a program with a time limit and keeps what it said |
-//! | [`needs`] | what a test needs of the machine: skipped where it is missing, failed in CI; the lock of the CPUs |
+//! | [`needs`] | what a test needs of the machine: skipped where it is missing, failed in CI |
+//! | [`lock`] | the lock of the CPUs |
 //! | [`perf`] | perf as the oracle: its statistics and its tables as maps |
 //! | [`record`] | one recording by `rec`, and its last line |
 //! | [`report`] | `rep --json` as data, in the same shape as perf's tables |
@@ -22,8 +23,8 @@
 //! | [`witness`] | what a module's own symbol tables say of a function's name |
 //! | [`table`] | that shape, and how two of them are compared |
 //!
-//! A test that keeps the CPUs busy takes [`needs::cpus`] first: tests within one binary run in parallel, and with
-//! some runners the binaries do too.
+//! Whoever keeps the CPUs busy for a recording takes [`lock::cpus`] first: tests within one binary run in parallel, and
+//! with some runners the binaries do too.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,6 +39,7 @@ pub mod campaign;
 pub mod cutting;
 pub mod damage;
 pub mod listing;
+pub mod lock;
 pub mod measured;
 pub mod needs;
 pub mod perf;

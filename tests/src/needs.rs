@@ -4,17 +4,14 @@
 //! machine that cannot run the tests never looks like one that passes them. That perf events may be used is found out
 //! by asking perf, not `rec`: a broken `rec` must not skip its own tests.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rustix::fs::{FlockOperation, flock};
-
 use crate::campaign::originals;
 use crate::perf::{perf, recorder};
-use crate::programs::programs;
 use crate::run::run;
 use crate::tracing::with_tracefs;
 
@@ -62,25 +59,6 @@ pub fn corpus() -> Option<PathBuf> {
     let files = originals(&folder).unwrap_or_else(|error| panic!("RECREP_CORPUS={}: {error}", folder.display()));
     assert!(!files.is_empty(), "RECREP_CORPUS={}: there is no perf.data file in it", folder.display());
     Some(folder)
-}
-
-/// The lock of the CPUs, held until it is dropped, by one test of one process at a time.
-#[track_caller]
-pub fn cpus() -> impl Drop {
-    let path = programs().dir.join("recrep-tests.lock");
-    let file = File::create(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
-    flock(&file, FlockOperation::LockExclusive)
-        .unwrap_or_else(|error| panic!("cannot lock {}: {error}", path.display()));
-    Cpus(file)
-}
-
-struct Cpus(File);
-
-impl Drop for Cpus {
-    fn drop(&mut self) {
-        // The lock goes with the descriptor in any case.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
 }
 
 #[track_caller]

@@ -91,7 +91,6 @@ fn totals_are_perfs_to_the_sample() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let script = "for i in 1 2 3 4 5 6; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
     let commands =

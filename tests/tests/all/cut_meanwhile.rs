@@ -3,12 +3,10 @@
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use recrep_tests::cutting::Cutting;
-use recrep_tests::needs;
 use recrep_tests::programs::programs;
 
 #[test]
 fn a_file_that_is_cut_while_it_is_read_kills_nobody() {
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let original = dir.path().join("original.data");
     let mut stream = Stream::new(Endian::NATIVE).event(Event::new("cycles:u")).task(7, 7).at(1).comm("cut");

@@ -9,7 +9,6 @@ use recrep_tests::variants::Original;
 
 #[track_caller]
 fn assert_stood(originals: Vec<(String, Original)>, variants: u64) {
-    let _cpus = needs::cpus();
     let files = originals.len();
     let outcome =
         Campaign { rep: programs().rep.clone(), originals, numbers: 0..variants, jobs: 2, keep: None }.run(|_| {});

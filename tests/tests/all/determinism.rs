@@ -30,7 +30,6 @@ fn the_same_bytes_with_any_number_of_threads() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("threads.data");
     let work = workload("hot --ms 1000 --threads 3 --forks 1 --children 1");

@@ -85,7 +85,6 @@ fn what_perf_records_here_is_perfs() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     for (name, args) in [("flat", ""), ("packed", "-z -g")] {
         let path = dir.path().join(name);

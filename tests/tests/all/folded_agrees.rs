@@ -114,7 +114,6 @@ fn callchains_recorded_by_perf() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("perf.data");
     let script = "for i in 1 2 3 4 5; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
@@ -127,7 +126,6 @@ fn callchains_recorded_by_rec() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rec.data");
     record(&file, "-e cpu-clock -g", &workload("hot --ms 800 --threads 2 --forks 1 --children 1"));
@@ -250,7 +248,6 @@ fn samples_without_callchains() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
     record(&file, "-e cpu-clock", &workload("hot --ms 300"));

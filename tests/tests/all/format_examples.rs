@@ -50,7 +50,6 @@ fn a_cut_file_has_the_samples_of_its_process_or_time() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let (file, cut) = (dir.path().join("whole.data"), dir.path().join("cut.data"));
     perf::record(&file, "-e cpu-clock -F 2000", &workload("hot --ms 300 --forks 2"));

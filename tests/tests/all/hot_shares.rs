@@ -52,7 +52,6 @@ fn a_single_thread() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let table = recorded(&dir.path().join("single.data"), "-e cpu-clock", "hot --ms 1000");
     assert_mostly_hot(&table);
@@ -66,7 +65,6 @@ fn without_an_event_there_is_a_default_one() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let table = recorded(&dir.path().join("default.data"), "", "hot --ms 1000");
     assert_shares(&table, |comm| comm == "workload", 3.0);
@@ -77,7 +75,6 @@ fn threads_are_in_under_their_names() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let table = recorded(&dir.path().join("threads.data"), "-e cpu-clock", "hot --ms 1500 --threads 3");
     assert_mostly_hot(&table);
@@ -94,7 +91,6 @@ fn forked_and_executed_children_are_in() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("children.data");
     let table = recorded(&file, "-e cpu-clock", "hot --ms 1500 --forks 1 --children 1");
@@ -110,7 +106,6 @@ fn callchains_name_the_caller() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
     let table = recorded(&file, "-e cpu-clock -g", "hot --ms 500");

@@ -7,10 +7,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use recrep_tests::programs::workload;
-use recrep_tests::record::recording;
+use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::start;
-use recrep_tests::{needs, perf};
+use recrep_tests::{lock, needs, perf};
 use rustix::process::Signal;
 
 #[test]
@@ -18,15 +18,16 @@ fn lost_records_and_lost_samples_are_accounted_for() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("lost.data");
+    let cpus = lock::cpus();
     let rec = start(&mut recording(&file, "-e cpu-clock -m 2 -F 50000 -g", &workload("hot --ms 1500 --threads 2")));
     sleep(Duration::from_millis(500));
     rec.signal(Signal::STOP);
     sleep(Duration::from_millis(300));
     rec.signal(Signal::CONT);
     let outcome = rec.finish().expect(0);
+    drop(cpus);
     let summary = outcome.summary(&file);
     assert!(summary.samples > 0 && summary.lost_events > 0 && summary.lost_samples > 0, "{summary:?}");
 
@@ -49,12 +50,9 @@ fn nothing_is_lost_at_the_default_ring_size() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("whole.data");
-    let outcome =
-        start(&mut recording(&file, "-e cpu-clock -F 10000 -g", &workload("hot --ms 1000 --threads 2"))).finish();
-    let summary = outcome.expect(0).summary(&file);
+    let summary = record(&file, "-e cpu-clock -F 10000 -g", &workload("hot --ms 1000 --threads 2")).summary(&file);
     assert_eq!((summary.lost_events, summary.lost_samples), (0, 0));
     let stats = perf::stats(&file);
     assert_eq!(stats.warnings, "");

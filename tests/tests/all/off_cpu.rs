@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use recrep_fixtures::WAITS;
-use recrep_tests::needs;
 use recrep_tests::programs::{rep, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::report_of;
 use recrep_tests::run::run;
+use recrep_tests::{lock, needs};
 use serde_json::Value;
 
 /// Returns the periods of functions with their callees.
@@ -35,7 +35,6 @@ fn times_are_those_that_the_program_measured() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("waits.data");
     let outcome = record(&file, "--off-cpu -e cpu-clock", &workload("waits --ms 500"));
@@ -78,12 +77,14 @@ fn without_samples_of_switches_times_stay_exact() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bare.data");
+    // Waiting for the CPUs is no part of the recording.
+    let cpus = lock::cpus();
     let start = Instant::now();
     let outcome = record(&file, "-e cpu-clock:u -g --switch-events", &workload("waits --ms 200"));
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap();
+    drop(cpus);
     let off: u64 = outcome
         .text()
         .lines()

@@ -9,7 +9,6 @@ fn tables_add_up_to_the_statistics() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
     perf::record(&file, "-e cpu-clock,page-faults -g --sample-cpu", &workload("hot --ms 300 --threads 2"));

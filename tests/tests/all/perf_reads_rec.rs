@@ -44,7 +44,6 @@ fn flat() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
     let summary = record(&file, "-e cpu-clock", &workload("hot --ms 500 --threads 2 --forks 1")).summary(&file);
@@ -59,7 +58,6 @@ fn callchains() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
     let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 500 --children 1")).summary(&file);
@@ -72,7 +70,6 @@ fn system_wide() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all.data");
     let summary = record(&file, "-e cpu-clock -a -F 997", &workload("hot --ms 500")).summary(&file);
@@ -106,7 +103,6 @@ fn two_events() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
     let summary = record(&file, "-e cpu-clock,page-faults", &workload("hot --ms 300 --threads 2")).summary(&file);
@@ -151,7 +147,6 @@ fn times_off_the_cpu() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("off.data");
     let outcome = record(&file, "-e cpu-clock --off-cpu", &workload("switches --count 1000"));

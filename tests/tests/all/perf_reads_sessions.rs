@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::perf::{self, perf};
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::{Outcome, Running, run, start, until};
 use recrep_tests::tracing::with_tracefs;
+use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 
 /// The files of a directory, in the order of their names.
@@ -62,7 +62,6 @@ fn what_samples_carry() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     for (args, has) in [
         ("-e cpu-clock -z", "IDENTIFIER"),
         ("-e cpu-clock --call-graph dwarf,4096 -F 500", "STACK_USER"),
@@ -90,7 +89,6 @@ fn what_the_side_band_carries() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let records = |file: &Path| report(file, "comm").records();
     let (_dir, file) = assert_recording("-e cpu-clock -s", "hot --ms 100 --threads 3 --forks 1");
     assert!(records(&file)["READ"] >= 3, "one for each thread: {:?}", records(&file));
@@ -116,7 +114,6 @@ fn the_whole_machine() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     for (args, ms) in
         [("-a -z -g", 300), ("-a --overwrite", 300), ("-a --tail-synthesize", 300), ("-a --switch-output=1s", 1300)]
     {
@@ -137,7 +134,6 @@ fn streams() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     for args in ["", "-z -g", "--overwrite", "-e page-faults -s"] {
         let args = format!("-e cpu-clock {args}");
@@ -161,7 +157,6 @@ fn pieces_by_size_and_time() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     for (args, ms) in [
         ("--switch-output=20K -m 16", 500),
         ("--switch-output=3K -z -m 16", 500),
@@ -183,7 +178,6 @@ fn directories_of_threads() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     for args in ["", "-z -g", "-e page-faults --overwrite -m 16", "--switch-output=1s", "--tail-synthesize -C 0,1"] {
         let dir = tempfile::tempdir().unwrap();
         let ms = if args.contains("switch") { 1300 } else { 300 };
@@ -213,6 +207,7 @@ fn directories_of_threads() {
 /// written.
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
+    let _cpus = lock::cpus();
     let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 800 --threads 2")));
     for _ in 0..2 {
         let before = rec.childs_cpu_time();
@@ -236,7 +231,6 @@ fn pieces_by_signal() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     for args in ["--switch-output", "--switch-output -z", "--overwrite --switch-output -m 4", "--overwrite -m 4"] {
         let dir = tempfile::tempdir().unwrap();
         let outcome = signalled(&format!("-e cpu-clock {args}"), dir.path());
@@ -253,7 +247,6 @@ fn a_flight_recorder_has_the_end() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     for args in ["", "-z", "-e page-faults"] {
         let args = format!("-e cpu-clock --overwrite -m 4 -F 5000 {args}");
         let dir = tempfile::tempdir().unwrap();
@@ -281,13 +274,14 @@ fn tracepoints_with_named_fields() {
     if !needs::tracefs() {
         return;
     }
-    let _cpus = needs::cpus();
     for args in ["-z", "--switch-output=1s", "--overwrite", "-a"] {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
         let mut command = rec();
         command.arg("-o").arg(&file).args(["-e", "sched:sched_switch"]).args(args.split_whitespace());
+        let cpus = lock::cpus();
         let outcome = run(&mut with_tracefs(command.arg("--").args(workload("switches --count 300")))).expect(0);
+        drop(cpus);
         let files = files(dir.path());
         for file in &files {
             let extent = if args == "-a" { Extent::System(&["workload"]) } else { Extent::Command };

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::programs::{rec, workload};
 use recrep_tests::record::record;
 use recrep_tests::run::{Outcome, run};
+use recrep_tests::{lock, needs};
 
 /// A small file system.
 struct Small(tempfile::TempDir);
@@ -48,6 +48,7 @@ impl Drop for Small {
 
 /// Records more than there is room for, a command that says on standard output that it went on, and ends with `status`.
 fn overflowing(file: &Path, args: &str, status: u8) -> Outcome {
+    let _cpus = lock::cpus();
     let mut rec = rec();
     rec.arg("-o").arg(file).args(["-e", "cpu-clock", "-F", "20000"]).args(args.split_whitespace());
     let script = format!("{} && echo went on; exit {status}", workload("hot --rounds 3000 --threads 2").join(" "));
@@ -87,7 +88,6 @@ fn assert_overflows(small: &Small, kib: u64, args: &str, status: u8, code: i32) 
 #[test]
 fn what_was_written_is_valid_and_the_command_goes_on() {
     let Some(small) = Small::new(256) else { return };
-    let _cpus = needs::cpus();
     assert_overflows(&small, 256, "-g -m 256K", 0, 125);
     assert_overflows(&small, 256, "-g -m 256K", 7, 7);
     // How much is written of the tasks that run already depends on the machine.
@@ -102,7 +102,6 @@ fn what_was_written_is_valid_and_the_command_goes_on() {
 fn pieces_that_were_finished_stay_as_they_are() {
     // A piece has two rings of 64 KiB more at most.
     let Some(small) = Small::new(1024) else { return };
-    let _cpus = needs::cpus();
     let outcome = overflowing(&small.path("x.data"), "-g --switch-output=60K -m 16", 0).expect(125);
     let files: Vec<_> = fs::read_dir(small.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.len() >= 3, "{files:?}: {}", outcome.stderr);
@@ -136,7 +135,6 @@ fn a_disk_that_is_full_already_takes_nothing_away() {
 #[test]
 fn a_disk_that_is_nearly_full() {
     let Some(small) = Small::new(256) else { return };
-    let _cpus = needs::cpus();
     let file = small.path("x.data");
     fs::write(small.path("fill"), vec![1; 232 << 10]).unwrap();
     for args in ["-g", "-z -g", "--tail-synthesize", "--overwrite"] {

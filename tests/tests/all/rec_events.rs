@@ -14,7 +14,7 @@ use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::run::{Outcome, run, start};
 use recrep_tests::tracing::{with_tracefs, without_tracefs};
-use recrep_tests::{needs, report};
+use recrep_tests::{lock, needs, report};
 use serde_json::Value;
 
 /// Records with tracefs mounted.
@@ -22,6 +22,7 @@ use serde_json::Value;
 fn traced(file: &Path, args: &[&str], command: &[String]) -> Outcome {
     let mut recording = rec();
     recording.arg("-o").arg(file).args(args).arg("--").args(command);
+    let _cpus = lock::cpus();
     run(&mut with_tracefs(&recording)).expect(0)
 }
 
@@ -123,7 +124,6 @@ fn a_tracepoint_and_a_software_event_count_alike() {
     if !needs::tracefs() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("alike.data");
     let outcome = traced(&file, &["-c", "1", "-e", "{sched:sched_switch,cs}"], &workload("switches --count 200"));
@@ -176,14 +176,15 @@ fn rec_leaves_itself_out() {
     if !needs::tracefs() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all.data");
     let all = recording(&file, "-a -e sched:sched_switch --exclude-perf", &workload("switches --count 100"));
     // One process after another, by exec: the last is rec.
+    let cpus = lock::cpus();
     let running = start(&mut with_tracefs(&all));
     let pid = running.pid();
     let outcome = running.finish().expect(0);
+    drop(cpus);
     assert!(outcome.summary(&file).samples >= sleeps(&outcome), "{}", outcome.stderr);
     let script = perf_says(&["script", "-F", "trace:trace"], &file);
     let lines = |what: &str| script.lines().filter(|line| line.contains(&format!("{what}_pid={pid} "))).count();
@@ -258,7 +259,6 @@ fn a_group_is_a_group_in_the_file() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("group.data");
     record(&file, "-e {page-faults,task-clock} -c 1000", &workload("hot --ms 100"));

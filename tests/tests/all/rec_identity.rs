@@ -118,7 +118,6 @@ fn every_kind_of_recording_has_proofs() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let kernel = by_perf(&["--kernel"]);
     let program = &programs().workload;
     let id_of_program = by_perf(&["-i", program.to_str().unwrap()]);
@@ -179,7 +178,6 @@ fn the_kernel_is_identified_before_the_first_sample() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     for (args, early) in [("-o -", 1), ("-o - -a", 3)] {
         let dir = tempfile::tempdir().unwrap();
         let bytes = fs::read(recorded(dir.path(), args)).unwrap();

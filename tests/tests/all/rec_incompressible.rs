@@ -32,7 +32,6 @@ fn stacks_of_random_bytes() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     for args in ["", "-m 1M", "--overwrite -m 4M", "--threads"] {
@@ -61,7 +60,6 @@ fn a_stream_of_random_bytes() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("stream.data");
     let args = format!("-e cpu-clock:u -F 500 -z --call-graph dwarf,{STACK}");

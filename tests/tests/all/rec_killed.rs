@@ -6,17 +6,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::programs::workload;
 use recrep_tests::record::recording;
 use recrep_tests::report::{Report, report};
 use recrep_tests::run::{start, until, until_it_has};
+use recrep_tests::{lock, needs};
 use rustix::process::{Signal, kill_process_group};
 
 /// Kills a recording when its file has so many bytes; gives what rep finds in it.
 #[track_caller]
 fn killed_at(bytes: u64, args: &str, file: &Path) -> Report {
     let args = format!("-e cpu-clock -F 10000 -m 16 {args}");
+    let cpus = lock::cpus();
     let rec = start(&mut recording(file, &args, &workload("hot --ms 60000 --threads 2 --forks 1")));
     until_it_has(bytes, file, &rec);
     rec.signal(Signal::KILL);
@@ -24,6 +25,7 @@ fn killed_at(bytes: u64, args: &str, file: &Path) -> Report {
     assert_eq!(rec.finish().code(), 128 + 9);
     // The command is still in rec's process group.
     kill_process_group(group, Signal::KILL).unwrap();
+    drop(cpus);
     let report = report(file, "comm,dso");
     assert!(!report.input().complete, "{args}: complete, at {bytes} bytes");
     for warning in &report.warnings {
@@ -53,7 +55,6 @@ fn killed_at_any_moment_what_was_written_is_read() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let mut state = 0x5eed_u64;
     let mut samples = Vec::new();
@@ -81,17 +82,18 @@ fn asked_to_end_the_file_is_complete() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let signals = [(Signal::INT, "-z"), (Signal::TERM, "-z -g"), (Signal::HUP, ""), (Signal::HUP, "--overwrite")];
     for (signal, args) in signals.into_iter().filter(|(signal, _)| *signal != Signal::HUP || !ignores_hangups()) {
         let args = format!("-e cpu-clock -F 5000 -m 16 {args}");
         let _ = fs::remove_file(&file);
+        let cpus = lock::cpus();
         let rec = start(&mut recording(&file, &args, &workload("hot --ms 60000 --threads 2")));
         until(|| rec.childs_cpu_time() > Duration::from_millis(200), || format!("nothing runs: {}", rec.said()));
         rec.signal(signal);
         let outcome = rec.finish();
+        drop(cpus);
         assert_ne!(outcome.code(), 125, "{args}: {}", outcome.stderr);
         let samples = assert_reads(&file, Extent::Command);
         assert!(samples > 50 && samples == outcome.summary(&file).samples, "{args}: {}", outcome.stderr);

@@ -10,7 +10,7 @@ use recrep_tests::programs::{rec, rep, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::{has_thread, run, start, until, until_it_has};
-use recrep_tests::{needs, perf};
+use recrep_tests::{lock, needs, perf};
 use rustix::process::Signal;
 
 /// A file with samples, ended in order, that perf reads as it reads its own.
@@ -34,14 +34,15 @@ fn assert_ended_by(signal: Signal) {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("ended.data");
+    let cpus = lock::cpus();
     let begun = Instant::now();
     let rec = start(&mut recording(&file, "-e cpu-clock -F 10000 -m 8", &workload("hot --ms 60000")));
     until_it_has(16 * 1024, &file, &rec);
     rec.signal(signal);
     let outcome = rec.finish();
+    drop(cpus);
     assert!(begun.elapsed() < Duration::from_secs(50), "the recording went on after the signal");
     assert_ne!(outcome.code(), 125, "{}", outcome.stderr);
     assert_complete(&file, outcome.summary(&file).samples);
@@ -62,9 +63,9 @@ fn an_attached_process_is_recorded_and_lives_on() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("attached.data");
+    let cpus = lock::cpus();
     let words = workload("hot --ms 60000 --threads 2");
     let target = start(Command::new(&words[0]).args(&words[1..]));
     let pid = target.pid().as_raw_nonzero().to_string();
@@ -79,6 +80,7 @@ fn an_attached_process_is_recorded_and_lives_on() {
     rustix::process::test_kill_process(target.pid()).expect("the target lives on");
     target.signal(Signal::KILL);
     target.finish();
+    drop(cpus);
     assert_complete(&file, outcome.summary(&file).samples);
     // Threads that were there before the recording keep their names.
     let table = report(&file, "comm").events[0].table();
@@ -91,15 +93,16 @@ fn a_command_bounds_an_attached_recording() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bounded.data");
+    let cpus = lock::cpus();
     let words = workload("hot --ms 60000");
     let target = start(Command::new(&words[0]).args(&words[1..]));
     let pid = target.pid().as_raw_nonzero().to_string();
     let outcome = record(&file, &format!("-e cpu-clock -p {pid}"), &["sleep", "0.5"].map(str::to_owned));
     target.signal(Signal::KILL);
     target.finish();
+    drop(cpus);
     assert_complete(&file, outcome.summary(&file).samples);
 }
 

@@ -10,12 +10,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::record;
 use recrep_tests::report::report;
 use recrep_tests::run::{run, start};
 use recrep_tests::table::Table;
+use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 
 /// Number of short processes in one recording.
@@ -52,7 +52,6 @@ fn short_processes_have_their_names_and_maps() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let full = std::env::var_os("RECREP_FULL").is_some_and(|value| value == "1");
@@ -85,11 +84,11 @@ fn five_hundred_threads() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let words = workload("crowd --threads 500 --ms 60000");
     for late in [true, false] {
+        let cpus = lock::cpus();
         let target = start(Command::new(words.first().unwrap()).args(words.iter().skip(1)));
         let pid = target.pid().as_raw_nonzero().to_string();
         let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
@@ -120,6 +119,7 @@ fn five_hundred_threads() {
         let outcome = rec.finish();
         target.signal(Signal::KILL);
         target.finish();
+        drop(cpus);
         assert!(outcome.code() == 0 || outcome.code() == 130, "{}", outcome.stderr);
         let summary = outcome.summary(&file);
         assert_eq!(assert_reads(&file, Extent::Command), summary.samples);
@@ -179,7 +179,6 @@ fn assert_hot(file: &Path) {
 #[test]
 fn a_container_seen_from_outside() {
     let Some((_dir, file)) = container() else { return };
-    let _cpus = needs::cpus();
     let words = contained(&workload("hot --ms 300 --forks 1").join(" "));
     let outcome = record(&file, "-e cpu-clock --namespaces", &words);
     assert_hot(&file);
@@ -190,11 +189,14 @@ fn a_container_seen_from_outside() {
 #[test]
 fn a_recording_from_inside() {
     let Some((_dir, file)) = container() else { return };
-    let _cpus = needs::cpus();
     let command = workload("hot --ms 300 --forks 1").join(" ");
     let script = format!("{} -o {} -e cpu-clock:u -- {command}", programs().rec.display(), file.display());
     let words = contained(&script);
-    let outcome = run(Command::new(words.first().unwrap()).args(words.iter().skip(1))).expect(0);
+    let record = |words: &[String]| {
+        let _cpus = lock::cpus();
+        run(Command::new(words.first().unwrap()).args(words.iter().skip(1)))
+    };
+    let outcome = record(&words).expect(0);
     assert_hot(&file);
     assert!(outcome.summary(&file).samples > 5);
     // Attached to, by the pid that it has there.
@@ -204,7 +206,6 @@ fn a_recording_from_inside() {
         programs().rec.display(),
         file.display()
     );
-    let words = contained(&script);
-    run(Command::new(words.first().unwrap()).args(words.iter().skip(1)));
+    record(&contained(&script));
     assert_hot(&file);
 }

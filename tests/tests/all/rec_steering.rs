@@ -8,12 +8,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::perf::perf;
 use recrep_tests::programs::{programs, rec, workload};
 use recrep_tests::record::{record, recording};
 use recrep_tests::report::report;
 use recrep_tests::run::{Running, has_thread, run, start, until};
+use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 
 /// The times of all samples, in seconds, in order.
@@ -80,9 +80,9 @@ fn commands_are_done_and_acknowledged() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
+    let cpus = lock::cpus();
     let mut rec = Controlled::start(dir.path(), "-D -1 -e cpu-clock,page-faults -F 2000");
     rec.tell("ping");
     sleep(Duration::from_millis(200));
@@ -96,6 +96,7 @@ fn commands_are_done_and_acknowledged() {
     rec.tell("disable cpu-clock");
     rec.tell("stop");
     let outcome = rec.rec.finish();
+    drop(cpus);
     assert_ne!(outcome.code(), 125, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("cpu-clock") && outcome.stderr.contains("page-faults"), "{}", outcome.stderr);
     assert_eq!(assert_reads(&file, Extent::Command), outcome.summary(&file).samples);
@@ -124,7 +125,6 @@ fn it_counts_in_these_ranges_only() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     // On a machine that is busy otherwise, the command may have no time in one of both.
@@ -148,10 +148,11 @@ fn so_much_and_no_more() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
+    let cpus = lock::cpus();
     let outcome = run(&mut recording(&file, "-e cpu-clock -F 10000 -m 8 --max-size=50K", &workload("hot --ms 60000")));
+    drop(cpus);
     assert!(outcome.stderr.contains("--max-size"), "{}", outcome.stderr);
     assert_reads(&file, Extent::Command);
     let length = fs::metadata(&file).unwrap().len();
@@ -174,7 +175,7 @@ fn several_processes_at_once() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.data");
     let all = [(); 3].map(|()| Busy::start("hot --ms 60000"));
@@ -202,7 +203,7 @@ fn all_of_a_user_and_nobody_else() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let dir = tempfile::tempdir().unwrap();
     let (file, copy) = (dir.path().join("x.data"), dir.path().join("theirs"));
     fs::copy(&programs().workload, &copy).unwrap();
@@ -261,7 +262,7 @@ fn a_cgroup_and_nothing_else() {
         eprintln!("skipped: needs a cgroup hierarchy for perf events that can be written");
         return;
     };
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let (inside, outside) = (Busy::start("hot --ms 60000"), Busy::start("hot --ms 60000"));
     fs::write(group.0.join("cgroup.procs"), inside.pid()).unwrap();
     let dir = tempfile::tempdir().unwrap();

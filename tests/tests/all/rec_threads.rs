@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use recrep_tests::agreement::{Extent, assert_reads};
-use recrep_tests::needs;
 use recrep_tests::programs::programs;
 use recrep_tests::report::report;
 use recrep_tests::run::{Outcome, Running, run, start, until, until_it_has};
+use recrep_tests::{lock, needs};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -105,7 +105,7 @@ fn one_event_takes_one_file_for_each_thread_and_cpu() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     for whom in [&ROOT[..], &NOBODY] {
         let crowd = Crowd::start(whom);
         let outcome = crowd.attach(THREADS * cpus() + 64);
@@ -120,7 +120,7 @@ fn where_files_are_too_few_whole_cpus_are_counted_for_the_process() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let crowd = Crowd::start(&ROOT);
     let outcome = crowd.attach(150);
     assert!(outcome.stderr.contains("counting whole CPUs"), "{}", outcome.stderr);
@@ -143,7 +143,7 @@ fn who_may_not_count_whole_cpus_records_the_threads_that_run_most() {
     if !needs::perf_events() || !needs::root() || !["1", "2"].contains(&paranoid.trim()) {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let crowd = Crowd::start(&NOBODY);
     let outcome = crowd.attach(64 + 20 * cpus());
     assert!(outcome.stderr.contains("recording the 20 threads that ran most"), "{}", outcome.stderr);

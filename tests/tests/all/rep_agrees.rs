@@ -16,7 +16,6 @@ fn flat() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
     perf::record(&file, "-e cpu-clock --sample-cpu", &shell());
@@ -28,7 +27,6 @@ fn threads_and_children() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("family.data");
     perf::record(&file, "-e cpu-clock --sample-cpu", &workload("hot --ms 500 --threads 2 --forks 1 --children 1"));
@@ -40,7 +38,6 @@ fn callchains() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
     perf::record(&file, "-e cpu-clock -g --sample-cpu", &shell());
@@ -52,7 +49,6 @@ fn copied_stacks() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
     perf::record(&file, "-e cpu-clock --call-graph dwarf -F 499 --sample-cpu", &workload("hot --ms 300 --threads 2"));
@@ -64,7 +60,6 @@ fn system_wide() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("all.data");
     perf::record(&file, "-e cpu-clock -a -F 1999", &shell());
@@ -87,7 +82,6 @@ fn two_events() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("two.data");
     perf::record(&file, "-e cpu-clock,page-faults --sample-cpu", &shell());

@@ -125,7 +125,6 @@ fn of_recordings() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let mut files = Vec::new();
     for args in ["-e cpu-clock -g", "-e cpu-clock,page-faults -d", "-e cpu-clock -z"] {

@@ -33,7 +33,6 @@ fn both(args: &str, extent: Extent<'_>, command: &[String], fields: &[&str]) {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     for (name, recorder) in [("perf.data", perf::record as fn(&Path, &str, &[String]) -> _), ("rec.data", record)] {
         let file = dir.path().join(name);

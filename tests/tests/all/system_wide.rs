@@ -8,7 +8,7 @@
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::run::{Running, start};
-use recrep_tests::{needs, perf};
+use recrep_tests::{lock, needs, perf};
 
 use std::process::Command;
 
@@ -37,7 +37,7 @@ fn as_many_samples_as_perf_and_none_lost() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let dir = tempfile::tempdir().unwrap();
     let (ours, perfs) = (dir.path().join("ours.data"), dir.path().join("perfs.data"));
     let sleep = ["sleep", "2"].map(str::to_owned);

@@ -11,7 +11,7 @@ use recrep_tests::report::report_of;
 use recrep_tests::run::run;
 use recrep_tests::table::{Table, assert_same};
 use recrep_tests::tracing::{with_tracefs, without_plugins};
-use recrep_tests::{needs, perf};
+use recrep_tests::{lock, needs, perf};
 
 /// Events whose print fmts have strings, numbers, flags, tables of names, functions.
 const EVENTS: &str = "sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec,irq:softirq_entry,kmem:kfree,\
@@ -24,7 +24,7 @@ fn recorded(dir: &Path, events: &str, whom: &[&str]) -> Option<PathBuf> {
     if !needs::perf_events() || !needs::root() {
         return None;
     }
-    let _cpus = needs::cpus();
+    let _cpus = lock::cpus();
     let file = dir.join("traced.data");
     let mut recording = rec();
     recording.args(["-e", events, "-c", "1"]).args(whom).arg("-o").arg(&file);

@@ -46,7 +46,6 @@ fn a_known_stack_is_unwound_as_perf_does() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
     record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,16384", &workload("hot --ms 400"));
@@ -68,7 +67,6 @@ fn folded_stacks_have_the_unwound_frames() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
     record(&file, "-e cpu-clock -F 1999 --call-graph dwarf,16384", &workload("hot --ms 400"));
@@ -93,7 +91,6 @@ fn a_small_copy_ends_a_chain_and_is_never_made_up_for() {
     if !needs::perf_events() {
         return;
     }
-    let _cpus = needs::cpus();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cut.data");
     record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,64", &workload("hot --ms 200"));

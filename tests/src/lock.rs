@@ -1,0 +1,42 @@
+//! The lock of the CPUs: recordings that keep them busy come one after the other, whichever test or process they are of.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::rc::{Rc, Weak};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::programs::programs;
+
+/// The lock of the CPUs, held by one thread of one process at a time, until the last of what this gave it is dropped.
+///
+/// [`perf::record`](crate::perf::record) and [`record`](crate::record::record) take it themselves, for as long as they
+/// record: reading what was recorded leaves the CPUs to the next recording.
+#[track_caller]
+pub fn cpus() -> Rc<Cpus> {
+    thread_local! {
+        static HELD: RefCell<Weak<Cpus>> = const { RefCell::new(Weak::new()) };
+    }
+    HELD.with_borrow_mut(|held| {
+        held.upgrade().unwrap_or_else(|| {
+            let path = programs().dir.join("recrep-tests.lock");
+            let file = File::create(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+            flock(&file, FlockOperation::LockExclusive)
+                .unwrap_or_else(|error| panic!("cannot lock {}: {error}", path.display()));
+            let lock = Rc::new(Cpus(file));
+            *held = Rc::downgrade(&lock);
+            lock
+        })
+    })
+}
+
+/// A share of the lock of the CPUs.
+#[derive(Debug)]
+pub struct Cpus(File);
+
+impl Drop for Cpus {
+    fn drop(&mut self) {
+        // The lock goes with the descriptor in any case.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
