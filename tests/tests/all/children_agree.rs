@@ -94,7 +94,7 @@ fn totals_are_perfs_to_the_sample() {
     let dir = tempfile::tempdir().unwrap();
     let script = "for i in 1 2 3 4 5 6; do ls -l /usr/bin /usr/lib >/dev/null; seq 40000 | sort -rn | md5sum; done";
     let commands =
-        [workload("hot --ms 600 --threads 2 --forks 1 --children 1"), ["sh", "-c", script].map(str::to_owned).into()];
+        [workload("hot --ms 300 --threads 2 --forks 1 --children 1"), ["sh", "-c", script].map(str::to_owned).into()];
     for (number, command) in commands.iter().enumerate() {
         let file = dir.path().join(format!("{number}.data"));
         record(&file, "-e cpu-clock -F 1499 -g", command);

@@ -32,7 +32,7 @@ fn the_same_bytes_with_any_number_of_threads() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("threads.data");
-    let work = workload("hot --ms 1000 --threads 3 --forks 1 --children 1");
+    let work = workload("hot --ms 300 --threads 3 --forks 1 --children 1");
     record(&file, "-e cpu-clock,page-faults -F 20000 -g", &work);
     for sort in ["comm,dso,symbol", "pid,tid", "ip", "cpu,event,comm", "symbol"] {
         assert_same_bytes(&file, &["--sort", sort]);

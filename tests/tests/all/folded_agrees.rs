@@ -128,7 +128,7 @@ fn callchains_recorded_by_rec() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rec.data");
-    record(&file, "-e cpu-clock -g", &workload("hot --ms 800 --threads 2 --forks 1 --children 1"));
+    record(&file, "-e cpu-clock -g", &workload("hot --ms 200 --threads 2 --forks 1 --children 1"));
     assert_agrees(&file, &[]);
 }
 

@@ -46,7 +46,7 @@ fn flat() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("flat.data");
-    let summary = record(&file, "-e cpu-clock", &workload("hot --ms 500 --threads 2 --forks 1")).summary(&file);
+    let summary = record(&file, "-e cpu-clock", &workload("hot --ms 200 --threads 2 --forks 1")).summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     let events = evlist(&file);
     assert_eq!(events.len(), 1);
@@ -60,7 +60,7 @@ fn callchains() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("chains.data");
-    let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 500 --children 1")).summary(&file);
+    let summary = record(&file, "-e cpu-clock -g -F 2000", &workload("hot --ms 200 --children 1")).summary(&file);
     assert_read_alike(&file, Extent::Command, summary.samples);
     assert_self_describing(&evlist(&file), &["CALLCHAIN"]);
 }

@@ -208,10 +208,10 @@ fn directories_of_threads() {
 #[track_caller]
 fn signalled(args: &str, dir: &Path) -> Outcome {
     let _cpus = lock::cpus();
-    let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 800 --threads 2")));
+    let rec: Running = start(&mut recording(&dir.join("x.data"), args, &workload("hot --ms 500 --threads 2")));
     for _ in 0..2 {
         let before = rec.childs_cpu_time();
-        let has_run = || rec.childs_cpu_time() > before + Duration::from_millis(200);
+        let has_run = || rec.childs_cpu_time() > before + Duration::from_millis(100);
         until(has_run, || format!("{args}: nothing runs: {}", rec.said()));
         let written = || -> (usize, u64) { (files(dir).len(), files(dir).iter().map(|file| length(file)).sum()) };
         let before = written();
@@ -251,7 +251,7 @@ fn a_flight_recorder_has_the_end() {
         let args = format!("-e cpu-clock --overwrite -m 4 -F 5000 {args}");
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x.data");
-        let command = ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 900"));
+        let command = ["taskset", "-c", "0"].map(str::to_owned).into_iter().chain(workload("hot --ms 600"));
         let outcome = record(&file, &args, &command.collect::<Vec<_>>());
         assert_pieces(dir.path(), &outcome);
         let show = ["script", "--show-task-events", "-F", "comm,time", "-i"];

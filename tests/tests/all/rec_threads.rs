@@ -64,10 +64,10 @@ impl Crowd {
         command
     }
 
-    /// Attaches for a second.
+    /// Attaches for half a second.
     #[track_caller]
     fn attach(&self, files: usize) -> Outcome {
-        run(&mut self.rec(files, "-- sleep 1")).expect(0)
+        run(&mut self.rec(files, "-- sleep 0.5")).expect(0)
     }
 
     fn end(self) {

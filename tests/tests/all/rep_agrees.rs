@@ -29,7 +29,7 @@ fn threads_and_children() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("family.data");
-    perf::record(&file, "-e cpu-clock --sample-cpu", &workload("hot --ms 500 --threads 2 --forks 1 --children 1"));
+    perf::record(&file, "-e cpu-clock --sample-cpu", &workload("hot --ms 200 --threads 2 --forks 1 --children 1"));
     assert_agrees(&file, Extent::Command);
 }
 
