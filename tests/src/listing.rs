@@ -93,14 +93,15 @@ pub struct Listing {
     pub forms: BTreeMap<Form, usize>,
 }
 
-/// Compares the listings of a file; `Err` is what perf said where it cannot read it. In a recording of the whole
-/// machine these comms' functions must be perf's, and the others' either perf's or confirmed.
+/// Compares these fields in the listings of a file, but those that perf says its samples do not have; `Err` is what perf
+/// said where it cannot read it. In a recording of the whole machine these comms' functions must be perf's, and the
+/// others' either perf's or confirmed.
 ///
 /// # Errors
 /// perf cannot read the file.
 #[track_caller]
-pub fn compare(file: &Path, extent: Extent<'_>) -> Result<Listing, String> {
-    let (fields, perfs) = perfs_listing(file)?;
+pub fn compare(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Result<Listing, String> {
+    let (fields, perfs) = perfs_listing(file, fields)?;
     let ours = run(rep().args(["script", "-F", &fields.join(",")]).arg(file)).expect(0);
     Ok(held(file, (&ours, &perfs), fields, extent))
 }
@@ -168,9 +169,9 @@ fn spelt_function(words: &[String]) -> Option<(String, &str, u64)> {
     Some((name, path, u64::from_str_radix(offset, 16).ok()?))
 }
 
-/// All fields that perf prints of the file, and how.
-fn perfs_listing(file: &Path) -> Result<(Vec<&'static str>, Outcome), String> {
-    let mut fields = FIELDS.to_vec();
+/// All of these fields that perf prints of the file, and how.
+fn perfs_listing(file: &Path, fields: &[&'static str]) -> Result<(Vec<&'static str>, Outcome), String> {
+    let mut fields = fields.to_vec();
     loop {
         let mut perf = perf();
         perf.args(["script", "--no-inline", "--no-itrace", "-F", &fields.join(","), "-i"]).arg(file);

@@ -8,7 +8,7 @@ use recrep_fixtures::manifest::cases;
 use recrep_fixtures::recorded;
 use recrep_tests::agreement::Extent;
 use recrep_tests::campaign::originals;
-use recrep_tests::listing::{Form, Listing, compare};
+use recrep_tests::listing::{FIELDS, Form, Listing, compare};
 use recrep_tests::programs::workload;
 use recrep_tests::record::record;
 use recrep_tests::run::run;
@@ -16,8 +16,9 @@ use recrep_tests::{needs, perf};
 
 /// A file that perf must be able to read.
 #[track_caller]
-fn agreed(file: &Path, extent: Extent<'_>) -> Listing {
-    let listing = compare(file, extent).unwrap_or_else(|said| panic!("perf cannot read {}: {said}", file.display()));
+fn agreed(file: &Path, extent: Extent<'_>, fields: &[&'static str]) -> Listing {
+    let listing =
+        compare(file, extent, fields).unwrap_or_else(|said| panic!("perf cannot read {}: {said}", file.display()));
     println!("{:?}: {} lines, {:?} in form", file.file_name().unwrap_or_default(), listing.lines, listing.forms);
     listing
 }
@@ -37,7 +38,7 @@ fn both(args: &str, extent: Extent<'_>, command: &[String], fields: &[&str]) {
     for (name, recorder) in [("perf.data", perf::record as fn(&Path, &str, &[String]) -> _), ("rec.data", record)] {
         let file = dir.path().join(name);
         recorder(&file, args, command);
-        let listing = agreed(&file, extent);
+        let listing = agreed(&file, extent, &FIELDS);
         assert!(listing.lines > 20, "too few to mean anything: {listing:?}");
         for field in fields {
             assert!(listing.fields.contains(field), "{field} is not compared: {listing:?}");
@@ -100,7 +101,7 @@ fn tracepoints() {
         println!("did not run: no tracefs can be mounted: {}", recorded.stderr.trim());
         return;
     }
-    let listing = agreed(&file, Extent::System(&["sh", "ls", "sleep"]));
+    let listing = agreed(&file, Extent::System(&["sh", "ls", "sleep"]), &FIELDS);
     assert!(listing.lines > 4, "{listing:?}");
 }
 
@@ -112,6 +113,8 @@ fn fixtures() {
     let dir = tempfile::tempdir().unwrap();
     let (mut files, mut lines, mut forms) = (0, 0, BTreeMap::new());
     for case in cases() {
+        // Samples have the same fields in each form, and perf names one at a time that they do not have.
+        let mut fields = FIELDS.to_vec();
         for form in case.forms() {
             // Where perf differs is in the manifest, and is tested by it; of pipes it cannot say what it cannot print.
             let differs = case.differences(form).next().is_some();
@@ -122,16 +125,17 @@ fn fixtures() {
             }
             let file = dir.path().join(format!("{}.{form}.data", case.name));
             std::fs::write(&file, case.bytes(form)).unwrap();
-            let listing = agreed(&file, Extent::Foreign);
+            let listing = agreed(&file, Extent::Foreign, &fields);
             files += 1;
             lines += listing.lines;
             add(&mut forms, &listing);
+            fields = listing.fields;
         }
     }
     for recorded in recorded::ALL.iter().filter(|recorded| !recorded.is_pipe) {
         let file = dir.path().join(recorded.name);
         std::fs::write(&file, recorded.bytes).unwrap();
-        lines += agreed(&file, Extent::Foreign).lines;
+        lines += agreed(&file, Extent::Foreign, &FIELDS).lines;
         files += 1;
     }
     println!("{lines} lines of {files} files, of which in form {forms:?}");
@@ -150,7 +154,7 @@ fn a_corpus() {
     }
     let (mut lines, mut forms, mut refused, mut read) = (0, BTreeMap::new(), Vec::new(), 0);
     for (name, _) in originals(&dir).unwrap() {
-        match compare(&dir.join(&name), Extent::Foreign) {
+        match compare(&dir.join(&name), Extent::Foreign, &FIELDS) {
             Ok(listing) => {
                 println!("{name}: {} lines, {:?} in form", listing.lines, listing.forms);
                 read += 1;
