@@ -79,14 +79,17 @@ fn no_line_where_it_is_not_wanted_or_would_be_among_a_command_s() {
     if !can_record_system() {
         return;
     }
-    for words in [&["-a", "-q", "--", "sleep", "1.3"][..], &["--", "sleep", "1.3"]] {
-        let (_dir, path) = place();
-        let (mut rec, master) = start(&path, words);
+    // The first line would come after a second. They run at once.
+    let started = [&["-a", "-q", "--", "sleep", "1.3"][..], &["--", "sleep", "1.3"]].map(|words| {
+        let (dir, path) = place();
+        (start(&path, words), words, dir)
+    });
+    let (_dir, path) = place();
+    let output = run(&path, &["-a", "-e", "cpu-clock", "--", "sleep", "1.3"]);
+    assert!(!said(&output).contains('\r'), "{}", said(&output));
+    for ((mut rec, master), words, _dir) in started {
         let all = read(master, |_| ());
         assert!(rec.wait().unwrap().success(), "{all:?}");
         assert!(!all.contains(CLEARED), "{words:?}: {all:?}");
     }
-    let (_dir, path) = place();
-    let output = run(&path, &["-a", "-e", "cpu-clock", "--", "sleep", "1.3"]);
-    assert!(!said(&output).contains('\r'), "{}", said(&output));
 }
