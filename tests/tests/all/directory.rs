@@ -89,7 +89,7 @@ fn what_perf_records_here_is_perfs() {
     for (name, args) in [("flat", ""), ("packed", "-z -g")] {
         let path = dir.path().join(name);
         let args = format!("--threads=cpu -e cpu-clock --sample-cpu {args}");
-        perf::record(&path, &args, &workload("hot --ms 300 --threads 2 --forks 1"));
+        perf::record(&path, &args, &workload("hot --ms 100 --threads 2 --forks 1"));
         assert!(path.join("data.0").is_file(), "perf made a directory");
         assert_agrees(&path, Extent::Command);
     }

@@ -52,7 +52,7 @@ fn a_cut_file_has_the_samples_of_its_process_or_time() {
     }
     let dir = tempfile::tempdir().unwrap();
     let (file, cut) = (dir.path().join("whole.data"), dir.path().join("cut.data"));
-    perf::record(&file, "-e cpu-clock -F 2000", &workload("hot --ms 300 --forks 2"));
+    perf::record(&file, "-e cpu-clock -F 2000", &workload("hot --ms 100 --forks 2"));
     let default = versions().swap_remove(0);
     let fields = "comm,pid,ip,sym,dso";
     let mut pids = script(&default, &file, "pid", &[]);

@@ -180,8 +180,9 @@ fn directories_of_threads() {
     }
     for args in ["", "-z -g", "-e page-faults --overwrite -m 16", "--switch-output=1s", "--tail-synthesize -C 0,1"] {
         let dir = tempfile::tempdir().unwrap();
-        let ms = if args.contains("switch") { 1300 } else { 300 };
-        let words = workload(&format!("hot --ms {ms} --threads 2 --forks 1"));
+        let work =
+            if args.contains("switch") { "hot --ms 1300 --threads 2" } else { "hot --ms 150 --threads 2 --forks 1" };
+        let words = workload(work);
         let outcome = record(&dir.path().join("x.data"), &format!("--threads -a -e cpu-clock -F 499 {args}"), &words);
         let directories = files(dir.path());
         let mut samples = Vec::new();

@@ -36,7 +36,7 @@ fn stacks_of_random_bytes() {
     let file = dir.path().join("x.data");
     for args in ["", "-m 1M", "--overwrite -m 4M", "--threads"] {
         let args = format!("-e cpu-clock:u -F 500 -z --call-graph dwarf,{STACK} {args}");
-        let summary = record(&file, &args, &workload("hot --ms 400 --noise")).summary(&file);
+        let summary = record(&file, &args, &workload("hot --ms 200 --noise")).summary(&file);
         assert!(summary.samples > 10, "{args}: {summary:?}");
         let length_of = |path: &Path| fs::metadata(path).unwrap().len();
         let length: u64 = match fs::read_dir(&file) {
@@ -63,7 +63,7 @@ fn a_stream_of_random_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("stream.data");
     let args = format!("-e cpu-clock:u -F 500 -z --call-graph dwarf,{STACK}");
-    let outcome = record(Path::new("-"), &args, &workload("hot --ms 400 --noise"));
+    let outcome = record(Path::new("-"), &args, &workload("hot --ms 200 --noise"));
     fs::write(&file, &outcome.stdout).unwrap();
     assert_unpacks(&file, outcome.summary(Path::new("-")).samples);
 }

@@ -105,10 +105,12 @@ fn one_event_takes_one_file_for_each_thread_and_cpu() {
     if !needs::perf_events() || !needs::root() {
         return;
     }
-    let _cpus = lock::cpus();
     for whom in [&ROOT[..], &NOBODY] {
+        let cpus = lock::cpus();
         let crowd = Crowd::start(whom);
-        let outcome = crowd.attach(THREADS * cpus() + 64);
+        let outcome = crowd.attach(THREADS * self::cpus() + 64);
+        crowd.process.signal(Signal::KILL);
+        drop(cpus);
         assert!(!outcome.stderr.contains("files may be open"), "{}", outcome.stderr);
         crowd.assert_recorded(&outcome);
         crowd.end();
@@ -143,9 +145,11 @@ fn who_may_not_count_whole_cpus_records_the_threads_that_run_most() {
     if !needs::perf_events() || !needs::root() || !["1", "2"].contains(&paranoid.trim()) {
         return;
     }
-    let _cpus = lock::cpus();
+    let cpus = lock::cpus();
     let crowd = Crowd::start(&NOBODY);
-    let outcome = crowd.attach(64 + 20 * cpus());
+    let outcome = crowd.attach(64 + 20 * self::cpus());
+    crowd.process.signal(Signal::KILL);
+    drop(cpus);
     assert!(outcome.stderr.contains("recording the 20 threads that ran most"), "{}", outcome.stderr);
     crowd.assert_recorded(&outcome);
     crowd.end();

@@ -67,7 +67,7 @@ fn system_wide() {
         both(
             "-e cpu-clock -a -F 999",
             Extent::System(&["workload"]),
-            &workload("hot --ms 300 --threads 2 --forks 1"),
+            &workload("hot --ms 150 --threads 2 --forks 1"),
             &["cpu"],
         );
     }

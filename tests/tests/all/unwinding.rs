@@ -48,7 +48,7 @@ fn a_known_stack_is_unwound_as_perf_does() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
-    record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,16384", &workload("hot --ms 400"));
+    record(&file, "-e cpu-clock:u -F 1999 --call-graph dwarf,16384", &workload("hot --ms 200"));
     let Compared { samples, agreed, frames: [ours, theirs] } = compared(&file);
     assert!(samples > 50, "{samples}");
     assert!(agreed * 100 >= samples * 99, "{agreed} of {samples}");
@@ -69,7 +69,7 @@ fn folded_stacks_have_the_unwound_frames() {
     }
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("dwarf.data");
-    record(&file, "-e cpu-clock -F 1999 --call-graph dwarf,16384", &workload("hot --ms 400"));
+    record(&file, "-e cpu-clock -F 1999 --call-graph dwarf,16384", &workload("hot --ms 200"));
     let script = run(rep().arg("script").arg(&file)).expect(0);
     let mut options = Options::default();
     options.nthreads = 1;
