@@ -32,9 +32,9 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys, listed below [default: comm,dso,symbol; if all events are tracepoints: trace;
-    /// --format folded: comm; --branch-history: srcline,symbol,dso; -b: comm,dso_from,symbol_from,symbol_to,cycles;
-    /// --mem-mode: local_weight,mem,symbol,dso and seven more of memory]
+    /// Group by these keys, listed below [default: comm,dso,symbol; if all events are tracepoints trace; with
+    /// --format folded comm; with --branch-history srcline,symbol,dso; with -b
+    /// comm,dso_from,symbol_from,symbol_to,cycles; with --mem-mode local_weight,mem,symbol,dso and seven more]
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
