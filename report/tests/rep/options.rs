@@ -81,7 +81,7 @@ fn nine_in_ten_answerable_options_are_accepted() {
 #[test]
 fn every_option_of_rep_is_documented() {
     let help = args::parse(["rep", "--help"].map(OsString::from)).unwrap_err().to_string();
-    let words = help.split(|c: char| c.is_whitespace() || "[]=,.`".contains(c));
+    let words = help.split(|c: char| c.is_whitespace() || "[]()=,.:;`".contains(c));
     let mut options: Vec<_> = words
         .filter(|word| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
         .collect();
