@@ -1,4 +1,4 @@
-//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which [`super::kernel`] reads.
+//! Parser of the kernel's list of its symbols: `/proc/kallsyms`, or a copy of it, which `kernel.rs` reads.
 //!
 //! ```text
 //!   ffffffff81000000 T _text

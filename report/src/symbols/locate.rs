@@ -1,4 +1,4 @@
-//! Paths at which the symbols of a mapped file may be found; [`super::search`] opens the files and checks them.
+//! Paths at which the symbols of a mapped file may be found; `search.rs` opens the files and checks them.
 //!
 //! Distributions strip their binaries and ship the symbols separately. The search tries these places in this order
 //! (`symfs` is the directory given with `--symfs`, if any):
