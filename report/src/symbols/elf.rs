@@ -19,8 +19,9 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endian, Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
+use super::bytes::Bytes;
 use super::decompress;
-use super::file::{Bytes, Contents};
+use super::file::Contents;
 use super::outcome::Refusal;
 
 /// Layout of an ELF file.

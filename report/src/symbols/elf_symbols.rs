@@ -18,8 +18,8 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, Sym};
 
+use super::bytes::Bytes;
 use super::elf::{self, Class, Image, Section};
-use super::file::Bytes;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
 

@@ -2,19 +2,19 @@
 //!
 //! Only the parts that are needed are read: a library of 200 MB may have 30 MB of symbols. Large parts, tables of
 //! names above all, are mapped, since few names are shown: of 37 MB a histogram reads 3. If the file is changed while
-//! it is mapped (the program is being rebuilt), [`Bytes::lost`] tells, and the answer is made again.
+//! it is mapped (the program is being rebuilt), `Bytes::lost` tells, and the answer is made again.
 //!
 //! A recorded path is untrusted: it may name a pipe that blocks when opened or a device on which opening has effects.
 //! So only regular files are opened.
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::ops::{Deref, Range};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use super::bytes::Bytes;
 use super::origin::FileId;
 use super::outcome::Refusal;
 use crate::input::map::Mapped;
@@ -27,40 +27,6 @@ const LARGE: u64 = 128 << 10;
 pub(super) enum Contents {
     File { file: File, len: u64, map: OnceLock<Option<Arc<Mapped>>> },
     Memory(Vec<u8>),
-}
-
-/// Bytes of a file: a copy, or mapped.
-#[derive(Clone, Debug)]
-pub(super) enum Bytes {
-    Copied(Arc<Vec<u8>>),
-    Mapped(Arc<Mapped>, Range<usize>),
-}
-
-impl Bytes {
-    /// Returns the offset in the file from which mapped bytes may be others than those that were mapped.
-    pub(super) fn lost(&self) -> Option<u64> {
-        match self {
-            Self::Copied(_) => None,
-            Self::Mapped(map, _) => map.lost(),
-        }
-    }
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Copied(bytes) => bytes,
-            Self::Mapped(map, range) => map.bytes().get(range.clone()).unwrap_or_default(),
-        }
-    }
-}
-
-impl From<Vec<u8>> for Bytes {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self::Copied(Arc::new(bytes))
-    }
 }
 
 impl Contents {

@@ -13,7 +13,7 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 
-use super::file::Bytes;
+use super::bytes::Bytes;
 use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};

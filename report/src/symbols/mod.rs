@@ -33,6 +33,7 @@
 
 #[cfg(test)]
 mod against_perf;
+mod bytes;
 mod call_frames;
 mod coarse;
 mod decompress;

@@ -27,9 +27,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::bytes::Bytes;
 use super::coarse::Coarse;
 use super::demangle;
-use super::file::Bytes;
 
 /// Number of a symbol in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
