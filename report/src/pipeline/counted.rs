@@ -129,7 +129,8 @@ fn count(
     };
     let modules = side_band.modules.iter().collect();
     let events = session.events_of(mode);
-    let labeller = Labeller { query, timeline, modules, events: &events, groups: &groups, traced };
+    let labeller =
+        Labeller { query, fields: query.fields(), timeline, modules, events: &events, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));

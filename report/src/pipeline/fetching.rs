@@ -9,7 +9,6 @@
 use crate::pipeline::counted::{has_chains, module_uses};
 use crate::pipeline::session::Session;
 use crate::query::Servers;
-use crate::query::key::Field;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Filters, KeyError, Query};
@@ -63,7 +62,7 @@ fn names_functions(query: &Query, session: &Session<'_>) -> bool {
 
 /// Returns whether the query needs debug information, not only names.
 fn needs_lines(query: &Query) -> bool {
-    query.chains.inlined == Some(true) || query.needs(Field::Line) || query.needs(Field::FromLine)
+    query.chains.inlined == Some(true) || query.needs_lines()
 }
 
 /// Returns the modules for which files are to be fetched.

@@ -184,6 +184,16 @@ impl Query {
         self.columns.iter().any(|column| column.key.needs(field))
     }
 
+    /// Returns the fields that the columns need.
+    pub fn fields(&self) -> Vec<Field> {
+        self.columns.iter().flat_map(|column| column.key.declared().fields).copied().collect()
+    }
+
+    /// Returns whether a column shows source lines.
+    pub fn needs_lines(&self) -> bool {
+        self.needs(Field::Line) || self.needs(Field::FromLine)
+    }
+
     /// Returns whether a column depends on functions.
     pub fn needs_symbols(&self) -> bool {
         self.columns.iter().any(|column| column.key.declared().is_of_symbol())

@@ -18,6 +18,8 @@ use crate::tracepoints::Traced;
 pub struct Labeller<'f> {
     /// The query.
     pub query: &'f Query,
+    /// [`Query::fields`], for what is asked of each key.
+    pub fields: Vec<Field>,
     /// Comms and threads.
     pub timeline: &'f Timeline,
     /// Modules, indexed by their numbers.
@@ -33,10 +35,7 @@ pub struct Labeller<'f> {
 impl Labeller<'_> {
     /// Loads the symbols of all modules that were hit. Returns an empty list if the query needs no functions.
     pub fn load(&self, hits: &[bool], functions: &Functions<'_>) -> LoadedSymbols {
-        let is_needed = self.query.chains.counted
-            || self.query.needs_symbols()
-            || self.query.needs(Field::Line)
-            || self.query.needs(Field::FromLine);
+        let is_needed = self.query.chains.counted || self.query.needs_symbols() || self.query.needs_lines();
         if !is_needed && !self.query.filters.by_symbol() {
             return Vec::new();
         }
@@ -53,12 +52,12 @@ impl Labeller<'_> {
                 continue;
             }
             let module = module_of(symbols, side.module().of(&key));
-            if let Some(loaded) = module.filter(|_| self.query.needs(side.line())) {
+            if let Some(loaded) = module.filter(|_| self.fields.contains(&side.line())) {
                 *side.line().of_mut(&mut key) = u64::from(self.line(loaded, side.address().of(&key)).0) + 1;
             }
             if let Some((module, symbol)) = module.and_then(|m| Some((m, m.table.find(side.address().of(&key))?))) {
                 end.is_symbol = true;
-                if side == KeyAddress::At && self.query.needs(Field::Offset) {
+                if side == KeyAddress::At && self.fields.contains(&Field::Offset) {
                     let start = module.table.get(symbol).map_or(0, |symbol| symbol.start);
                     *Field::Offset.of_mut(&mut key) = Field::Address.of(&key).wrapping_sub(start);
                 }

@@ -117,8 +117,8 @@ impl<'q> CellTexts<'q> {
         }
         let text = escape(text);
         // perf right-aligns the number before the colon.
-        let has_thread = self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
-        let thread = text.split_once(':').filter(|_| has_thread);
+        let has_thread = || self.query.columns.get(place).is_some_and(|column| column.key.needs(Field::Thread));
+        let thread = text.split_once(':').filter(|_| has_thread());
         let thread = thread.map(|(tid, comm)| format!("{tid:>7}:{comm}"));
         let text = thread.as_deref().unwrap_or(&text);
         act(text, columns(text));
