@@ -110,17 +110,18 @@ impl Image {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// Returns the contents of a section; empty for one without bytes in the file (`SHT_NOBITS`).
+    /// Returns the contents of a section, mapped if it is large; empty if it has no bytes in the file.
     pub(super) fn view(&self, section: &Section) -> Result<Bytes, Refusal> {
-        match section.kind {
-            SHT_NOBITS => Ok(Vec::new().into()),
-            _ => self.contents.view(section.offset, section.size),
+        if section.is_in_memory_only() {
+            Ok(Vec::new().into())
+        } else {
+            self.contents.view(section.offset, section.size)
         }
     }
 
-    /// Like [`Image::view`], but copies.
+    /// Returns a copy of the contents of a section; empty if it has no bytes in the file.
     pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
-        Ok(self.view(section)?.to_vec())
+        if section.is_in_memory_only() { Ok(Vec::new()) } else { self.contents.read(section.offset, section.size) }
     }
 
     pub(super) fn is_x86(&self) -> bool {

@@ -34,15 +34,17 @@ pub(super) struct Kernel {
     /// Directory with `proc` and `sys`: `/`, except in tests.
     root: PathBuf,
     host: Host,
+    /// Directory for copies of the running kernel's list.
+    cache: Option<PathBuf>,
     build_id: OnceLock<Option<BuildId>>,
     given: OnceLock<Result<Kallsyms, Refusal>>,
     running: OnceLock<Result<Kallsyms, Refusal>>,
 }
 
 impl Kernel {
-    pub(super) fn new(root: impl Into<PathBuf>, host: Host) -> Self {
+    pub(super) fn new(root: impl Into<PathBuf>, host: Host, cache: Option<PathBuf>) -> Self {
         let (build_id, given, running) = Default::default();
-        Self { root: root.into(), host, build_id, given, running }
+        Self { root: root.into(), host, cache, build_id, given, running }
     }
 
     /// Loads the symbols of the kernel or of one of its modules.
@@ -57,16 +59,16 @@ impl Kernel {
             outcome.contradiction = self.contradiction(path, origin);
             return outcome.keep(Source::Kallsyms, path, pick(list, module));
         }
-        let copies = origin.kernel.map_or_else(Vec::new, |id| locate::kallsyms(&id, options));
+        let copies = origin.kernel.map_or_else(Vec::new, |id| self.copies(&id, options));
         let copied = |path: &PathBuf| pick(&parse(path), module);
         let allowed = match options.symfs {
             Some(_) => Err(Refusal::Symfs),
-            None => self.check_loaded(module, options),
+            None => self.check_loaded(module),
         };
         let found = allowed.and_then(|()| {
             let moves_as_a_whole = module.kind == ModuleKind::Kernel && origin.reference.is_some();
             let copy = copies.iter().filter(|_| moves_as_a_whole).find_map(|path| copied(path).ok());
-            copy.map_or_else(|| pick(self.kallsyms(options), module), Ok)
+            copy.map_or_else(|| pick(self.kallsyms(), module), Ok)
         });
         if let Some(table) = outcome.keep(Source::Kallsyms, &self.kallsyms_path(), found) {
             return Some(table);
@@ -88,7 +90,7 @@ impl Kernel {
     /// architecture must not differ, a reference symbol must have been recorded, and either the recording was made on
     /// this machine or the reference symbol still has its recorded address. If no release was recorded, only the
     /// symbol's address counts.
-    pub(super) fn check_running(&self, origin: &Origin, options: &SymbolOptions) -> Result<(), Refusal> {
+    pub(super) fn check_running(&self, origin: &Origin) -> Result<(), Refusal> {
         if let Some(recorded) = origin.kernel {
             return match self.running_build_id() {
                 Some(found) if same_build_id(&recorded, &found) => Ok(()),
@@ -102,7 +104,7 @@ impl Kernel {
         if self.host.made(origin).is_ok() {
             return Ok(());
         }
-        let list = self.kallsyms(options).as_ref().map_err(Refusal::clone)?;
+        let list = self.kallsyms().as_ref().map_err(Refusal::clone)?;
         match list.address_of(&reference.symbol) {
             Some(found) if found == reference.address => Ok(()),
             found => Err(Refusal::MovedKernel {
@@ -117,13 +119,24 @@ impl Kernel {
         self.root.join("proc/kallsyms")
     }
 
-    /// Returns the running kernel's list; keeps a copy of it in rep's cache, if the kernel has a build ID.
-    fn kallsyms(&self, options: &SymbolOptions) -> &Result<Kallsyms, Refusal> {
+    /// Returns the paths of the copies of a kernel's list: rep's, if there is one, and a recorder's.
+    fn copies(&self, id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
+        let own = self.copy_path(id).filter(|path| path.exists());
+        own.into_iter().chain(locate::cache_entry(id, options).map(|entry| entry.join("kallsyms"))).collect()
+    }
+
+    /// Returns the path of the copy that rep keeps.
+    fn copy_path(&self, id: &BuildId) -> Option<PathBuf> {
+        Some(self.cache.as_ref()?.join("kallsyms").join(id.to_string()))
+    }
+
+    /// Returns the running kernel's list; keeps a copy of it if the kernel has a build ID and there is none.
+    fn kallsyms(&self) -> &Result<Kallsyms, Refusal> {
         self.running.get_or_init(|| {
             let text = file::read_all(&self.kallsyms_path())?;
-            let path = self.running_build_id().and_then(|id| locate::kept_kallsyms(&id, options));
+            let path = self.running_build_id().and_then(|id| self.copy_path(&id)).filter(|path| !path.exists());
             // Only the user may read the file. Without a copy the next run takes longer.
-            let copy = path.and_then(|path| Some((kept(path.parent()?, &text).ok()?, path)));
+            let copy = path.and_then(|path| Some((temporary(path.parent()?, &text).ok()?, path)));
             let list = Kallsyms::parse(text)?;
             let _ = copy.map(|(copy, path)| copy.persist(path));
             Ok(list)
@@ -145,17 +158,15 @@ impl Kernel {
     }
 
     /// Checks that the running kernel or its module is the recorded one, and that a module is still at its address.
-    fn check_loaded(&self, module: &Module, options: &SymbolOptions) -> Result<(), Refusal> {
-        let ModuleKind::KernelModule { start } = module.kind else {
-            return self.check_running(&module.origin, options);
-        };
+    fn check_loaded(&self, module: &Module) -> Result<(), Refusal> {
+        let ModuleKind::KernelModule { start } = module.kind else { return self.check_running(&module.origin) };
         let name = module.kernel_module_name();
         let notes = self.root.join("sys/module").join(&name).join("notes/.note.gnu.build-id");
         let running = file::read_all(&notes).ok().and_then(|notes| elf::build_id_in_notes(&notes));
         match (module.build_id, running) {
             (Some(recorded), Some(found)) if same_build_id(&recorded, &found) => {}
             (Some(recorded), Some(found)) => return Err(Refusal::BuildIdMismatch { recorded, found }),
-            _ => self.check_running(&module.origin, options)?,
+            _ => self.check_running(&module.origin)?,
         }
         let Ok(loaded) = file::read_all(&self.root.join("proc/modules")) else { return Ok(()) };
         match loaded.split(|&byte| byte == b'\n').find_map(|line| address_of_module(line, name.as_bytes())) {
@@ -167,7 +178,7 @@ impl Kernel {
 }
 
 /// Writes a temporary file in a directory, which is made if it is missing.
-fn kept(directory: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
+fn temporary(directory: &Path, text: &[u8]) -> io::Result<NamedTempFile> {
     fs::create_dir_all(directory)?;
     let mut file = NamedTempFile::new_in(directory)?;
     file.write_all(text)?;
@@ -231,7 +242,7 @@ mod tests {
         fs::write(root.path().join("proc/kallsyms"), list).unwrap();
         fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n").unwrap();
         let host = Host { hostname: "desk".into(), release: "6.1.0".into(), arch: "x86_64".into() };
-        let kernel = Kernel::new(root.path(), host);
+        let kernel = Kernel::new(root.path(), host, None);
         (root, kernel)
     }
 
@@ -276,7 +287,7 @@ mod tests {
             origin("shelf", "6.1.0", TEXT),
             Origin { arch: None, ..origin("", "", TEXT) },
         ] {
-            assert!(kernel.check_running(&here, &SymbolOptions::default()).is_ok(), "{here:?}");
+            assert!(kernel.check_running(&here).is_ok(), "{here:?}");
         }
         for (other, is_expected) in [
             (origin("shelf", "6.1.0", moved), (|r| matches!(r, Refusal::MovedKernel { .. })) as fn(&Refusal) -> bool),
@@ -288,7 +299,7 @@ mod tests {
                 matches!(r, Refusal::OtherMachine { what: "architecture", .. })
             }),
         ] {
-            let refusal = kernel.check_running(&other, &SymbolOptions::default()).unwrap_err();
+            let refusal = kernel.check_running(&other).unwrap_err();
             assert!(is_expected(&refusal) && refusal.is_unproven(), "{other:?}: {refusal}");
         }
     }
@@ -343,14 +354,15 @@ mod tests {
 
     #[test]
     fn the_running_list_is_kept_and_read_from_the_copy() {
-        let (root, kernel) = machine();
-        let options = SymbolOptions { cache: Some(root.path().join("new/cache")), ..SymbolOptions::default() };
+        let (root, Kernel { host, .. }) = machine();
+        let new = || Kernel::new(root.path(), host.clone(), Some(root.path().join("new/cache")));
+        let (kernel, options) = (new(), SymbolOptions::default());
         let has_c = |origin: Origin| {
             let table = kernel.load(&kernel_of(origin), &options, &mut Outcome::default()).unwrap();
             table.lookup(TEXT + 0x20).unwrap().name == b"c"
         };
         assert!(!has_c(with_id(7)));
-        let path = locate::kept_kallsyms(&BuildId::new(&[7; 20]).unwrap(), &options).unwrap();
+        let path = kernel.copy_path(&BuildId::new(&[7; 20]).unwrap()).unwrap();
         let copy = fs::read_to_string(&path).unwrap();
         assert_eq!(copy, fs::read_to_string(root.path().join("proc/kallsyms")).unwrap());
         fs::write(&path, copy + "ffffffff81000020 t c\n").unwrap();
@@ -359,8 +371,7 @@ mod tests {
         let hidden = "0000000000000000 T _text\n0000000000000000 t a\n";
         fs::write(root.path().join("proc/kallsyms"), hidden).unwrap();
         fs::remove_dir_all(root.path().join("new")).unwrap();
-        let kernel = Kernel::new(root.path(), kernel.host.clone());
-        assert!(kernel.load(&kernel_of(with_id(7)), &options, &mut Outcome::default()).is_none());
+        assert!(new().load(&kernel_of(with_id(7)), &options, &mut Outcome::default()).is_none());
         assert!(!path.exists());
     }
 

@@ -12,8 +12,6 @@
 //! | debug by build ID  | symfs + `/usr/lib/debug/.build-id/xx/yy….debug`                     |
 //! | debuginfod's cache | `DIR/xxyy…/executable`, `…/debuginfo`: fetched by its clients or [`super::fetch`] |
 //!
-//! Of the kernel's `/proc/kallsyms` there are copies in the build ID cache, `…/kallsyms`, and in rep's own.
-//!
 //! A build ID in a path proves nothing, so files found there are verified like all others.
 
 use std::ffi::OsStr;
@@ -89,17 +87,6 @@ pub(super) fn by_build_id(module: &Module, options: &SymbolOptions) -> Vec<(Sour
 /// Returns the path of `id` in the build ID cache: a directory, or (written by older recorders) a file.
 pub(super) fn cache_entry(id: &BuildId, options: &SymbolOptions) -> Option<PathBuf> {
     Some(options.build_id_dir.as_ref()?.join(".build-id").join(build_id_path(id)?))
-}
-
-/// Returns the paths of the copies of a kernel's `/proc/kallsyms`: rep's, if there is one, and a recorder's.
-pub(super) fn kallsyms(id: &BuildId, options: &SymbolOptions) -> Vec<PathBuf> {
-    let kept = kept_kallsyms(id, options).filter(|path| path.exists());
-    kept.into_iter().chain(cache_entry(id, options).map(|entry| entry.join("kallsyms"))).collect()
-}
-
-/// Returns the path of the copy that rep keeps.
-pub(super) fn kept_kallsyms(id: &BuildId, options: &SymbolOptions) -> Option<PathBuf> {
-    Some(options.cache.as_ref()?.join("kallsyms").join(id.to_string()))
 }
 
 /// Returns `xx/yy…`: the first byte of the ID is a directory, the others are the name in it.

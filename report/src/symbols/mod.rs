@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
-//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (by address)   
+//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (by address)
 //!                    │           places)   ID or inode proven)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```

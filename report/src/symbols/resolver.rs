@@ -111,7 +111,7 @@ impl Resolver {
     /// Creates a resolver without any loaded modules.
     pub fn new(options: SymbolOptions) -> Self {
         let host = Host::this();
-        let kernel = Kernel::new("/", host.clone());
+        let kernel = Kernel::new("/", host.clone(), options.cache.clone());
         let sources = Arc::new(Sources { options, roots: Roots::new(Path::new("/")), host });
         Self { sources, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
@@ -312,13 +312,10 @@ impl Resolver {
         }
         let proof = match (module.build_id, module.origin.kernel) {
             (Some(build_id), _) => Proof::BuildId(build_id),
-            (None, Some(_)) => {
-                self.kernel.check_running(&module.origin, &self.sources.options).map(|()| Proof::Trust)?
-            }
+            (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
             (None, None) => {
                 let made = self.sources.host.made(&module.origin);
-                made.or_else(|_| self.kernel.check_running(&module.origin, &self.sources.options))
-                    .map(|()| Proof::Trust)?
+                made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
             }
         };
         checked_image(vdso::running()?, proof, &module.origin)
