@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
-//! Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and then read only,
-//! [`scan`] counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys into rows, and
-//! [`view`] prints them. In reports, samples are never sorted and never kept.
+//! Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …)
+//! and then read only, [`scan`] counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys
+//! into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

@@ -20,9 +20,9 @@ pub struct CallArgs {
     no_children: bool,
 
     /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order. Shape: graph,
-    /// fractal, flat, folded or none. Order: caller (outermost function first; with --children the default) or callee (sampled
-    /// function first; else the default). A number: the minimum percent; a second one: the most entries. Value: percent,
-    /// period or count. Frames: by function, address or srcline. branch: add branches as frames [default:
+    /// fractal, flat, folded or none. Order: caller (outermost function first; with --children the default) or callee
+    /// (sampled function first; else the default). A number: the minimum percent; a second one: the most entries. Value:
+    /// percent, period or count. Frames: by function, address or srcline. branch: add branches as frames [default:
     /// graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
