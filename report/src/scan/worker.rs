@@ -135,14 +135,12 @@ impl<'s> Worker<'s> {
     }
 
     /// Marks the modules that the first samples of a piece hit.
-    pub(super) fn probe(&mut self, piece: &Piece<'_>) {
-        /// Enough to meet what takes most of the time.
-        const SAMPLES: usize = 40;
+    pub(super) fn probe(&mut self, piece: &Piece<'_>, samples: usize) {
         let attrs = self.scan.attrs;
         // Unpacking pieces again for this would take longer than it saves.
         let bytes = piece.kept().unwrap_or_default();
         let frames = Frames::new(bytes, piece.offset, attrs.endian()).map_while(Result::ok);
-        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(SAMPLES);
+        let samples = frames.filter(|raw| raw.header.kind == RecordType::SAMPLE).take(samples);
         for (index, sample) in samples.filter_map(|raw| attrs.sample(raw)) {
             let Some(event) = self.events.get(index.0) else { continue };
             let Point { mode, ip, time, offset, pid, tid, .. } = Point::of(*event, &sample);

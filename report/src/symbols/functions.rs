@@ -24,14 +24,15 @@ impl<'f> Functions<'f> {
     }
 
     /// Loads the modules that have samples on all cores, given how many of a few each has. Those that take long begin
-    /// first: the kernel, whose list is made for each reader, then those with most samples.
+    /// first: the kernel, whose list may have to be made, then those with the largest files.
     pub fn preload(&self, samples: &[u64]) {
+        let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
         let mut hit: Vec<(bool, u64, usize)> = samples
             .iter()
             .zip(&self.modules)
             .enumerate()
             .filter(|(_, (samples, _))| **samples > 0)
-            .map(|(number, (samples, module))| (module.kind == ModuleKind::Kernel, *samples, number))
+            .map(|(number, (_, module))| (module.kind == ModuleKind::Kernel, size(module), number))
             .collect();
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
         let next = AtomicUsize::new(0);
