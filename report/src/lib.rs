@@ -4,7 +4,7 @@
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
 //!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
-//!               cli  (shared options)   view  (text, tree, JSON, CSV, folded; cuts lines)   │
+//!               cli  (shared options)   view  (text, tree, JSON, CSV, folded; line width)   │
 //!                │                                  │                                      │
 //!  pipeline      │    inputs ─► session ─► counted ─► report: one profile of all inputs   ◄─┘
 //!                │
@@ -13,17 +13,17 @@
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    records of threads and mappings (side-band) ─► both at any time, read-only
+//!  timeline      │    side-band records ─► threads and mappings at any time, read-only; what was lost
 //!  symbols       │    module and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
-//!  query       ◄─┘    what the user asked, as data, also the options of call trees
+//!  query       ◄─┘    the user's request as data, including the options of call trees
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Imports go down this list only; `tests/tests/all/architecture.rs` checks this. (`evlist` is in the module `info`.)
-//! Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …)
-//! and then read only, [`scan`] counts samples by keys of integers into [`count`]'s tables, [`table`] turns distinct keys
-//! into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
+//! Modules import only those below them (`tests/tests/all/architecture.rs` checks this); `evlist` is in the module
+//! `info`. Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK,
+//! MMAP, …) and then read only, [`scan`] counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct
+//! keys into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

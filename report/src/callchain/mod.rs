@@ -1,7 +1,7 @@
 //! Callchains: the functions that led to each sample.
 //!
 //! ```text
-//!   sample ─► ChainSource ─► words ─► FrameFinder (one per worker) ─► chain number in the key
+//!   sample ─► ChainSource ─► chain ─► FrameFinder (one per worker) ─► chain number in the key
 //!                                        │  └ recent: address range ─► function
 //!                                        ▼
 //!                         Stacks: a tree of frames; those of all workers are joined after the scan

@@ -32,9 +32,9 @@ struct Args {
     #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
     input: Vec<PathBuf>,
 
-    /// Group by these keys, listed below [default: comm,dso,symbol; if all events are tracepoints trace; with
-    /// --format folded comm; with --branch-history srcline,symbol,dso; with -b
-    /// comm,dso_from,symbol_from,symbol_to,cycles; with --mem-mode local_weight,mem,symbol,dso and seven more]
+    /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; comm with
+    /// --format folded; srcline,symbol,dso with --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with -b;
+    /// local_weight,mem,symbol,dso and seven more with --mem-mode]
     #[arg(short, long, value_name = "KEY[,KEY…]")]
     sort: Option<String>,
 
@@ -51,7 +51,7 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, and also the time on CPUs that the samples stand for: one event, `wall`, in nanoseconds
+    /// Like --off-cpu, plus the time on CPUs, of which each sample stands for a part: one event, `wall`, in nanoseconds
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -77,7 +77,7 @@ struct Args {
 
     /// Show these columns, in this order: sort keys (without -s, at least one) and overhead, overhead_children,
     /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, weight1, weight2, weight3. With
-    /// --children, overhead in the first place is two columns, Children and Self
+    /// --children, overhead as the first column becomes two: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

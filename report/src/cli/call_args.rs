@@ -20,10 +20,10 @@ pub struct CallArgs {
     no_children: bool,
 
     /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order. Shape: graph,
-    /// fractal, flat, folded or none. Order: caller (outermost function first; with --children the default) or callee
-    /// (sampled function first; else the default). A number: the minimum percent; a second one: the most entries. Value:
-    /// percent, period or count. Frames: by function, address or srcline. branch: add branches as frames [default:
-    /// graph,0.5,percent,function]
+    /// fractal, flat, folded or none. Order: caller (outermost function first; default with --children) or callee
+    /// (sampled function first; default otherwise). First number: minimum percent; second: maximum entries per level.
+    /// Value: percent, period or count. Frames: by function, address or srcline. branch: add branches as frames
+    /// [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
 
@@ -44,7 +44,7 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Count samples in callees of the functions that match REGEX as samples of those functions
+    /// For functions that match REGEX, count samples in their callees as their own
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

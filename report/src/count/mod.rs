@@ -1,8 +1,8 @@
-//! Counts samples by keys of integers. No text and no I/O.
+//! Counts samples by integer keys. No text and no I/O.
 //!
 //! ```text
 //!   piece ─► worker: sample ─► Key ─► its own Histogram ─► partitions ─┐             ┌─► partition 0 ─┐
-//!   piece ─► worker: …                                                 ├─► functions ┼─► partition 1 ─┼─► Rows
+//!   piece ─► worker: …                                                 ├─► naming ───┼─► partition 1 ─┼─► Rows
 //!   piece ─► worker: …                                                 ┘             └─► …           ─┘
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Connects the modules below: from inputs to a profile.
 //!
 //! ```text
-//!   Input ─► Session (records split, side-band frozen) ─► counted (samples to rows) ─► report (profile of all inputs)
+//!   Input ─► Session (records split, timeline built) ─► counted (samples to rows) ─► report (profile of all inputs)
 //!                                                            ▲
 //!                                                fetching (debuginfod, on request)
 //! ```

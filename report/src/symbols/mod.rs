@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
-//!   (identity)   (once each)   (candidate  (opened; build      (one file per source)          (by address)
-//!                    │           places)   ID or inode proven)
+//!   (identity)   (once each)   (candidate  (opened,            (one file per source)          (by address)
+//!                    │           places)   identity checked)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
 //!
@@ -21,15 +21,15 @@
 //!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count (`elf_symbols`),
-//! where a symbol without size ends and which of several names for one address is shown (`table`), how C++ and Rust
+//! where a symbol without size ends and which of several names at an address is shown (`table.rs`), how C++ and Rust
 //! names are demangled ([`demangle`]).
 //!
 //! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.
 //!
-//! Only [`Resolver::fetch`] contacts servers. A first count finds the modules that have enough samples without names;
-//! their files are fetched, and then the query is answered.
+//! Only [`Resolver::fetch`] contacts servers. The samples are counted once to find the modules of
+//! which enough addresses have no name; their files are fetched, and then the query is answered.
 
 #[cfg(test)]
 mod against_perf;

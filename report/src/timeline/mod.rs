@@ -9,8 +9,8 @@
 //!
 //! Samples are never sorted, and each looks up the state at its own moment. That state follows
 //! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time before it; a
-//! fork copies comm and mappings, and if its tid was used before, starts a new thread; an exit changes nothing (the
-//! kernel still runs for the task); an exec keeps the old mappings; and a new mapping covers what it overlaps.
+//! fork copies comm and mappings, and a child with a tid that was used before is a new thread; an exit changes nothing
+//! (the task still runs in the kernel); an exec keeps the old mappings; and a new mapping covers what it overlaps.
 //!
 //! The timeline knows no symbols and no files: a module is a number here.
 
