@@ -130,12 +130,13 @@ impl Scan<'_> {
     }
 
     /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by
-    /// one would wait for each other.
+    /// one would wait for each other. One worker alone would not.
     fn preload(&self, pieces: &[Piece<'_>]) {
         /// Enough of a piece to meet what takes most of the time, and of a small file to meet nearly all.
         const OF_PIECE: usize = 40;
         const OF_FILE: usize = 1 << 13;
-        if let Some(functions) = self.chaining.early.filter(|_| self.counted().has(Field::Frame)) {
+        let Some(functions) = self.chaining.early else { return };
+        if rayon::current_num_threads() > 1 && self.counted().has(Field::Frame) {
             let mut probe = Worker::new(self);
             let samples = OF_PIECE.max(OF_FILE / pieces.len().max(1));
             pieces.iter().step_by(2).for_each(|piece| probe.probe(piece, samples));
