@@ -23,17 +23,13 @@ impl<'f> Functions<'f> {
         Self { modules, loaded, resolver }
     }
 
-    /// Loads the modules that have samples on all cores, given how many of a few each has. Those that take long begin
-    /// first: the kernel, whose list may have to be made, then those with the largest files.
-    pub fn preload(&self, samples: &[u64]) {
+    /// Loads the modules that were hit on all cores, given the number of hits of each. Those that take long begin first:
+    /// the kernel, whose list may have to be made, then those with the largest files.
+    pub fn preload(&self, hits: &[u64]) {
         let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
-        let mut hit: Vec<(bool, u64, usize)> = samples
-            .iter()
-            .zip(&self.modules)
-            .enumerate()
-            .filter(|(_, (samples, _))| **samples > 0)
-            .map(|(number, (_, module))| (module.kind == ModuleKind::Kernel, size(module), number))
-            .collect();
+        let modules = self.modules.iter().zip(hits).enumerate().filter(|(_, (_, hits))| **hits > 0);
+        let mut hit: Vec<(bool, u64, usize)> =
+            modules.map(|(number, (module, _))| (module.kind == ModuleKind::Kernel, size(module), number)).collect();
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
         let next = AtomicUsize::new(0);
         rayon::broadcast(|_| {
