@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 /// Number of chunks of a batch for each thread.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// Number of lines that a core makes at a time.
 pub(super) const PART: usize = 4096;

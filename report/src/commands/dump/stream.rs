@@ -16,7 +16,7 @@ use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
 /// Number of bytes of records that a worker prints at a time.
-const CHUNK: usize = 256 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// A run of whole records.
 pub(super) struct Chunk<'f> {

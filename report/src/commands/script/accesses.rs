@@ -133,7 +133,7 @@ fn list(
     let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&query.filters, session)?;
     let mut listed = 0;
-    for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().enumerate() {
+    for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate() {
         let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
         finder.now = position;
         if let Some(line) = line(query, session, &filter, &mut finder, raw) {
