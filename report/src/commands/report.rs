@@ -31,7 +31,12 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     }
     let _bar = Bar::start();
     match report::answer(&query) {
-        Ok((profile, query)) => print(&profile, &query),
+        Ok((profile, query)) => {
+            let status = print(&profile, &query);
+            // The end of the process does not wait until all rows are freed.
+            rayon::spawn(|| drop(profile));
+            status
+        }
         Err(error) => failed(&error),
     }
 }

@@ -107,6 +107,14 @@ impl Loaded {
     }
 }
 
+impl Drop for Resolver {
+    /// Leaves the freeing of tables and names to the thread pool: a command that ends does not wait for it.
+    fn drop(&mut self) {
+        let modules = std::mem::take(&mut self.modules);
+        rayon::spawn(|| drop(modules));
+    }
+}
+
 impl Resolver {
     /// Creates a resolver without any loaded modules.
     pub fn new(options: SymbolOptions) -> Self {

@@ -29,6 +29,11 @@ impl Labels {
         self.texts.insert_full(text).0 as u64
     }
 
+    /// Makes room for more texts.
+    pub fn reserve(&mut self, more: usize) {
+        self.texts.reserve(more);
+    }
+
     /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()

@@ -1,10 +1,9 @@
 //! Cells of rows. Each distinct text is built once.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::side::{LoadedSymbols, function, module_of};
 use crate::callchain::UNMAPPED;
@@ -69,15 +68,14 @@ impl Texts<'_, '_> {
             }
             found
         };
-        let mut parts: Vec<Vec<Distinct>> = words.par_chunks_mut(PART * width).enumerate().map(part).collect();
+        let parts: Vec<Vec<Distinct>> = words.par_chunks_mut(PART * width).enumerate().map(part).collect();
         for (place, (column, (_, kind))) in columns.iter().zip(&declared).enumerate() {
             if *kind != Kind::Label {
                 continue;
             }
-            let mut all = Distinct::default();
-            let joined: Vec<Vec<u64>> = parts
-                .iter_mut()
-                .filter_map(|part| part.get_mut(place))
+            let of_column = || parts.iter().filter_map(|part| part.get(place));
+            let mut all = Distinct::with_room(of_column().map(|part| part.contents.len()).sum());
+            let joined: Vec<Vec<u64>> = of_column()
                 .map(|part| part.contents.iter().map(|(content, row)| all.number(*content, *row)).collect())
                 .collect();
             let text = |(_, row): &([u64; 4], usize)| {
@@ -86,6 +84,7 @@ impl Texts<'_, '_> {
                 self.text(column.key, &key)
             };
             let texts: Vec<String> = all.contents.par_iter().map(text).collect();
+            labels.reserve(texts.len());
             let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
             let of =
                 |numbers: &[u64], cell: u64| usize::try_from(cell).ok().and_then(|cell| numbers.get(cell).copied());
@@ -137,15 +136,15 @@ impl Texts<'_, '_> {
             Name::Function(side) => self.symbol(row, side),
             Name::FunctionSize => self.symbol_size(row).map_or_else(|| "unknown".into(), |size| size.to_string()),
             Name::FunctionOffset => match function(self.symbols, row, KeyAddress::At) {
-                Some(name) => self.marked(letter, format_args!("{name}+{}", hex(word(Field::Offset)))),
+                Some(name) => self.marked(letter, &format!("{name}+{}", hex(word(Field::Offset)))),
                 None => self.symbol(row, KeyAddress::At),
             },
             Name::Line(side) => self.line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
-            Name::Data => self.marked(letter, self.address(first)),
+            Name::Data => self.marked(letter, &self.address(first)),
             Name::DataSymbol => match self.data_symbol(first, word(Field::DataAddress)) {
-                Some(symbol) => self.marked(letter, symbol),
-                None => self.marked(letter, self.address(word(Field::DataAddr))),
+                Some(symbol) => self.marked(letter, &symbol),
+                None => self.marked(letter, &self.address(word(Field::DataAddr))),
             },
             Name::CacheLine => {
                 let line = CacheLine::unpack(word(Field::DataLine));
@@ -156,8 +155,8 @@ impl Texts<'_, '_> {
                     letter => letter,
                 };
                 match self.data_symbol(first, line.address) {
-                    Some(symbol) => self.marked(letter, symbol),
-                    None => self.marked(letter, self.address(line.address)),
+                    Some(symbol) => self.marked(letter, &symbol),
+                    None => self.marked(letter, &self.address(line.address)),
                 }
             }
             Name::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
@@ -185,20 +184,18 @@ impl Texts<'_, '_> {
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
         let letter = cpu_mode_letter(side.end(row).cpu_mode);
         match function(self.symbols, row, side) {
-            Some(name) => self.marked(letter, name),
+            Some(name) => self.marked(letter, &name),
             None if side.address().of(row) == UNMAPPED => self.marked(letter, "[unknown]"),
             None => match self.module(side.module().of(row)).filter(|module| !self.as_perf && has_offsets(module)) {
-                Some(module) => {
-                    self.marked(letter, format_args!("{}+{:#x}", module.name(), self.shown_address(row, side)))
-                }
-                None => self.marked(letter, self.address(self.shown_address(row, side))),
+                Some(module) => self.marked(letter, &format!("{}+{:#x}", module.name(), self.shown_address(row, side))),
+                None => self.marked(letter, &self.address(self.shown_address(row, side))),
             },
         }
     }
 
     /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
-    fn marked(&self, letter: char, text: impl Display) -> String {
-        if self.levels { format!("[{letter}] {text}") } else { text.to_string() }
+    fn marked(&self, letter: char, text: &str) -> String {
+        if self.levels { ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat() } else { text.to_owned() }
     }
 
     /// Formats an address without its module.
@@ -263,6 +260,10 @@ struct Distinct {
 }
 
 impl Distinct {
+    fn with_room(room: usize) -> Self {
+        Self { numbers: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher), contents: Vec::with_capacity(room) }
+    }
+
     /// Returns the number of a row's content.
     fn number(&mut self, content: [u64; 4], row: usize) -> u64 {
         let Self { numbers, contents } = self;
