@@ -22,11 +22,11 @@
 //!   without a copy by [`of_bytes`](read::Recording::of_bytes).
 //! - [`read::File`] has a whole file in memory, for random access: its parts, and its records in pieces that several
 //!   threads may walk ([`read::Frames`]).
-//! - [`attr::AttrTable`] knows the event of each record, and where its fields are ([`layout`]).
+//! - [`attr::AttrTable`] knows the event of each record, and where the record's fields are ([`layout`]).
 //! - [`record::Sample`] reads a sample's fields straight from their places; [`attr::AttrTable::decode`] makes a typed
 //!   [`record::Record`] of any record, and [`record::Record::encode`] returns the same bytes.
 //! - [`feature::tracing::Tracing`] decodes the fields in the raw bytes of tracepoints.
-//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies a file with chosen records.
+//! - [`write::FileWriter`] writes a file from attrs, records and features; [`write::copy`] copies chosen records of a file.
 //!
 //! The crate forbids unsafe code, knows no operating system, reads from slices and [`Read`](std::io::Read), and writes
 //! to [`Write`](std::io::Write). Input cannot make it panic: every read is checked, and every error gives the offset of

@@ -2,20 +2,20 @@
 //!
 //! ```text
 //!  command line ───────────── cli ──▶ Config ─┐
-//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, places, ring size     (no event is opened up to here)
+//!  event specs ────────────── event ──────────┼─ plan ──▶ Plan: attrs, CPUs, ring sizes      (no event is opened up to here)
 //!  /proc, /sys, tracefs ───── machine ────────┤            │
 //!  command, processes, CPUs ─ target ─────────┘            ▼
 //!  perf_event_open(2) ◀── kernel (trait; kernel::sys is the real one) ◀── kernel::counters, kernel::fallback
 //!      │ rings: kernel::ring
 //!      ▼
-//!  drain: rounds by one thread, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
+//!  drain: one thread in rounds, or drain::threads ─▶ output: file or pipe, compression ◀── synthesize: existing tasks and their mappings
 //!      │ AUX areas                                   │  output::tally: counts (`rec` prints them last), times, mapped modules
 //!      └─────────▶ aux ─────────────────────────────▶│
 //!                                                    └─ output::features, output::build_ids: the file's header
 //! ```
 //!
-//! [`session`] runs a recording from beginning to end; where writing fails (a full disk), it lets the command go on, and
-//! `output::data_file` completes the file. A module imports only modules that come after it in this order:
+//! [`session`] runs a recording from beginning to end; if the disk is full, the command goes on, and
+//! `output::data_file` completes what was written. A module imports only modules that come after it in this order:
 //! `cli`, `session`, `synthesize`, `drain`, `aux`, `output`, `kernel`, `plan`, `event`, `machine`, `target`,
 //! `messages`. `fake_kernel` replaces the kernel in tests. `unsafe` code is only in [`kernel::sys`] (the syscall),
 //! [`kernel::ring`] (the shared memory) and [`target::workload`] (between fork and exec).

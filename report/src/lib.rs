@@ -13,7 +13,7 @@
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
-//!  timeline      │    side-band records ─► threads and mappings at any time, read-only; what was lost
+//!  timeline      │    side-band records ─► threads and mappings at any time; time off and on CPUs; what was lost
 //!  symbols       │    module and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
 //!  query       ◄─┘    the user's request as data, including the options of call trees
@@ -22,7 +22,7 @@
 //!
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this); `evlist` is in the module
 //! `info`. Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK,
-//! MMAP, …) and then read only, [`scan`] counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct
+//! MMAP, …) and never changed, [`scan`] counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct
 //! keys into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]

@@ -7,11 +7,11 @@
 //!                         Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
-//! The key already has the sampled function, so only its callers are stored: a file has many distinct sampled
+//! The key of a sample has the sampled function, so only the callers are stored here: a file has many distinct sampled
 //! instructions, but few distinct lists of callers. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. If an event has no callchains, what is read is the sampled address.
+//! frames of each CPU mode. If an event has no callchains, the sampled address is the chain.
 //! Entries of the branch stack can precede the callers ([`History`]).
 
 mod branch_info;

@@ -46,12 +46,12 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
-    /// Show how long threads were off their CPUs, with the callchains at which they stopped: one event, `off-cpu`, in
+    /// Show how long threads were off CPUs, with the callchains where they stopped, as one event, `off-cpu`, in
     /// nanoseconds. Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, plus the time on CPUs, of which each sample stands for a part: one event, `wall`, in nanoseconds
+    /// Like --off-cpu, plus the time on CPUs, divided among the samples there, as one event, `wall`, in nanoseconds
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -75,9 +75,9 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: sort keys (without -s, at least one) and overhead, overhead_children,
-    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, weight1, weight2, weight3. With
-    /// --children, overhead as the first column becomes two: Children and Self
+    /// Show these columns, in this order: overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
+    /// overhead_guest_us, sample, period, weight1, weight2, weight3 and sort keys (at least one, unless -s has some).
+    /// With --children, overhead as the first column becomes two: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

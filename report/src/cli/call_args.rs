@@ -21,7 +21,7 @@ pub struct CallArgs {
 
     /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order. Shape: graph,
     /// fractal, flat, folded or none. Order: caller (outermost function first; default with --children) or callee
-    /// (sampled function first; default otherwise). First number: minimum percent; second: maximum entries per level.
+    /// (sampled function first; default otherwise). Numbers: minimum percent, then maximum entries per level.
     /// Value: percent, period or count. Frames: by function, address or srcline. branch: add branches as frames
     /// [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
@@ -49,7 +49,7 @@ pub struct CallArgs {
     ignore_callees: Option<Pattern>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// unwound from copied stacks]
+    /// unwound from stacks that perf or rec copied (--call-graph dwarf)]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 

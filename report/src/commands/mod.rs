@@ -1,5 +1,5 @@
 //! The commands of `rep`: command line → query → output → exit status. [`info`] has `evlist` too; [`tasks`] is
-//! `rep report --tasks`; [`derived`] has what several commands share.
+//! `--tasks` and `--mmaps` of `rep report`; [`derived`] has what several commands share.
 //!
 //! [`report`] runs if no command is named. The others have `run` (query → output and warnings) and, except
 //! [`tasks`], `parse` (command line → query).

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   piece ─► worker: sample ─► Key ─► its own Histogram ─► partitions ─┐             ┌─► partition 0 ─┐
-//!   piece ─► worker: …                                                 ├─► naming ───┼─► partition 1 ─┼─► Rows
+//!   piece ─► worker: …                                                 ├─► (names) ──┼─► partition 1 ─┼─► Rows
 //!   piece ─► worker: …                                                 ┘             └─► …           ─┘
 //! ```
 //!
 //! A key holds only what the query needs, so that samples of one row are merged early. The texts for its numbers are
-//! looked up afterwards, once per distinct key ([`crate::table`]).
+//! looked up afterwards, once per distinct key ([`crate::table`]). Between workers and partitions, the scan replaces
+//! addresses by functions.
 
 mod histogram;
 mod layout;

@@ -1,4 +1,4 @@
-//! Connects the modules below: from inputs to a profile.
+//! Connects the other modules: from inputs to a profile.
 //!
 //! ```text
 //!   Input ─► Session (records split, timeline built) ─► counted (samples to rows) ─► report (profile of all inputs)

@@ -1,8 +1,8 @@
 //! The pass over the samples: each worker takes the next piece until none is left.
 //!
 //! Most fields of a sample cost a few loads at fixed offsets. A callchain is walked only if the query needs it. Each
-//! worker keeps the results of its recent lookups in the timeline, since consecutive samples are mostly of the same
-//! threads and addresses. Branches, weights and data sources come after a field of variable size, so they have no fixed
+//! worker remembers what it looked up in the timeline last, since consecutive samples are mostly of the same threads and
+//! addresses. Branches, weights and data sources come after a field of variable size, so they have no fixed
 //! offset. Only if one of these is needed is the sample parsed from its start, up to that field.
 
 mod branches;

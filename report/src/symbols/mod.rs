@@ -28,8 +28,8 @@
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.
 //!
-//! Only [`Resolver::fetch`] contacts servers. The samples are counted once to find the modules in
-//! which enough of them have no function; their files are fetched, and then the query is answered.
+//! Only [`Resolver::fetch`] contacts servers. A first count finds modules where enough samples have no function; the
+//! files of these modules are fetched, and then the query is answered.
 
 #[cfg(test)]
 mod against_perf;

@@ -41,7 +41,7 @@ struct C2cArgs {
     #[arg(long)]
     show_all: bool,
 
-    /// Split the accesses of an offset by these fields instead of by function
+    /// Split the accesses at an offset in a cache line by these fields instead of by function
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "FIELD[,FIELD…]")]
     coalesce: Vec<Detail>,
 
@@ -69,7 +69,7 @@ struct C2cArgs {
 /// Loads for which a cache line is listed, and by which lines are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Display {
-    /// All HITM loads: of lines modified in another core's cache
+    /// All HITM loads (another core's cache had modified the line)
     Tot,
     /// HITM loads from other cores of the same node
     Lcl,

@@ -11,7 +11,7 @@ use crate::cli::symbol_args::SymbolArgs;
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format, Query, Source};
 
-/// Show for each module how many samples have a function, where symbols were searched, and what would help
+/// Show for each module how many samples have a function name, where symbols were searched, and how to find more
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, long_about = None)]
 // These concern names, which the listing does not show.

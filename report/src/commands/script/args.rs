@@ -90,7 +90,7 @@ struct StyleArgs {
     stop_bt: Option<String>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// unwound from copied stacks]
+    /// unwound from stacks that perf or rec copied (--call-graph dwarf)]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 
