@@ -162,10 +162,4 @@ impl EventSpec {
     pub fn is_tracepoint(&self) -> bool {
         self.kind == EventType::TRACEPOINT
     }
-
-    /// Returns whether this is the event for output of BPF programs.
-    #[must_use]
-    pub fn is_bpf_output(&self) -> bool {
-        self.is_software(SwEvent::BPF_OUTPUT.0)
-    }
 }

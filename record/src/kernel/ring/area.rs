@@ -50,12 +50,6 @@ impl AuxRing {
         self.size
     }
 
-    /// Returns whether the area is overwritten.
-    #[must_use]
-    pub fn is_overwritten(&self) -> bool {
-        self.overwrite
-    }
-
     /// Returns the unread bytes of an area that is not overwritten, in multiples of `unit` bytes; a remainder is left
     /// for later. They stay valid until [`release`](Self::release).
     ///
