@@ -97,21 +97,3 @@ impl Column {
         Some((self.key, column))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keeps_the_typed_name() {
-        let column = Column::parse("Sym", Mode::Samples).unwrap();
-        assert_eq!((column.typed.as_str(), column.key), ("Sym", SortKey::Symbol));
-    }
-
-    #[test]
-    fn errors_name_the_unknown_key() {
-        let error = Column::parse("no-pe", Mode::Samples).unwrap_err();
-        assert!(error.to_string().contains("`no-pe`"), "{error}");
-        assert!(Column::parse("", Mode::Samples).is_err());
-    }
-}
