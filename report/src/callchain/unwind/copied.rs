@@ -6,20 +6,21 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
-use super::unwinder::{Chain, ChainEnd, Scratch, StackUnwinder};
+use super::unwinder::{Scratch, StackUnwinder};
 use crate::callchain::{ChainSource, Recorded};
 use crate::count::metrics::share;
 use crate::timeline::{Moment, Task};
 
 /// Chains whose user part is unwound from a copied stack: the state of one worker.
 #[derive(Debug)]
-pub struct Copied<'u> {
+pub(super) struct Copied<'u> {
     unwinding: &'u StackUnwinder<'u>,
     recorded: Recorded<'u>,
     scratch: Scratch,
-    chain: Chain,
+    /// Addresses of the frames of the last chain, innermost first.
+    ips: Vec<u64>,
     /// Statistics on the ends of the chains.
-    pub ends: UnwindStats,
+    pub(super) ends: UnwindStats,
 }
 
 /// Number of unwound chains, and of truncated ones.
@@ -53,13 +54,13 @@ impl UnwindStats {
 
 impl<'u> Copied<'u> {
     /// Creates the state of a worker.
-    pub fn new(unwinding: &'u StackUnwinder<'u>, recorded: Recorded<'u>) -> Self {
-        Self { unwinding, recorded, scratch: Scratch::default(), chain: Chain::default(), ends: UnwindStats::default() }
+    pub(super) fn new(unwinding: &'u StackUnwinder<'u>, recorded: Recorded<'u>) -> Self {
+        Self { unwinding, recorded, scratch: Scratch::default(), ips: Vec::new(), ends: UnwindStats::default() }
     }
 
     /// Returns the number of frames of the last chain that were unwound.
-    pub fn frames(&self) -> usize {
-        self.chain.ips.len()
+    pub(super) fn frames(&self) -> usize {
+        self.ips.len()
     }
 }
 
@@ -74,13 +75,11 @@ impl ChainSource for Copied<'_> {
         self.recorded.chain((sample, attr), task, at, words)?;
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
-        let into = (&mut self.scratch, &mut self.chain);
-        if self.unwinding.sample(&fields, (task, at), self.recorded.most.frames, into) {
-            self.ends.add(UnwindStats { all: 1, truncated: u64::from(self.chain.end == ChainEnd::Truncated) });
+        let into = (&mut self.scratch, &mut self.ips);
+        if let Some(is_truncated) = self.unwinding.sample(&fields, (task, at), self.recorded.most.frames, into) {
+            self.ends.add(UnwindStats { all: 1, truncated: is_truncated.into() });
             words.push(context::USER);
-            words.extend(&self.chain.ips);
-        } else {
-            self.chain.ips.clear();
+            words.extend(&self.ips);
         }
         Ok(())
     }

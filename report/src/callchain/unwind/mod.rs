@@ -11,15 +11,13 @@
 //! perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
 //!
 //! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end
-//! of the copied stack. In the last case it is truncated ([`ChainEnd::Truncated`]), and a larger copy would give more
-//! frames.
+//! of the copied stack. In the last case it is truncated, and a larger copy would give more frames.
 
 mod copied;
 mod registers;
 mod sources;
 mod unwinder;
 
-pub use copied::{Copied, UnwindStats};
-pub use registers::{Registers, UserStack};
+pub use copied::UnwindStats;
 pub use sources::{ChainSources, Origin};
-pub use unwinder::{Chain, ChainEnd, Scratch, StackUnwinder};
+pub use unwinder::StackUnwinder;

@@ -34,7 +34,7 @@ const ARM_LR: u32 = 30;
 
 /// A task's registers.
 #[derive(Clone, Copy, Debug)]
-pub enum Registers {
+pub(super) enum Registers {
     /// x86-64.
     X86(UnwindRegsX86_64),
     /// arm64 with the program counter.
@@ -44,7 +44,7 @@ pub enum Registers {
 impl Registers {
     /// Returns a sample's user registers; `None` if the sample has none, is of a 32-bit task, or lacks a required
     /// register.
-    pub fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
+    pub(super) fn of(cpu: Cpu, regs: &Regs<'_>) -> Option<Self> {
         if regs.abi != RegsAbi::ABI_64 {
             return None;
         }
@@ -66,7 +66,7 @@ impl Registers {
     }
 
     /// Returns the instruction pointer.
-    pub fn ip(&self) -> u64 {
+    pub(super) fn ip(&self) -> u64 {
         match self {
             Self::X86(regs) => regs.ip(),
             Self::Arm(_, pc) => *pc,
@@ -74,7 +74,7 @@ impl Registers {
     }
 
     /// Returns the stack pointer.
-    pub fn sp(&self) -> u64 {
+    pub(super) fn sp(&self) -> u64 {
         match self {
             Self::X86(regs) => regs.sp(),
             Self::Arm(regs, _) => regs.sp(),
@@ -84,7 +84,7 @@ impl Registers {
 
 /// A copy of the top of a stack.
 #[derive(Clone, Copy, Debug)]
-pub struct UserStack<'a> {
+pub(super) struct UserStack<'a> {
     start: u64,
     bytes: &'a [u8],
     endian: Endian,
@@ -92,7 +92,7 @@ pub struct UserStack<'a> {
 
 impl<'a> UserStack<'a> {
     /// Returns a sample's copy of a stack; `sp` is the stack pointer.
-    pub fn of(stack: &StackUser<'a>, sp: u64, endian: Endian) -> Self {
+    pub(super) fn of(stack: &StackUser<'a>, sp: u64, endian: Endian) -> Self {
         let copied = stack.dyn_size.unwrap_or(stack.bytes.len() as u64);
         let copied = usize::try_from(copied).unwrap_or(usize::MAX).min(stack.bytes.len());
         Self { start: sp, bytes: stack.bytes.get(..copied).unwrap_or_default(), endian }

@@ -39,32 +39,9 @@ enum ArchUnwinder {
 }
 
 /// Caches of one worker: unwind rules found before.
-pub struct Scratch {
+pub(super) struct Scratch {
     x86: CacheX86_64,
     arm: CacheAarch64,
-}
-
-/// The user part of a callchain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chain {
-    /// Addresses, innermost first.
-    pub ips: Vec<u64>,
-    /// Reason why the chain ends.
-    pub end: ChainEnd,
-}
-
-/// Reason why a chain ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ChainEnd {
-    /// The last frame has no caller.
-    #[default]
-    Outermost,
-    /// The maximum number of frames is reached.
-    ChainLimit,
-    /// The copy of the stack ends.
-    Truncated,
-    /// The address is not mapped, or there is no usable call frame information for it.
-    Lost,
 }
 
 impl Default for Scratch {
@@ -103,64 +80,36 @@ impl<'s> StackUnwinder<'s> {
         Some(Self { timeline, modules, endian: file.endian, resolver, cpu, files })
     }
 
-    /// Writes at most `most` frames of a sample into `chain`. Returns `false` if the sample lacks a copied stack or
-    /// registers to unwind it with.
-    pub fn sample(
+    /// Writes the addresses of at most `most` frames of a sample into `ips`, innermost first. Returns whether they
+    /// end where the copy of the stack ends; `None` if the sample lacks a copied stack or registers to unwind it with.
+    pub(super) fn sample(
         &self,
         fields: &SampleFields<'_>,
         (task, at): (&Task, Moment),
         most: usize,
-        (scratch, chain): (&mut Scratch, &mut Chain),
-    ) -> bool {
-        let (Some(regs), Some(stack)) = (&fields.regs_user, &fields.stack_user) else { return false };
-        let Some(registers) = Registers::of(self.cpu, regs) else { return false };
-        let stack = UserStack::of(stack, registers.sp(), self.endian);
-        self.unwind((task, at), registers, &stack, most, (scratch, chain));
-        true
-    }
-
-    /// Writes at most `most` frames of a task into `chain`.
-    pub fn unwind(
-        &self,
-        (task, at): (&Task, Moment),
-        registers: Registers,
-        stack: &UserStack<'_>,
-        most: usize,
-        (scratch, chain): (&mut Scratch, &mut Chain),
-    ) {
-        chain.ips.clear();
-        chain.end = self.walk((task, at), registers, stack, most, (scratch, &mut chain.ips));
-    }
-
-    fn walk(
-        &self,
-        (task, at): (&Task, Moment),
-        mut registers: Registers,
-        stack: &UserStack<'_>,
-        most: usize,
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
-    ) -> ChainEnd {
+    ) -> Option<bool> {
+        ips.clear();
+        let mut registers = Registers::of(self.cpu, fields.regs_user.as_ref()?)?;
+        let stack = UserStack::of(fields.stack_user.as_ref()?, registers.sp(), self.endian);
         let mut ip = registers.ip();
         let mut is_return = false;
-        loop {
-            if ips.len() >= most {
-                return ChainEnd::ChainLimit;
-            }
+        while ips.len() < most {
             // The call instruction is before the return address.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };
             let place = self.timeline.place(CpuMode::User, task, shown, at);
             if is_return && place.module.is_none() {
-                return ChainEnd::Lost;
+                break;
             }
             ips.push(shown);
-            let Some((file, address)) = self.prepared_at(place) else { return ChainEnd::Lost };
+            let Some((file, address)) = self.prepared_at(place) else { break };
             let address = if is_return { address.wrapping_add(1) } else { address };
-            match file.caller(address, is_return, &mut registers, stack, scratch) {
-                Ok(Some(next)) => (ip, is_return) = (next, true),
-                Ok(None) => return ChainEnd::Outermost,
-                Err(end) => return end,
+            match file.caller(address, is_return, &mut registers, &stack, scratch) {
+                Ok(next) => (ip, is_return) = (next, true),
+                Err(is_truncated) => return Some(is_truncated),
             }
         }
+        Some(false)
     }
 
     /// Returns the file mapped at a place, and the place's address in it.
@@ -214,8 +163,8 @@ impl Prepared {
         Some(Self { frames, unwinder })
     }
 
-    /// Returns the return address of the frame at `address`, and sets `registers` to those of its caller; `None` at the
-    /// outermost frame.
+    /// Returns the return address of the frame at `address`, and sets `registers` to those of its caller. If the chain
+    /// ends here, returns whether the reason is the end of the copied stack.
     fn caller(
         &self,
         address: u64,
@@ -223,9 +172,9 @@ impl Prepared {
         registers: &mut Registers,
         stack: &UserStack<'_>,
         scratch: &mut Scratch,
-    ) -> Result<Option<u64>, ChainEnd> {
+    ) -> Result<u64, bool> {
         let frame = if is_return {
-            FrameAddress::from_return_address(address).ok_or(ChainEnd::Lost)?
+            FrameAddress::from_return_address(address).ok_or(false)?
         } else {
             FrameAddress::from_instruction_pointer(address)
         };
@@ -242,12 +191,11 @@ impl Prepared {
             (ArchUnwinder::Arm(unwinder), Registers::Arm(regs, _)) => {
                 unwinder.unwind_frame(frame, regs, &mut scratch.arm, &mut read)
             }
-            _ => return Err(ChainEnd::Lost),
+            _ => return Err(false),
         };
         match next {
-            Ok(next) => Ok(next.filter(|next| *next != 0)),
-            Err(Error::CouldNotReadStack(_)) if cut => Err(ChainEnd::Truncated),
-            Err(_) => Err(ChainEnd::Lost),
+            Ok(next) => next.filter(|next| *next != 0).ok_or(false),
+            Err(error) => Err(cut && matches!(error, Error::CouldNotReadStack(_))),
         }
     }
 }
