@@ -1,10 +1,10 @@
 //! Callchains: the functions that led to each sample.
 //!
 //! ```text
-//!   sample ─► ChainSource ─► chain ─► FrameFinder (one per worker) ─► chain number in the key
-//!                                        │  └ recent: address range ─► function
-//!                                        ▼
-//!                         Stacks: a tree of frames; those of all workers are joined after the scan
+//!   sample ─► ChainSources ─► chain ─► FrameFinder (one per worker) ─► chain number in the key
+//!                                         │  └ recent: address range ─► function
+//!                                         ▼
+//!                          Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
 //! The key of a sample has the sampled function, so only the callers are stored here: a file has many distinct sampled
@@ -32,5 +32,5 @@ pub use cumulate::{Classified, FrameColumns, RowId, Sample};
 pub use deferred::Deferred;
 pub use history::History;
 pub use place::{FrameFields, FrameFinder, UNMAPPED};
-pub use source::{ChainLimit, ChainSource, HardwareCalls, Recorded, callers, is_sound};
+pub use source::{ChainLimit, Recorded, callers, is_sound};
 pub use stacks::{ChainRef, Frame, Stacks};

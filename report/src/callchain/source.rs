@@ -2,23 +2,11 @@
 //! chains in one form, so that later steps need not know the source.
 
 use recrep_format::abi::{CpuMode, SampleType, context};
-use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::deferred::Deferred;
-use crate::timeline::{Moment, Task};
-
-/// Finds the chains of samples.
-pub trait ChainSource {
-    /// Writes the chain of `sample`, of an event with this attr, into the empty `words`: addresses, innermost first,
-    /// with a context marker (`PERF_CONTEXT_*`) before those of each CPU mode.
-    ///
-    /// # Errors
-    /// Returns an error if the record is too short for its fields.
-    fn chain(&mut self, sample: (&Sample<'_, '_>, &Attr), task: &Task, at: Moment, words: &mut Vec<u64>) -> Result<()>;
-}
 
 /// Limit on the frames of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +26,14 @@ pub struct Recorded<'d> {
     pub most: ChainLimit,
 }
 
-impl ChainSource for Recorded<'_> {
+impl Recorded<'_> {
+    /// Writes the chain of a sample into the empty `words`: addresses, innermost first, with a context marker
+    /// (`PERF_CONTEXT_*`) before those of each CPU mode.
+    ///
+    /// # Errors
+    /// Returns an error if the record is too short for its fields.
     #[inline]
-    fn chain(
-        &mut self,
-        (sample, _): (&Sample<'_, '_>, &Attr),
-        _: &Task,
-        _: Moment,
-        words: &mut Vec<u64>,
-    ) -> Result<()> {
+    pub fn chain(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
         match sample.callchain()? {
             Some(chain) => words.extend(chain.iter()),
             None => words.extend([context_marker(sample.cpu_mode()), sample.ip().unwrap_or(0)]),
@@ -62,36 +49,25 @@ impl ChainSource for Recorded<'_> {
         }
         Ok(())
     }
-}
 
-/// Chains whose user part is the hardware's record of the calls that had not returned yet
-/// (`PERF_SAMPLE_BRANCH_CALL_STACK`).
-///
-/// ```text
-///   recorded   KERNEL k1 k2 USER u1 u2 …        branch stack, newest first   from→to  from→to  …
-///   chain      KERNEL k1 k2 USER  to(0) from(0) from(1) …
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct HardwareCalls<'d>(pub Recorded<'d>);
-
-impl ChainSource for HardwareCalls<'_> {
-    fn chain(
-        &mut self,
-        (sample, attr): (&Sample<'_, '_>, &Attr),
-        task: &Task,
-        at: Moment,
-        words: &mut Vec<u64>,
-    ) -> Result<()> {
+    /// Writes a chain whose user part is the hardware's record of the calls that had not returned yet
+    /// (`PERF_SAMPLE_BRANCH_CALL_STACK`).
+    ///
+    /// ```text
+    ///   recorded   KERNEL k1 k2 USER u1 u2 …        branch stack, newest first   from→to  from→to  …
+    ///   chain      KERNEL k1 k2 USER  to(0) from(0) from(1) …
+    /// ```
+    pub(super) fn with_hardware_calls(&self, sample: &Sample<'_, '_>, words: &mut Vec<u64>) -> Result<()> {
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
         let calls = fields.branch_stack.map(|stack| stack.entries());
         let (Some(chain), Some(mut calls)) = (fields.callchain, calls.filter(|calls| calls.len() > 0)) else {
-            return self.0.chain((sample, attr), task, at, words);
+            return self.chain(sample, words);
         };
-        words.extend(chain.iter().take(self.0.most.frames));
+        words.extend(chain.iter().take(self.most.frames));
         let Some(user) = words.iter().position(|word| *word == context::USER) else {
             words.clear();
-            return self.0.chain((sample, attr), task, at, words);
+            return self.chain(sample, words);
         };
         words.truncate(user + 1);
         if let Some(newest) = calls.next() {

@@ -1,15 +1,12 @@
 //! Callchains in one worker.
 
 use recrep_format::abi::{CpuMode, SampleType, context};
-use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder, UnwindStats};
-use crate::callchain::{
-    ChainLimit, ChainRef, ChainSource, FrameFields, FrameFinder, History, Recorded, callers, is_sound,
-};
+use crate::callchain::{ChainLimit, ChainRef, FrameFields, FrameFinder, History, Recorded, callers, is_sound};
 use crate::symbols::Functions;
 use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{Moment, SpaceId, Task, Timeline};
@@ -65,17 +62,17 @@ impl<'f> ChainCounter<'f> {
     #[inline]
     pub(super) fn of(
         &mut self,
-        (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
+        (sample, origin): (&Sample<'_, '_>, Origin),
         (task, at): (&Task, Moment),
         stand_in: Option<StandIn>,
     ) -> Result<ChainRef> {
         self.words.clear();
-        let (sampled, words) = ((sample, attr, origin), &mut self.words);
+        let words = &mut self.words;
         match &mut self.history {
             Some(history) if origin != Origin::Calls => {
-                with_history(history, &mut self.sources, sampled, (task, at), words)
+                with_history(history, &mut self.sources, (sample, origin), (task, at), words)
             }
-            _ => self.sources.chain(sampled, task, at, words),
+            _ => self.sources.chain((sample, origin), (task, at), words),
         }?;
         let len = self.words.len();
         let is_historic = self.history.is_some();
@@ -119,7 +116,7 @@ impl<'f> ChainCounter<'f> {
 fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
-    (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
+    (sample, origin): (&Sample<'_, '_>, Origin),
     (task, at): (&Task, Moment),
     words: &mut Vec<u64>,
 ) -> Result<()> {
@@ -127,12 +124,12 @@ fn with_history(
     sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
     let is_unwound = sources.unwinds(origin);
     if is_unwound {
-        sources.chain((sample, attr, origin), task, at, words)?;
+        sources.chain((sample, origin), (task, at), words)?;
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
         let recorded = sources.recorded();
-        let mut whole = Recorded { most: ChainLimit { frames: usize::MAX, ..recorded.most }, ..recorded };
-        whole.chain((sample, attr), task, at, words)?;
+        let whole = Recorded { most: ChainLimit { frames: usize::MAX, ..recorded.most }, ..recorded };
+        whole.chain(sample, words)?;
     }
     if !is_sound(words) {
         words.clear();

@@ -340,8 +340,7 @@ impl<'s> Worker<'s> {
         (task, at, stand_in): (&Task, Moment, Option<StandIn>),
         key: &mut Key,
     ) {
-        let Some(entry) = self.scan.attrs.get(AttrIndex(usize::from(event.number))) else { return };
-        let chained = self.chains.of((sample, &entry.attr, event.origin), (task, at), stand_in);
+        let chained = self.chains.of((sample, event.origin), (task, at), stand_in);
         let chained = chained.unwrap_or_else(|_| {
             self.dropped.torn_chains += 1;
             ChainRef::default()

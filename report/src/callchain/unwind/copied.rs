@@ -1,13 +1,12 @@
 //! Callchains from copied stacks: what a sample recorded, given to the unwinder.
 
 use recrep_format::abi::{SampleType, context};
-use recrep_format::attr::Attr;
 use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::unwinder::{Scratch, StackUnwinder};
-use crate::callchain::{ChainSource, Recorded};
+use crate::callchain::Recorded;
 use crate::count::metrics::share;
 use crate::timeline::{Moment, Task};
 
@@ -62,17 +61,15 @@ impl<'u> Copied<'u> {
     pub(super) fn frames(&self) -> usize {
         self.ips.len()
     }
-}
 
-impl ChainSource for Copied<'_> {
-    fn chain(
+    /// Writes the chain of a sample into `words`, as [`Recorded::chain`] does.
+    pub(super) fn chain(
         &mut self,
-        (sample, attr): (&Sample<'_, '_>, &Attr),
-        task: &Task,
-        at: Moment,
+        sample: &Sample<'_, '_>,
+        (task, at): (&Task, Moment),
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        self.recorded.chain((sample, attr), task, at, words)?;
+        self.recorded.chain(sample, words)?;
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (&mut self.scratch, &mut self.ips);

@@ -7,7 +7,7 @@ use recrep_format::record::Sample;
 
 use super::copied::{Copied, UnwindStats};
 use super::unwinder::StackUnwinder;
-use crate::callchain::{ChainSource, HardwareCalls, Recorded};
+use crate::callchain::Recorded;
 use crate::timeline::{Moment, Task};
 
 /// Source of an event's callchains.
@@ -53,23 +53,21 @@ impl<'u> ChainSources<'u> {
         self.copied.as_ref().map(|copied| copied.ends).unwrap_or_default()
     }
 
-    /// Writes the chain of a sample into the empty `words`, like [`ChainSource::chain`].
+    /// Writes the chain of a sample into the empty `words`, as [`Recorded::chain`] does.
     ///
     /// # Errors
     /// Returns an error if the record is too short for its fields.
     #[inline]
     pub fn chain(
         &mut self,
-        (sample, attr, origin): (&Sample<'_, '_>, &Attr, Origin),
-        task: &Task,
-        at: Moment,
+        (sample, origin): (&Sample<'_, '_>, Origin),
+        (task, at): (&Task, Moment),
         words: &mut Vec<u64>,
     ) -> Result<()> {
-        let sampled = (sample, attr);
         match (origin, &mut self.copied) {
-            (Origin::Calls, _) => HardwareCalls(self.recorded).chain(sampled, task, at, words),
-            (Origin::Copied, Some(copied)) => copied.chain(sampled, task, at, words),
-            _ => self.recorded.chain(sampled, task, at, words),
+            (Origin::Calls, _) => self.recorded.with_hardware_calls(sample, words),
+            (Origin::Copied, Some(copied)) => copied.chain(sample, (task, at), words),
+            _ => self.recorded.chain(sample, words),
         }
     }
 
