@@ -4,8 +4,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::file::{FileTrees, Item, PART, Part, RowIndex, RowItems};
-use super::names::Names;
-use super::tree::{Node, TreeOptions, Walk};
+use super::tree::{Names, Node, TreeOptions, Walk};
 use crate::callchain::RowId;
 
 /// Callchains of all files.
@@ -19,12 +18,12 @@ pub struct CallTrees {
 impl CallTrees {
     /// Returns the number of a name, adding the name if it is new.
     pub fn name(&mut self, module: String, function: String) -> u32 {
-        self.names.number(module, function)
+        u32::try_from(self.names.insert_full((module, function)).0).unwrap_or(u32::MAX)
     }
 
     /// Returns the function with this number.
     pub fn function(&self, name: u32) -> &str {
-        self.names.function(name)
+        self.names.get_index(name as usize).map_or("", |(_, function)| function)
     }
 
     /// Returns whether no file has callchains.
@@ -39,8 +38,7 @@ impl CallTrees {
 
     /// Adds the callchains of another profile; `row` gives the index that one of its rows has here.
     pub fn append(&mut self, other: Self, row: impl Fn(RowIndex) -> Option<RowIndex>) {
-        let names: Vec<u32> =
-            other.names.iter().map(|(module, function)| self.name(module.clone(), function.clone())).collect();
+        let names: Vec<u32> = other.names.into_iter().map(|(module, function)| self.name(module, function)).collect();
         let name = |number: &u32| names.get(*number as usize).copied().unwrap_or(0);
         for file in other.files {
             let names = file.names.iter().map(name).collect();
@@ -75,6 +73,6 @@ impl CallTrees {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
         let walk = Walk { parts: &parts, names: &self.names };
-        items.par_iter().map(|items| walk.tree(items, wanted)).collect()
+        items.par_iter().map(|items| walk.nodes(items, 0, wanted)).collect()
     }
 }

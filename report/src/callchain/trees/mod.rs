@@ -13,7 +13,6 @@
 
 mod all;
 mod file;
-mod names;
 mod tree;
 
 pub use all::CallTrees;

@@ -1,11 +1,9 @@
 //! Builds one tree: chains with equal beginnings share a path, and a path without a fork is one node.
 
-use std::cmp::Ordering;
-
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::file::{Item, Part};
-use super::names::Names;
 use crate::callchain::BranchInfo;
 use crate::count::Count;
 
@@ -44,6 +42,9 @@ impl Node {
     }
 }
 
+/// Modules and functions of frames, each stored once for all files.
+pub(super) type Names = IndexSet<(String, String), FxBuildHasher>;
+
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'c> {
@@ -52,12 +53,8 @@ pub(super) struct Walk<'c> {
 }
 
 impl<'c> Walk<'c> {
-    /// Returns the tree of a row's items.
-    pub(super) fn tree(self, items: &[Item], wanted: TreeOptions) -> Vec<Node> {
-        self.nodes(items, 0, wanted)
-    }
-
-    fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
+    /// Returns the nodes of items that have the same frames before `depth`.
+    pub(super) fn nodes(self, items: &[Item], depth: u32, wanted: TreeOptions) -> Vec<Node> {
         let mut groups = FxHashMap::<u32, Count>::default();
         let mut total = 0u64;
         for item in items {
@@ -78,9 +75,11 @@ impl<'c> Walk<'c> {
         }
         let mut nodes: Vec<Node> = kept.into_values().map(|group| self.node(&group, depth, wanted)).collect();
         nodes.sort_by(|a, b| {
-            let names = || a.names.first().zip(b.names.first());
-            let by_name = || names().map_or(Ordering::Equal, |(a, b)| self.names.compare(*a, *b));
-            b.all().period.cmp(&a.all().period).then_with(by_name)
+            let name = |node: &Node| {
+                let (module, function) = self.names.get_index(*node.names.first()? as usize)?;
+                Some((function, module))
+            };
+            b.all().period.cmp(&a.all().period).then_with(|| name(a).cmp(&name(b)))
         });
         nodes
     }
