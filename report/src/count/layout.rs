@@ -63,7 +63,7 @@ impl Layout {
             latency: if weights { INS_LAT | STAGE } else { bits(Field::Latency) },
             branch: bits(Field::Branch),
             line: if query.double_lines { 2 * CacheLine::LEN } else { CacheLine::LEN },
-            ..Self::of_fields(Field::ALL.into_iter().filter(needed).collect())
+            ..Self::of_fields(Field::ALL.iter().copied().filter(needed).collect())
         };
         layout.last = layout.last_field(query.mode);
         layout
