@@ -5,7 +5,7 @@ use recrep_format::error::Result;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{Sample, SampleFields};
 
-use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder, UnwindStats};
+use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
 use crate::callchain::{ChainLimit, ChainRef, FrameFields, FrameFinder, History, Recorded, callers, is_sound};
 use crate::symbols::Functions;
 use crate::timeline::off_cpu::StandIn;
@@ -34,7 +34,7 @@ pub struct ChainSettings<'f> {
 pub(super) struct ChainCounter<'f> {
     /// Distinct frames, and distinct lists of callers.
     pub(super) finder: FrameFinder<'f>,
-    sources: ChainSources<'f>,
+    pub(super) sources: ChainSources<'f>,
     whole: bool,
     history: Option<History>,
     words: Vec<u64>,
@@ -51,11 +51,6 @@ impl<'f> ChainCounter<'f> {
             history: history.map(|annotated| History::new(recorded.most, annotated)),
             words: Vec::new(),
         }
-    }
-
-    /// Returns statistics on the chains from copied stacks.
-    pub(super) fn ends(&self) -> UnwindStats {
-        self.sources.ends()
     }
 
     /// Finds a sample's chain and returns the reference to it.

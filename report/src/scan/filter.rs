@@ -42,7 +42,7 @@ impl FileFilters {
 #[derive(Debug)]
 pub struct SampleFilter<'f> {
     filters: &'f Filters,
-    compiled: FileFilters,
+    pub(super) compiled: FileFilters,
     /// Selected comms.
     comms: Option<Vec<bool>>,
 }
@@ -83,16 +83,5 @@ impl<'f> SampleFilter<'f> {
     #[inline]
     pub(super) fn takes_cpu(&self, cpu: Option<u32>) -> bool {
         self.compiled.socket.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))
-    }
-
-    /// Returns whether some modules' samples get no rows.
-    pub(super) fn is_by_module(&self) -> bool {
-        self.compiled.modules.is_some()
-    }
-
-    /// Returns whether the samples in a module get rows.
-    #[inline]
-    pub(super) fn takes_module(&self, module: Option<ModuleId>) -> bool {
-        self.compiled.takes_module(module)
     }
 }

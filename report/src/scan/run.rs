@@ -62,7 +62,7 @@ impl Scan<'_> {
         let (mut parts, mut totals) = (Vec::new(), Vec::new());
         for mut worker in workers {
             worker.recent.settle(&mut worker.histogram);
-            dropped.add(Dropped { ends: worker.chains.ends(), ..worker.dropped });
+            dropped.add(Dropped { ends: worker.chains.sources.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
             let mut stacks = worker.chains.finder.stacks;
             for frame in &stacks.frames {

@@ -307,7 +307,8 @@ impl<'s> Worker<'s> {
         let ip = point.ip;
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
-            if filter.is_by_module() && !filter.takes_module(self.scan.timeline.place(mode, &task, ip, at).module) {
+            let module = || self.scan.timeline.place(mode, &task, ip, at).module;
+            if filter.compiled.modules.is_some() && !filter.compiled.takes_module(module()) {
                 return None;
             }
             // If branches are counted, their ends are what has a module.

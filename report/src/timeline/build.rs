@@ -196,6 +196,8 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
+    use recrep_format::abi::CpuMode;
+
     use super::super::{CommRef, ModuleId, ThreadRef};
     use super::*;
 
@@ -232,8 +234,8 @@ mod tests {
     }
 
     fn module(timeline: &Timeline, pid: i32, tid: i32, address: u64, time: u64) -> Option<u32> {
-        let space = timeline.thread(pid, tid, at(time)).space?;
-        timeline.mapping(space, address, at(time))?.module.map(|m| m.0)
+        let task = timeline.thread(pid, tid, at(time));
+        timeline.place(CpuMode::User, &task, address, at(time)).module.map(|m| m.0)
     }
 
     #[test]

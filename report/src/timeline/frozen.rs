@@ -79,18 +79,6 @@ impl Timeline {
         (mode, kernel, range.start.max(other.start)..range.end.min(other.end))
     }
 
-    /// Returns the mapping at `address` of a process.
-    #[inline]
-    pub fn mapping(&self, space: SpaceId, address: u64, at: Moment) -> Option<&Mapping> {
-        find(&self.spaces, space, address, at).0
-    }
-
-    /// Returns the mapping at `address` of the kernel.
-    #[inline]
-    pub fn kernel_mapping(&self, address: u64, at: Moment) -> Option<&Mapping> {
-        find(std::slice::from_ref(&self.kernel), SpaceId(0), address, at).0
-    }
-
     /// Returns all recorded comms, in the order of their numbers.
     pub fn comms(&self) -> impl Iterator<Item = &str> {
         self.comms.iter().map(String::as_str)

@@ -17,7 +17,6 @@ mod roles;
 mod stand_in;
 mod walk;
 
-use recrep_format::attr::AttrIndex;
 use rustc_hash::FxHashMap;
 
 pub use roles::{Role, Roles, is_switches};
@@ -185,10 +184,5 @@ impl OffCpu {
             let before = thread.unsampled.get(..first).filter(|before| !before.is_empty())?;
             Some((thread.pid, *tid, before))
         })
-    }
-
-    /// Returns the role of an event.
-    pub fn role(&self, event: AttrIndex) -> Role {
-        self.roles.of(event)
     }
 }
