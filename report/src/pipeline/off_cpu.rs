@@ -34,33 +34,22 @@ pub(super) fn hint(name: &str, session: &Session<'_>) -> Option<String> {
 }
 
 /// Returns warnings of times that are missing, or shown at another stack.
-pub(super) fn warnings(counts: &SwitchCounts) -> Vec<Warning> {
-    let mut all = Vec::new();
-    if counts.unpaired > 0 {
-        let message = format!(
-            "{} switches lack the record of the switch out or in (lost?), so their time is unknown and left out",
-            counts.unpaired
-        );
-        all.push(Warning::new("unpaired-switches", message));
-    }
-    if counts.unsampled > 0 {
-        let message = format!(
-            "{} of {} switches have no sample of their own: their time is shown below `[nearest sample]`, called by the stack of \
-             the thread's CPU sample before, or `[no sample]`",
-            counts.unsampled, counts.stretches
-        );
-        all.push(Warning::new("unsampled-switches", message));
-    }
-    all
+pub(super) fn warnings(counts: &SwitchCounts) -> impl Iterator<Item = Warning> {
+    let unpaired = "switches lack the record of the switch out or in (lost?), so their time is unknown and left out";
+    let unsampled = format!(
+        "of {} switches have no sample of their own: their time is shown below `[nearest sample]`, called by the \
+         stack of the thread's CPU sample before, or `[no sample]`",
+        counts.stretches
+    );
+    let all = [
+        Warning::counted(counts.unpaired, "unpaired-switches", unpaired),
+        Warning::counted(counts.unsampled, "unsampled-switches", &unsampled),
+    ];
+    all.into_iter().flatten()
 }
 
 /// Returns a hint on threads that were off their CPUs when the recording ended.
 pub(super) fn unfinished(counts: &SwitchCounts) -> Option<String> {
-    let message = || {
-        format!(
-            "{} threads were off their CPUs when the recording ended; that time counts until its last record",
-            counts.unfinished
-        )
-    };
-    (counts.unfinished > 0).then(message)
+    let message = "threads were off their CPUs when the recording ended; that time counts until its last record";
+    (counts.unfinished > 0).then(|| format!("{} {message}", counts.unfinished))
 }

@@ -185,28 +185,18 @@ fn check_recorded(name: &str, mode: Mode, session: &Session<'_>) -> anyhow::Resu
     }
 }
 
-fn dropped_warnings(dropped: Dropped) -> Vec<Warning> {
-    let mut all = Vec::new();
-    if dropped.unknown_id > 0 {
-        let message =
-            format!("{} samples have an id that no event in the file has, and are left out", dropped.unknown_id);
-        all.push(Warning::new("unknown-id", message));
-    }
-    if dropped.malformed > 0 {
-        let message =
-            format!("{} samples are too short for the fields of their event, and are left out", dropped.malformed);
-        all.push(Warning::new("bad-sample", message));
-    }
-    if dropped.torn_chains > 0 {
-        let message = format!("{} samples end inside their callchains, and count without them", dropped.torn_chains);
-        all.push(Warning::new("torn-callchain", message));
-    }
-    if let Some(message) = dropped.ends.warning() {
-        all.push(Warning::new("truncated-stack", message));
-    }
-    if dropped.guest > 0 {
-        let message = format!("{} samples are from guests: they count in the totals, but are in no row", dropped.guest);
-        all.push(Warning::new("guest-samples", message));
-    }
-    all
+fn dropped_warnings(dropped: Dropped) -> impl Iterator<Item = Warning> {
+    let Dropped { unknown_id, malformed, torn_chains, ends, guest } = dropped;
+    let of_ids = "samples have an id that no event in the file has, and are left out";
+    let of_fields = "samples are too short for the fields of their event, and are left out";
+    let of_chains = "samples end inside their callchains, and count without them";
+    let of_guests = "samples are from guests: they count in the totals, but are in no row";
+    let all = [
+        Warning::counted(unknown_id, "unknown-id", of_ids),
+        Warning::counted(malformed, "bad-sample", of_fields),
+        Warning::counted(torn_chains, "torn-callchain", of_chains),
+        ends.warning().map(|message| Warning::new("truncated-stack", message)),
+        Warning::counted(guest, "guest-samples", of_guests),
+    ];
+    all.into_iter().flatten()
 }

@@ -19,6 +19,11 @@ impl Warning {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), offset: None }
     }
+
+    /// Creates a warning whose message begins with this count; `None` if it is 0.
+    pub fn counted(count: u64, code: &'static str, message: &str) -> Option<Self> {
+        (count > 0).then(|| Self::new(code, format!("{count} {message}")))
+    }
 }
 
 impl From<&Error> for Warning {
