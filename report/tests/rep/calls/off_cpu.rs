@@ -5,7 +5,7 @@ use recrep_format::abi::{AttrFlags, EventType, HwEvent, SampleType, SwEvent, con
 use recrep_format::record::{Body, SwitchCpuWide};
 use serde_json::Value;
 
-use super::common::{KERNEL, MAIN, PARSE, Place, WORK, stream};
+use super::common::{KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
 
 /// Direction of a switch.
 #[derive(Clone, Copy)]
@@ -98,10 +98,6 @@ fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
         .collect();
     rows.sort_unstable();
     rows
-}
-
-fn rows(list: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
-    list.iter().map(|(name, samples, period)| ((*name).to_owned(), *samples, *period)).collect()
 }
 
 #[test]
