@@ -1,5 +1,6 @@
 //! Decoding of side-band records: changes for the timeline, mapped modules, counts of lost records and samples.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -9,7 +10,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Inode, KSymbol, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
+use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
@@ -157,44 +158,36 @@ impl SideBand {
     ) {
         let change = match &record.body {
             Body::Comm(c) => {
-                Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() }
+                Some(Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() })
             }
-            Body::Fork(t) => Change::Fork {
+            Body::Fork(t) => Some(Change::Fork {
                 pid: signed(t.pid),
                 tid: signed(t.tid),
                 ppid: signed(t.ppid),
                 ptid: signed(t.ptid),
                 copies: record.misc & misc::FORK_EXEC == 0,
-            },
-            Body::Mmap(map) => match self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc), known) {
-                Some(change) => change,
-                None => return,
-            },
-            Body::Mmap2(map) => match self.map(raw.header.cpu_mode(), map, known) {
-                Some(change) => change,
-                None => return,
-            },
+            }),
+            Body::Mmap(map) => self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc), known),
+            Body::Mmap2(map) => self.map(raw.header.cpu_mode(), map, known),
             // Removed symbols are ignored, since code that replaces them has its own record.
             Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
-                match self.kernel_symbol(symbol) {
-                    Some(change) => change,
-                    None => return,
-                }
+                let end = symbol.addr.checked_add(symbol.len.into());
+                end.and_then(|end| self.kernel_code(symbol.name.as_bytes(), symbol.addr..end))
             }
             Body::Lost(lost) => {
                 self.lost_events = self.lost_events.saturating_add(lost.lost);
-                return;
+                None
             }
             Body::LostSamples(lost) => {
                 let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
                 let counts = if is_filtered { &mut self.filtered_samples } else { &mut self.lost_samples };
                 let count = counts.entry(file.attrs.event_of(raw)).or_default();
                 *count = count.saturating_add(lost.lost);
-                return;
+                None
             }
-            _ => return,
+            _ => None,
         };
-        self.changes.push((clock.moment(file.attrs.time_of(raw), raw.offset), change));
+        self.changes.extend(change.map(|change| (clock.moment(file.attrs.time_of(raw), raw.offset), change)));
     }
 
     /// Maps the frames that stand in for stacks that were not recorded.
@@ -202,11 +195,8 @@ impl SideBand {
         // A kernel whose addresses are hidden is mapped everywhere, from the beginning on.
         let at = Moment::untimed(0, u64::MAX);
         for frame in StandIn::ALL {
-            let (start, end) = (frame.address(), frame.address() + 1);
-            let (index, _) = self.modules.insert_full(Module::kernel_symbol(frame.name().as_bytes(), start, end));
-            let module = u32::try_from(index).ok().map(ModuleId);
-            let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
-            self.changes.push((at, Change::KernelMap(mapping)));
+            let code = self.kernel_code(frame.name().as_bytes(), frame.address()..frame.address() + 1);
+            self.changes.extend(code.map(|change| (at, change)));
         }
     }
 
@@ -291,19 +281,12 @@ impl SideBand {
         }
     }
 
-    /// Returns the mapping of code that the kernel generated and named.
-    fn kernel_symbol(&mut self, symbol: &KSymbol<'_>) -> Option<Change> {
-        let (start, end) = (symbol.addr, symbol.addr.checked_add(symbol.len.into())?);
-        let (index, _) = self.modules.insert_full(Module::kernel_symbol(symbol.name.as_bytes(), start, end));
+    /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
+    fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
+        let (index, _) = self.modules.insert_full(Module::kernel_symbol(name, start, end));
         let module = Some(ModuleId(u32::try_from(index).ok()?));
-        (start < end).then_some(Change::KernelMap(Mapping {
-            start,
-            end,
-            pgoff: 0,
-            module,
-            is_shared: false,
-            identity: true,
-        }))
+        let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
+        (start < end).then_some(Change::KernelMap(mapping))
     }
 
     fn mapping(&mut self, map: &Mmap2<'_>, end: u64, module: Module) -> Option<Mapping> {
