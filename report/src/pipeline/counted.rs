@@ -30,36 +30,21 @@ pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
     session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(fields))
 }
 
+/// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
+pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
+    let mut profile = Profile::default();
+    histogram(&mut profile, query, session, resolver, true)?;
+    Ok(profile.module_uses)
+}
+
 /// Counts the samples on all cores, adds the rows to the profile, and returns the numbers of samples without a row.
+/// With `only_uses`, the uses of modules are counted, and no rows are added.
 pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
     session: &Session<'_>,
     resolver: &Resolver,
-) -> Result<Dropped, KeyError> {
-    count(profile, query, session, resolver, Until::Rows)
-}
-
-/// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
-pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
-    let mut profile = Profile::default();
-    count(&mut profile, query, session, resolver, Until::ModuleUses)?;
-    Ok(profile.module_uses)
-}
-
-/// Result at which counting stops.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    ModuleUses,
-    Rows,
-}
-
-fn count(
-    profile: &mut Profile,
-    query: &Query,
-    session: &Session<'_>,
-    resolver: &Resolver,
-    until: Until,
+    only_uses: bool,
 ) -> Result<Dropped, KeyError> {
     // Without recorded callchains there are no callers to count.
     let wanted = query.chains.is_shown() || query.chains.used_unshown();
@@ -154,7 +139,7 @@ fn count(
         profile.warnings.extend(doubts.warnings("samples"));
         profile.module_uses.guest += scanned.dropped.guest;
     }
-    if until == Until::ModuleUses {
+    if only_uses {
         profile.module_uses.count_callers(&scanned.rows, &scanned.stacks, (&side_band.modules, &symbols));
         return Ok(scanned.dropped);
     }

@@ -133,7 +133,7 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
-    let dropped = histogram(&mut profile, query, session, resolver)?;
+    let dropped = histogram(&mut profile, query, session, resolver, false)?;
     let (split, side_band) = (session.split, &session.side_band);
     profile.inputs.push(InputSummary {
         path: input.name.clone(),
