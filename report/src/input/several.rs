@@ -45,45 +45,34 @@ pub fn each_merged<T: Send>(
     merge: &(dyn Fn(&mut T, T) + Sync),
 ) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
     let (inputs, mut outcomes) = inputs(sources);
-    let mut whole = Merged { all: None, merge };
+    let add = |all: &mut Option<T>, one| match all {
+        None => *all = Some(one),
+        Some(all) => merge(all, one),
+    };
+    let mut whole = None;
     let mut rest = &inputs[..];
     while let Some(((number, input), others)) = rest.split_first() {
         let most = if side_by_side && outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
         let small = rest.iter().take(most).take_while(|(_, input)| is_small(input)).count();
         if small < 2 {
-            outcomes.add(*number, make(*number, input).map(|one| whole.add(one)))?;
+            outcomes.add(*number, make(*number, input).map(|one| add(&mut whole, one)))?;
             rest = others;
             continue;
         }
         let (batch, others) = rest.split_at(small);
         rest = others;
         let of_group = |group: &[Numbered]| {
-            let mut merged = Merged { all: None, merge };
-            let one = |(number, input): &Numbered| make(*number, input).map(|one| merged.add(one));
+            let mut merged = None;
+            let one = |(number, input): &Numbered| make(*number, input).map(|one| add(&mut merged, one));
             let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
-            (merged.all, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
+            (merged, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
         };
         for (merged, results) in on_one_core_each(batch, &of_group)? {
             results.into_iter().try_for_each(|(number, result)| outcomes.add(number, result))?;
-            merged.into_iter().for_each(|one| whole.add(one));
+            merged.into_iter().for_each(|one| add(&mut whole, one));
         }
     }
-    Ok((whole.all, outcomes.finish()?))
-}
-
-/// Results of several inputs, merged.
-struct Merged<'m, T> {
-    all: Option<T>,
-    merge: &'m (dyn Fn(&mut T, T) + Sync),
-}
-
-impl<T> Merged<'_, T> {
-    fn add(&mut self, one: T) {
-        match &mut self.all {
-            None => self.all = Some(one),
-            Some(all) => (self.merge)(all, one),
-        }
-    }
+    Ok((whole, outcomes.finish()?))
 }
 
 /// Returns the inputs of `sources`, and the errors of those that cannot be listed.
