@@ -17,7 +17,7 @@ use recrep_format::read::{File, Frames};
 
 use crate::input::Input;
 use crate::input::split::{Skimmed, Source, Split};
-use crate::input::unpack::{self, Part, Unpacked};
+use crate::input::unpack::{self, MIN_SECTION, Part, Unpacked};
 use crate::query::warning::Warning;
 
 /// All streams of an input.
@@ -63,8 +63,8 @@ impl<'f> Streams<'f> {
         };
         let unpacked = |&(name, packed, offset): &(Option<&'f str>, &'f [u8], u64)| {
             let frames = || Frames::new(packed, offset, file.endian);
-            let unpacked =
-                unpack::is_compressed(frames(), file.endian).then(|| unpack::unpack(frames(), file.endian, skim));
+            let unpacked = unpack::is_compressed(frames(), file.endian)
+                .then(|| unpack::unpack(frames(), file.endian, MIN_SECTION, skim));
             // For unpacked records messages give the offset in the unpacked stream.
             let offset = if unpacked.is_some() { 0 } else { offset };
             Stream { file: name, begin: offset, offset, packed, unpacked }

@@ -34,8 +34,8 @@ const MAX_CONTAINER: usize = 64 << 20;
 /// Unpacked size in bytes that a file of any size may have.
 const ALWAYS_ALLOWED: usize = 16 << 20;
 
-/// Minimum length of a section but the last, in packed bytes: tiny frames are not worth a section each.
-const MIN_SECTION: usize = 4 << 10;
+/// Usual minimum length of a section but the last, in packed bytes: tiny frames are not worth a section each.
+pub const MIN_SECTION: usize = 4 << 10;
 
 /// Records of a data section that begin where a frame may begin.
 #[derive(Debug, Default)]
@@ -121,17 +121,9 @@ pub fn is_compressed(frames: Frames<'_>, endian: Endian) -> bool {
     first.any(|raw| raw.compressed_piece(endian).is_some())
 }
 
-/// Unpacks a data section. `skim` gets the records of a section and returns what to keep of them; `None` for all.
+/// Unpacks a data section, in sections of `least` or more packed bytes. `skim` gets the records of a section and
+/// returns what to keep of them; `None` for all.
 pub fn unpack<'a, K: Send>(
-    frames: Frames<'a>,
-    endian: Endian,
-    skim: impl Fn(&[u8]) -> Option<K> + Sync,
-) -> Unpacked<'a, K> {
-    unpack_sections(frames, endian, MIN_SECTION, skim)
-}
-
-/// Unpacks a data section in sections of `least` or more packed bytes.
-fn unpack_sections<'a, K: Send>(
     frames: Frames<'a>,
     endian: Endian,
     least: usize,
@@ -377,7 +369,7 @@ mod tests {
             data.truncate(cut.map_or(data.len(), |cut| cut % (data.len() + 1)));
             let frames = || Frames::new(&data, 1000, Endian::Little);
             let skim = |bytes: &[u8]| bytes.len().is_multiple_of(3).then(|| bytes.to_vec());
-            let found = unpack_sections(frames(), Endian::Little, least, skim);
+            let found = unpack(frames(), Endian::Little, least, skim);
             // The same by one core.
             let (records, damage): (Vec<_>, Vec<_>) = frames().partition(Result::is_ok);
             let records: Vec<_> = records.into_iter().flatten().collect();
@@ -399,7 +391,7 @@ mod tests {
     #[test]
     fn a_frame_that_ends_with_a_record_ends_a_part() {
         let (data, plain) = section(&[92; 10], [200, 500, 100]);
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
         assert_eq!(bytes(&unpacked).iter().map(Vec::len).collect::<Vec<_>>(), [208, 200, 200, 200, 200]);
         assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
@@ -409,7 +401,7 @@ mod tests {
     fn a_small_file_may_unpack_to_more_than_its_sections() {
         let (data, plain) = section(&[60_000; 40], [1_200_000, 500, 100]);
         assert!(data.len() * MAX_RATIO < plain.len());
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
         assert_eq!(bytes(&unpacked).concat().len(), plain.len() + 8);
         assert!(unpacked.damage.is_none());
     }
@@ -426,7 +418,7 @@ mod tests {
         for piece in [&frame[..at], &frame[at..]] {
             record(&mut data, RecordType::COMPRESSED, piece);
         }
-        let unpacked = unpack_sections(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
+        let unpacked = unpack(Frames::new(&data, 0, Endian::Little), Endian::Little, 1, keep_all);
         assert_eq!((bytes(&unpacked), unpacked.containers), (vec![plain], 2));
     }
 }
