@@ -219,12 +219,8 @@ fn open_error(path: &Path) -> impl Fn(io::Error) -> OpenError {
 
 /// Returns whether a directory is a recording.
 fn is_recording(dir: &Path) -> bool {
-    is_perf_data(&dir.join(DATA))
-}
-
-/// Returns whether a path is a file that starts with perf.data's magic.
-fn is_perf_data(path: &Path) -> bool {
-    path.is_file() && has_perf_magic(path).unwrap_or(false)
+    let path = dir.join(DATA);
+    path.is_file() && has_perf_magic(&path).unwrap_or(false)
 }
 
 fn has_perf_magic(path: &Path) -> io::Result<bool> {
