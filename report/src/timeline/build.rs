@@ -49,13 +49,7 @@ pub enum Change {
     KernelMap(Mapping),
 }
 
-/// Uses of one tid, each from a fork to the next; the last one has no end.
-#[derive(Default)]
-struct Track {
-    lives: Vec<DraftLife>,
-}
-
-#[derive(Clone)]
+/// Use of a tid, from a fork to the next.
 struct DraftLife {
     start: Moment,
     pid: Option<i32>,
@@ -72,7 +66,8 @@ impl DraftLife {
 
 #[derive(Default)]
 struct Builder {
-    tracks: FxHashMap<i32, Track>,
+    /// Uses of each tid; the last one has no end.
+    lives: FxHashMap<i32, Vec<DraftLife>>,
     comms: IndexSet<String, FxBuildHasher>,
     spaces: Vec<Draft>,
     kernel: Draft,
@@ -106,13 +101,14 @@ impl Builder {
         }
     }
 
+    fn lives(&mut self, tid: i32) -> &mut Vec<DraftLife> {
+        self.lives.entry(tid).or_insert_with(|| vec![DraftLife::new(Moment::START)])
+    }
+
     fn life(&mut self, tid: i32) -> &mut DraftLife {
-        let lives = &mut self.tracks.entry(tid).or_default().lives;
-        if lives.is_empty() {
-            lives.push(DraftLife::new(Moment::START));
-        }
+        let lives = self.lives(tid);
         let last = lives.len() - 1;
-        #[allow(clippy::indexing_slicing, reason = "the vector is not empty: an element is pushed above if it was")]
+        #[allow(clippy::indexing_slicing, reason = "there is always a life")]
         &mut lives[last]
     }
 
@@ -146,10 +142,7 @@ impl Builder {
 
     /// Ends the current use of a tid; later records with it are about another thread.
     fn end_life(&mut self, tid: i32, at: Moment) {
-        self.life(tid);
-        if let Some(track) = self.tracks.get_mut(&tid) {
-            track.lives.push(DraftLife::new(at));
-        }
+        self.lives(tid).push(DraftLife::new(at));
     }
 
     fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
@@ -180,11 +173,11 @@ impl Builder {
             ..Timeline::default()
         };
         let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let mut tracks: Vec<_> = self.tracks.into_iter().collect();
-        tracks.sort_unstable_by_key(|(tid, _)| *tid);
-        for (tid, track) in tracks {
-            timeline.tids.insert(tid, (length(timeline.lives.len()), length(track.lives.len())));
-            for DraftLife { start, pid, parent, space, names } in track.lives {
+        let mut by_tid: Vec<_> = self.lives.into_iter().collect();
+        by_tid.sort_unstable_by_key(|(tid, _)| *tid);
+        for (tid, lives) in by_tid {
+            timeline.tids.insert(tid, (length(timeline.lives.len()), length(lives.len())));
+            for DraftLife { start, pid, parent, space, names } in lives {
                 let place = (length(timeline.names.len()), length(names.len()));
                 timeline.names.extend(names);
                 timeline.lives.push(Life { start, tid, pid, parent, space, names: place });

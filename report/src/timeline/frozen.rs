@@ -91,9 +91,7 @@ impl Timeline {
             CommRef::Unnamed(tid) => format!(":{tid}").into(),
         }
     }
-}
 
-impl Timeline {
     /// Returns the state of thread `tid` at this moment; `pid` is the process given by the sample.
     pub fn thread(&self, pid: i32, tid: i32, at: Moment) -> Task {
         self.span(pid, tid, at).task

@@ -4,7 +4,7 @@
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
 //!                                                                                          │ shared by all workers
 //!   sample: (pid, tid, moment) ──► Timeline::thread ──► comm, thread, space                ▼
-//!           (space, ip, moment) ─► Timeline::mapping ─► module, address in it
+//!           (space, ip, moment) ─► Timeline::place ──► module, address in it
 //! ```
 //!
 //! Samples are never sorted, and each looks up the state at its own moment. That state follows

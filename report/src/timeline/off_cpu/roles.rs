@@ -17,13 +17,6 @@ pub enum Role {
     Cycles,
 }
 
-impl Role {
-    /// Returns whether the samples stand for running time.
-    pub const fn is_cpu(self) -> bool {
-        matches!(self, Self::Clock | Self::Cycles)
-    }
-}
-
 /// Roles of a file's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles(Vec<Role>);
@@ -59,7 +52,7 @@ impl Roles {
 
     /// Returns whether any event has samples of running time.
     pub fn have_cpu(&self) -> bool {
-        self.0.iter().any(|role| role.is_cpu())
+        self.0.iter().any(|role| matches!(role, Role::Clock | Role::Cycles))
     }
 
     /// Returns whether running time is what threads ran between samples.
