@@ -63,25 +63,16 @@ impl PieceReads {
     }
 }
 
-/// Counter values of all pieces.
-#[derive(Clone, Debug, Default)]
-pub struct Reads {
-    /// Pieces, in any order.
-    pub pieces: Vec<PieceReads>,
-}
-
-impl Reads {
-    /// Counts the first values of all pieces, which waited.
-    pub fn settle(mut self, histogram: &mut Histogram) {
-        self.pieces.sort_by_key(|p| p.piece);
-        let mut last = FxHashMap::<u64, u64>::default();
-        for piece in self.pieces {
-            for (id, readings) in piece.counters {
-                let before = last.insert(id, readings.last).unwrap_or(0);
-                let period = readings.first.wrapping_sub(before);
-                if period != 0 {
-                    histogram.count_rows(readings.event, &readings.rows, period);
-                }
+/// Counts the first values of all pieces, which waited. The pieces may be in any order.
+pub fn settle_reads(mut pieces: Vec<PieceReads>, histogram: &mut Histogram) {
+    pieces.sort_by_key(|p| p.piece);
+    let mut last = FxHashMap::<u64, u64>::default();
+    for piece in pieces {
+        for (id, readings) in piece.counters {
+            let before = last.insert(id, readings.last).unwrap_or(0);
+            let period = readings.first.wrapping_sub(before);
+            if period != 0 {
+                histogram.count_rows(readings.event, &readings.rows, period);
             }
         }
     }
@@ -97,7 +88,7 @@ mod tests {
         let values = [100, 130, 130, 150, 200];
         for cut in 0..=values.len() {
             let mut histogram = Histogram::new(1, 1);
-            let mut reads = Reads::default();
+            let mut reads = Vec::new();
             let (a, b) = values.split_at(cut);
             let row = || SampleRows { count: 1, keys: vec![5], period: None };
             for (piece, part) in [(1, b), (0, a)] {
@@ -109,9 +100,9 @@ mod tests {
                         histogram.count_rows(0, &row(), period);
                     }
                 }
-                reads.pieces.push(piece);
+                reads.push(piece);
             }
-            reads.settle(&mut histogram);
+            settle_reads(reads, &mut histogram);
             let all = Count { samples: 4, period: 200 };
             let (table, totals) = histogram.finish();
             assert_eq!(totals, [all], "cut at {cut}");

@@ -8,7 +8,7 @@ use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, Stacks};
-use crate::count::{Count, Histogram, Layout, Partition, Reads, Rows, add_totals, merged};
+use crate::count::{Count, Histogram, Layout, Partition, PieceReads, Rows, add_totals, merged, settle_reads};
 use crate::input::split::Piece;
 use crate::query::key::{Field, Key};
 use crate::terminal::progress;
@@ -29,7 +29,7 @@ pub struct Scanned {
 /// Result of one worker.
 struct Part {
     table: Vec<Partition<Count>>,
-    reads: Reads,
+    reads: Vec<PieceReads>,
     /// Its frames, by the numbers in [`Field::Frame`].
     frames: Vec<Frame>,
     /// Its chains, until they are joined.
@@ -84,17 +84,17 @@ impl Scan<'_> {
             self.layout.pack(&naming.key(key), row);
         };
         let mut rest = Histogram::new(width, self.attrs.entries().len());
-        let mut reads = Reads { pieces: Vec::new() };
+        let mut reads = Vec::new();
         for part in &mut parts {
-            let pieces = std::mem::take(&mut part.reads.pieces);
+            let pieces = std::mem::take(&mut part.reads);
             let append = |words: &[u64], rows: &mut Vec<u64>| {
                 let len = rows.len();
                 rows.resize(len + width, 0);
                 row(part, words, rows.get_mut(len..).unwrap_or_default());
             };
-            reads.pieces.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
+            reads.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
         }
-        reads.settle(&mut rest);
+        settle_reads(reads, &mut rest);
         let (rest, own) = rest.finish();
         add_totals(&mut totals, &own);
         let mut tables = vec![rest];

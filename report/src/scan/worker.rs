@@ -11,7 +11,7 @@ use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
 use crate::callchain::{ChainRef, Frame};
-use crate::count::{Count, Histogram, Layout, PieceReads, Reads, SampleRows};
+use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::key::{End, Field, Key, Meta, NO_KEY};
@@ -28,7 +28,7 @@ pub(super) struct Worker<'s> {
     /// Counted samples.
     pub(super) histogram: Histogram,
     /// Counter readings, kept until those of earlier pieces are known.
-    pub(super) reads: Reads,
+    pub(super) reads: Vec<PieceReads>,
     /// Samples that were not counted, or only in part.
     pub(super) dropped: Dropped,
     /// Number of addresses that were looked up in each module.
@@ -116,7 +116,7 @@ impl<'s> Worker<'s> {
         Self {
             scan,
             histogram: Histogram::new(layout.len(), events.len()),
-            reads: Reads { pieces: Vec::new() },
+            reads: Vec::new(),
             dropped: Dropped::default(),
             hits: vec![0; scan.module_count],
             chains: ChainCounter::new(&scan.chaining, scan.timeline),
@@ -167,7 +167,7 @@ impl<'s> Worker<'s> {
                 None => self.dropped.unknown_id += 1,
             }
         }
-        self.reads.pieces.push(reads);
+        self.reads.push(reads);
         self.buffer = buffer;
     }
 
