@@ -122,9 +122,8 @@ fn with_history(
         sources.chain((sample, origin), (task, at), words)?;
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
-        let recorded = sources.recorded();
-        let whole = Recorded { most: ChainLimit { frames: usize::MAX, ..recorded.most }, ..recorded };
-        whole.chain(sample, words)?;
+        let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };
+        Recorded { most, ..sources.recorded }.chain(sample, words)?;
     }
     if !is_sound(words) {
         words.clear();

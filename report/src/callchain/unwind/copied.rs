@@ -17,7 +17,7 @@ pub(super) struct Copied<'u> {
     recorded: Recorded<'u>,
     scratch: Scratch,
     /// Addresses of the frames of the last chain, innermost first.
-    ips: Vec<u64>,
+    pub(super) ips: Vec<u64>,
     /// Statistics on the ends of the chains.
     pub(super) ends: UnwindStats,
 }
@@ -55,11 +55,6 @@ impl<'u> Copied<'u> {
     /// Creates the state of a worker.
     pub(super) fn new(unwinding: &'u StackUnwinder<'u>, recorded: Recorded<'u>) -> Self {
         Self { unwinding, recorded, scratch: Scratch::default(), ips: Vec::new(), ends: UnwindStats::default() }
-    }
-
-    /// Returns the number of frames of the last chain that were unwound.
-    pub(super) fn frames(&self) -> usize {
-        self.ips.len()
     }
 
     /// Writes the chain of a sample into `words`, as [`Recorded::chain`] does.

@@ -38,7 +38,8 @@ impl Origin {
 /// All sources of a file's callchains: the state of one worker.
 #[derive(Debug)]
 pub struct ChainSources<'u> {
-    recorded: Recorded<'u>,
+    /// Source of chains as recorded.
+    pub recorded: Recorded<'u>,
     copied: Option<Copied<'u>>,
 }
 
@@ -76,13 +77,8 @@ impl<'u> ChainSources<'u> {
         self.copied.is_some() && origin == Origin::Copied
     }
 
-    /// Returns the source of chains as recorded.
-    pub fn recorded(&self) -> Recorded<'u> {
-        self.recorded
-    }
-
     /// Returns the number of frames at the end of the last chain that were unwound.
     pub fn unwound(&self, origin: Origin) -> usize {
-        self.copied.as_ref().filter(|_| origin == Origin::Copied).map_or(0, Copied::frames)
+        self.copied.as_ref().filter(|_| origin == Origin::Copied).map_or(0, |copied| copied.ips.len())
     }
 }
