@@ -29,20 +29,3 @@ fn range_of_vdso(line: &[u8]) -> Option<(u64, u64)> {
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
     Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_of_vdso_is_parsed() {
-        let line = b"7ffd1c3f2000-7ffd1c3f4000 r-xp 00000000 00:00 0                          [vdso]";
-        assert_eq!(range_of_vdso(line), Some((0x7ffd_1c3f_2000, 0x7ffd_1c3f_4000)));
-        assert_eq!(range_of_vdso(b"7ffd1c3f2000-7ffd1c3f4000 r-xp 00000000 00:00 0 [vvar]"), None);
-    }
-
-    #[test]
-    fn the_running_image_is_an_elf_file() {
-        assert!(running().unwrap().read(0, 4).unwrap() == b"\x7fELF");
-    }
-}
