@@ -80,115 +80,52 @@ pub enum Source {
 
 /// Reason why no symbols were read from a place.
 #[derive(Clone, Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum Refusal {
-    /// The path does not exist.
     #[error("no such file")]
     Missing,
-    /// The path is a device, a pipe or a directory, which are never opened.
     #[error("not a regular file: not opened")]
     NotRegular,
-    /// The file cannot be opened or read.
     #[error("cannot be read: {0}")]
     Io(String),
-    /// The file's contents are not what they should be.
     #[error("damaged or of the wrong format: {0}")]
     Malformed(String),
-    /// The file has another build ID than the recorded one.
     #[error("build ID is {found}, but {recorded} was recorded: another version of the file")]
-    BuildIdMismatch {
-        /// Recorded build ID.
-        recorded: BuildId,
-        /// Build ID of the file.
-        found: BuildId,
-    },
-    /// The file has another checksum than the debuglink.
+    BuildIdMismatch { recorded: BuildId, found: BuildId },
     #[error("its checksum is {found:08x}, the debuglink says {linked:08x}: another version of the debug file")]
-    CrcMismatch {
-        /// Checksum in the debuglink.
-        linked: u32,
-        /// Checksum of the file.
-        found: u32,
-    },
-    /// The file has no build ID, but one was recorded.
+    CrcMismatch { linked: u32, found: u32 },
     #[error("has no build ID, but {recorded} was recorded: not known to be the same file")]
-    NoBuildId {
-        /// Recorded build ID.
-        recorded: BuildId,
-    },
-    /// The file has no symbols.
+    NoBuildId { recorded: BuildId },
     #[error("has no symbol table (stripped)")]
     NoSymbols,
-    /// `/proc/kallsyms` shows zeros for addresses.
     #[error("addresses are hidden (kernel.kptr_restrict or no CAP_SYSLOG): read as root or set kernel.kptr_restrict=0")]
     Restricted,
-    /// The running kernel has another build ID than the recorded one.
     #[error("the running kernel has build ID {found}, but {recorded} was recorded: use --kallsyms FILE of that kernel")]
-    OtherKernel {
-        /// Recorded build ID.
-        recorded: BuildId,
-        /// Build ID of the running kernel.
-        found: BuildId,
-    },
-    /// The running kernel's build ID is unknown, but one was recorded.
+    OtherKernel { recorded: BuildId, found: BuildId },
     #[error("the running kernel's build ID cannot be read, but {recorded} was recorded: use --kallsyms FILE")]
-    UnknownKernel {
-        /// Recorded build ID.
-        recorded: BuildId,
-    },
-    /// No build ID was recorded, and the recording was made on another machine.
+    UnknownKernel { recorded: BuildId },
     #[error("no build ID was recorded, and the recorded {what} is {recorded}, but here it is {found}")]
-    OtherMachine {
-        /// Name of the property that differs.
-        what: &'static str,
-        /// Recorded value.
-        recorded: String,
-        /// Value on this machine.
-        found: String,
-    },
-    /// No build ID was recorded, and the recording does not describe its machine.
+    OtherMachine { what: &'static str, recorded: String, found: String },
     #[error("no build ID was recorded, and the recording does not say that it was made on this machine")]
     UnknownMachine,
-    /// Neither the file's build ID nor its inode was recorded.
     #[error("neither its build ID nor its device and inode were recorded")]
     NoInode,
-    /// No build ID was recorded, and the file has another device or inode.
     #[error("no build ID was recorded, and device and inode are not the recorded ones: the file was replaced")]
     OtherInode,
-    /// No build ID was recorded, and the file was written to after the recording.
     #[error("no build ID was recorded, and the file was written to after the recording")]
     Changed,
-    /// Neither a build ID nor a checksum shows that the debug file belongs to the mapped file.
     #[error("neither a build ID nor a checksum shows that it belongs to the recorded file")]
     NoChecksum,
-    /// No kernel build ID was recorded, and the running kernel's reference symbol is not at the recorded address.
     #[error("no kernel build ID was recorded, and the running kernel has {symbol} at {found:#x}, not at {recorded}")]
-    MovedKernel {
-        /// Reference symbol.
-        symbol: String,
-        /// Recorded address of the symbol.
-        recorded: String,
-        /// Address of the symbol in the running kernel.
-        found: u64,
-    },
-    /// The file is for another architecture than the recorded one.
+    MovedKernel { symbol: String, recorded: String, found: u64 },
     #[error("is for another architecture than the recorded {recorded}")]
-    OtherArchitecture {
-        /// Recorded architecture.
-        recorded: String,
-    },
-    /// The kernel module is not loaded at the recorded address.
+    OtherArchitecture { recorded: String },
     #[error("not loaded at the recorded address {recorded:#x}")]
-    MovedKernelModule {
-        /// Recorded load address.
-        recorded: u64,
-    },
-    /// This machine's kernel and vdso are not used with `--symfs`.
+    MovedKernelModule { recorded: u64 },
     #[error("not used: --symfs says that the recording is from another machine")]
     Symfs,
-    /// The debuginfod server did not deliver the file.
     #[error("not fetched: {0}")]
     NotFetched(String),
-    /// Any other reason.
     #[error("{0}")]
     Other(&'static str),
 }
