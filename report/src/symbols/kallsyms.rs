@@ -14,6 +14,7 @@
 //! recorded reference symbol has moved.
 
 use super::bytes::Bytes;
+use super::elf::name_at;
 use super::origin::Reference;
 use super::outcome::Refusal;
 use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
@@ -38,24 +39,13 @@ struct Entry {
     binding: Binding,
 }
 
-/// Fields of a line.
-struct Line<'a> {
-    address: u64,
-    kind: u8,
-    /// Offset of the name in the line.
-    name_at: usize,
-    name: &'a [u8],
-    module: &'a [u8],
-}
-
 impl Kallsyms {
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
         let mut list = Self { text: Vec::new().into(), symbols: Vec::new(), modules: Vec::new() };
         let mut line_start = 0;
         for line in text.split(|&byte| byte == b'\n') {
-            if let Some(line) = split(line) {
-                list.add(&line, line_start);
-            }
+            // What is no symbol is skipped.
+            let _ = list.add(line, line_start);
             line_start += line.len() + 1;
         }
         if list.symbols.is_empty() {
@@ -75,20 +65,24 @@ impl Kallsyms {
         Ok(list)
     }
 
-    fn add(&mut self, line: &Line<'_>, line_start: usize) {
-        let binding = match line.kind {
+    /// Adds the symbol in a line that begins at this offset of the text; returns `None` if there is none that counts.
+    fn add(&mut self, line: &[u8], line_start: usize) -> Option<()> {
+        let digits = memchr::memchr(b' ', line)?;
+        let start = u64::from_str_radix(std::str::from_utf8(line.get(..digits)?).ok()?, 16).ok()?;
+        let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
+        let binding = match kind {
             b'W' => Binding::Weak,
             b'T' | b'D' | b'B' => Binding::Global,
             b't' | b'w' | b'd' | b'b' => Binding::Local,
-            _ => return,
+            _ => return None,
         };
-        let Ok(name) = u32::try_from(line_start + line.name_at) else { return };
+        let name = u32::try_from(line_start + digits + 3).ok()?;
+        let end = memchr::memchr(b'\t', rest).unwrap_or(rest.len());
         // `$` starts the mapping symbols of ARM.
-        if line.name.first().is_none_or(|&byte| byte == b'$') {
-            return;
-        }
-        let module = self.module_number(line.module);
-        self.symbols.push(Entry { start: line.address, end: line.address, name, module, binding });
+        rest.get(..end)?.first().filter(|&&byte| byte != b'$')?;
+        let module = self.module_number(rest.get(end + 1..).unwrap_or_default());
+        self.symbols.push(Entry { start, end: start, name, module, binding });
+        Some(())
     }
 
     fn module_number(&mut self, name: &[u8]) -> u32 {
@@ -118,11 +112,10 @@ impl Kallsyms {
 
     /// Returns the kernel's symbols, moved so that `reference` has its recorded address.
     pub(super) fn kernel(&self, reference: Option<&Reference>) -> Result<SymbolTable, Refusal> {
-        let moved = match reference {
-            Some(reference) => self.moved_by(reference)?,
-            None => 0,
-        };
-        Ok(self.table(0, moved))
+        let Some(reference) = reference else { return Ok(self.table(0, 0)) };
+        let missing = "it lacks the recorded reference symbol, so the kernel's load address is unknown";
+        let now = self.address_of(&reference.symbol).ok_or(Refusal::Other(missing))?;
+        Ok(self.table(0, now.wrapping_sub(reference.address)))
     }
 
     /// Returns the symbols of a kernel module, given its name without brackets.
@@ -133,33 +126,21 @@ impl Kallsyms {
         Ok(self.table(number, 0))
     }
 
-    fn moved_by(&self, reference: &Reference) -> Result<u64, Refusal> {
-        let now = self
-            .address_of(&reference.symbol)
-            .ok_or(Refusal::Other("it lacks the recorded reference symbol, so the kernel's load address is unknown"))?;
-        Ok(now.wrapping_sub(reference.address))
-    }
-
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
-        let (table, source) = self.builder();
-        let is_named = |symbol: &&Entry| symbol.module == 0 && table.name(symbol.name(source)) == name.as_bytes();
+        let text = &self.text;
+        let is_named = |symbol: &&Entry| symbol.module == 0 && name_at(text, symbol.name) == name.as_bytes();
         self.symbols.iter().find(is_named).map(|symbol| symbol.start)
     }
 
-    fn builder(&self) -> (TableBuilder, u16) {
+    fn table(&self, module: u32, moved: u64) -> SymbolTable {
         let mut table = TableBuilder::new(false);
         let source = table.add_source(self.text.clone());
-        (table, source)
-    }
-
-    fn table(&self, module: u32, moved: u64) -> SymbolTable {
-        let (mut table, source) = self.builder();
         for symbol in self.symbols.iter().filter(|symbol| symbol.module == module) {
             table.push(RawSymbol {
                 start: symbol.start.wrapping_sub(moved),
                 end: symbol.end.wrapping_sub(moved),
-                name: symbol.name(source),
+                name: NameRef::new(source, symbol.name.into()),
                 binding: symbol.binding,
                 ifunc: false,
             });
@@ -167,23 +148,6 @@ impl Kallsyms {
         table.settle();
         table.finish()
     }
-}
-
-impl Entry {
-    fn name(&self, source: u16) -> NameRef {
-        NameRef::new(source, self.name.into())
-    }
-}
-
-fn split(line: &[u8]) -> Option<Line<'_>> {
-    let digits = memchr::memchr(b' ', line)?;
-    let address = u64::from_str_radix(std::str::from_utf8(line.get(..digits)?).ok()?, 16).ok()?;
-    let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
-    let (name, module) = match memchr::memchr(b'\t', rest) {
-        Some(tab) => (rest.get(..tab)?, rest.get(tab + 1..)?),
-        None => (rest, &[][..]),
-    };
-    Some(Line { address, kind: *kind, name_at: digits + 3, name, module })
 }
 
 #[cfg(test)]
