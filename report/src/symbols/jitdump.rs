@@ -14,6 +14,8 @@
 
 use std::collections::BTreeMap;
 
+use recrep_format::endian::Endian;
+
 use super::outcome::Refusal;
 use super::table::{Binding, RawSymbol, SymbolTable, TableBuilder};
 
@@ -21,51 +23,19 @@ const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
 const MOVE: u32 = 1;
 
-/// Reader of a record's fields, in the writer's byte order.
-struct Cursor<'b> {
-    rest: &'b [u8],
-    swapped: bool,
-}
-
-impl<'b> Cursor<'b> {
-    fn u32(&mut self) -> Option<u32> {
-        let (bytes, rest) = self.rest.split_first_chunk::<4>()?;
-        self.rest = rest;
-        let number = u32::from_ne_bytes(*bytes);
-        Some(if self.swapped { number.swap_bytes() } else { number })
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        let (bytes, rest) = self.rest.split_first_chunk::<8>()?;
-        self.rest = rest;
-        let number = u64::from_ne_bytes(*bytes);
-        Some(if self.swapped { number.swap_bytes() } else { number })
-    }
-
-    fn take(&mut self, size: usize) -> Option<&'b [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(size)?;
-        self.rest = rest;
-        Some(bytes)
-    }
-}
-
 /// Loaded code: end and name by start address.
 type Code<'b> = BTreeMap<u64, (u64, &'b [u8])>;
 
 /// Builds a symbol table from a jitdump. A truncated file counts up to its last whole record.
 pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal> {
-    let mut head = Cursor { rest: bytes, swapped: false };
-    let magic = head.u32().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
-    if magic != MAGIC && magic.swap_bytes() != MAGIC {
-        return Err(Refusal::Malformed("it does not begin with a jitdump's magic number".into()));
-    }
-    let swapped = magic != MAGIC;
-    head.swapped = swapped;
-    let _version = head.u32();
-    let size = head.u32().and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
-    let mut records = Cursor { rest: bytes.get(size.max(16)..).unwrap_or_default(), swapped };
+    let magic = *bytes.first_chunk().ok_or_else(|| Refusal::Malformed("it is empty".into()))?;
+    let endian = [Endian::Little, Endian::Big].into_iter().find(|endian| endian.u32(magic) == MAGIC);
+    let other = || Refusal::Malformed("it does not begin with a jitdump's magic number".into());
+    let endian = endian.ok_or_else(other)?;
+    let size = endian.u32_at(bytes, 8).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+    let mut records = bytes.get(size.max(16)..).unwrap_or_default();
     let mut code = Code::new();
-    while apply_record(&mut records, &mut code).is_some() {}
+    while apply_record(endian, &mut records, &mut code).is_some() {}
     let mut table = TableBuilder::new(demangle);
     for (start, (end, name)) in code {
         let name = table.add_name(name);
@@ -75,21 +45,26 @@ pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal
 }
 
 /// Applies the next record to `code`. Returns `None` at the end of the file or if the record is incomplete.
-fn apply_record<'b>(records: &mut Cursor<'b>, code: &mut Code<'b>) -> Option<()> {
+fn apply_record<'b>(endian: Endian, records: &mut &'b [u8], code: &mut Code<'b>) -> Option<()> {
     /// Size of id, size and timestamp.
     const HEAD: usize = 16;
-    let (id, size, _time) = (records.u32()?, records.u32()?, records.u64()?);
-    let size = usize::try_from(size).ok()?.checked_sub(HEAD)?;
-    let mut body = Cursor { rest: records.take(size)?, swapped: records.swapped };
-    if id == LOAD || id == MOVE {
-        let _pid_tid_vma = (body.u32()?, body.u32()?, body.u64()?);
-        let (first, second, third) = (body.u64()?, body.u64()?, body.u64()?);
-        if id == LOAD {
-            let name = body.rest.get(..memchr::memchr(0, body.rest)?)?;
-            insert(code, first, second, name);
-        } else if let Some((_, name)) = code.remove(&first) {
-            insert(code, second, third, name);
+    let size = usize::try_from(endian.u32_at(records, 4)?).ok().filter(|size| *size >= HEAD)?;
+    let (record, rest) = records.split_at_checked(size)?;
+    *records = rest;
+    // After the head: pid, tid and vma.
+    let number = |place: usize| endian.u64_at(record, HEAD + 16 + 8 * place);
+    match endian.u32_at(record, 0)? {
+        LOAD => {
+            let name = record.get(HEAD + 16 + 24..)?;
+            insert(code, number(0)?, number(1)?, name.get(..memchr::memchr(0, name)?)?);
         }
+        MOVE => {
+            let (old, new, size) = (number(0)?, number(1)?, number(2)?);
+            if let Some((_, name)) = code.remove(&old) {
+                insert(code, new, size, name);
+            }
+        }
+        _ => {}
     }
     Some(())
 }
