@@ -27,7 +27,7 @@ use super::outcome::Refusal;
 /// Layout of an ELF file.
 #[derive(Debug)]
 pub(super) struct Image {
-    contents: Contents,
+    pub(super) contents: Contents,
     pub(super) class: Class,
     pub(super) machine: Machine,
     pub(super) endian: Endianness,
@@ -156,11 +156,6 @@ impl Image {
     pub(super) fn has_debug_info(&self) -> bool {
         let sections = [&b".debug_info"[..], b".zdebug_info"];
         sections.iter().any(|name| self.section(name).is_some_and(|section| !section.is_in_memory_only()))
-    }
-
-    /// Computes the CRC-32 of the whole file, to compare with a debuglink.
-    pub(super) fn crc(&self) -> Result<u32, Refusal> {
-        self.contents.crc()
     }
 }
 

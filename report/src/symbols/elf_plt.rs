@@ -23,7 +23,7 @@ use object::read::elf::{FileHeader, Rel, Rela, Sym};
 use super::demangle::PLT_SUFFIX;
 use super::elf::{self, Class, Image, Section};
 use super::elf_symbols::RawSymbols;
-use super::table::{Binding, RawSymbol, TableBuilder};
+use super::table::TableBuilder;
 
 /// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
 /// and must not be ranked against others at the same address.
@@ -62,7 +62,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
         None => (plt.offset.checked_add(header)?, entry, header),
     };
     if header > 0 {
-        push(table, b".plt", plt.offset, header);
+        table.add(b".plt", plt.offset, plt.offset.saturating_add(header));
     }
     let symbols = relocations.and_then(|section| linked_symbols(image, section));
     for slot in slots {
@@ -71,7 +71,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut TableBui
             .and_then(|symbols| symbol_name::<Elf>(image, symbols, slot.symbol))
             .or_else(|| indirect_name(image, table, slot.indirect?))
             .unwrap_or_else(|| offset_name(offset));
-        push(table, &name, offset, entry);
+        table.add(&name, offset, offset.saturating_add(entry));
         offset = offset.checked_add(entry)?;
     }
     Some(())
@@ -137,7 +137,7 @@ fn add_plt_got<Elf: FileHeader<Endian = Endianness>>(image: &Image, table: &mut 
         let name = slot
             .and_then(|slot| symbol_name::<Elf>(image, symbols.as_ref()?, slot.symbol))
             .unwrap_or_else(|| offset_name(offset));
-        push(table, &name, offset, section.entry_size);
+        table.add(&name, offset, offset.saturating_add(section.entry_size));
     }
     Some(())
 }
@@ -176,12 +176,6 @@ fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Ve
 
 fn offset_name(offset: u64) -> Vec<u8> {
     format!("offset_{offset:#x}@plt").into_bytes()
-}
-
-fn push(table: &mut TableBuilder, name: &[u8], start: u64, size: u64) {
-    let name = table.add_name(name);
-    let end = start.saturating_add(size);
-    table.push(RawSymbol { start, end, name, binding: Binding::Global, ifunc: false });
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use recrep_format::endian::Endian;
 
 use super::outcome::Refusal;
-use super::table::{Binding, RawSymbol, SymbolTable, TableBuilder};
+use super::table::{SymbolTable, TableBuilder};
 
 const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
@@ -38,8 +38,7 @@ pub(super) fn parse(bytes: &[u8], demangle: bool) -> Result<SymbolTable, Refusal
     while apply_record(endian, &mut records, &mut code).is_some() {}
     let mut table = TableBuilder::new(demangle);
     for (start, (end, name)) in code {
-        let name = table.add_name(name);
-        table.push(RawSymbol { start, end, name, binding: Binding::Global, ifunc: false });
+        table.add(name, start, end);
     }
     Ok(table.finish())
 }

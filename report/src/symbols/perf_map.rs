@@ -7,7 +7,7 @@
 //!
 //! A JIT that reuses memory writes another line with the same start; the last one counts.
 
-use super::table::{Binding, RawSymbol, SymbolTable, TableBuilder};
+use super::table::{SymbolTable, TableBuilder};
 
 pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
     let mut symbols: Vec<(u64, u64, &[u8])> = text.split(|&byte| byte == b'\n').filter_map(split).collect();
@@ -17,8 +17,7 @@ pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
     symbols.dedup_by_key(|&mut (start, ..)| start);
     let mut table = TableBuilder::new(demangle);
     for (start, end, name) in symbols {
-        let name = table.add_name(name);
-        table.push(RawSymbol { start, end, name, binding: Binding::Global, ifunc: false });
+        table.add(name, start, end);
     }
     table.finish()
 }

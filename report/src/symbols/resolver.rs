@@ -20,7 +20,7 @@ use super::origin::Host;
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
-use super::table::{Binding, RawSymbol, Symbol, SymbolId, SymbolTable, TableBuilder};
+use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder};
 use super::{demangle, jitdump, locate, perf_map, vdso};
 use crate::input::Changed;
 use crate::query::SymbolOptions;
@@ -233,8 +233,7 @@ impl Resolver {
             ModuleKind::KernelSymbol { start, end } => {
                 demangle &= self.sources.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
-                let name = table.add_name(&module.path);
-                table.push(RawSymbol { start: *start, end: *end, name, binding: Binding::Global, ifunc: false });
+                table.add(&module.path, *start, *end);
                 outcome.keep(Source::Record, module.as_path(), Ok(table.finish()))
             }
             ModuleKind::Opaque => None,

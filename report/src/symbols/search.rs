@@ -300,7 +300,7 @@ pub(super) fn checked_image(contents: Contents, proof: Proof, origin: &Origin) -
             Err(Refusal::BuildIdMismatch { recorded, found })
         }
         (Proof::Checksum(linked), _) => {
-            let found = image.crc()?;
+            let found = image.contents.crc()?;
             if found == linked { Ok(image) } else { Err(Refusal::CrcMismatch { linked, found }) }
         }
         _ => Ok(image),

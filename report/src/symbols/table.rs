@@ -226,12 +226,12 @@ impl TableBuilder {
         u16::try_from(self.names.sources.len()).unwrap_or(u16::MAX)
     }
 
-    /// Adds a name that is not in a file.
-    pub(super) fn add_name(&mut self, name: &[u8]) -> NameRef {
-        let at = self.names.own.len();
+    /// Adds a global symbol whose name is not in a file.
+    pub(super) fn add(&mut self, name: &[u8], start: u64, end: u64) {
+        let name_at = NameRef::new(0, self.names.own.len() as u64);
         self.names.own.extend_from_slice(name);
         self.names.own.push(0);
-        NameRef::new(0, at as u64)
+        self.push(RawSymbol { start, end, name: name_at, binding: Binding::Global, ifunc: false });
     }
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {

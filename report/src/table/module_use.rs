@@ -11,7 +11,7 @@ use crate::count::metrics::share;
 use crate::count::{Count, Rows};
 use crate::query::key::{Field, Meta};
 use crate::query::warning::Warning;
-use crate::symbols::{Contradiction, Explanation, GUEST, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
+use crate::symbols::{Contradiction, Explanation, Loaded, Module, Modules, Outcome, UNMAPPED, explain};
 
 /// Sample counts and symbols of a module.
 #[derive(Clone, Debug, Default)]
@@ -219,6 +219,3 @@ impl ModuleUse {
         })
     }
 }
-
-/// Reason why guest samples are unresolved.
-pub const OF_GUESTS: Explanation = GUEST;

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::stacks::StackSummary;
 use crate::count::metrics::{rounded, share};
 use crate::query::warning::Warning;
-use crate::symbols::{Attempt, Explanation, Module};
-use crate::table::module_use::{ModuleUse, OF_GUESTS};
+use crate::symbols::{Attempt, Explanation, GUEST, Module};
+use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
 
 /// Output of `rep modules`.
@@ -128,7 +128,7 @@ impl ModuleRow {
             resolved: 0,
             resolved_percent: 0.0,
             symbols: 0,
-            reason: Some(OF_GUESTS),
+            reason: Some(GUEST),
             attempts: Vec::new(),
         }
     }
