@@ -28,19 +28,11 @@ use crate::query::SymbolOptions;
 /// Loads the symbols of modules and caches them.
 #[derive(Debug)]
 pub struct Resolver {
-    sources: Arc<Sources>,
+    search: Arc<Search>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
     /// Files requested from debuginfod servers ([`Wanted::file`]), with the results.
     asked: Mutex<FxHashMap<(BuildId, bool), Vec<Attempt>>>,
-}
-
-/// The places to search, and this machine.
-#[derive(Debug)]
-struct Sources {
-    options: SymbolOptions,
-    roots: Roots,
-    host: Host,
 }
 
 /// Filled by the first thread that loads the module; others wait for it.
@@ -55,16 +47,10 @@ pub struct Loaded {
     pub outcome: Outcome,
     demangle: bool,
     module: Module,
-    sources: Arc<Sources>,
+    search: Arc<Search>,
     lines: OnceLock<Lines>,
     /// Demangled names by symbol: several files show the same ones. Empty until one is shown.
     names: OnceLock<Vec<OnceLock<Box<str>>>>,
-}
-
-impl Sources {
-    fn search(&self) -> Search<'_> {
-        Search { options: &self.options, roots: &self.roots, host: &self.host }
-    }
 }
 
 impl Loaded {
@@ -82,8 +68,8 @@ impl Loaded {
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| {
             let is_file = self.module.kind == ModuleKind::File;
-            let file = is_file.then(|| self.sources.search().debug_file(&self.module, &mut Outcome::default()));
-            Lines::new(file.flatten(), self.demangle, self.sources.options.source_paths)
+            let file = is_file.then(|| self.search.debug_file(&self.module, &mut Outcome::default()));
+            Lines::new(file.flatten(), self.demangle, self.search.options.source_paths)
         })
     }
 
@@ -120,14 +106,14 @@ impl Resolver {
     pub fn new(options: SymbolOptions) -> Self {
         let host = Host::this();
         let kernel = Kernel::new("/", host.clone(), options.cache.clone());
-        let sources = Arc::new(Sources { options, roots: Roots::new(Path::new("/")), host });
-        Self { sources, kernel, modules: Mutex::default(), asked: Mutex::default() }
+        let search = Arc::new(Search { options, roots: Roots::new(Path::new("/")), host });
+        Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }
     }
 
     /// Fetches the missing files of these modules from debuginfod servers, if any are configured; the next
     /// [`Resolver::load`] finds them. No file is requested twice.
     pub fn fetch(&self, modules: &[Module]) {
-        let Some(servers) = &self.sources.options.servers else { return };
+        let Some(servers) = &self.search.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.missing_files(module)).collect();
         wanted.retain(|wanted| !asked.contains_key(&wanted.file()));
@@ -145,24 +131,17 @@ impl Resolver {
 
     /// Returns the files of a module that are neither on this machine nor in debuginfod's cache.
     fn missing_files(&self, module: &Module) -> Vec<Wanted> {
-        let search = self.sources.search();
-        let (build_id, has_own) = match &module.kind {
-            ModuleKind::File => match search.known(module) {
-                Some(known) => known,
-                None => return Vec::new(),
-            },
+        let known = match &module.kind {
+            ModuleKind::File => self.search.known(module),
             // Only their debug files are useful.
-            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => match module.build_id {
-                Some(build_id) => (build_id, true),
-                None => return Vec::new(),
-            },
-            _ => return Vec::new(),
+            ModuleKind::Kernel | ModuleKind::KernelModule { .. } => module.build_id.map(|build_id| (build_id, true)),
+            _ => None,
         };
-        let name = module.name().into_owned();
-        let kinds = [(locate::DEBUG_INFO, false), (locate::EXECUTABLE, true)];
+        let Some((build_id, has_own)) = known else { return Vec::new() };
         let is_here =
-            |(kind, executable): &(&str, bool)| (*executable && has_own) || search.is_fetched(&build_id, kind);
-        let wanted = |(_, executable)| Wanted { build_id, executable, name: name.clone() };
+            |(kind, executable): &(&str, bool)| (*executable && has_own) || self.search.is_fetched(&build_id, kind);
+        let wanted = |(_, executable)| Wanted { build_id, executable, name: module.name().into_owned() };
+        let kinds = [(locate::DEBUG_INFO, false), (locate::EXECUTABLE, true)];
         kinds.into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 
@@ -172,7 +151,7 @@ impl Resolver {
         if asked.is_empty() {
             return Vec::new();
         }
-        let build_id = module.build_id.or_else(|| Some(self.sources.search().known(module)?.0));
+        let build_id = module.build_id.or_else(|| Some(self.search.known(module)?.0));
         let mut all: Vec<_> = asked.iter().filter(|((id, _), _)| Some(*id) == build_id).collect();
         all.sort_by_key(|(file, _)| *file);
         all.into_iter().flat_map(|(_, attempts)| attempts.iter().cloned()).collect()
@@ -180,7 +159,7 @@ impl Resolver {
 
     /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.
     pub fn load(&self, module: &Module) -> Arc<Loaded> {
-        let module = self.sources.search().unchanged(module);
+        let module = self.search.unchanged(module);
         let slot = {
             let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
             match modules.get(&*module) {
@@ -213,7 +192,7 @@ impl Resolver {
     /// vdso. Not cached.
     pub fn call_frames(&self, module: &Module) -> Option<CallFrames> {
         match &module.kind {
-            ModuleKind::File => self.sources.search().first(module, CallFrames::of),
+            ModuleKind::File => self.search.first(module, CallFrames::of),
             ModuleKind::Vdso => CallFrames::of(&self.running_vdso(module).ok()?),
             _ => None,
         }
@@ -221,32 +200,30 @@ impl Resolver {
 
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome = Outcome::default();
-        let mut demangle = self.sources.options.demangle;
+        let mut demangle = self.search.options.demangle;
         let table = match &module.kind {
-            ModuleKind::File => self.sources.search().symbols(module, &mut outcome),
+            ModuleKind::File => self.search.symbols(module, &mut outcome),
             ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
             ModuleKind::Kernel | ModuleKind::KernelModule { .. } => {
-                demangle &= self.sources.options.demangle_kernel;
-                self.kernel.load(module, &self.sources.options, &mut outcome)
+                demangle &= self.search.options.demangle_kernel;
+                self.kernel.load(module, &self.search.options, &mut outcome)
             }
             ModuleKind::PerfMap { pid, dump } => self.load_jit(module, *pid, dump.as_ref(), &mut outcome),
             ModuleKind::KernelSymbol { start, end } => {
-                demangle &= self.sources.options.demangle_kernel;
+                demangle &= self.search.options.demangle_kernel;
                 let mut table = TableBuilder::new(false);
                 table.add(&module.path, *start, *end);
                 outcome.keep(Source::Record, module.as_path(), Ok(table.finish()))
             }
             ModuleKind::Opaque => None,
         };
-        if self.sources.options.servers.is_some() {
-            outcome.attempts.extend(self.server_attempts(module));
-        }
+        outcome.attempts.extend(self.server_attempts(module));
         Loaded {
             table: table.unwrap_or_default(),
             outcome,
             demangle,
             module: module.clone(),
-            sources: self.sources.clone(),
+            search: self.search.clone(),
             lines: OnceLock::new(),
             names: OnceLock::new(),
         }
@@ -261,7 +238,7 @@ impl Resolver {
         dump: Option<&JitDump>,
         outcome: &mut Outcome,
     ) -> Option<SymbolTable> {
-        let Sources { options, roots, host } = &*self.sources;
+        let Search { options, roots, host } = &*self.search;
         let proof = if options.trusts_paths() { Ok(()) } else { host.made(&module.origin) };
         let mounts = module.mounts.filter(|_| options.symfs.is_none() && proof.is_ok());
         let inner = mounts.and_then(|mounts| roots.perf_map(pid, mounts));
@@ -293,7 +270,7 @@ impl Resolver {
     }
 
     fn load_vdso(&self, module: &Module, outcome: &mut Outcome) -> Option<SymbolTable> {
-        let Sources { options, .. } = &*self.sources;
+        let Search { options, .. } = &*self.search;
         let copy = module.build_id.and_then(|id| {
             let path = locate::cache_entry(&id, options)?.join("vdso");
             Some((Source::BuildIdCache, open_image(&path, Proof::BuildId(id), &module.origin), path))
@@ -314,14 +291,14 @@ impl Resolver {
         if &*module.path != b"[vdso]" {
             return Err(Refusal::Other("this process has only [vdso]; this image is for 32-bit or x32 processes"));
         }
-        if self.sources.options.symfs.is_some() {
+        if self.search.options.symfs.is_some() {
             return Err(Refusal::Symfs);
         }
         let proof = match (module.build_id, module.origin.kernel) {
             (Some(build_id), _) => Proof::BuildId(build_id),
             (None, Some(_)) => self.kernel.check_running(&module.origin).map(|()| Proof::Trust)?,
             (None, None) => {
-                let made = self.sources.host.made(&module.origin);
+                let made = self.search.host.made(&module.origin);
                 made.or_else(|_| self.kernel.check_running(&module.origin)).map(|()| Proof::Trust)?
             }
         };

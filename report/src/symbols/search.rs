@@ -23,12 +23,12 @@ use crate::query::SymbolOptions;
 /// A file that was found: the kind of place, its path, its image.
 pub(super) type Place = (Source, PathBuf, Image);
 
-/// The inputs of a search.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Search<'r> {
-    pub(super) options: &'r SymbolOptions,
-    pub(super) roots: &'r Roots,
-    pub(super) host: &'r Host,
+/// The places to search, and this machine.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) options: SymbolOptions,
+    pub(super) roots: Roots,
+    pub(super) host: Host,
 }
 
 /// Proof required that a file is the recorded one, or belongs to it.
@@ -52,7 +52,7 @@ pub(super) struct DebugFile {
     pub(super) segments: Vec<Segment>,
 }
 
-impl Search<'_> {
+impl Search {
     /// Returns the options to search with, one after the other: for a module of a running container, the container's
     /// root as `--symfs`, then the user's options if a build ID can verify the files; otherwise the user's options.
     fn options_of(&self, module: &Module) -> Vec<Cow<'_, SymbolOptions>> {
@@ -60,10 +60,10 @@ impl Search<'_> {
             (None, Some(mounts)) => self.roots.of(mounts),
             _ => None,
         };
-        let Some(root) = root else { return vec![Cow::Borrowed(self.options)] };
+        let Some(root) = root else { return vec![Cow::Borrowed(&self.options)] };
         let mut all = vec![Cow::Owned(SymbolOptions { symfs: Some(root.into()), ..self.options.clone() })];
         if module.build_id.is_some() {
-            all.push(Cow::Borrowed(self.options));
+            all.push(Cow::Borrowed(&self.options));
         }
         all
     }

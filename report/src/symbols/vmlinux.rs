@@ -36,14 +36,11 @@ pub(super) fn found(
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
     let build_id = module.build_id.filter(|_| !options.ignore_vmlinux)?;
-    for (source, path) in places(module, root, options) {
+    places(module, root, options).into_iter().find_map(|(source, path)| {
         let image = open_image(&path, Proof::BuildId(build_id), &module.origin);
         let table = image.and_then(|image| table_of(&image, module.origin.reference.as_ref()));
-        if let Some(table) = outcome.keep(source, &path, table) {
-            return Some(table);
-        }
-    }
-    None
+        outcome.keep(source, &path, table)
+    })
 }
 
 fn places(module: &Module, root: &Path, options: &SymbolOptions) -> Vec<(Source, PathBuf)> {
@@ -100,13 +97,10 @@ pub(super) fn of_module(
     if options.trusts_paths() {
         places.extend(by_path(Ok(Proof::Trust)));
     }
-    for (source, path, proof) in places {
+    places.into_iter().find_map(|(source, path, proof)| {
         let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
-        if let Some(table) = outcome.keep(source, &path, found) {
-            return Some(table);
-        }
-    }
-    None
+        outcome.keep(source, &path, found)
+    })
 }
 
 fn from_file(
