@@ -73,7 +73,7 @@ impl SymbolArgs {
             vmlinux: self.vmlinux,
             build_id_dir: self.buildid_dir.or_else(default_dir),
             cache: user_cache(set).map(|cache| cache.join("recrep")),
-            demangle: !self.no_demangle,
+            mangled: self.no_demangle,
             debuginfod_cache,
             servers,
             ignore_vmlinux: self.ignore_vmlinux,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::servers::Servers;
 
 /// Options for finding and showing symbols.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolOptions {
     /// Directory that holds the recorded machine's files, instead of `/`. This machine's kernel is not used then.
     pub symfs: Option<PathBuf>,
@@ -17,8 +17,8 @@ pub struct SymbolOptions {
     pub build_id_dir: Option<PathBuf>,
     /// Directory in which rep keeps copies of `/proc/kallsyms`, by default `~/.cache/recrep`.
     pub cache: Option<PathBuf>,
-    /// `true` if C++ and Rust symbols are demangled.
-    pub demangle: bool,
+    /// `true` if C++ and Rust symbols are shown as recorded.
+    pub mangled: bool,
     /// `true` if kernel symbols are demangled too.
     pub demangle_kernel: bool,
     /// Cache directory of debuginfod's clients, which rep shares.
@@ -31,25 +31,6 @@ pub struct SymbolOptions {
     pub trust_paths: bool,
     /// `true` if source files are shown with their directories.
     pub source_paths: bool,
-}
-
-impl Default for SymbolOptions {
-    fn default() -> Self {
-        Self {
-            symfs: None,
-            kallsyms: None,
-            vmlinux: None,
-            build_id_dir: None,
-            cache: None,
-            demangle: true,
-            debuginfod_cache: None,
-            servers: None,
-            ignore_vmlinux: false,
-            trust_paths: false,
-            source_paths: false,
-            demangle_kernel: false,
-        }
-    }
 }
 
 impl SymbolOptions {

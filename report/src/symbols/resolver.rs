@@ -200,7 +200,7 @@ impl Resolver {
 
     fn load_now(&self, module: &Module) -> Loaded {
         let mut outcome = Outcome::default();
-        let mut demangle = self.search.options.demangle;
+        let mut demangle = !self.search.options.mangled;
         let table = match &module.kind {
             ModuleKind::File => self.search.symbols(module, &mut outcome),
             ModuleKind::Vdso => self.load_vdso(module, &mut outcome),
@@ -246,7 +246,7 @@ impl Resolver {
         for path in maps {
             let found = file::read_all(&path).and_then(|text| {
                 proof.clone()?;
-                Ok(perf_map::parse(&text, options.demangle))
+                Ok(perf_map::parse(&text, !options.mangled))
             });
             if let Some(table) = outcome.keep(Source::PerfMap, &path, found) {
                 return Some(table);
@@ -264,7 +264,7 @@ impl Resolver {
                 // Without the time of the recording: the JIT may write to the file after it.
                 contents.check_recorded(dump.file, None)?;
             }
-            jitdump::parse(&contents.read(0, contents.len())?, options.demangle)
+            jitdump::parse(&contents.read(0, contents.len())?, !options.mangled)
         });
         outcome.keep(Source::JitDump, &path, found)
     }
@@ -278,7 +278,7 @@ impl Resolver {
         let running = || (Source::RunningVdso, self.running_vdso(module), module.as_path().into());
         for (source, image, path) in copy.into_iter().chain(std::iter::once_with(running)) {
             match image {
-                Ok(image) => return build(Some(&(source, path, image)), None, options.demangle, outcome),
+                Ok(image) => return build(Some(&(source, path, image)), None, !options.mangled, outcome),
                 Err(refusal) => outcome.add(source, path, Err(refusal)),
             }
         }

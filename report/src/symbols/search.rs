@@ -85,7 +85,7 @@ impl Search {
                     .separate_file(module, (&mut runtime, trusted), has_symtab, outcome)
                     .or_else(|| compressed_symbols(runtime.as_ref(), outcome)),
             };
-            build(runtime.as_ref(), separate.as_ref(), self.options.demangle, outcome)
+            build(runtime.as_ref(), separate.as_ref(), !self.options.mangled, outcome)
         })
     }
 

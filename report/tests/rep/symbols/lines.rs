@@ -97,7 +97,7 @@ fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
 fn compare(program: &Path, most: usize) -> usize {
     let (addresses, bias) = addresses(program, most);
     let path = program.to_str().unwrap().as_bytes();
-    let resolver = Resolver::new(SymbolOptions { demangle: false, trust_paths: true, ..SymbolOptions::default() });
+    let resolver = Resolver::new(SymbolOptions { mangled: true, trust_paths: true, ..SymbolOptions::default() });
     let loaded = resolver.load(&Module::file(path, None));
     assert!(loaded.lines().is_known());
     let mut known = 0;
