@@ -20,9 +20,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -69,28 +67,19 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
     let deadline = Instant::now() + TOTAL;
     let client = Client::new(servers);
     let _bar = progress::Bar::start();
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(vec![Vec::new(); wanted.len()]);
-    let work = || {
-        while let Some((index, file)) = take(&next, wanted) {
-            let attempts = fetch(servers, &client, file, deadline);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(place) = done.get_mut(index) {
-                *place = attempts;
-            }
-        }
-    };
+    let mut all = vec![Vec::new(); wanted.len()];
+    let left = Mutex::new(wanted.iter().zip(&mut all));
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     thread::scope(|scope| {
         for _ in 0..wanted.len().min(MAX_THREADS) {
-            scope.spawn(work);
+            scope.spawn(|| {
+                while let Some((file, attempts)) = next() {
+                    *attempts = fetch(servers, &client, file, deadline);
+                }
+            });
         }
     });
-    done.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn take<'w>(next: &AtomicUsize, wanted: &'w [Wanted]) -> Option<(usize, &'w Wanted)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, wanted.get(index)?))
+    all
 }
 
 /// Asks one server after the other until one has the file. Returns the failed attempts; none if the file was fetched.
