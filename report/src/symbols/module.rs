@@ -182,15 +182,6 @@ impl Module {
         }
     }
 
-    /// Returns the address to look up for `ip` in a mapping of this module.
-    pub fn lookup_address(&self, ip: u64, map_start: u64, pgoff: u64) -> u64 {
-        match self.addressing() {
-            Addressing::FileOffset => ip.wrapping_sub(map_start).wrapping_add(pgoff),
-            Addressing::ImageOffset => ip.wrapping_sub(map_start),
-            Addressing::Absolute => ip,
-        }
-    }
-
     /// Returns the recorded path as a file system path.
     pub(super) fn as_path(&self) -> &Path {
         Path::new(OsStr::from_bytes(&self.path))
@@ -291,13 +282,5 @@ mod tests {
         assert_eq!(name(b"/lib/modules/6.1/kernel/net/nf-tables.ko.xz"), "[nf_tables]");
         assert_eq!(name(b"[ext4]"), "[ext4]");
         assert_eq!(name(b"/x/a.kot"), "[a.kot]");
-    }
-
-    #[test]
-    fn the_kind_decides_the_lookup_address() {
-        let at = |module: &Module| module.lookup_address(0x7f00_1234, 0x7f00_1000, 0x5000);
-        assert_eq!(at(&Module::file(b"/l", None)), 0x5234);
-        assert_eq!(at(&Module::of_user_mapping(b"[vdso]", 1, true, false, None)), 0x234);
-        assert_eq!(at(&Module::kernel(b"[kernel.kallsyms]", None)), 0x7f00_1234);
     }
 }
