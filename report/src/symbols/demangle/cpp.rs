@@ -4,8 +4,6 @@
 //! empty parameter packs, qualifiers that belong to the parameters, tables and thunks. Thunks and clones keep the
 //! parameters of their target function.
 
-use std::fmt::Write;
-
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 
 use super::bounded::Bounded;
@@ -116,10 +114,7 @@ fn spell_abbreviations(name: &[u8], text: &mut String) {
 fn spell_tables(text: &mut String) {
     for (opening, spelt) in [("{vtable(", "vtable for "), ("{vtt(", "VTT for ")] {
         if let Some(inner) = text.strip_prefix(opening).and_then(|rest| rest.strip_suffix(")}")) {
-            let mut table = String::with_capacity(text.len());
-            // Writing to a string cannot fail.
-            let _ = write!(table, "{spelt}{inner}");
-            *text = table;
+            *text = format!("{spelt}{inner}");
             return;
         }
     }
