@@ -1,12 +1,7 @@
 //! Numbers as text at the end of a buffer, for text with millions of them.
 
 /// Appends `number` in decimal, right-aligned in `width` columns.
-pub fn decimal(out: &mut Vec<u8>, number: u64, width: usize) {
-    padded(out, itoa::Buffer::new().format(number).as_bytes(), b' ', width);
-}
-
-/// Appends a signed `number` in decimal, right-aligned in `width` columns.
-pub fn signed(out: &mut Vec<u8>, number: i64, width: usize) {
+pub fn decimal(out: &mut Vec<u8>, number: impl itoa::Integer, width: usize) {
     padded(out, itoa::Buffer::new().format(number).as_bytes(), b' ', width);
 }
 
@@ -28,12 +23,7 @@ pub fn hex_zeros(out: &mut Vec<u8>, number: u64, width: usize) {
 /// Returns the two hexadecimal digits of a byte.
 #[inline]
 pub fn hex_byte(byte: u8) -> [u8; 2] {
-    [byte >> 4, byte & 15].map(hex_digit)
-}
-
-#[inline]
-fn hex_digit(value: u8) -> u8 {
-    if value < 10 { b'0' + value } else { b'a' - 10 + value }
+    [byte >> 4, byte & 15].map(|value| if value < 10 { b'0' + value } else { b'a' - 10 + value })
 }
 
 #[inline]
@@ -95,7 +85,7 @@ mod tests {
                 zeros(&mut out, number, width);
                 hex(&mut out, number, width);
                 hex_zeros(&mut out, number, width);
-                signed(&mut out, number.cast_signed(), width);
+                decimal(&mut out, number.cast_signed(), width);
                 let mut text = String::from_utf8(out).unwrap();
                 push_address(&mut text, number);
                 let signed = number.cast_signed();

@@ -82,7 +82,7 @@ fn flags(branch: &BranchEntry, out: &mut Vec<u8>) {
     };
     let (tx, abort) = (if flags.in_tx() { b'X' } else { b'-' }, if flags.abort() { b'A' } else { b'-' });
     out.extend_from_slice(&[b'/', predicted, b'/', tx, b'/', abort, b'/']);
-    digits::decimal(out, flags.cycles().into(), 0);
+    digits::decimal(out, flags.cycles(), 0);
     for name in [flags.kind_name(), flags.spec_name()] {
         out.push(b'/');
         out.extend_from_slice(name.as_bytes());

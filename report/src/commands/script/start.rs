@@ -58,18 +58,18 @@ impl Start {
             }
             out.push(b' ');
         }
-        let [pid, tid] = who.tid.map(i64::from);
+        let [pid, tid] = who.tid;
         match (fields.has(Field::Pid), fields.has(Field::Tid)) {
             (true, true) => {
-                digits::signed(out, pid, 7);
+                digits::decimal(out, pid, 7);
                 out.push(b'/');
                 let end = out.len() + 7;
-                digits::signed(out, tid, 0);
+                digits::decimal(out, tid, 0);
                 out.resize(out.len().max(end), b' ');
                 out.push(b' ');
             }
             (true, false) | (false, true) => {
-                digits::signed(out, if fields.has(Field::Pid) { pid } else { tid }, 7);
+                digits::decimal(out, if fields.has(Field::Pid) { pid } else { tid }, 7);
                 out.push(b' ');
             }
             (false, false) => {}
@@ -83,7 +83,7 @@ impl Start {
                 }
                 _ if !self.latency => out.extend_from_slice(format!("[{:03}] ", who.cpu).as_bytes()),
                 _ => {
-                    digits::signed(out, who.cpu.into(), 3);
+                    digits::decimal(out, who.cpu, 3);
                     out.push(b' ');
                 }
             }
