@@ -31,11 +31,6 @@ impl Event {
         &self.format
     }
 
-    /// Returns whether the print fmt is supported. If not, the fields are printed instead.
-    pub fn has_print_fmt(&self) -> bool {
-        self.print_fmt.is_some()
-    }
-
     /// Returns a field's index among all fields; the common fields come first.
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.fields().iter().position(|field| field.name == name)
@@ -56,11 +51,6 @@ impl Event {
     pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
         self.with(bytes, kernel, |sample| sample.text())
     }
-
-    /// Returns all fields but the common ones as `name=value`, with a space before each.
-    pub fn fields_text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
-        self.with(bytes, kernel, |sample| sample.fields())
-    }
 }
 
 /// The raw bytes of a sample, with the event that decodes them.
@@ -72,27 +62,21 @@ pub(super) struct RawSample<'e, 'v> {
 impl RawSample<'_, '_> {
     /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
     pub(super) fn text(&self) -> String {
-        let mut out = Vec::new();
         match &self.event.print_fmt {
-            Some(print_fmt) => print_fmt.write(&self.values, &mut out),
-            None => return format!("[FAILED TO PARSE]{}", self.fields()),
+            Some(print_fmt) => written(|out| print_fmt.write(&self.values, out)),
+            None => format!("[FAILED TO PARSE]{}", self.fields()),
         }
-        lossy_text(out)
     }
 
     /// Returns all fields but the common ones as ` name=value …`.
     pub(super) fn fields(&self) -> String {
-        let mut out = Vec::new();
         let common = self.event.format.common.len();
-        self.print_fmt().write_fields(common, &self.values, &mut out);
-        lossy_text(out)
+        written(|out| self.print_fmt().write_fields(common, &self.values, out))
     }
 
     /// Returns the text of one field.
     pub(super) fn field(&self, place: usize) -> String {
-        let mut out = Vec::new();
-        self.print_fmt().write_field(place, &mut 0, &self.values, &mut out);
-        lossy_text(out)
+        written(|out| self.print_fmt().write_field(place, &mut 0, &self.values, out))
     }
 
     /// Returns the name of a field.
@@ -115,7 +99,10 @@ impl RawSample<'_, '_> {
     }
 }
 
-fn lossy_text(mut bytes: Vec<u8>) -> String {
+/// Returns what `write` appends, up to the longest text.
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
     bytes.truncate(LONGEST);
     String::from_utf8_lossy(&bytes).into_owned()
 }
