@@ -211,23 +211,14 @@ impl<'t> Reader<'t> {
         Some(match name {
             "__print_flags" | "__print_flags_u64" => {
                 let value = self.expr()?;
-                self.takes(",").then_some(())?;
-                let Expr::Text(separator) = self.expr()? else { return None };
+                let Expr::Text(separator) = self.next_expr()? else { return None };
                 Expr::Flags(Box::new(value), separator, self.table()?)
             }
             "__print_symbolic" | "__print_symbolic_u64" => Expr::Symbol(Box::new(self.expr()?), self.table()?),
             "__print_hex" | "__print_hex_str" => {
-                let array = self.expr()?;
-                self.takes(",").then_some(())?;
-                Expr::Hex(Box::new(array), Box::new(self.expr()?), name == "__print_hex")
+                Expr::Hex(Box::new(self.expr()?), Box::new(self.next_expr()?), name == "__print_hex")
             }
-            "__print_array" => {
-                let array = self.expr()?;
-                self.takes(",").then_some(())?;
-                let count = self.expr()?;
-                self.takes(",").then_some(())?;
-                Expr::Array(Box::new([array, count, self.expr()?]))
-            }
+            "__print_array" => Expr::Array(Box::new([self.expr()?, self.next_expr()?, self.next_expr()?])),
             "__get_str" | "__get_rel_str" => Expr::Str(self.field()?),
             "__get_bitmask" | "__get_rel_bitmask" => Expr::Bitmask(self.field()?),
             "__get_cpumask" | "__get_rel_cpumask" => Expr::Cpumask(self.field()?),
@@ -237,13 +228,18 @@ impl<'t> Reader<'t> {
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => Expr::DynamicLen(self.field()?),
             "__builtin_expect" => {
                 let value = self.expr()?;
-                self.takes(",").then_some(())?;
-                self.expr()?;
+                self.next_expr()?;
                 value
             }
             "sizeof" => Expr::Number(self.size_of()?),
             _ => return None,
         })
+    }
+
+    /// Parses a comma and the expression after it.
+    fn next_expr(&mut self) -> Option<Expr> {
+        self.takes(",").then_some(())?;
+        self.expr()
     }
 
     fn size_of(&mut self) -> Option<u64> {
@@ -270,25 +266,18 @@ impl<'t> Reader<'t> {
             let nested = self.takes("{");
             loop {
                 let number = self.constant()?;
-                self.takes(",").then_some(())?;
                 // The kernel's own tables end with a null pointer instead of a name.
-                let name = self.expr()?;
+                let name = self.next_expr()?;
                 self.takes("}").then_some(())?;
                 match name {
                     Expr::Text(name) => table.push((number, name)),
                     name => name.constant().map(drop)?,
                 }
-                if !nested {
+                let has_comma = nested && self.takes(",");
+                if !nested || self.takes("}") {
                     break;
                 }
-                if !self.takes(",") {
-                    self.takes("}").then_some(())?;
-                    break;
-                }
-                if self.takes("}") {
-                    break;
-                }
-                self.takes("{").then_some(())?;
+                (has_comma && self.takes("{")).then_some(())?;
             }
         }
         Some(table)
