@@ -116,41 +116,33 @@ impl<'l> Cells<'l> {
     where
         'l: 'b,
     {
+        buffer.clear();
         match self.kinds.get(column) {
-            Some(Kind::Label) => self.labels.text(cell),
-            Some(Kind::Address) => {
-                buffer.clear();
-                push_address(buffer, cell);
-                buffer
+            Some(Kind::Label) => return self.labels.text(cell),
+            Some(Kind::Address) => push_address(buffer, cell),
+            Some(Kind::Cycles) if cell == 0 => buffer.push('-'),
+            Some(Kind::Number | Kind::Cycles) => buffer.push_str(itoa::Buffer::new().format(cell)),
+            Some(Kind::PerSample) => {
+                buffer.push_str(itoa::Buffer::new().format(cell.saturating_mul(count.samples)));
             }
-            Some(Kind::Number) => {
-                buffer.clear();
-                buffer.push_str(itoa::Buffer::new().format(cell));
-                buffer
-            }
-            _ => {
-                buffer.clear();
-                buffer.push_str(&self.text(column, cell, count));
-                buffer
-            }
+            Some(Kind::DataSrc) => buffer.push_str(&format!("{cell:x} {}", DataSrc(cell))),
+            Some(Kind::Micros) => buffer.push_str(&seconds(cell, false)),
+            Some(Kind::Nanos) => buffer.push_str(&seconds(cell, true)),
+            Some(Kind::Cpu) => buffer.push_str(&cpu(u32::try_from(cell).unwrap_or(u32::MAX))),
+            Some(Kind::Reach) => buffer.push_str(&reach(cell)),
+            None => {}
         }
+        buffer
     }
 
     /// Returns the text of a cell in this column, of a row with this count.
     pub fn text(&self, column: usize, cell: u64, count: &Count) -> Cow<'l, str> {
-        let Some(kind) = self.kinds.get(column) else { return "".into() };
-        match kind {
-            Kind::Label => self.labels.text(cell).into(),
-            Kind::Address => hex(cell).into(),
-            Kind::Cycles if cell == 0 => "-".into(),
-            Kind::Number | Kind::Cycles => cell.to_string().into(),
-            Kind::PerSample => cell.saturating_mul(count.samples).to_string().into(),
-            Kind::DataSrc => format!("{cell:x} {}", DataSrc(cell)).into(),
-            Kind::Micros => seconds(cell, false).into(),
-            Kind::Nanos => seconds(cell, true).into(),
-            Kind::Cpu => cpu(u32::try_from(cell).unwrap_or(u32::MAX)).into(),
-            Kind::Reach => reach(cell).into(),
+        if self.kinds.get(column) == Some(&Kind::Label) {
+            return self.labels.text(cell).into();
         }
+        let mut text = String::new();
+        self.text_in(column, cell, count, &mut text);
+        text.into()
     }
 
     /// Compares two rows by their texts, column by column.
