@@ -1,16 +1,13 @@
-//! Resolution and labelling of the counted keys of one file.
+//! Resolution of the counted keys of one file.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::side::{LoadedSymbols, function, module_of};
-use super::texts::{ReadKey, Texts};
-use crate::query::key::{Field, Key, KeyAddress, Meta, NO_KEY};
-use crate::query::{Format, Query};
+use crate::query::Query;
+use crate::query::key::{Field, Key, KeyAddress, Meta};
 use crate::symbols::{Functions, LineId, Loaded, Module};
-use crate::table::cells::{Labelled, Labels};
+use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
-use crate::timeline::{ThreadRef, Timeline};
 use crate::tracepoints::Traced;
 
 /// Meaning of the numbers in the keys of one file.
@@ -95,39 +92,5 @@ impl Labeller<'_> {
             })
         };
         (!filters.resolved || is_resolved()) && (!by_name || is_named())
-    }
-
-    /// Returns the cells of rows, given their keys. Several rows may have equal cells.
-    #[must_use]
-    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
-        let texts = Texts {
-            timeline: self.timeline,
-            modules: &self.modules,
-            events: self.events,
-            symbols,
-            groups: self.groups,
-            traced: self.traced,
-            nanosecs: self.query.nanosecs,
-            levels: self.query.format == Format::Text,
-            as_perf: self.query.separator.is_some(),
-            threads: self.threads(rows, read_key),
-        };
-        let columns = &self.query.columns;
-        Labelled { width: 1 + columns.len(), words: texts.rows(columns, (rows, read_key), labels) }
-    }
-
-    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
-    fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> FxHashMap<i32, ThreadRef> {
-        let mut first = FxHashMap::default();
-        if self.query.needs(Field::Thread) {
-            let mut key = NO_KEY;
-            for row in 0..rows {
-                read_key(row, &mut key);
-                let thread = ThreadRef::unpack(Field::Thread.of(&key));
-                let (tid, _) = self.timeline.thread_label(thread);
-                first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
-            }
-        }
-        first
     }
 }

@@ -5,51 +5,62 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::labeller::Labeller;
 use super::side::{LoadedSymbols, function, module_of};
 use crate::callchain::UNMAPPED;
-use crate::query::Column;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
+use crate::query::{Column, Format};
 use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::{Labels, cpu, hex};
-use crate::timeline::cgroups::Groups;
-use crate::timeline::{Activity, CommRef, ThreadRef, Timeline};
-use crate::tracepoints::Traced;
+use crate::table::cells::{Labelled, Labels, cpu, hex};
+use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Number of rows whose distinct contents one core finds at a time.
 const PART: usize = 1 << 14;
 
+impl Labeller<'_> {
+    /// Returns the cells of rows, given their keys. Several rows may have equal cells.
+    #[must_use]
+    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
+        let texts = Texts { labeller: self, symbols, threads: self.threads(rows, read_key) };
+        let columns = &self.query.columns;
+        Labelled { width: 1 + columns.len(), words: texts.rows(columns, (rows, read_key), labels) }
+    }
+
+    /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
+    fn threads(&self, rows: usize, read_key: ReadKey<'_>) -> FxHashMap<i32, ThreadRef> {
+        let mut first = FxHashMap::default();
+        if self.query.needs(Field::Thread) {
+            let mut key = NO_KEY;
+            for row in 0..rows {
+                read_key(row, &mut key);
+                let thread = ThreadRef::unpack(Field::Thread.of(&key));
+                let (tid, _) = self.timeline.thread_label(thread);
+                first.entry(tid).and_modify(|have: &mut ThreadRef| *have = thread.min(*have)).or_insert(thread);
+            }
+        }
+        first
+    }
+}
+
 /// Builds the cells of a file's rows.
-pub(super) struct Texts<'t, 'f> {
-    pub(super) timeline: &'t Timeline,
-    pub(super) modules: &'t [&'f Module],
-    pub(super) events: &'t [String],
-    pub(super) symbols: &'t LoadedSymbols,
-    pub(super) groups: &'t Groups,
-    pub(super) traced: Option<&'t Traced<'t>>,
-    pub(super) nanosecs: bool,
-    /// `true` if names begin with the letter of the CPU mode, as in perf; otherwise it is a column of its own.
-    pub(super) levels: bool,
-    /// `true` if unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
-    pub(super) as_perf: bool,
-    pub(super) threads: FxHashMap<i32, ThreadRef>,
+struct Texts<'t, 'f> {
+    labeller: &'t Labeller<'f>,
+    symbols: &'t LoadedSymbols,
+    threads: FxHashMap<i32, ThreadRef>,
 }
 
 impl Texts<'_, '_> {
     /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts
     /// first, then builds them in parallel.
-    pub(super) fn rows(
-        &self,
-        columns: &[Column],
-        (rows, read_key): (usize, ReadKey<'_>),
-        labels: &mut Labels,
-    ) -> Vec<u64> {
+    fn rows(&self, columns: &[Column], (rows, read_key): (usize, ReadKey<'_>), labels: &mut Labels) -> Vec<u64> {
         let width = 1 + columns.len();
         let mut words = vec![0; rows * width];
+        let nanosecs = self.labeller.query.nanosecs;
         let declared: Vec<(&Declaration, Kind)> =
-            columns.iter().map(|column| (column.key.declared(), column.key.kind(self.nanosecs))).collect();
+            columns.iter().map(|column| (column.key.declared(), column.key.kind(nanosecs))).collect();
         // Each core numbers the distinct contents of some rows; then these are joined.
         let part = |(part, words): (usize, &mut [u64])| {
             let (mut found, mut key) = (vec![Distinct::default(); columns.len()], NO_KEY);
@@ -117,7 +128,7 @@ impl Texts<'_, '_> {
         let word = |field: Field| field.of(row);
         let meta = Meta::unpack(word(Field::Meta));
         let letter = cpu_mode_letter(meta.at.cpu_mode);
-        let timeline = self.timeline;
+        let Labeller { timeline, events, groups, .. } = self.labeller;
         match name {
             Name::Comm => timeline.comm(CommRef::unpack(first)).into_owned(),
             Name::Thread => {
@@ -142,10 +153,9 @@ impl Texts<'_, '_> {
             Name::Line(side) => self.line(row, side),
             Name::Place(side) => format!("{}+0x{:x}", self.path(first), word(side.address())),
             Name::Data => self.marked(letter, &self.address(first)),
-            Name::DataSymbol => match self.data_symbol(first, word(Field::DataAddress)) {
-                Some(symbol) => self.marked(letter, &symbol),
-                None => self.marked(letter, &self.address(word(Field::DataAddr))),
-            },
+            Name::DataSymbol => {
+                self.marked(letter, &self.data_symbol(first, word(Field::DataAddress), word(Field::DataAddr)))
+            }
             Name::CacheLine => {
                 let line = CacheLine::unpack(word(Field::DataLine));
                 // `s` is for data shared between processes; at `X` nothing is mapped.
@@ -154,17 +164,14 @@ impl Texts<'_, '_> {
                     letter if line.is_shared && letter != 'k' => 's',
                     letter => letter,
                 };
-                match self.data_symbol(first, line.address) {
-                    Some(symbol) => self.marked(letter, &symbol),
-                    None => self.marked(letter, &self.address(line.address)),
-                }
+                self.marked(letter, &self.data_symbol(first, line.address, line.address))
             }
-            Name::Event => self.events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
-            Name::Socket => cpu(self.groups.socket(meta.cpu).unwrap_or(u32::MAX)),
+            Name::Event => events.get(usize::from(meta.event)).cloned().unwrap_or_default(),
+            Name::Socket => cpu(groups.socket(meta.cpu).unwrap_or(u32::MAX)),
             Name::Cgroup if first == 0 => "N/A".into(),
-            Name::Cgroup => self.groups.cgroup(first).unwrap_or("unknown").into(),
+            Name::Cgroup => groups.cgroup(first).unwrap_or("unknown").into(),
             Name::CgroupSpace => {
-                let (dev, inode) = self.groups.space(first).unwrap_or_default();
+                let (dev, inode) = groups.space(first).unwrap_or_default();
                 format!("{dev}/0x{inode:x}")
             }
             Name::Parent => self.parent(first),
@@ -173,7 +180,7 @@ impl Texts<'_, '_> {
     }
 
     fn traced(&self, column: SortKey, number: u64) -> String {
-        self.traced.map_or_else(String::new, |traced| traced.text(number, column))
+        self.labeller.traced.map_or_else(String::new, |traced| traced.text(number, column))
     }
 
     /// Returns the path of a module, given its number in a key.
@@ -186,7 +193,7 @@ impl Texts<'_, '_> {
         match function(self.symbols, row, side) {
             Some(name) => self.marked(letter, &name),
             None if side.address().of(row) == UNMAPPED => self.marked(letter, "[unknown]"),
-            None => match self.module(side.module().of(row)).filter(|module| !self.as_perf && has_offsets(module)) {
+            None => match self.module(side.module().of(row)).filter(|module| !self.as_perf() && has_offsets(module)) {
                 Some(module) => self.marked(letter, &format!("{}+{:#x}", module.name(), self.shown_address(row, side))),
                 None => self.marked(letter, &self.address(self.shown_address(row, side))),
             },
@@ -195,12 +202,18 @@ impl Texts<'_, '_> {
 
     /// Prefixes a name with the letter of its CPU mode, unless that is a column of its own.
     fn marked(&self, letter: char, text: &str) -> String {
-        if self.levels { ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat() } else { text.to_owned() }
+        let is_marked = self.labeller.query.format == Format::Text;
+        if is_marked { ["[", letter.encode_utf8(&mut [0; 4]), "] ", text].concat() } else { text.to_owned() }
+    }
+
+    /// Returns whether unresolved addresses are formatted as in perf; otherwise with their module and `0x`.
+    fn as_perf(&self) -> bool {
+        self.labeller.query.separator.is_some()
     }
 
     /// Formats an address without its module.
     fn address(&self, address: u64) -> String {
-        if self.as_perf { padded_hex(address) } else { format!("{address:#018x}") }
+        if self.as_perf() { padded_hex(address) } else { format!("{address:#018x}") }
     }
 
     /// Returns the name of the function in a [`Field::Parent`] word.
@@ -218,11 +231,12 @@ impl Texts<'_, '_> {
         Some(symbol.end - symbol.start)
     }
 
-    /// Returns the symbol at an address in a module, and the offset in it.
-    fn data_symbol(&self, module: u64, address: u64) -> Option<String> {
-        let loaded = module_of(self.symbols, module)?;
-        let symbol = loaded.lookup(address)?;
-        Some(format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)))
+    /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
+    fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
+        match module_of(self.symbols, module).and_then(|loaded| Some((loaded, loaded.lookup(address)?))) {
+            Some((loaded, symbol)) => format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)),
+            None => self.address(shown),
+        }
     }
 
     /// Returns the source line as `file:line`, `??:0` if unknown.
@@ -235,7 +249,7 @@ impl Texts<'_, '_> {
     /// Returns a module, given its number in a key.
     fn module(&self, number: u64) -> Option<&Module> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        self.modules.get(index).copied()
+        self.labeller.modules.get(index).copied()
     }
 
     /// Returns an unresolved address as it is printed: relative to the start for kernel modules, which are looked up by
@@ -250,7 +264,7 @@ impl Texts<'_, '_> {
 }
 
 /// Function that reads the key of a row into another row's key: a key is long, and few of its words are in use.
-pub(super) type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
+type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
 
 /// Distinct contents of text cells, by number, each with a row that has it.
 #[derive(Clone, Debug, Default)]
