@@ -31,8 +31,6 @@
 //! Only [`Resolver::fetch`] contacts servers. A first count finds modules where enough samples have no function; the
 //! files of these modules are fetched, and then the query is answered.
 
-#[cfg(test)]
-mod against_perf;
 mod bytes;
 mod call_frames;
 mod coarse;

@@ -11,7 +11,7 @@ use recrep_format::wire::Text;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use recrep_format::record::{Body, Inode, Mmap2, MmapBuildId, MmapIdentity};
+use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
 
 /// Address at which the programs of these tests are mapped.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -114,6 +114,13 @@ pub(crate) fn loads(program: &Path) -> Vec<Load> {
     text.lines().filter_map(load).collect()
 }
 
+/// Returns the build ID in the ELF notes of a file or of the kernel.
+pub(crate) fn build_id_in(bytes: &[u8]) -> [u8; 20] {
+    let note = [4_u32, 20, 3].iter().flat_map(|word| word.to_ne_bytes()).chain(*b"GNU\0").collect::<Vec<u8>>();
+    let at = bytes.windows(note.len()).position(|window| window == note).unwrap() + note.len();
+    bytes[at..at + 20].try_into().unwrap()
+}
+
 /// Returns a stream of process 7 with one event, recorded on this machine.
 pub(crate) fn stream() -> Stream {
     stream_with(Event::new("cycles:u"))
@@ -161,6 +168,12 @@ pub(crate) fn map_with_id(stream: Stream, path: &Path, id: &[u8; 20]) -> Stream 
     let identity = MmapIdentity::BuildId(MmapBuildId { size: 20, reserved: [0; 3], bytes: *id });
     // Bit 14: the mapping has a build ID.
     map_by(stream, path, BASE, 1 << 14 | 2, identity)
+}
+
+/// Maps the kernel or one of its modules.
+pub(crate) fn kernel_mapping(stream: Stream, name: &str, addr: u64, pgoff: u64) -> Stream {
+    let filename = Text::new(name.as_bytes());
+    stream.record(1, Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr, len: 0x100_0000, pgoff, filename }))
 }
 
 /// Runs `rep` on a stream and returns what it prints.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{SampleType, context};
+use recrep_format::build_id::BuildId;
 use serde_json::Value;
 
-use super::common::{BASE, Place, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
+use super::common::{BASE, Place, build_id_in, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
 use super::server::{Answer, Server};
 
 /// A stripped program, its debug file, its build ID and the offsets of its functions.
@@ -18,7 +19,7 @@ struct Stripped {
     program: PathBuf,
     whole: Vec<u8>,
     debug: Vec<u8>,
-    id: String,
+    id: BuildId,
     inner: u64,
     outer: u64,
 }
@@ -34,9 +35,8 @@ impl Stripped {
         let debug = place.at("debug");
         run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
         run(Command::new("strip").arg(&program));
-        let notes = run(Command::new("readelf").arg("-n").arg(&program));
-        let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap().to_owned();
         let (whole, debug) = (std::fs::read(&program).unwrap(), std::fs::read(debug).unwrap());
+        let id = BuildId::new(&build_id_in(&whole)).unwrap();
         Some(Self { place, program, whole, debug, id, inner, outer })
     }
 
@@ -51,7 +51,7 @@ impl Stripped {
 
     /// Returns the path of a file in the cache.
     fn cached(&self, kind: &str) -> PathBuf {
-        self.place.at("cache").join(&self.id).join(kind)
+        self.place.at("cache").join(self.id.to_string()).join(kind)
     }
 
     fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
@@ -164,8 +164,7 @@ fn debuginfod_without_servers_is_a_usage_error() {
 #[test]
 fn a_missing_executable_is_fetched() {
     let Some(it) = Stripped::new() else { return };
-    let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&it.id[2 * at..2 * at + 2], 16).unwrap()).collect();
-    let stream = map_with_id(stream(), &it.program, id.as_slice().try_into().unwrap());
+    let stream = map_with_id(stream(), &it.program, &it.id.padded());
     let stream = stream.at(2).sample(SampleSpec::at(BASE + it.inner));
     std::fs::remove_file(&it.program).unwrap();
     let server = it.server();

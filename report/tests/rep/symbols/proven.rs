@@ -9,18 +9,10 @@ use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
-use recrep_format::record::{Body, Mmap};
-use recrep_format::wire::Text;
+use recrep_format::record::Body;
 use serde_json::Value;
 
-use super::common::{BASE, Place, function, has, mapped, rep_of, run, stream, stream_of};
-
-/// Returns the build ID in the ELF notes of a file or of the kernel.
-fn build_id_in(bytes: &[u8]) -> [u8; 20] {
-    let note = [4_u32, 20, 3].iter().flat_map(|word| word.to_ne_bytes()).chain(*b"GNU\0").collect::<Vec<u8>>();
-    let at = bytes.windows(note.len()).position(|window| window == note).unwrap() + note.len();
-    bytes[at..at + 20].try_into().unwrap()
-}
+use super::common::{BASE, Place, build_id_in, function, has, kernel_mapping, mapped, rep_of, run, stream, stream_of};
 
 /// Returns the image of this process's `[vdso]`.
 fn vdso() -> Vec<u8> {
@@ -46,11 +38,6 @@ struct Subject {
     reasons: [&'static str; 2],
     /// `true` if `--trust-paths` helps.
     has_path: bool,
-}
-
-fn kernel_mapping(stream: Stream, name: &str, addr: u64, pgoff: u64) -> Stream {
-    let filename = Text::new(name.as_bytes());
-    stream.record(1, Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr, len: 0x100_0000, pgoff, filename }))
 }
 
 fn user_file(name: &'static str, path: PathBuf) -> Subject {

@@ -4,8 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use recrep_fixtures::build::SampleSpec;
+use recrep_format::build_id::BuildId;
 
-use super::common::{BASE, Place, function, has, map_with_id, mapped_at, run, sampled, stream, symbols};
+use super::common::{
+    BASE, Place, build_id_in, function, has, kernel_mapping, map_with_id, mapped_at, run, sampled, stream, symbols,
+};
 
 #[test]
 fn a_debuglink_is_followed_if_its_checksum_is_right() {
@@ -68,12 +71,8 @@ fn files_are_found_by_build_id_and_below_symfs() {
     assert_eq!(symbols(&place, &["--symfs", root.to_str().unwrap()], &recorded), ["inner"]);
 
     // As `perf archive` unpacks: in the user's directory, and in one given by --buildid-dir.
-    let notes = run(Command::new("readelf").arg("-n").arg(&program));
-    let id = notes.split("Build ID: ").nth(1).unwrap().split_whitespace().next().unwrap();
-    let mut bytes = [0; 20];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap();
-    }
+    let bytes = build_id_in(&fs::read(&program).unwrap());
+    let id = BuildId::new(&bytes).unwrap().to_string();
     let known = map_with_id(stream(), "/nowhere/program".as_ref(), &bytes).at(2).sample(SampleSpec::at(BASE + offset));
     assert_ne!(symbols(&place, &[], &known), ["inner"]);
     let entry = format!(".build-id/{}/{}/elf", &id[..2], &id[2..]);
@@ -109,13 +108,8 @@ fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
     run(Command::new("xz").arg(&module));
     let path = place.at("some-driver.ko.xz");
     let loaded = 0xffff_ffff_c010_0000;
-    let map = |stream: recrep_fixtures::build::Stream| {
-        use recrep_format::record::{Body, Mmap};
-        use recrep_format::wire::Text;
-        let filename = Text::new(path.to_str().unwrap().as_bytes());
-        stream.record(1, Body::Mmap(Mmap { pid: u32::MAX, tid: 0, addr: loaded, len: 0x1000, pgoff: 0, filename }))
-    };
-    let driver = map(stream()).at(2).sample(SampleSpec::at(loaded).misc(1));
+    let driver = kernel_mapping(stream(), path.to_str().unwrap(), loaded, 0);
+    let driver = driver.at(2).sample(SampleSpec::at(loaded).misc(1));
     assert_eq!(symbols(&place, &["--symfs", "/"], &driver), ["_text"]);
 }
 

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
+use recrep_report::query::SymbolOptions;
+use recrep_report::symbols::{Module, Origin, Resolver};
 
-use super::elf::build_id_in_notes;
-use super::file;
-use super::{Module, Origin, Resolver};
-use crate::query::SymbolOptions;
+use super::common::{Place, build_id_in, has, run};
 
 /// Source of a program whose hot functions have all kinds of names.
 const PROGRAM: &str = r#"
@@ -56,23 +55,6 @@ int main() {
 }
 "#;
 
-/// Returns whether a command can be run. Panics in CI if it cannot, since tests must not be skipped there.
-fn has(command: &str) -> bool {
-    let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let found = found.is_ok_and(|status| status.success());
-    assert!(found || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI needs {command}");
-    if !found {
-        eprintln!("skipped: no {command}");
-    }
-    found
-}
-
-fn run(command: &mut Command) -> Vec<u8> {
-    let output = command.stderr(Stdio::piped()).output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
-}
-
 /// Returns address, `name+offset` and module of each frame that perf prints.
 fn frames(data: &Path) -> Vec<(u64, String, String)> {
     let text = run(Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym,symoff,dso", "-i"]).arg(data));
@@ -81,7 +63,7 @@ fn frames(data: &Path) -> Vec<(u64, String, String)> {
         let (name, module) = rest.strip_suffix(')')?.rsplit_once(" (")?;
         Some((u64::from_str_radix(address, 16).ok()?, name.to_owned(), module.to_owned()))
     };
-    String::from_utf8_lossy(&text).lines().filter_map(frame).collect()
+    text.lines().filter_map(frame).collect()
 }
 
 /// Returns our `name+offset` for the same address.
@@ -103,26 +85,25 @@ fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str
 
 #[test]
 fn the_same_symbols_as_perf() {
-    if !has("perf") || !has("g++") || !has("objcopy") {
+    if !has(&["perf", "g++", "objcopy"]) {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    std::fs::write(at("p.cpp"), PROGRAM).unwrap();
-    let kernel = file::read_all(Path::new("/sys/kernel/notes")).ok().and_then(|notes| build_id_in_notes(&notes));
+    let place = Place::new();
+    let source = place.put("p.cpp", PROGRAM);
+    let kernel = std::fs::read("/sys/kernel/notes").ok().and_then(|notes| BuildId::new(&build_id_in(&notes)));
     let kinds =
         [("pie", "-fPIE -pie"), ("fixed", "-no-pie -fno-PIE"), ("static", "-static"), ("stripped", "-Wl,--build-id")];
     for (name, flags) in kinds {
-        let program = at(name);
-        run(Command::new("g++").arg("-O1").args(flags.split(' ')).arg(at("p.cpp")).arg("-o").arg(&program));
+        let program = place.at(name);
+        run(Command::new("g++").arg("-O1").args(flags.split(' ')).arg(&source).arg("-o").arg(&program));
         if name == "stripped" {
-            let kept = at("stripped.debug");
+            let kept = place.at("stripped.debug");
             run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&kept));
             run(Command::new("strip").arg(&program));
             let link = format!("--add-gnu-debuglink={}", kept.display());
             run(Command::new("objcopy").arg(link).arg(&program));
         }
-        let data = at("perf.data");
+        let data = place.at("perf.data");
         let recorded = Command::new("perf")
             .args(["record", "-q", "-B", "-e", "cpu-clock", "-F", "10000", "-g", "-o"])
             .arg(&data)
