@@ -12,34 +12,6 @@ use recrep_format::attr::Attr;
 
 use super::value::Value;
 
-/// Order in which perf prints the bits of `sample_type`. Bits that perf does not print follow.
-const SAMPLE_TYPE_ORDER: [SampleType; 24] = [
-    SampleType::IP,
-    SampleType::TID,
-    SampleType::TIME,
-    SampleType::ADDR,
-    SampleType::READ,
-    SampleType::CALLCHAIN,
-    SampleType::ID,
-    SampleType::CPU,
-    SampleType::PERIOD,
-    SampleType::STREAM_ID,
-    SampleType::RAW,
-    SampleType::BRANCH_STACK,
-    SampleType::REGS_USER,
-    SampleType::STACK_USER,
-    SampleType::IDENTIFIER,
-    SampleType::REGS_INTR,
-    SampleType::DATA_SRC,
-    SampleType::WEIGHT,
-    SampleType::PHYS_ADDR,
-    SampleType::AUX,
-    SampleType::CGROUP,
-    SampleType::DATA_PAGE_SIZE,
-    SampleType::CODE_PAGE_SIZE,
-    SampleType::WEIGHT_STRUCT,
-];
-
 /// Field of an attr.
 struct Field {
     /// ABI name.
@@ -145,11 +117,15 @@ fn named<B>(names: impl Iterator<Item = (&'static str, B)>, all: u64, bits: fn(&
     found
 }
 
-/// Returns the names of the bits of a `sample_type`, in perf's order.
+/// Returns the names of the bits of a `sample_type`, in perf's order: three of them are not in the order of the bits.
 fn sample_type(all: SampleType) -> Vec<String> {
     let mut ordered: Vec<(&'static str, SampleType)> = all.iter_names().collect();
-    let place = |bit: &SampleType| SAMPLE_TYPE_ORDER.iter().position(|known| known == bit).unwrap_or(usize::MAX);
-    ordered.sort_by_key(|(_, bit)| place(bit));
+    ordered.sort_by_key(|(_, bit)| match *bit {
+        SampleType::DATA_SRC => (SampleType::REGS_INTR.bits(), 1),
+        SampleType::WEIGHT => (SampleType::REGS_INTR.bits(), 2),
+        SampleType::TRANSACTION => (u64::MAX, 0),
+        bit => (bit.bits(), 0),
+    });
     named(ordered.into_iter(), all.bits(), SampleType::bits)
 }
 

@@ -20,38 +20,102 @@ pub fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Valu
     use f::FeatureBody as B;
     Ok(Some(match B::decode(id, c)? {
         B::TracingData(it) => size(it.data),
-        B::BuildIds(it) => build_ids(&it),
+        B::BuildIds(it) => maps(&it.entries, |entry| {
+            let id = entry.build_id().as_ref().map(BuildId::to_string).unwrap_or_default();
+            let pid = Value::Signed(entry.body.pid.0.cast_signed().into());
+            let misc = Value::Hex(entry.misc.into());
+            [("build_id", Value::Text(id)), ("misc", misc), ("pid", pid), ("filename", Value::text(entry.name()))]
+        }),
         B::Hostname(it) => text(&it.0),
         B::OsRelease(it) => text(&it.0),
         B::Version(it) => text(&it.0),
         B::Arch(it) => text(&it.0),
-        B::NrCpus(it) => nr_cpus(it),
+        B::NrCpus(it) => map([("online", number(it.online)), ("available", number(it.available))]),
         B::CpuDesc(it) => text(&it.0),
         B::CpuId(it) => text(&it.0),
-        B::TotalMem(it) => Value::Map(vec![("kib", Value::Number(it.kib))]),
+        B::TotalMem(it) => map([("kib", number(it.kib))]),
         B::Cmdline(it) => texts(&it.args.0),
-        B::EventDesc(it) => event_desc(&it),
+        B::EventDesc(it) => maps(&it.events, |event| {
+            let ids = Value::list(event.ids.iter().map(Value::Number));
+            [("name", text(&event.name)), ("ids", ids), ("attr", attr::value(&event.attr))]
+        }),
         B::CpuTopology(it) => cpu_topology(&it, cpus)?,
-        B::NumaTopology(it) => numa_topology(&it),
+        B::NumaTopology(it) => maps(&it.nodes.0, |node| {
+            let (total, free) = (number(node.mem_total), number(node.mem_free));
+            let node_number = number(node.node);
+            [("node", node_number), ("mem_total_kib", total), ("mem_free_kib", free), ("cpus", text(&node.cpus))]
+        }),
         B::BranchStackMark(it) => size(it.data),
-        B::PmuMappings(it) => pmu_mappings(&it),
-        B::GroupDesc(it) => group_desc(&it),
-        B::AuxtraceIndex(it) => auxtrace(&it),
+        B::PmuMappings(it) => maps(&it.pmus.0, |pmu| [("name", text(&pmu.name)), ("type", number(pmu.kind))]),
+        B::GroupDesc(it) => maps(&it.groups.0, |group| {
+            let (leader, members) = (number(group.leader), number(group.members));
+            [("name", text(&group.name)), ("leader_idx", leader), ("nr_members", members)]
+        }),
+        B::AuxtraceIndex(it) => {
+            let one = |(offset, size)| [("file_offset", Value::Hex(offset)), ("size", number(size))];
+            map([("total", number(it.total)), ("entries", maps(it.iter(), one))])
+        }
         B::StatMark(it) => size(it.data),
-        B::Caches(it) => caches(&it),
-        B::SampleTime(it) => sample_time(it),
-        B::MemTopology(it) => mem_topology(&it),
-        B::ClockId(it) => Value::Map(vec![("resolution", Value::Number(it.resolution))]),
-        B::DirFormat(it) => Value::Map(vec![("version", Value::Number(it.version))]),
-        B::BpfProgInfo(it) => bpf_prog_info(&it),
-        B::BpfBtf(it) => bpf_btf(&it),
-        B::Compression(it) => compression(it),
+        B::Caches(it) => {
+            let one = |cache: &f::CacheLevel<'_>| {
+                [
+                    ("level", number(cache.level)),
+                    ("type", text(&cache.kind)),
+                    ("size", text(&cache.size)),
+                    ("line_size", number(cache.line_size)),
+                    ("sets", number(cache.sets)),
+                    ("ways", number(cache.ways)),
+                    ("map", text(&cache.map)),
+                ]
+            };
+            map([("version", number(it.version)), ("caches", maps(&it.levels.0, one))])
+        }
+        B::SampleTime(it) => map([("first_sample_time", number(it.first)), ("last_sample_time", number(it.last))]),
+        B::MemTopology(it) => {
+            let one = |node: &f::MemNode<'_>| {
+                let blocks = Value::Text(ranges(node.set.iter(), node.bits));
+                [("node", number(node.node)), ("size", number(node.size)), ("blocks", blocks)]
+            };
+            let (block_size, nodes) = (Value::Hex(it.block_size), maps(it.nodes.iter(), one));
+            map([("version", number(it.version)), ("block_size_bytes", block_size), ("nodes", nodes)])
+        }
+        B::ClockId(it) => map([("resolution", number(it.resolution))]),
+        B::DirFormat(it) => map([("version", number(it.version))]),
+        B::BpfProgInfo(it) => maps(&it.programs.0, |program| {
+            let (info, data) = (number(program.info.len() as u64), number(program.data.len() as u64));
+            [("info_len", info), ("data_len", data), ("arrays", Value::Hex(program.arrays))]
+        }),
+        B::BpfBtf(it) => {
+            maps(&it.objects.0, |object| [("id", number(object.id)), ("data_size", number(object.data.len() as u64))])
+        }
+        B::Compression(it) => map([
+            ("version", number(it.version)),
+            ("type", number(it.kind)),
+            ("level", number(it.level)),
+            ("ratio", number(it.ratio)),
+            ("mmap_len", number(it.mmap_len)),
+        ]),
         B::CpuPmuCaps(it) => caps(&it.caps.0),
-        B::ClockData(it) => clock_data(it),
-        B::HybridTopology(it) => hybrid_topology(&it),
-        B::PmuCaps(it) => pmu_caps(&it),
+        B::ClockData(it) => map([
+            ("version", number(it.version)),
+            ("clockid", number(it.clockid)),
+            ("wall_clock_ns", number(it.wall_clock)),
+            ("clockid_time_ns", number(it.clock)),
+        ]),
+        B::HybridTopology(it) => maps(&it.kinds.0, |kind| [("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))]),
+        B::PmuCaps(it) => maps(&it.pmus.0, |pmu| [("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))]),
         _ => return Ok(None),
     }))
+}
+
+/// Returns named parts.
+fn map<const N: usize>(parts: [(&'static str, Value); N]) -> Value {
+    Value::Map(parts.into())
+}
+
+/// Returns a list with the named parts of each item.
+fn maps<T, const N: usize>(items: impl IntoIterator<Item = T>, one: impl Fn(T) -> [(&'static str, Value); N]) -> Value {
+    Value::list(items.into_iter().map(|item| map(one(item))))
 }
 
 fn number(value: impl Into<u64>) -> Value {
@@ -68,33 +132,7 @@ fn texts(strings: &[HeaderString<'_>]) -> Value {
 
 /// Returns only the size, for features that are a mere mark or in a format of their own.
 fn size(data: &[u8]) -> Value {
-    Value::Map(vec![("data_bytes", number(data.len() as u64))])
-}
-
-fn build_ids(table: &f::BuildIds<'_>) -> Value {
-    Value::list(table.entries.iter().map(|entry| {
-        let id = entry.build_id().as_ref().map(BuildId::to_string).unwrap_or_default();
-        Value::Map(vec![
-            ("build_id", Value::Text(id)),
-            ("misc", Value::Hex(entry.misc.into())),
-            ("pid", Value::Signed(entry.body.pid.0.cast_signed().into())),
-            ("filename", Value::text(entry.name())),
-        ])
-    }))
-}
-
-fn nr_cpus(cpus: f::NrCpus) -> Value {
-    Value::Map(vec![("online", number(cpus.online)), ("available", number(cpus.available))])
-}
-
-fn event_desc(desc: &f::EventDesc<'_>) -> Value {
-    Value::list(desc.events.iter().map(|event| {
-        Value::Map(vec![
-            ("name", text(&event.name)),
-            ("ids", Value::list(event.ids.iter().map(Value::Number))),
-            ("attr", attr::value(&event.attr)),
-        ])
-    }))
+    map([("data_bytes", number(data.len() as u64))])
 }
 
 fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> {
@@ -104,77 +142,12 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
         parts.extend(dies.get(cpu).map(|die| ("die_id", number(*die))));
         Value::Map(parts)
     });
-    Ok(Value::Map(vec![
+    Ok(map([
         ("sibling_sockets", texts(&topology.sockets.0)),
         ("sibling_dies", texts(&topology.tail.dies(available)?)),
         ("sibling_threads", texts(&topology.cores.0)),
         ("cpus", Value::list(cpus)),
     ]))
-}
-
-fn numa_topology(topology: &f::NumaTopology<'_>) -> Value {
-    Value::list(topology.nodes.0.iter().map(|node| {
-        Value::Map(vec![
-            ("node", number(node.node)),
-            ("mem_total_kib", number(node.mem_total)),
-            ("mem_free_kib", number(node.mem_free)),
-            ("cpus", text(&node.cpus)),
-        ])
-    }))
-}
-
-fn pmu_mappings(mappings: &f::PmuMappings<'_>) -> Value {
-    let one = |pmu: &f::PmuMapping<'_>| Value::Map(vec![("name", text(&pmu.name)), ("type", number(pmu.kind))]);
-    Value::list(mappings.pmus.0.iter().map(one))
-}
-
-fn group_desc(desc: &f::GroupDesc<'_>) -> Value {
-    Value::list(desc.groups.0.iter().map(|group| {
-        Value::Map(vec![
-            ("name", text(&group.name)),
-            ("leader_idx", number(group.leader)),
-            ("nr_members", number(group.members)),
-        ])
-    }))
-}
-
-fn auxtrace(index: &f::AuxtraceIndex<'_>) -> Value {
-    let one = |(offset, size)| Value::Map(vec![("file_offset", Value::Hex(offset)), ("size", number(size))]);
-    Value::Map(vec![("total", number(index.total)), ("entries", Value::list(index.iter().map(one)))])
-}
-
-fn caches(caches: &f::Caches<'_>) -> Value {
-    let one = |cache: &f::CacheLevel<'_>| {
-        Value::Map(vec![
-            ("level", number(cache.level)),
-            ("type", text(&cache.kind)),
-            ("size", text(&cache.size)),
-            ("line_size", number(cache.line_size)),
-            ("sets", number(cache.sets)),
-            ("ways", number(cache.ways)),
-            ("map", text(&cache.map)),
-        ])
-    };
-    Value::Map(vec![("version", number(caches.version)), ("caches", Value::list(caches.levels.0.iter().map(one)))])
-}
-
-fn sample_time(time: f::SampleTime) -> Value {
-    Value::Map(vec![("first_sample_time", number(time.first)), ("last_sample_time", number(time.last))])
-}
-
-fn mem_topology(topology: &f::MemTopology<'_>) -> Value {
-    let one = |node: &f::MemNode<'_>| {
-        Value::Map(vec![
-            ("node", number(node.node)),
-            ("size", number(node.size)),
-            ("blocks", Value::Text(ranges(node.set.iter(), node.bits))),
-        ])
-    };
-    Value::Map(vec![
-        ("version", number(topology.version)),
-        ("block_size_bytes", Value::Hex(topology.block_size)),
-        ("nodes", Value::list(topology.nodes.iter().map(one))),
-    ])
 }
 
 /// Returns the set bits below `most` as ranges: `0-23,32-199`.
@@ -192,55 +165,8 @@ fn ranges(words: impl Iterator<Item = u64>, most: u64) -> String {
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn bpf_prog_info(info: &f::BpfProgInfo<'_>) -> Value {
-    Value::list(info.programs.0.iter().map(|program| {
-        Value::Map(vec![
-            ("info_len", number(program.info.len() as u64)),
-            ("data_len", number(program.data.len() as u64)),
-            ("arrays", Value::Hex(program.arrays)),
-        ])
-    }))
-}
-
-fn bpf_btf(btf: &f::BpfBtf<'_>) -> Value {
-    let one = |object: &f::BpfBtfEntry<'_>| {
-        Value::Map(vec![("id", number(object.id)), ("data_size", number(object.data.len() as u64))])
-    };
-    Value::list(btf.objects.0.iter().map(one))
-}
-
-fn compression(compression: f::Compression) -> Value {
-    Value::Map(vec![
-        ("version", number(compression.version)),
-        ("type", number(compression.kind)),
-        ("level", number(compression.level)),
-        ("ratio", number(compression.ratio)),
-        ("mmap_len", number(compression.mmap_len)),
-    ])
-}
-
 fn caps(caps: &[f::PmuCap<'_>]) -> Value {
-    let one = |cap: &f::PmuCap<'_>| Value::Map(vec![("name", text(&cap.name)), ("value", text(&cap.value))]);
-    Value::list(caps.iter().map(one))
-}
-
-fn clock_data(clock: f::ClockData) -> Value {
-    Value::Map(vec![
-        ("version", number(clock.version)),
-        ("clockid", number(clock.clockid)),
-        ("wall_clock_ns", number(clock.wall_clock)),
-        ("clockid_time_ns", number(clock.clock)),
-    ])
-}
-
-fn hybrid_topology(topology: &f::HybridTopology<'_>) -> Value {
-    let one = |kind: &f::HybridCores<'_>| Value::Map(vec![("pmu_name", text(&kind.pmu)), ("cpus", text(&kind.cpus))]);
-    Value::list(topology.kinds.0.iter().map(one))
-}
-
-fn pmu_caps(all: &f::PmuCaps<'_>) -> Value {
-    let one = |pmu: &f::PmuCapsEntry<'_>| Value::Map(vec![("pmu_name", text(&pmu.pmu)), ("caps", caps(&pmu.caps.0))]);
-    Value::list(all.pmus.0.iter().map(one))
+    maps(caps, |cap| [("name", text(&cap.name)), ("value", text(&cap.value))])
 }
 
 #[cfg(test)]

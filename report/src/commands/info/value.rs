@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 use crate::terminal::escape::escape;
 
@@ -94,21 +94,9 @@ impl Serialize for Value {
             Self::Hex(_) | Self::Bytes(_) => serializer.collect_str(self),
             Self::Text(text) => serializer.serialize_str(text),
             Self::Bits(names) => names.serialize(serializer),
-            Self::Fields(fields, _) => {
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                for (name, field) in fields {
-                    map.serialize_entry(name, field)?;
-                }
-                map.end()
-            }
+            Self::Fields(fields, _) => serializer.collect_map(fields.iter().map(|(name, field)| (name, field))),
             Self::List(items) => items.serialize(serializer),
-            Self::Map(parts) => {
-                let mut map = serializer.serialize_map(Some(parts.len()))?;
-                for (name, part) in parts {
-                    map.serialize_entry(name, part)?;
-                }
-                map.end()
-            }
+            Self::Map(parts) => serializer.collect_map(parts.iter().map(|(name, part)| (name, part))),
         }
     }
 }
