@@ -60,9 +60,6 @@ pub struct FilterArgs {
 
 impl SampleFilterArgs {
     /// Parses the values of the options.
-    ///
-    /// # Errors
-    /// Returns an error if a value is malformed.
     pub fn compiled(self) -> Result<Filters, String> {
         Ok(Filters {
             comms: self.comms.as_deref().map(names),
@@ -78,9 +75,6 @@ impl SampleFilterArgs {
 
 impl FilterArgs {
     /// Parses the values of the options.
-    ///
-    /// # Errors
-    /// Returns an error if a value is malformed.
     pub fn compiled(self) -> Result<Filters, String> {
         Ok(Filters {
             symbols: self.symbols.as_deref().map(names),

@@ -69,9 +69,6 @@ impl FormatArgs {
 
 impl ViewArgs {
     /// Builds a query from these options.
-    ///
-    /// # Errors
-    /// Returns an error if a filter or symbol option is malformed.
     pub fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
         let paths: Vec<_> = self.input.into_iter().chain(self.files).collect();
         let sources = match paths.is_empty() {
@@ -101,17 +98,11 @@ pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
 }
 
 /// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
-///
-/// # Errors
-/// Returns the errors of [`report::run_with`].
 pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
     settled(&query.sources, || profile_with(query, columns.to_vec(), &|_, _| {}))
 }
 
 /// Like [`profile`], but passes each input's session to `also`, and does not start again.
-///
-/// # Errors
-/// Returns the errors of [`report::run_with`].
 pub fn profile_with(query: &Query, columns: Vec<Column>, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
     Ok((report::run_with(&query, also)?, query))

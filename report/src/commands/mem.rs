@@ -93,9 +93,6 @@ struct MemArgs {
 }
 
 /// Parses a command line, whose first word is `rep mem`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
     derived::parse(words, |args: MemArgs| {
         if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
@@ -193,9 +190,6 @@ impl Latency {
 }
 
 /// Answers the query, and returns warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if let Some(listed) = &asked.listed {
         return list_accesses(listed, out);

@@ -43,9 +43,6 @@ struct TimelineArgs {
 }
 
 /// Parses a command line, whose first word is `rep timeline`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
     derived::parse(words, |args: TimelineArgs| {
         let format = args.form.format(&args.view);
@@ -90,9 +87,6 @@ struct Slice {
 }
 
 /// Answers the query, and returns warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };

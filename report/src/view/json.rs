@@ -115,9 +115,6 @@ impl<'p> RowOut<'p> {
 }
 
 /// Writes a value as JSON on one line.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
 pub fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")

@@ -32,9 +32,6 @@ pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_task
 pub const CANNOT_WRITE: &str = "cannot write the answer";
 
 /// Prints the profile in the query's format.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
 pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {

@@ -42,9 +42,6 @@ pub struct TaskRow {
 }
 
 /// Prints the tasks of each input, with their mappings if `with_mappings`.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
 pub fn print(lists: &[TaskList], with_mappings: bool, out: &mut impl Write) -> io::Result<()> {
     for list in lists {
         if lists.len() > 1 {
@@ -72,9 +69,6 @@ struct Lists<'l> {
 }
 
 /// Prints the tasks as JSON, schema `recrep-tasks/1`. `warnings` are those about inputs that cannot be read.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
 pub fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
     json::write(&Lists { schema: "recrep-tasks/1", inputs: lists, warnings }, out)
 }

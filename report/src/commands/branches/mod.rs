@@ -59,9 +59,6 @@ enum Form {
 }
 
 /// Parses a command line, whose first word is `rep branches`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
     derived::parse(words, |args: BranchesArgs| {
         let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
@@ -91,9 +88,6 @@ struct Answer<'p> {
 }
 
 /// Answers the query, and returns warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if asked.bolt {
         return bolt::run(&asked.query, out);

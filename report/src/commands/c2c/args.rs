@@ -109,9 +109,6 @@ impl Detail {
 }
 
 /// Parses a command line, whose first word is `rep c2c`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(words: Vec<OsString>) -> Result<C2cQuery, clap::Error> {
     derived::parse(words, |args: C2cArgs| {
         let format = args.form.format(&args.view);

@@ -47,9 +47,6 @@ struct Answer<'p> {
 }
 
 /// Answers the query, and returns warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (nodes, (profile, query)) = settled(&asked.query.sources, || {
         let nodes = Mutex::new(BTreeMap::new());

@@ -39,9 +39,6 @@ struct DumpArgs {
 }
 
 /// Parses a command line whose first word is `rep dump`.
-///
-/// # Errors
-/// Returns an error if the command line is invalid, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<DumpQuery, clap::Error> {
     let args = DumpArgs::try_parse_from(args)?;
     let types = args.types.as_deref().map(types).transpose();

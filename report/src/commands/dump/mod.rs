@@ -52,9 +52,6 @@ pub fn whole(source: &Source) -> DumpQuery {
 }
 
 /// Prints the records and returns the warnings.
-///
-/// # Errors
-/// Returns an error if the input cannot be read or the output cannot be written.
 pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {

@@ -41,9 +41,6 @@ struct EvlistArgs {
 }
 
 /// Parses a command line, whose first word is `rep info`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<InfoQuery, clap::Error> {
     let args = InfoArgs::try_parse_from(args)?;
     let format = if args.json { Format::Json } else { Format::Text };
@@ -51,9 +48,6 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<InfoQuery, clap
 }
 
 /// Parses a command line, whose first word is `rep evlist`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse_evlist(args: impl IntoIterator<Item = OsString>) -> Result<EvlistQuery, clap::Error> {
     let args = EvlistArgs::try_parse_from(args)?;
     let detail = match (args.verbose, args.freq, args.group) {

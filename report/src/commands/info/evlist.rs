@@ -20,9 +20,6 @@ const ANONYMOUS: &[u8] = b"{anon_group}";
 
 /// Lists the events, and returns warnings about the header. Of the records it reads only those that hold the header in
 /// pipe mode.
-///
-/// # Errors
-/// Returns an error if the input cannot be read, or the output cannot be written.
 pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {

@@ -45,9 +45,6 @@ pub fn whole(source: &Source) -> InfoQuery {
 }
 
 /// Does the same as [`run`], with `#` in front of each line.
-///
-/// # Errors
-/// Returns the errors of [`run`].
 pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let mut text = Vec::new();
     let warnings = run(query, &mut text)?;
@@ -56,9 +53,6 @@ pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
 }
 
 /// Prints the description of a file, and returns warnings.
-///
-/// # Errors
-/// Returns an error if the input cannot be read, or the output cannot be written.
 pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let info = settled(std::slice::from_ref(&query.source), || {
         let input = Input::open(&query.source)?;
@@ -73,9 +67,6 @@ pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
 }
 
 /// Does the same as [`comment`], for an input whose session exists already.
-///
-/// # Errors
-/// Returns I/O errors from the writer.
 pub fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     text::print(&Info::gather(input, session), &mut text)?;

@@ -39,9 +39,6 @@ struct ModulesArgs {
 }
 
 /// Parses a command line, whose first word is `rep modules`.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ModulesQuery, clap::Error> {
     let args = ModulesArgs::try_parse_from(args)?;
     let paths: Vec<_> = args.input.into_iter().chain(args.files).collect();

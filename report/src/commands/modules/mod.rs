@@ -29,9 +29,6 @@ use crate::view::{CANNOT_WRITE, write_json};
 use listing::Listing;
 
 /// Lists the modules, and returns warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read, or the output cannot be written.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (stacks, profile) = settled(&query.report.sources, || {
         let stacks = Mutex::new(StackSummary::default());

@@ -90,9 +90,6 @@ impl AccessQuery {
 }
 
 /// Prints the accesses of each input and returns the warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read or the output cannot be written.
 pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     let mut warnings = Vec::new();

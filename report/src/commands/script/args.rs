@@ -175,9 +175,6 @@ struct RecordArgs {
 }
 
 /// Parses a command line whose first word is `rep script`.
-///
-/// # Errors
-/// Returns an error if the command line is invalid, or asks for help or the version.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, clap::Error> {
     let args = ScriptArgs::try_parse_from(args)?;
     let invalid = |message: String| ScriptArgs::command().error(ErrorKind::InvalidValue, message);

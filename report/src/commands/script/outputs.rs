@@ -54,9 +54,6 @@ impl<'o, W: Write> Outputs<'o, W> {
     }
 
     /// Creates a file for each event: `PATH.EVENT.dump`.
-    ///
-    /// # Errors
-    /// Returns an error if a file cannot be created.
     pub(super) fn per_event(main: &'o mut W, path: &Path, events: &[String]) -> io::Result<Self> {
         let file = |event: &String| {
             // A `/` in an event's name would lead to another directory.

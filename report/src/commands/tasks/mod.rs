@@ -29,9 +29,6 @@ use crate::view;
 use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
 
 /// Prints the tasks of each input and returns the warnings.
-///
-/// # Errors
-/// Returns an error if no input can be read or the output cannot be written.
 pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
