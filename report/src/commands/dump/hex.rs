@@ -21,18 +21,6 @@ pub(super) fn print(bytes: &[u8], most: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes in hexadecimal, separated by spaces.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
-
-impl std::fmt::Display for Bytes<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, byte) in self.0.iter().enumerate() {
-            write!(f, "{}{byte:02x}", if place == 0 { "" } else { " " })?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use recrep_format::abi::{AuxFlags, KSymbolFlags, map_flags, prot};
 use recrep_format::build_id::BuildId;
-use recrep_format::record::{Body, KSymbol, Mmap2, MmapIdentity, Namespaces, TextPoke};
+use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces};
 
-use super::hex::Bytes;
 use super::line::{Escaped, Hex, Lines};
 use super::sample;
+use crate::commands::info::Value;
 
 /// Prints the fields of a record.
 pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
@@ -52,17 +52,33 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
             lines.field("next_prev_pid", switch.next_prev_pid.cast_signed())?;
             lines.field("next_prev_tid", switch.next_prev_tid.cast_signed())?;
         }
-        Body::Namespaces(namespaces) => self::namespaces(namespaces, lines)?,
-        Body::KSymbol(symbol) => ksymbol(symbol, lines)?,
+        Body::Namespaces(all) => {
+            pid_tid(all.pid, all.tid, lines)?.field("nr_namespaces", all.nr_namespaces)?;
+            for (place, namespace) in all.iter().enumerate() {
+                let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
+                lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode))?;
+            }
+        }
+        Body::KSymbol(symbol) => {
+            lines.field("addr", Hex(symbol.addr))?.field("len", symbol.len)?;
+            let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
+            lines.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()))?;
+            lines.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()))?;
+            lines.field("name", Escaped(symbol.name.as_bytes()))?;
+        }
         Body::BpfEvent(bpf) => {
             let kind = named(bpf.event_type.0, bpf.event_type.name());
             lines.field("type", kind)?.field("flags", Hex(bpf.flags))?.field("id", bpf.id)?;
-            lines.field("tag", Bytes(&bpf.tag))?;
+            lines.field("tag", Value::Bytes(bpf.tag.to_vec()))?;
         }
         Body::Cgroup(cgroup) => {
             lines.field("id", cgroup.id)?.field("path", Escaped(cgroup.path.as_bytes()))?;
         }
-        Body::TextPoke(poke) => text_poke(poke, lines)?,
+        Body::TextPoke(poke) => {
+            lines.field("addr", Hex(poke.addr))?.field("old_len", poke.old_len)?.field("new_len", poke.new_len)?;
+            lines.item(format_args!("old: {}", Value::Bytes(poke.old_bytes().to_vec())))?;
+            lines.item(format_args!("new: {}", Value::Bytes(poke.new_bytes().to_vec())))?;
+        }
         Body::AuxOutputHwId(id) => {
             lines.field("hw_id", Hex(id.hw_id))?;
         }
@@ -119,28 +135,4 @@ fn named(number: u16, name: Option<&str>) -> String {
         Some(name) => format!("{number} {name}"),
         None => number.to_string(),
     }
-}
-
-fn namespaces<W: Write>(all: &Namespaces<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    pid_tid(all.pid, all.tid, lines)?.field("nr_namespaces", all.nr_namespaces)?;
-    for (place, namespace) in all.iter().enumerate() {
-        let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
-        lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode))?;
-    }
-    lines.end()
-}
-
-fn ksymbol<W: Write>(symbol: &KSymbol<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("addr", Hex(symbol.addr))?.field("len", symbol.len)?;
-    let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
-    lines.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()))?;
-    lines.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()))?;
-    lines.field("name", Escaped(symbol.name.as_bytes()))?;
-    Ok(())
-}
-
-fn text_poke<W: Write>(poke: &TextPoke<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("addr", Hex(poke.addr))?.field("old_len", poke.old_len)?.field("new_len", poke.new_len)?;
-    lines.item(format_args!("old: {}", Bytes(poke.old_bytes())))?;
-    lines.item(format_args!("new: {}", Bytes(poke.new_bytes())))
 }

@@ -1,6 +1,5 @@
 //! Fields of samples, and those that trailers share with them.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, RegsArch, Weight};
@@ -50,8 +49,16 @@ pub(super) fn print<W: Write>(
     if let Some(stack) = stack_user {
         lines.field("stack_user_size", stack.bytes.len())?.maybe("dyn_size", stack.dyn_size)?;
     }
-    self::weight(*weight, lines)?;
-    lines.maybe("data_src", data_src.map(|src| Source(DataSrc(src))))?;
+    match weight {
+        Some(Weight::Whole(weight)) => lines.field("weight", weight)?,
+        Some(Weight::Parts(parts)) => {
+            lines.field("var1_dw", parts.var1)?.field("var2_w", parts.var2)?.field("var3_w", parts.var3)?
+        }
+        None => lines,
+    };
+    if let Some(src) = *data_src {
+        lines.field("data_src", format_args!("{src:#x} {}", DataSrc(src)))?;
+    }
     lines
         .maybe("transaction", transaction.map(Hex))?
         .maybe("phys_addr", phys_addr.map(Hex))?
@@ -92,26 +99,6 @@ pub(super) fn shared_fields<W: Write>(trailer: &SampleId, lines: &mut Lines<'_, 
     Ok(())
 }
 
-fn weight<W: Write>(weight: Option<Weight>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    match weight {
-        Some(Weight::Whole(weight)) => lines.field("weight", weight)?,
-        Some(Weight::Parts(parts)) => {
-            lines.field("var1_dw", parts.var1)?.field("var2_w", parts.var2)?.field("var3_w", parts.var3)?
-        }
-        None => lines,
-    };
-    Ok(())
-}
-
-/// A `data_src` that prints as a number and as text.
-struct Source(DataSrc);
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x} {}", self.0.0, self.0)
-    }
-}
-
 /// Prints the values that were read from a counter or a group of counters.
 pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
     lines.begin("read:")?;
@@ -141,15 +128,8 @@ fn branches<W: Write>(stack: &BranchStack<'_>, lines: &mut Lines<'_, W>) -> io::
     let mut counters = stack.counters.map(|words| words.iter());
     for (place, branch) in stack.entries().enumerate() {
         let flags = branch.flags;
-        let letter = |set, letter| if set { letter } else { ' ' };
-        let letters: String = [
-            letter(flags.mispred(), 'M'),
-            letter(flags.predicted(), 'P'),
-            letter(flags.abort(), 'A'),
-            letter(flags.in_tx(), 'T'),
-        ]
-        .iter()
-        .collect();
+        let letters = [(flags.mispred(), 'M'), (flags.predicted(), 'P'), (flags.abort(), 'A'), (flags.in_tx(), 'T')];
+        let letters: String = letters.iter().map(|(is_set, letter)| if *is_set { *letter } else { ' ' }).collect();
         let privilege = match flags.privilege() {
             BranchPrivilege::UNKNOWN => "",
             BranchPrivilege::USER => " user",

@@ -5,10 +5,7 @@ use std::io::{self, Write};
 use recrep_format::abi::{Cpu, StatRoundKind};
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::FeatureId;
-use recrep_format::record::{
-    AuxtraceError, Body, BpfMetadata, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndex, IdIndexEntry,
-    RawRecord, ThreadMap, TimeConv,
-};
+use recrep_format::record::{Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, RawRecord};
 
 use super::known::FileFacts;
 use super::line::{Escaped, Hex, Lines, fixed};
@@ -41,7 +38,14 @@ pub(super) fn print<W: Write>(
             lines.field("pid", header.pid)?.field("build_id", id.unwrap_or_default())?;
             lines.field("filename", Escaped(header.filename.as_bytes()))?;
         }
-        Body::IdIndex(index) => id_index(index, lines)?,
+        Body::IdIndex(index) => {
+            lines.field("nr", index.nr)?;
+            for IdIndexEntry { id, idx, cpu, tid, guest } in index.iter() {
+                let guest = guest.map(|guest| format!(", machine_pid: {}, vcpu: {}", guest.machine_pid, guest.vcpu));
+                let guest = guest.unwrap_or_default();
+                lines.item(format_args!("id: {id}, idx: {idx}, cpu: {cpu}, tid: {tid}{guest}"))?;
+            }
+        }
         Body::AuxtraceInfo(header) => {
             lines.field("type", format_args!("{} {}", header.kind.0, header.kind.name().unwrap_or("UNKNOWN")))?;
             lines.field("reserved", header.reserved)?.field("priv_words", header.private.len())?;
@@ -57,8 +61,18 @@ pub(super) fn print<W: Write>(
             lines.field("idx", aux.idx)?.field("tid", aux.tid)?.field("cpu", aux.cpu)?;
             lines.maybe("reserved", Some(aux.reserved).filter(|reserved| *reserved != 0))?;
         }
-        Body::AuxtraceError(error) => auxtrace_error(error, lines)?,
-        Body::ThreadMap(map) => thread_map(map, lines)?,
+        Body::AuxtraceError(error) => {
+            lines.field("type", error.kind.0)?.field("code", error.code)?.field("cpu", error.cpu)?;
+            lines.field("pid", error.pid)?.field("tid", error.tid)?.field("fmt", error.fmt)?;
+            lines.field("ip", Hex(error.ip))?.maybe("time", error.time)?;
+            lines.field("msg", Escaped(error.message.as_bytes()))?;
+        }
+        Body::ThreadMap(map) => {
+            lines.field("nr", map.nr)?;
+            for entry in &map.entries {
+                lines.item(format_args!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm)))?;
+            }
+        }
         Body::CpuMap(map) => {
             lines.field("type", map.kind().0)?.field("cpus", cpus(map))?;
         }
@@ -79,7 +93,15 @@ pub(super) fn print<W: Write>(
             lines.field("type", format_args!("{} {kind}", round.kind.0))?.field("time", round.time)?;
         }
         Body::EventUpdate(update) => event_update(update, lines)?,
-        Body::TimeConv(conv) => time_conv(conv, lines)?,
+        Body::TimeConv(conv) => {
+            lines.field("time_shift", conv.time_shift)?.field("time_mult", conv.time_mult)?;
+            lines.field("time_zero", conv.time_zero)?;
+            if let Some(short) = conv.short {
+                lines.field("time_cycles", short.time_cycles)?.field("time_mask", Hex(short.time_mask))?;
+                lines.field("cap_user_time_zero", short.cap_user_time_zero)?;
+                lines.field("cap_user_time_short", short.cap_user_time_short)?;
+            }
+        }
         Body::HeaderFeature(header) => feature(known, raw, header, lines)?,
         Body::Compressed(piece) => {
             lines.field("compressed_size", piece.data.len())?;
@@ -87,38 +109,18 @@ pub(super) fn print<W: Write>(
         Body::Compressed2(piece) => {
             lines.field("data_size", piece.data_size)?.field("compressed_size", piece.stream().len())?;
         }
-        Body::BpfMetadata(metadata) => bpf_metadata(metadata, lines)?,
+        Body::BpfMetadata(metadata) => {
+            lines.field("prog_name", fixed(&metadata.prog_name))?.field("nr_entries", metadata.nr_entries)?;
+            for (key, value) in metadata.iter() {
+                lines.item(format_args!("{}: {}", fixed(key), fixed(value)))?;
+            }
+        }
         Body::FinishedRound | Body::FinishedInit => {}
         other => {
             lines.field("not_decoded", other.kind())?;
         }
     }
     lines.end()
-}
-
-fn id_index<W: Write>(index: &IdIndex<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("nr", index.nr)?;
-    for IdIndexEntry { id, idx, cpu, tid, guest } in index.iter() {
-        let guest = guest.map(|guest| format!(", machine_pid: {}, vcpu: {}", guest.machine_pid, guest.vcpu));
-        let guest = guest.unwrap_or_default();
-        lines.item(format_args!("id: {id}, idx: {idx}, cpu: {cpu}, tid: {tid}{guest}"))?;
-    }
-    Ok(())
-}
-
-fn auxtrace_error<W: Write>(error: &AuxtraceError<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("type", error.kind.0)?.field("code", error.code)?.field("cpu", error.cpu)?;
-    lines.field("pid", error.pid)?.field("tid", error.tid)?.field("fmt", error.fmt)?;
-    lines.field("ip", Hex(error.ip))?.maybe("time", error.time)?.field("msg", Escaped(error.message.as_bytes()))?;
-    Ok(())
-}
-
-fn thread_map<W: Write>(map: &ThreadMap, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("nr", map.nr)?;
-    for entry in &map.entries {
-        lines.item(format_args!("pid: {}, comm: {}", entry.tid(), fixed(&entry.comm)))?;
-    }
-    Ok(())
 }
 
 /// Returns the CPUs as ranges, or why they cannot be read.
@@ -155,19 +157,6 @@ fn event_update<W: Write>(update: &EventUpdate<'_>, lines: &mut Lines<'_, W>) ->
     Ok(())
 }
 
-fn time_conv<W: Write>(conv: &TimeConv, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines
-        .field("time_shift", conv.time_shift)?
-        .field("time_mult", conv.time_mult)?
-        .field("time_zero", conv.time_zero)?;
-    if let Some(short) = conv.short {
-        lines.field("time_cycles", short.time_cycles)?.field("time_mask", Hex(short.time_mask))?;
-        lines.field("cap_user_time_zero", short.cap_user_time_zero)?;
-        lines.field("cap_user_time_short", short.cap_user_time_short)?;
-    }
-    Ok(())
-}
-
 fn feature<W: Write>(
     known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
@@ -182,12 +171,4 @@ fn feature<W: Write>(
         Ok(value) => value.map_or(Ok(()), |value| lines.item(value)),
         Err(error) => lines.item(format_args!("cannot be read: {error}")),
     }
-}
-
-fn bpf_metadata<W: Write>(metadata: &BpfMetadata<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
-    lines.field("prog_name", fixed(&metadata.prog_name))?.field("nr_entries", metadata.nr_entries)?;
-    for (key, value) in metadata.iter() {
-        lines.item(format_args!("{}: {}", fixed(key), fixed(value)))?;
-    }
-    Ok(())
 }
