@@ -55,18 +55,6 @@ pub fn help(words: &[OsString]) -> Result<Vec<OsString>, String> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Vec<OsString>, String> {
-        help(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn help_is_the_option_of_the_named_command() {
-        assert_eq!(of("rep help").unwrap(), ["rep", "--help"]);
-        assert_eq!(of("rep help mem").unwrap(), ["rep", "mem", "--help"]);
-        assert!(of("rep help nosuch").unwrap_err().contains("`nosuch`"));
-        assert!(of("rep help mem c2c").is_err());
-    }
-
     #[test]
     fn keys_of_branches_come_last() {
         let text = commands_and_keys();

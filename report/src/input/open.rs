@@ -268,25 +268,3 @@ fn read_all(from: &mut impl Read, path: &Path) -> Result<Bytes, OpenError> {
     }
     Ok(Bytes::Read(bytes))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(path: &Path) -> Result<Input, OpenError> {
-        Input::open(&Source::Path(path.into()))
-    }
-
-    #[test]
-    fn each_kind_of_unreadable_input_has_its_error() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("x.data");
-        assert!(matches!(open(&file), Err(OpenError::Missing(_))));
-        assert!(matches!(open(dir.path()), Err(OpenError::Directory(_))));
-        fs::write(&file, b"").unwrap();
-        assert!(matches!(open(&file), Err(OpenError::Empty(_))));
-        fs::write(&file, b"abc").unwrap();
-        assert_eq!(open(&file).unwrap().bytes(), b"abc");
-        assert!(matches!(open(Path::new("/dev/null")), Err(OpenError::Empty(_))));
-    }
-}

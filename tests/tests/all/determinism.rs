@@ -106,6 +106,8 @@ fn every_view_is_the_same_with_any_number_of_threads() {
         &["info"],
         &["--mem-mode", "-s", keys],
         &["-b"],
+        &["-n"],
+        &["-s", "comm,dso,sym,ip,cpu,pid,event"],
         &["--hierarchy", "-s", "comm,dso,symbol"],
         &["--group", "-s", "comm,symbol"],
         &["--children", "-g", "caller", "-s", "comm,symbol"],

@@ -1,6 +1,6 @@
 //! Output for constructed streams, whose right answers are known.
 
-use super::common::{Place, json, rep, row, rows, run, two_events};
+use super::common::{Place, json, rep, row, rows, run, text, two_events};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{ReadFormat, SampleType, misc};
 use recrep_format::endian::Endian;
@@ -55,33 +55,12 @@ fn names_that_no_event_has_are_warned_about() {
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
-    let place = Place::new();
-    // Enough for several pieces.
-    let file = place.put("x.data", &two_events(Endian::Little, 40_000).file());
-    assert!(file.metadata().unwrap().len() > 4 << 20);
-    for words in [vec!["--json", "--sort", "comm,dso,sym,ip,cpu,pid,event"], vec!["-n"], vec!["--stats"]] {
-        let with = |threads: &str| {
-            let output = rep().args(&words).arg(&file).env("RAYON_NUM_THREADS", threads).output().unwrap();
-            assert!(output.status.success());
-            output.stdout
-        };
-        let one = with("1");
-        assert!(!one.is_empty());
-        for threads in ["2", "7"] {
-            assert!(with(threads) == one, "{words:?} with {threads} threads");
-        }
-    }
-}
-
-#[test]
 fn stats_count_the_samples_of_a_single_event() {
     let place = Place::new();
     let stream = Stream::new(Endian::Little).event(Event::new("cycles:u")).task(7, 7).at(100);
     let stream = stream.sample(SampleSpec::at(0x10)).sample(SampleSpec::at(0x20)).round();
     let file = place.put("x.data", &stream.file());
-    let said = rep().arg("--stats").arg(&file).output().unwrap();
-    let said = String::from_utf8(said.stdout).unwrap();
+    let said = text(&["--stats"], &file);
     assert!(said.ends_with("cycles:u stats:\n          SAMPLE events:          2\n"), "{said}");
 }
 
@@ -135,22 +114,11 @@ fn a_group_counts_for_each_of_its_members() {
 }
 
 #[test]
-fn pipe_mode_gives_the_same_events() {
-    let place = Place::new();
-    let stream = two_events(Endian::Little, 30);
-    let file = place.put("file.data", &stream.file());
-    let pipe = place.put("pipe.data", &stream.pipe());
-    let events = |path| json(&["--sort", "comm,dso,cpu"], path)["events"].clone();
-    assert_eq!(events(&file), events(&pipe));
-}
-
-#[test]
 fn text_has_the_layout_of_perf() {
     let place = Place::new();
     let stream = two_events(Endian::Little, 4).of(0).lost(3).lost_samples(5);
     let file = place.put("x.data", &stream.file());
-    let text = |words: &[&str]| String::from_utf8(run(words, &file).stdout).unwrap();
-    let table = text(&["-n", "--sort", "comm,dso"]);
+    let table = text(&["-n", "--sort", "comm,dso"], &file);
     let expected = "\
 #
 # On: fixture, Linux 6.1.0, 4 CPUs
@@ -169,12 +137,12 @@ fn text_has_the_layout_of_perf() {
     21.05%             4  second   lib.so
 ";
     assert!(table.starts_with(expected), "{table}");
-    let separated = text(&["-t", ".", "--sort", "comm,dso"]);
+    let separated = text(&["-t", ".", "--sort", "comm,dso"], &file);
     assert!(
         separated.contains("\n52.63%.first.lib.so\n") || separated.contains("\n52.63%.first.lib.so"),
         "{separated}"
     );
-    let separated = text(&["-t", "i", "--sort", "comm,dso"]);
+    let separated = text(&["-t", "i", "--sort", "comm,dso"], &file);
     assert!(separated.contains("\n52.63%if.rstil.b.so\n"), "a separator inside a field becomes a dot: {separated}");
 }
 
@@ -196,7 +164,12 @@ fn control_characters_of_a_file_are_escaped() {
 
 #[test]
 fn help_names_every_command() {
-    let help = String::from_utf8(rep().arg("--help").output().unwrap().stdout).unwrap();
+    let of = |words: &[&str]| {
+        let output = rep().args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = of(&["--help"]);
     let (_, rest) = help.split_once("COMMAND`):\n").unwrap();
     let (list, _) = rest.split_once("\n\n").unwrap();
     let named: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -205,17 +178,15 @@ fn help_names_every_command() {
         source.split("        \"").skip(1).filter_map(|rest| rest.split_once("\" =>")).map(|(name, _)| name).collect();
     assert!(known.len() > 8 && known.iter().all(|name| named.contains(name)), "{named:?}, {known:?}");
     for name in named {
-        let of = |words: [&str; 2]| {
-            let output = rep().args(words).output().unwrap();
-            assert!(output.status.success(), "{words:?}");
-            String::from_utf8(output.stdout).unwrap()
-        };
         let usage = if name == "report" { "Usage: rep".into() } else { format!("Usage: rep {name} ") };
-        assert!(of([name, "--help"]).contains(&usage), "{name}");
-        assert_eq!(of(["help", name]), of([name, "--help"]));
+        assert!(of(&[name, "--help"]).contains(&usage), "{name}");
+        assert_eq!(of(&["help", name]), of(&[name, "--help"]));
     }
-    let unknown = rep().args(["help", "nosuch"]).output().unwrap();
-    assert!(unknown.status.code() == Some(2) && String::from_utf8_lossy(&unknown.stderr).contains("`nosuch`"));
+    assert_eq!(of(&["help"]), help);
+    for (words, why) in [(&["help", "nosuch"][..], "`nosuch`"), (&["help", "mem", "c2c"], "one command")] {
+        let refused = rep().args(words).output().unwrap();
+        assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains(why));
+    }
 }
 
 #[test]
@@ -230,10 +201,9 @@ fn samples_that_a_filter_dropped_are_not_lost() {
         assert_eq!((&all["lost_samples"], &all["filtered_samples"]), (&5.into(), &1000.into()), "{all}");
     }
     assert_eq!(report["events"][1]["filtered_samples"], 0);
-    let text = |words: &[&str]| String::from_utf8(run(words, &file).stdout).unwrap();
-    let said = text(&["--sort", "comm"]);
+    let said = text(&["--sort", "comm"], &file);
     assert!(said.contains("# Total Lost Samples: 5\n# Total Filtered Samples: 1000\n"), "{said}");
     assert!(said.contains("# Lost samples: 5\n# Filtered samples: 1000\n"), "{said}");
-    assert!(text(&["--stats"]).contains("LOST_SAMPLES (BPF) events:       1000\n"));
-    assert!(text(&["info"]).contains("lost: 0 events, 5 samples\nfiltered: 1000 samples\n"));
+    assert!(text(&["--stats"], &file).contains("LOST_SAMPLES (BPF) events:       1000\n"));
+    assert!(text(&["info"], &file).contains("lost: 0 events, 5 samples\nfiltered: 1000 samples\n"));
 }

@@ -38,11 +38,16 @@ pub(crate) fn run(words: &[&str], file: &Path) -> Output {
     rep().args(words).arg(file).output().unwrap()
 }
 
+/// Runs `rep`, which must succeed, and returns its output.
+pub(crate) fn text(words: &[&str], file: &Path) -> String {
+    let output = run(words, file);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs `rep --json`, which must succeed, and returns its output.
 pub(crate) fn json(words: &[&str], file: &Path) -> Value {
-    let output = run(&[&["--json"], words].concat(), file);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&text(&[&["--json"], words].concat(), file)).unwrap()
 }
 
 /// Returns the rows of an event as (columns joined by `|`, samples, period).

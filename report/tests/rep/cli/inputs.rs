@@ -24,9 +24,12 @@ fn files_that_are_not_perf_data_are_refused_with_a_reason() {
     let place = Place::new();
     assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
+    assert!(refusal(Path::new("/dev/null")).contains("it is empty"));
     assert!(refusal(place.dir.path()).contains("no file in this directory"));
     assert!(refusal(&place.dir.path().join("none")).contains("no such file"));
     assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the message names the file");
+    let info = run(&["info"], place.dir.path());
+    assert!(String::from_utf8_lossy(&info.stderr).contains("a directory without a recording"));
 }
 
 #[test]
@@ -59,17 +62,6 @@ fn missing_read_permission_is_reported() {
 
 fn is_superuser() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
-}
-
-#[test]
-fn usage_errors_name_the_flag() {
-    for (words, name) in [(["--total-cycles"], "--total-cycles"), (["--tui"], "--tui"), (["--sort=dso_to"], "-b")] {
-        let output = rep().args(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains(name));
-    }
-    let output = rep().arg("--help").output().unwrap();
-    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("--sort"));
 }
 
 #[test]

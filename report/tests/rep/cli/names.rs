@@ -1,18 +1,12 @@
 //! Names are never cut, and are the same in every output format.
 
-use super::common::{Place, json, run};
+use super::common::{Place, json, text};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
 use recrep_format::endian::Endian;
 use serde_json::{Value, json};
 
 const TEXT: u64 = 0x1000;
-
-fn text(words: &[&str], file: &std::path::Path) -> String {
-    let output = run(words, file);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
 
 /// Returns a stream of a thread whose long name is replaced by a short one.
 fn renamed() -> Stream {

@@ -1,13 +1,7 @@
 //! Options that change the style of the output, but not its contents.
 
-use super::common::{Place, json, run, two_events};
+use super::common::{Place, json, run, text, two_events};
 use recrep_format::endian::Endian;
-
-fn text(words: &[&str], file: &std::path::Path) -> String {
-    let output = run(words, file);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
 
 #[test]
 fn percentages_are_coloured_on_request_only() {
