@@ -11,5 +11,4 @@
 mod calls;
 mod cli;
 mod options;
-mod script_options;
 mod symbols;

@@ -1,11 +1,13 @@
-//! The tables of options and sort keys (`docs/options.md`) are right: each option and key of perf report 6.12 has a
-//! row; those marked *same* or *different* are accepted, and the others are refused by name.
+//! The tables of options, sort keys and fields (`docs/options.md`, and `docs/script-options.md` of the subcommands) are
+//! right: each that perf 6.12 has has a row; those marked *same* or *different* are accepted, and the others are refused
+//! by name.
 
 use std::ffi::OsString;
 
 use recrep_report::cli::args;
+use recrep_report::commands::{c2c, mem, script};
 
-const TABLE: &str = include_str!("../../docs/options.md");
+const TABLES: [&str; 2] = [include_str!("../../docs/options.md"), include_str!("../../docs/script-options.md")];
 
 /// The long names of perf report 6.12 (`tools/perf/builtin-report.c`).
 const OPTIONS: &str = "input verbose quiet dump-raw-trace stats tasks mmaps vmlinux ignore-vmlinux kallsyms force modules \
@@ -25,70 +27,141 @@ const KEYS: &str = "pid comm dso symbol parent cpu socket srcline srcfile local_
     tlb mem snoop dcacheline phys_daddr data_page_size blocked overhead overhead_sys overhead_us overhead_guest_sys \
     overhead_guest_us overhead_children sample period weight1 weight2 weight3";
 
+/// The long names of perf script 6.12 (`tools/perf/builtin-script.c`, `util/evswitch.h`).
+const SCRIPT: &str = "dump-raw-trace dump-unsorted-raw-trace verbose Latency list list-dlfilters script gen-script dlfilter dlarg \
+    input debug-mode header header-only vmlinux kallsyms hide-call-graph symfs fields all-cpus dsos symbols addr-range \
+    insn-trace xed call-trace call-ret-trace graph-function stop-bt cpu comms pid tid max-stack reltime deltatime \
+    show-info show-kernel-path show-task-events show-mmap-events show-switch-events show-namespace-events \
+    show-cgroup-events show-lost-events show-round-events show-bpf-events show-text-poke-events per-event-dump force \
+    max-blocks ns itrace full-source-path demangle demangle-kernel addr2line time inline guestmount guestvmlinux \
+    guestkallsyms guestmodules guest-code stitch-lbr switch-on switch-off show-on-off-events";
+
+/// The fields of perf script, from its usage text.
+const FIELDS: &str = "comm tid pid time cpu event trace ip sym dso dsoff addr symoff srcline period iregs uregs brstack brstacksym flags \
+    data_src weight bpf-output brstackinsn brstackinsnlen brstackdisasm brstackoff callindent insn disasm insnlen synth \
+    phys_addr metric misc srccode ipc tod data_page_size code_page_size ins_lat machine_pid vcpu cgroup retire_lat brcntr";
+
+/// The long names of perf mem report and perf c2c report (`builtin-mem.c`, `builtin-c2c.c`).
+const MEM: &str = "type cpu force verbose phys-data data-page-size dump-raw-samples hide-unresolved input field-separator sort \
+    type-profile";
+const C2C: &str = "vmlinux input node-info stdio stats full-symbols no-source show-all call-graph display coalesce force stitch-lbr \
+    double-cl verbose";
+
 struct Row {
+    section: &'static str,
     name: &'static str,
     answer: &'static str,
     why: &'static str,
     tried: &'static str,
 }
 
-/// Returns the rows of the tables with four columns.
-fn rows() -> Vec<Row> {
-    let cells = |line: &'static str| -> Vec<&str> { line.trim_matches('|').split('|').map(str::trim).collect() };
-    let lines = TABLE.lines().filter(|line| line.starts_with("| `")).map(cells).filter(|cells| cells.len() == 4);
-    let row = |cells: Vec<&'static str>| Row {
-        name: cells[0].rsplit(", ").next().unwrap().trim_matches('`').trim_start_matches('-'),
-        answer: cells[1],
-        why: cells[2],
-        tried: cells[3].trim_matches('`'),
+impl Row {
+    /// Returns whether the row is about `rep report`.
+    fn is_of_report(&self) -> bool {
+        !self.section.contains("perf")
+    }
+
+    /// Parses the example; returns the error message if it is refused.
+    fn refusal(&self) -> Option<String> {
+        let command = match self.section {
+            "perf mem report" => "rep mem",
+            "perf c2c report" => "rep c2c",
+            _ if self.is_of_report() => "rep",
+            _ => "rep script",
+        };
+        let file = if self.name == "input" { None } else { Some("x.data") };
+        error(command, self.tried.split(' ').chain(file))
+    }
+}
+
+/// Parses a command line; returns the error message if it is refused.
+fn error<'a>(command: &'a str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let words: Vec<_> = [command].into_iter().chain(words).map(OsString::from).collect();
+    let error = match command {
+        "rep" => args::parse(words).err(),
+        "rep mem" => mem::parse(words).err(),
+        "rep c2c" => c2c::parse(words).err(),
+        _ => script::parse(words).err(),
     };
-    lines.map(row).collect()
+    error.map(|said| said.to_string())
+}
+
+/// Returns the rows of a file's tables, each with the heading that it is under.
+fn rows(file: &'static str) -> Vec<Row> {
+    let mut section = "";
+    let mut rows = Vec::new();
+    for line in file.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading;
+        }
+        if line.starts_with("| `") {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let [names, answer, why, tried] = cells[..] else { panic!("{line}") };
+            let name = names.rsplit(", ").next().unwrap().trim_matches('`').trim_start_matches('-');
+            rows.push(Row { section, name, answer, why, tried: tried.trim_matches('`') });
+        }
+    }
+    rows
 }
 
 #[test]
-fn every_option_and_key_of_perf_has_a_row() {
-    let names: Vec<_> = rows().iter().map(|row| row.name).collect();
-    assert_eq!(names, OPTIONS.split_whitespace().chain(KEYS.split_whitespace()).collect::<Vec<_>>());
+fn every_option_key_and_field_of_perf_has_a_row() {
+    let wanted = [
+        ("", OPTIONS),
+        ("Sort keys and fields", KEYS),
+        ("perf script", SCRIPT),
+        ("Fields of perf script", FIELDS),
+        ("perf mem report", MEM),
+        ("perf c2c report", C2C),
+    ];
+    let wanted = wanted.iter().flat_map(|(section, names)| names.split_whitespace().map(|name| (*section, name)));
+    let found: Vec<_> = TABLES.into_iter().flat_map(rows).map(|row| (row.section, row.name)).collect();
+    assert_eq!(found, wanted.collect::<Vec<_>>());
 }
 
 #[test]
 fn options_are_accepted_or_refused_by_name_as_the_table_says() {
-    for Row { name, answer, why, tried } in rows() {
+    for row in TABLES.into_iter().flat_map(rows) {
+        let Row { name, answer, why, tried, .. } = row;
         assert!(tried.contains(name) || tried.starts_with('-'), "{tried}");
-        let words = tried.split(' ').chain(["x.data"]).map(OsString::from);
-        let outcome = args::parse([OsString::from("rep")].into_iter().chain(words));
-        match (answer, outcome) {
-            ("not" | "none", Err(said)) => {
-                let named = tried.split(' ').find(|word| said.to_string().contains(*word));
-                assert!(named.is_some() && why.len() > 20, "{tried}: {said}");
+        match (answer, row.refusal()) {
+            ("not" | "none", Some(said)) => {
+                let named = tried.split(' ').find(|word| said.contains(*word));
+                let least = if row.is_of_report() { 20 } else { 10 };
+                assert!(named.is_some() && why.len() > least, "{tried}: {said}");
             }
-            ("not" | "none", Ok(_)) => panic!("{tried} is accepted: update its row"),
-            ("same", Ok(_)) => {}
-            ("different", Ok(_)) => assert!(why.len() > 20, "{tried}: why is it different?"),
-            (_, Ok(_)) => panic!("{name}: what is `{answer}`?"),
-            (_, Err(said)) => panic!("{tried}: {said}"),
+            ("not" | "none", None) => panic!("{tried} is accepted: update its row"),
+            ("same", None) => {}
+            ("different", None) => assert!(why.len() > 20, "{tried}: why is it different?"),
+            (_, None) => panic!("{name}: what is `{answer}`?"),
+            (_, Some(said)) => panic!("{tried}: {said}"),
         }
     }
 }
 
 #[test]
 fn nine_in_ten_answerable_options_are_accepted() {
-    let count = |answers: &[&str]| rows().iter().filter(|row| answers.contains(&row.answer)).count();
-    let (taken, refused) = (count(&["same", "different"]), count(&["not"]));
-    assert!(taken * 100 >= (taken + refused) * 90, "{taken} of {}", taken + refused);
+    for rows in TABLES.map(rows) {
+        let count = |answers: &[&str]| rows.iter().filter(|row| answers.contains(&row.answer)).count();
+        let (taken, refused) = (count(&["same", "different"]), count(&["not"]));
+        assert!(taken * 10 >= (taken + refused) * 9, "{taken} of {}", taken + refused);
+    }
 }
 
 #[test]
 fn every_option_of_rep_is_documented() {
-    let help = args::parse(["rep", "--help"].map(OsString::from)).unwrap_err().to_string();
-    let words = help.split(|c: char| c.is_whitespace() || "[]()=,.:;`".contains(c));
-    let mut options: Vec<_> = words
-        .filter(|word| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_lowercase))
-        .collect();
-    options.sort_unstable();
-    options.dedup();
-    assert!(options.len() > 25, "{options:?}");
-    for option in options.iter().filter(|option| !["--help", "--version"].contains(option)) {
-        assert!(TABLE.contains(option), "{option} is not documented");
+    let [of_report, of_others] = TABLES;
+    for (command, table) in
+        [("rep", of_report), ("rep script", of_others), ("rep mem", of_others), ("rep c2c", of_others)]
+    {
+        let help = error(command, ["--help"]).unwrap();
+        let words = help.split(|c: char| c.is_whitespace() || "[]()=,.:;`".contains(c));
+        let is_option =
+            |word: &&str| word.starts_with("--") && word.as_bytes().get(2).is_some_and(u8::is_ascii_alphabetic);
+        let options: Vec<_> = words.filter(is_option).collect();
+        assert!(options.len() > 25, "{options:?}");
+        for option in options.iter().filter(|option| !["--help", "--version"].contains(option)) {
+            assert!(table.contains(&format!("`{option}`")), "{option} of {command} is not documented");
+        }
     }
 }
