@@ -182,7 +182,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     }
     let mode = match (args.branch_stack, args.mem_mode) {
         // As in perf, --branch-history counts samples.
-        (true, _) if !args.calls.asks_for_history() => Mode::Branches,
+        (true, _) if !args.calls.branch_history => Mode::Branches,
         (_, true) => Mode::Memory,
         _ if args.off_cpu => Mode::OffCpu,
         _ if args.wall => Mode::Wall,
@@ -200,12 +200,12 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     }
     let default_keys = match mode {
         _ if format == Format::Folded => "comm",
-        Mode::Samples if args.calls.asks_for_history() => "srcline,symbol,dso",
+        Mode::Samples if args.calls.branch_history => "srcline,symbol,dso",
         _ => mode.default_keys(),
     };
     let (mut columns, mut shown) = columns(&args, mode, default_keys).map_err(wrong)?;
     let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
-    if args.calls.asks_for_parent() && !has_parent {
+    if args.calls.parent.is_some() && !has_parent {
         shown.push(TableColumn::Key(columns.len()));
         columns.push(Column { typed: "parent".into(), key: SortKey::Parent });
         has_parent = true;
@@ -224,7 +224,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
             && args.fields.is_none()
             && mode == Mode::Samples
             && format != Format::Folded
-            && !args.calls.asks_for_history(),
+            && !args.calls.branch_history,
         raw_trace: args.raw_trace,
         shown,
         quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
@@ -269,7 +269,7 @@ fn inspection(args: &Args) -> Option<Inspection> {
         (args.tasks, Inspection::Tasks),
         (args.mmaps, Inspection::Mmaps),
         (args.dump_raw_trace, Inspection::Records),
-        (args.style.is_header_only(), Inspection::Header),
+        (args.style.header_only, Inspection::Header),
     ];
     all.into_iter().find_map(|(is_asked, inspection)| is_asked.then_some(inspection))
 }

@@ -34,11 +34,11 @@ pub struct CallArgs {
     /// Add the branches of each sample's branch stack to its callchain: the target and the source address of each
     /// branch become frames. Call trees also show predictions, cycles and loop iterations
     #[arg(long, conflicts_with = "hierarchy")]
-    branch_history: bool,
+    pub(super) branch_history: bool,
 
     /// Group also by the caller that matches REGEX (sort key `parent`) [default with -s parent: ^sys_|^do_page_fault]
     #[arg(short = 'p', long, value_name = "REGEX")]
-    parent: Option<Pattern>,
+    pub(super) parent: Option<Pattern>,
 
     /// Only samples with a caller that matches --parent (needs -p or -s parent)
     #[arg(short = 'x', long)]
@@ -66,16 +66,6 @@ pub struct CallArgs {
 const DEFAULT_PARENT: &str = "^sys_|^do_page_fault";
 
 impl CallArgs {
-    /// Returns whether branches are added to callchains (`--branch-history`).
-    pub fn asks_for_history(&self) -> bool {
-        self.branch_history
-    }
-
-    /// Returns whether rows are grouped by `parent` even if the sort keys do not name it.
-    pub fn asks_for_parent(&self) -> bool {
-        self.parent.is_some()
-    }
-
     /// Returns the meaning of these options. As in perf, text has children and trees by default; not if rows are sampled
     /// addresses (`by_ip`): no sample has the address of its callers' calls. JSON and CSV have children only on request,
     /// by option or as a column (`has_column`). A hierarchy (`is_nested`) has no children. `has_parent`: rows are grouped

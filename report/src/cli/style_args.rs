@@ -47,7 +47,7 @@ pub struct StyleArgs {
 
     /// Print only the header information of the files, as `rep info` does; always as text (JSON: `rep info --json`)
     #[arg(long)]
-    header_only: bool,
+    pub(super) header_only: bool,
 
     /// Column widths, left to right; longer text is cut; 0: as wide as the contents
     #[arg(short = 'w', long, value_name = "WIDTH[,WIDTH…]")]
@@ -67,11 +67,6 @@ pub struct StyleArgs {
 }
 
 impl StyleArgs {
-    /// Returns whether only the header information is printed.
-    pub fn is_header_only(&self) -> bool {
-        self.header_only
-    }
-
     /// Returns the appearance that these options describe.
     pub fn style(self) -> Style {
         Style {

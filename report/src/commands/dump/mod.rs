@@ -75,7 +75,7 @@ pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warnin
         })
         .context(CANNOT_WRITE)?;
         let mut warnings: Vec<_> = file.warnings.iter().cloned().map(Warning::from).collect();
-        warnings.extend(walk.warnings());
+        warnings.extend(walk.warnings);
         if let Some((count, first)) = malformed {
             let message = format!("{count} records do not have the layout of their type; the first: {}", first.message);
             warnings.push(Warning { code: "bad-record", message, ..first });

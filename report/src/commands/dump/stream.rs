@@ -35,7 +35,8 @@ pub(super) struct Walk<'f, 'q> {
     current: Option<Stream<'f>>,
     /// Chunks that are ready, behind the one that was returned last.
     unpacked: VecDeque<Chunk<'f>>,
-    warnings: Vec<Warning>,
+    /// What ended streams.
+    pub(super) warnings: Vec<Warning>,
     /// Number of records that are still to be printed.
     left: u64,
 }
@@ -65,11 +66,6 @@ impl<'f, 'q> Walk<'f, 'q> {
             warnings: Vec::new(),
             left: query.limit,
         }
-    }
-
-    /// Returns what ended a stream.
-    pub(super) fn warnings(self) -> Vec<Warning> {
-        self.warnings
     }
 
     /// Counts a record that is to be printed, and returns whether the listing goes on with it.

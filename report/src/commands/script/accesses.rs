@@ -177,7 +177,7 @@ fn line(
     let is_named = |symbols: &Symbols| function.is_some_and(|name| symbols.names.contains(name));
     if !filter.passes(&asked)
         || (query.filters.samples.resolved && function.is_none())
-        || !filter.symbols().is_none_or(is_named)
+        || !query.filters.symbols.as_ref().is_none_or(is_named)
     {
         return None;
     }

@@ -104,7 +104,7 @@ pub struct Fields {
     /// Those that were named.
     asked: Vec<Field>,
     /// `true` if no `-F` applies to the event.
-    unasked: bool,
+    pub(super) unasked: bool,
 }
 
 /// Fields of perf that rep does not support, with the reasons.
@@ -232,11 +232,6 @@ impl Fields {
     /// Returns whether no field is printed.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
-    }
-
-    /// Returns whether no `-F` applies to the event.
-    pub fn has_no_choice(&self) -> bool {
-        self.unasked
     }
 
     #[cfg(test)]

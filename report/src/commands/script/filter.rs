@@ -2,7 +2,7 @@
 
 use recrep_format::attr::AttrIndex;
 
-use super::query::{ScriptFilters, Symbols};
+use super::query::ScriptFilters;
 use crate::pipeline::session::Session;
 use crate::scan::FileFilters;
 use crate::timeline::ModuleId;
@@ -20,9 +20,11 @@ pub(super) struct SampleFacts<'a> {
 /// The compiled filters.
 pub(super) struct SampleFilter<'q> {
     filters: &'q ScriptFilters,
-    compiled: FileFilters,
-    on: Option<AttrIndex>,
-    off: Option<AttrIndex>,
+    pub(super) compiled: FileFilters,
+    /// Event whose samples switch samples on; until the first of them, samples are left out.
+    pub(super) on: Option<AttrIndex>,
+    /// Event whose samples switch samples off.
+    pub(super) off: Option<AttrIndex>,
 }
 
 impl<'q> SampleFilter<'q> {
@@ -52,26 +54,6 @@ impl<'q> SampleFilter<'q> {
             && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&pid))
             && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&tid))
             && self.compiled.takes_module(asked.module)
-    }
-
-    /// Returns the functions that are asked for.
-    pub(super) fn symbols(&self) -> Option<&'q Symbols> {
-        self.filters.symbols.as_ref()
-    }
-
-    /// Returns whether events switch samples on or off.
-    pub(super) fn switches(&self) -> bool {
-        self.on.is_some() || self.off.is_some()
-    }
-
-    /// Returns whether samples are left out until one switches them on.
-    pub(super) fn is_off_at_first(&self) -> bool {
-        self.on.is_some()
-    }
-
-    /// Returns whether modules are asked for.
-    pub(super) fn by_module(&self) -> bool {
-        self.compiled.modules.is_some()
     }
 
     /// Returns whether a sample of this event is listed where events switch samples on and off.

@@ -153,7 +153,7 @@ impl<'s, 'f> Listing<'s, 'f> {
         let reads = |entry: &AttrEntry| entry.attr.sample_type.contains(SampleType::READ);
         self.query.limit.is_some()
             || self.start.is_ordered()
-            || self.filter.switches()
+            || self.filter.on.or(self.filter.off).is_some()
             || self.has(Field::DataSrc)
             || self.has(Field::SrcCode)
             || self.session.file.attrs.entries().iter().any(reads)
@@ -172,7 +172,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             before: Before {
                 start: listing.start.clone(),
                 sources: SourceFiles::default(),
-                is_off: listing.filter.is_off_at_first(),
+                is_off: listing.filter.on.is_some(),
                 data_src_width: 0,
                 readings: Readings::default(),
                 lines: 0,
@@ -293,7 +293,7 @@ impl<'s, 'f> Printer<'s, 'f> {
 
     fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
         let filter = &self.listing.filter;
-        let module = if filter.by_module() { self.place(s).module } else { None };
+        let module = if filter.compiled.modules.is_some() { self.place(s).module } else { None };
         let asked = SampleFacts {
             time: s.fields.time,
             cpu: s.fields.cpu.map(|[cpu, _]| cpu),
@@ -304,7 +304,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !filter.passes(&asked) {
             return false;
         }
-        if let Some(symbols) = filter.symbols() {
+        if let Some(symbols) = &self.listing.query.filters.symbols {
             let function = self.finder.symbol(self.place(s));
             let ip = s.fields.ip.unwrap_or(0);
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
@@ -421,7 +421,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::Ip) {
             self.ip(event, fields.has(Field::SrcLine) && !line_comes_last, s, out);
         }
-        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.has_no_choice()) {
+        if fields.has(Field::Addr) || (attr.sample_type.contains(SampleType::ADDR) && fields.unasked) {
             write!(out, " => ")?;
             self.addr(event, s, out);
         }
