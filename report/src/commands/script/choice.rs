@@ -15,53 +15,25 @@ use recrep_format::attr::Attr;
 
 use super::fields::{Field, Fields};
 
-/// Kind of events whose fields are chosen together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Hardware,
-    Software,
-    Tracepoint,
-    HardwareCache,
-    Raw,
-    Breakpoint,
-    Other,
-}
+/// Types of events whose fields are chosen together, by prefix.
+const KINDS: [(&str, EventType); 5] = [
+    ("hw", EventType::HARDWARE),
+    ("sw", EventType::SOFTWARE),
+    ("trace", EventType::TRACEPOINT),
+    ("raw", EventType::RAW),
+    ("break", EventType::BREAKPOINT),
+];
 
-impl Kind {
-    fn of(kind: EventType) -> Self {
-        match kind {
-            EventType::HARDWARE => Self::Hardware,
-            EventType::SOFTWARE => Self::Software,
-            EventType::TRACEPOINT => Self::Tracepoint,
-            EventType::HW_CACHE => Self::HardwareCache,
-            EventType::RAW => Self::Raw,
-            EventType::BREAKPOINT => Self::Breakpoint,
-            _ => Self::Other,
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        match name {
-            "hw" => Some(Self::Hardware),
-            "sw" => Some(Self::Software),
-            "trace" => Some(Self::Tracepoint),
-            "raw" => Some(Self::Raw),
-            "break" => Some(Self::Breakpoint),
-            _ => None,
-        }
-    }
-
-    /// Returns whether events of this kind can have a field.
-    fn can_have(self, field: Field) -> bool {
-        field != Field::BpfOutput || matches!(self, Self::Software | Self::Tracepoint)
-    }
+/// Returns whether events of this type can have a field.
+fn can_have(kind: EventType, field: Field) -> bool {
+    field != Field::BpfOutput || matches!(kind, EventType::SOFTWARE | EventType::TRACEPOINT)
 }
 
 /// One `-F`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    /// Kind of events that it applies to; `None` for all.
-    kind: Option<Kind>,
+    /// Type of events that it applies to; `None` for all.
+    kind: Option<EventType>,
     change: Change,
 }
 
@@ -90,14 +62,14 @@ impl FieldChoice {
 
     /// Returns the fields of an event's samples.
     pub fn of(&self, attr: &Attr) -> Fields {
-        let kind = Kind::of(attr.kind);
+        let kind = attr.kind;
         let rules = || self.rules.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));
         let mut fields = Fields::usual(attr, rules().next().is_none());
         for rule in rules() {
             match &rule.change {
-                Change::Set(set) => fields.set(set.iter().copied().filter(|field| kind.can_have(*field))),
+                Change::Set(set) => fields.set(set.iter().copied().filter(|field| can_have(kind, *field))),
                 Change::Change(changes) => {
-                    for (is_added, field) in changes.iter().filter(|(_, field)| kind.can_have(*field)) {
+                    for (is_added, field) in changes.iter().filter(|(_, field)| can_have(kind, *field)) {
                         if *is_added { fields.add(*field) } else { fields.remove(*field) }
                     }
                 }
@@ -111,37 +83,29 @@ impl Rule {
     fn parse(text: &str) -> Result<Self, String> {
         let (kind, list) = match text.split_once(':') {
             Some(("synth", _)) => return Err("`synth` events come from decoding traces, which rep does not do".into()),
-            Some((kind, list)) => {
-                let known = Kind::named(kind);
-                (Some(known.ok_or_else(|| format!("`{kind}` is not hw, sw, trace, raw or break"))?), list)
+            Some((prefix, list)) => {
+                let known = KINDS.iter().find(|(name, _)| *name == prefix).map(|(_, kind)| *kind);
+                (Some(known.ok_or_else(|| format!("`{prefix}` is not hw, sw, trace, raw or break"))?), list)
             }
             None if text.is_empty() => return Err("no field is given".into()),
             None => (None, text),
         };
         let field = |name: &str| {
             let field = Field::named(name)?;
-            match kind.filter(|kind| !kind.can_have(field)) {
+            match kind.filter(|kind| !can_have(*kind, field)) {
                 Some(_) => Err(format!("`{name}` is not a field of these events")),
                 None => Ok(field),
             }
         };
-        let names = || list.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let sign = |name: &'_ str| name.strip_prefix('+').map(|_| true).or(name.strip_prefix('-').map(|_| false));
-        let signed = names().filter(|name| sign(name).is_some()).count();
-        let change = match signed {
-            0 => Change::Set(names().map(field).collect::<Result<_, _>>()?),
-            _ => {
-                let mut is_added = None;
-                let change = |name: &str| {
-                    is_added = sign(name).or(is_added);
-                    let is_added = is_added.ok_or("+ and - cannot be mixed with fields that have neither")?;
-                    Ok::<_, String>((is_added, field(name.trim_start_matches(['+', '-']))?))
-                };
-                if signed != names().count() {
-                    return Err("+ and - cannot be mixed with fields that have neither".into());
-                }
-                Change::Change(names().map(change).collect::<Result<_, _>>()?)
+        let names: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let signs = ['+', '-'];
+        let change = match names.iter().filter(|name| name.starts_with(signs)).count() {
+            0 => Change::Set(names.into_iter().map(field).collect::<Result<_, _>>()?),
+            signed if signed == names.len() => {
+                let change = |name: &str| Ok((name.starts_with('+'), field(name.trim_start_matches(signs))?));
+                Change::Change(names.into_iter().map(change).collect::<Result<_, String>>()?)
             }
+            _ => return Err("+ and - cannot be mixed with fields that have neither".into()),
         };
         Ok(Self { kind, change })
     }

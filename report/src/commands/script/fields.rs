@@ -108,7 +108,7 @@ pub struct Fields {
 }
 
 /// Fields of perf that rep does not support, with the reasons.
-const UNSUPPORTED: [(&str, &str); 12] = [
+const UNSUPPORTED: [(&str, &str); 14] = [
     ("callindent", DECODED),
     ("insn", CODE),
     ("disasm", CODE),
@@ -120,12 +120,13 @@ const UNSUPPORTED: [(&str, &str); 12] = [
     ("synth", DECODED),
     ("ipc", DECODED),
     ("flags", DECODED),
+    ("machine_pid", GUESTS),
+    ("vcpu", GUESTS),
     ("metric", "it needs the metric tables of perf stat, which rep does not have"),
 ];
 const DECODED: &str = "only decoded traces have it, and rep does not decode traces";
 const CODE: &str = "it needs the machine code, and rep does not disassemble";
-/// Fields that only samples of guests have; these samples are not printed.
-const GUESTS: [&str; 2] = ["machine_pid", "vcpu"];
+const GUESTS: &str = "only samples of guests have it, and these are not printed";
 
 impl Field {
     /// Returns the field with this name.
@@ -138,11 +139,6 @@ impl Field {
         }
         if let Some((name, why)) = UNSUPPORTED.iter().find(|(field, _)| *field == name) {
             return Err(format!("`{name}` is not supported: {why}"));
-        }
-        if GUESTS.contains(&name) {
-            return Err(format!(
-                "`{name}` is not supported: only samples of guests have it, and these are not printed"
-            ));
         }
         let list = Self::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
         Err(format!("unknown field `{name}`; known fields: {list}"))
