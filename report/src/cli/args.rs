@@ -1,21 +1,21 @@
 //! Command line of `rep report`. Options that `perf report` has too have its letters and meanings.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
-use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 
+use crate::cli;
 use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::help::commands_and_keys;
+use crate::cli::source_args::SourcesArgs;
 use crate::cli::style_args::StyleArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::times;
-use crate::query::{Column, Filters, Format, Inspection, Query, Source};
+use crate::query::{Column, Filters, Format, Inspection, Query};
 use crate::terminal::style::{Colour, Style};
 
 /// Read perf.data files and print histograms
@@ -24,13 +24,8 @@ use crate::terminal::style::{Colour, Style};
 #[command(override_usage = "rep [OPTIONS] [FILE…]\n       rep COMMAND [OPTIONS] [FILE…]\n       … | rep [OPTIONS] -")]
 #[command(args_override_self = true, after_help = commands_and_keys())]
 struct Args {
-    /// Files to read, `-` for standard input [default: out.data, else perf.data]
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-
-    /// File to read (may be given several times)
-    #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
-    input: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: SourcesArgs,
 
     /// Group by these keys, listed below [default: comm,dso,symbol; trace if all events are tracepoints; comm with
     /// --format folded; srcline,symbol,dso with --branch-history; comm,dso_from,symbol_from,symbol_to,cycles with -b;
@@ -171,14 +166,16 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     if args.get(1).is_some_and(|arg| arg == "report") {
         args.remove(1);
     }
-    let args = Args::try_parse_from(args)?;
-    let wrong = |message: String| Args::command().error(ErrorKind::InvalidValue, message);
+    cli::parse(args, query)
+}
+
+fn query(args: Args) -> Result<Query, String> {
     let percent_limit = args.percent_limit;
     if percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
-        return Err(wrong("--percent-limit takes a number from 0 to 100".into()));
+        return Err("--percent-limit takes a number from 0 to 100".into());
     }
     if args.field_separator.as_deref() == Some("") {
-        return Err(wrong("--field-separator takes at least one character".into()));
+        return Err("--field-separator takes at least one character".into());
     }
     let mode = match (args.branch_stack, args.mem_mode) {
         // As in perf, --branch-history counts samples.
@@ -196,14 +193,14 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
         FormatArg::Folded => Format::Folded,
     };
     if format == Format::Folded && mode == Mode::Branches {
-        return Err(wrong("--format folded prints callchains and -b counts branches: leave out one of them".into()));
+        return Err("--format folded prints callchains and -b counts branches: leave out one of them".into());
     }
     let default_keys = match mode {
         _ if format == Format::Folded => "comm",
         Mode::Samples if args.calls.branch_history => "srcline,symbol,dso",
         _ => mode.default_keys(),
     };
-    let (mut columns, mut shown) = columns(&args, mode, default_keys).map_err(wrong)?;
+    let (mut columns, mut shown) = columns(&args, mode, default_keys)?;
     let mut has_parent = columns.iter().any(|column| column.key == SortKey::Parent);
     if args.calls.parent.is_some() && !has_parent {
         shown.push(TableColumn::Key(columns.len()));
@@ -213,10 +210,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
     let columns = Column::with_companions(columns, format);
     let has = (shown.contains(&TableColumn::Number(Number::Children)), has_parent);
     let by_ip = columns.iter().any(|column| column.key == SortKey::Ip);
-    let chains = args.calls.chains((mode, format), (args.hierarchy, by_ip), has, percent_limit).map_err(wrong)?;
+    let chains = args.calls.chains((mode, format), (args.hierarchy, by_ip), has, percent_limit)?;
     let inspection = inspection(&args);
     let style = args.style.clone().style();
-    check_format(format, &style, inspection, &args).map_err(wrong)?;
+    check_format(format, &style, inspection, &args)?;
     Ok(Query {
         mode,
         columns,
@@ -227,21 +224,21 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
             && !args.calls.branch_history,
         raw_trace: args.raw_trace,
         shown,
-        quantum: times::quantum(&args.time_quantum).map_err(wrong)?,
+        quantum: times::quantum(&args.time_quantum)?,
         nanosecs: args.ns,
         double_lines: false,
         hierarchy: args.hierarchy,
         group: args.group,
-        filters: Filters { resolved: args.hide_unresolved, ..args.filters.compiled().map_err(wrong)? },
+        filters: Filters { resolved: args.hide_unresolved, ..args.filters.compiled()? },
         format,
         chains,
         limit: args.limit,
         percent_limit,
         separator: args.field_separator,
-        symbol_sources: args.symbol_sources.options().map_err(wrong)?,
+        symbol_sources: args.symbol_sources.options()?,
         style,
         inspection,
-        sources: sources(args.input.into_iter().chain(args.files).collect()),
+        sources: args.sources.sources(),
     })
 }
 
@@ -330,17 +327,10 @@ fn columns(args: &Args, mode: Mode, default_keys: &str) -> Result<(Vec<Column>, 
     Ok((columns, shown))
 }
 
-fn sources(paths: Vec<PathBuf>) -> Vec<Source> {
-    if paths.is_empty() {
-        let ours = Path::new("out.data");
-        return vec![Source::Path(if ours.exists() { ours.into() } else { "perf.data".into() })];
-    }
-    paths.into_iter().map(|path| if path == Path::new("-") { Source::Stdin } else { Source::Path(path) }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Source;
 
     fn read(line: &str) -> Result<Query, clap::Error> {
         parse(line.split_whitespace().map(OsString::from))

@@ -9,3 +9,19 @@ pub mod outcome;
 pub mod source_args;
 pub mod style_args;
 pub mod symbol_args;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use clap::error::{Error, ErrorKind};
+
+/// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
+///
+/// # Errors
+/// Returns an error if the command line is wrong, asks for help or the version, or `compile` fails.
+pub fn parse<A: Parser, Q>(
+    words: impl IntoIterator<Item = OsString>,
+    compile: impl FnOnce(A) -> Result<Q, String>,
+) -> Result<Q, Error> {
+    compile(A::try_parse_from(words)?).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
+}

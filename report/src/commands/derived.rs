@@ -1,31 +1,23 @@
-//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options,
-//! parsing, JSON.
+//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options and
+//! the histogram.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
-use clap::error::ErrorKind;
-use clap::{ArgAction, Args, CommandFactory, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use crate::cli::filter_args::FilterArgs;
+use crate::cli::source_args::SourcesArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
 use crate::pipeline::report::{self, Also};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
-use crate::query::{Column, Format, Query, Source};
+use crate::query::{Column, Format, Query};
 use crate::table::profile::Profile;
 
 /// Options that all these commands share.
 #[derive(Clone, Debug, Args)]
 pub struct ViewArgs {
-    /// Files to read, `-` for standard input [default: out.data, else perf.data]
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-
-    /// File to read (may be given several times)
-    #[arg(short, long, value_name = "FILE", action = ArgAction::Append)]
-    input: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: SourcesArgs,
 
     /// Print text on standard output (default)
     #[arg(long, conflicts_with = "json")]
@@ -70,26 +62,10 @@ impl FormatArgs {
 impl ViewArgs {
     /// Builds a query from these options.
     pub fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
-        let paths: Vec<_> = self.input.into_iter().chain(self.files).collect();
-        let sources = match paths.is_empty() {
-            true => vec![Source::or_default(None)],
-            false => paths.into_iter().map(|path| Source::or_default(Some(path))).collect(),
-        };
-        let (filters, symbol_sources) = (self.filters.compiled()?, self.symbol_sources.options()?);
+        let (sources, filters) = (self.sources.sources(), self.filters.compiled()?);
+        let symbol_sources = self.symbol_sources.options()?;
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
     }
-}
-
-/// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
-///
-/// # Errors
-/// Returns an error if the command line is wrong, asks for help or the version, or `compile` fails.
-pub fn parse<A: Parser + CommandFactory, Q>(
-    words: Vec<OsString>,
-    compile: impl FnOnce(A) -> Result<Q, String>,
-) -> Result<Q, clap::Error> {
-    let args = A::try_parse_from(words)?;
-    compile(args).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
 }
 
 /// Returns columns with these names and keys.

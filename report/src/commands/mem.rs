@@ -14,6 +14,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::commands::script::{Access, AccessQuery, list_accesses};
@@ -94,7 +95,7 @@ struct MemArgs {
 
 /// Parses a command line, whose first word is `rep mem`.
 pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
-    derived::parse(words, |args: MemArgs| {
+    cli::parse(words, |args: MemArgs| {
         if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
             return Err("--percent-limit takes a number from 0 to 100".into());
         }

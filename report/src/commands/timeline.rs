@@ -12,6 +12,7 @@ use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::count::Count;
@@ -44,7 +45,7 @@ struct TimelineArgs {
 
 /// Parses a command line, whose first word is `rep timeline`.
 pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
-    derived::parse(words, |args: TimelineArgs| {
+    cli::parse(words, |args: TimelineArgs| {
         let format = args.form.format(&args.view);
         let query = args.view.query(Mode::Samples, format)?;
         Ok(Query { quantum: times::quantum(&args.time_quantum)?, ..query })

@@ -20,6 +20,7 @@ use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
+use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
 use crate::count::metrics::{rounded, share};
@@ -60,7 +61,7 @@ enum Form {
 
 /// Parses a command line, whose first word is `rep branches`.
 pub fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
-    derived::parse(words, |args: BranchesArgs| {
+    cli::parse(words, |args: BranchesArgs| {
         let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
         let format = if json || args.format == Form::Json { Format::Json } else { Format::Text };
         let query = args.view.query(Mode::Branches, format)?;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, ValueEnum};
 
-use crate::commands::derived;
+use crate::cli;
 use crate::commands::derived::{FormatArgs, ViewArgs};
 use crate::query::Query;
 use crate::query::mode::Mode;
@@ -110,7 +110,7 @@ impl Detail {
 
 /// Parses a command line, whose first word is `rep c2c`.
 pub fn parse(words: Vec<OsString>) -> Result<C2cQuery, clap::Error> {
-    derived::parse(words, |args: C2cArgs| {
+    cli::parse(words, |args: C2cArgs| {
         let format = args.form.format(&args.view);
         let mut query = args.view.query(Mode::Memory, format)?;
         query.double_lines = args.double_cl;

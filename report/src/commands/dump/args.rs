@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 use recrep_format::abi::RecordType;
 
 use super::query::DumpQuery;
+use crate::cli;
 use crate::cli::source_args::SourceArgs;
 
 /// Print every record with its offset, its bytes and its fields
@@ -39,16 +39,15 @@ struct DumpArgs {
 }
 
 /// Parses a command line whose first word is `rep dump`.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<DumpQuery, clap::Error> {
-    let args = DumpArgs::try_parse_from(args)?;
-    let types = args.types.as_deref().map(types).transpose();
-    let types = types.map_err(|message| DumpArgs::command().error(ErrorKind::InvalidValue, message))?;
-    Ok(DumpQuery {
-        source: args.source.source(),
-        raw: !args.no_raw,
-        payload: args.payload,
-        types,
-        limit: args.limit.unwrap_or(u64::MAX),
+pub fn parse(words: Vec<OsString>) -> Result<DumpQuery, clap::Error> {
+    cli::parse(words, |args: DumpArgs| {
+        Ok(DumpQuery {
+            source: args.source.source(),
+            raw: !args.no_raw,
+            payload: args.payload,
+            types: args.types.as_deref().map(types).transpose()?,
+            limit: args.limit.unwrap_or(u64::MAX),
+        })
     })
 }
 

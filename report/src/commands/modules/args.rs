@@ -1,15 +1,24 @@
 //! Command line of `rep modules`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
-use super::query::ModulesQuery;
+use crate::cli;
+use crate::cli::source_args::SourcesArgs;
 use crate::cli::symbol_args::SymbolArgs;
+use crate::commands::derived;
 use crate::query::sort_key::SortKey;
-use crate::query::{Column, Format, Query, Source};
+use crate::query::{Format, Query};
+
+/// Query of `rep modules`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModulesQuery {
+    /// Histogram from which modules are counted.
+    pub(super) report: Query,
+    /// `true` if only modules with samples without a function are listed.
+    pub(super) unresolved: bool,
+}
 
 /// Show for each module how many samples have a function name, where symbols were searched, and how to find more
 #[derive(Debug, Parser)]
@@ -18,13 +27,8 @@ use crate::query::{Column, Format, Query, Source};
 #[command(mut_arg("full_source_path", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
 #[command(mut_arg("no_demangle", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
 struct ModulesArgs {
-    /// Files to read, `-` for standard input [default: out.data, else perf.data]
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
-
-    /// File to read (may be given several times)
-    #[arg(short, long, value_name = "FILE")]
-    input: Vec<PathBuf>,
+    #[command(flatten)]
+    sources: SourcesArgs,
 
     #[command(flatten)]
     symbol_sources: SymbolArgs,
@@ -39,17 +43,13 @@ struct ModulesArgs {
 }
 
 /// Parses a command line, whose first word is `rep modules`.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ModulesQuery, clap::Error> {
-    let args = ModulesArgs::try_parse_from(args)?;
-    let paths: Vec<_> = args.input.into_iter().chain(args.files).collect();
-    let source = |path: PathBuf| if path == Path::new("-") { Source::Stdin } else { Source::Path(path) };
-    let sources =
-        if paths.is_empty() { vec![Source::or_default(None)] } else { paths.into_iter().map(source).collect() };
-    let column = |name: &str, key| Column { typed: name.into(), key };
-    let columns = vec![column("dso", SortKey::Dso), column("symbol", SortKey::Symbol)];
-    let format = if args.json { Format::Json } else { Format::Text };
-    let wrong = |message: String| ModulesArgs::command().error(ErrorKind::InvalidValue, message);
-    let symbol_sources = args.symbol_sources.options().map_err(wrong)?;
-    let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
-    Ok(ModulesQuery { report, unresolved: args.unresolved })
+pub fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
+    cli::parse(words, |args: ModulesArgs| {
+        let sources = args.sources.sources();
+        let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
+        let format = if args.json { Format::Json } else { Format::Text };
+        let symbol_sources = args.symbol_sources.options()?;
+        let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
+        Ok(ModulesQuery { report, unresolved: args.unresolved })
+    })
 }

@@ -8,7 +8,6 @@
 
 mod args;
 mod listing;
-mod query;
 mod stacks;
 mod text;
 
@@ -17,8 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 
-pub use args::parse;
-pub use query::ModulesQuery;
+pub use args::{ModulesQuery, parse};
 pub use stacks::StackSummary;
 
 use crate::input::several::settled;

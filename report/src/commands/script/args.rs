@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
 use super::query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
+use crate::cli;
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
 use crate::cli::style_args::HeaderArgs;
@@ -175,24 +175,26 @@ struct RecordArgs {
 }
 
 /// Parses a command line whose first word is `rep script`.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<ScriptQuery, clap::Error> {
-    let args = ScriptArgs::try_parse_from(args)?;
-    let invalid = |message: String| ScriptArgs::command().error(ErrorKind::InvalidValue, message);
+pub fn parse(words: Vec<OsString>) -> Result<ScriptQuery, clap::Error> {
+    cli::parse(words, query)
+}
+
+fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
     let fields = FieldChoice::parse(args.fields.iter().map(String::as_str));
     let source = args.source.source();
     let per_event_dump = match (&source, args.per_event_dump) {
         (_, false) => None,
         (Source::Path(path), true) => Some(path.clone()),
         (Source::Stdin, true) => {
-            return Err(invalid("--per-event-dump needs an input file to name its output files after".into()));
+            return Err("--per-event-dump needs an input file to name its output files after".into());
         }
     };
     Ok(ScriptQuery {
         source,
-        fields: fields.map_err(|message| invalid(format!("--fields: {message}")))?,
-        filters: args.filters.compiled().map_err(invalid)?,
+        fields: fields.map_err(|message| format!("--fields: {message}"))?,
+        filters: args.filters.compiled()?,
         records: args.records.kinds(),
-        symbol_sources: args.symbol_sources.options().map_err(invalid)?,
+        symbol_sources: args.symbol_sources.options()?,
         look: args.look.compiled(),
         header: match (args.header_only, args.header.is_asked()) {
             (true, _) => Header::Only,
@@ -260,7 +262,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<ScriptQuery, clap::Error> {
-        parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from))
+        parse(std::iter::once("rep script").chain(line.split_whitespace()).map(OsString::from).collect())
     }
 
     #[test]
