@@ -9,7 +9,7 @@ use recrep_format::feature::NumaTopology;
 use serde::{Serialize, Serializer};
 
 use super::args::{C2cQuery, Detail, Display};
-use super::stats::{Reach, Stats};
+use super::stats::Stats;
 use crate::commands::derived;
 use crate::pipeline::session::Session;
 use crate::query::lists;
@@ -143,30 +143,12 @@ pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
         .collect()
 }
 
-/// Texts of a row, by meaning.
-struct RowTexts<'r> {
-    stats: Stats,
-    line: Cow<'r, str>,
-    dso: Cow<'r, str>,
-    offset: Cow<'r, str>,
-    thread: Cow<'r, str>,
-    more: Vec<Cow<'r, str>>,
-    companions: Vec<Cow<'r, str>>,
-}
-
 /// Index of the first column that distinguishes accesses of an offset.
 const DETAILS: usize = 6;
 
 /// Returns the accesses of a row, classified by data source and addresses.
 fn stats(row: Row<'_>) -> Stats {
-    Stats::of(DataSrc(row.cell(4)), Reach::of(row.cell(5)), row.count().samples)
-}
-
-fn row_texts<'r>(row: Row<'r>, companions: usize) -> RowTexts<'r> {
-    let [line, dso, offset, thread] = [0, 1, 2, 3].map(|column| row.text(column));
-    let mut more: Vec<Cow<'r, str>> = row.texts().skip(DETAILS).collect();
-    let companions = more.split_off(more.len().saturating_sub(companions));
-    RowTexts { stats: stats(row), line, dso, offset, thread, more, companions }
+    Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples)
 }
 
 /// Returns the sum of all accesses.
@@ -185,28 +167,31 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         IndexMap::<(Text<'_>, Text<'_>, Vec<Text<'_>>), (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)>::new();
     let companions = companions(asked);
     for row in tables.iter().flat_map(EventTable::rows) {
-        let cells = row_texts(row, companions.len());
-        let counts = Counts::from(cells.stats);
-        let details = companions.iter().zip(&cells.companions).map(|((name, _), text)| (*name, text.to_string()));
+        let [address, dso, place, thread] = [0, 1, 2, 3].map(|column| row.text(column));
+        let mut more: Vec<Text<'_>> = row.texts().skip(DETAILS).collect();
+        let own = more.split_off(more.len().saturating_sub(companions.len()));
+        let stats = stats(row);
+        let counts = Counts::from(stats);
+        let details = companions.iter().zip(&own).map(|((name, _), text)| (*name, text.to_string()));
         let details = Details(details.collect());
-        let (line, offsets) = lines.entry((cells.line.clone(), cells.dso.clone(), cells.companions)).or_default();
-        (line.line, line.dso, line.companions) = (cells.line.into(), cells.dso.into(), details);
+        let (line, offsets) = lines.entry((address.clone(), dso.clone(), own)).or_default();
+        (line.line, line.dso, line.companions) = (address.into(), dso.into(), details);
         line.counts.add(counts);
-        line.stats.add(&cells.stats);
+        line.stats.add(&stats);
         if counts.loads > 0 {
-            line.readers.insert(cells.thread.to_string());
+            line.readers.insert(thread.to_string());
         }
         if counts.stores > 0 {
-            line.writers.insert(cells.thread.to_string());
+            line.writers.insert(thread.to_string());
         }
-        let mut more = cells.more.into_iter();
+        let mut more = more.into_iter();
         let text = |detail: &Detail| match detail {
-            Detail::Tid => Some(cells.thread.clone()),
+            Detail::Tid => Some(thread.clone()),
             _ => more.next(),
         };
         let texts: Vec<Text<'_>> = asked.detail.iter().filter_map(text).collect();
-        let at = offsets.entry((cells.offset.clone(), texts.clone())).or_default();
-        at.offset = cells.offset.into();
+        let at = offsets.entry((place.clone(), texts.clone())).or_default();
+        at.offset = place.into();
         let names = asked.detail.iter().map(|detail| detail.key().0);
         at.detail = Details(names.zip(texts.into_iter().map(Cow::into_owned)).collect());
         // The function has the same CPU mode as the line.

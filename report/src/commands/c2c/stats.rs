@@ -91,27 +91,12 @@ stats! {
     noparse,
 }
 
-/// Facts about an access that `perf_mem_data_src` lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reach {
-    /// `true` if it has a data address.
-    pub(super) has_address: bool,
-    /// `true` if both its code and its data address are mapped.
-    pub(super) is_mapped: bool,
-}
-
-impl Reach {
-    /// Decodes a cell of the sort key `reach`.
-    pub(super) fn of(cell: u64) -> Self {
-        Self { has_address: cell & 1 != 0, is_mapped: cell & 6 == 6 }
-    }
-}
-
 impl Stats {
-    /// Classifies `count` equal accesses.
-    pub(super) fn of(src: DataSrc, reach: Reach, count: u64) -> Self {
+    /// Classifies `count` equal accesses; `reach` is a cell of the sort key `reach`.
+    pub(super) fn of(src: DataSrc, reach: u64, count: u64) -> Self {
         use mem::{BLK_ADDR, BLK_DATA, LOCKED, OP_LOAD, OP_STORE};
         let has = |field: u32, bit: u32| u64::from(field & bit != 0);
+        let (has_address, is_mapped) = (reach & 1 != 0, reach & 6 == 6);
         let mut one = Self {
             records: 1,
             locks: has(src.lock(), LOCKED),
@@ -120,14 +105,14 @@ impl Stats {
             ..Self::default()
         };
         let is_whole = match src.op() {
-            op if op & OP_LOAD != 0 => one.load(src, reach.has_address),
-            op if op & OP_STORE != 0 => one.store(src, reach.has_address),
+            op if op & OP_LOAD != 0 => one.load(src, has_address),
+            op if op & OP_STORE != 0 => one.store(src, has_address),
             _ => {
                 one.noparse = 1;
                 false
             }
         };
-        one.nomap = u64::from(is_whole && !reach.is_mapped);
+        one.nomap = u64::from(is_whole && !is_mapped);
         one.times(count)
     }
 
