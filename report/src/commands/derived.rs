@@ -1,13 +1,17 @@
 //! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options and
 //! the histogram.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use clap::{Args, ValueEnum};
 
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::source_args::SourcesArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
-use crate::pipeline::report::{self, Also};
+use crate::pipeline::report;
+use crate::pipeline::session::Session;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format, Query};
@@ -75,11 +79,23 @@ pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
 
 /// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
 pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
-    settled(&query.sources, || profile_with(query, columns.to_vec(), &|_, _| {}))
+    profile_with(query, columns, |_| ()).map(|(profile, query, _)| (profile, query))
 }
 
-/// Like [`profile`], but passes each input's session to `also`, and does not start again.
-pub fn profile_with(query: &Query, columns: Vec<Column>, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
-    let query = Query { columns, limit: None, percent_limit: None, ..query.clone() };
-    Ok((report::run_with(&query, also)?, query))
+/// Like [`profile`], and returns what `of` makes of the session of each input, in their order.
+pub fn profile_with<T: Send>(
+    query: &Query,
+    columns: &[Column],
+    of: impl Fn(&Session<'_>) -> T + Sync,
+) -> anyhow::Result<(Profile, Query, Vec<T>)> {
+    settled(&query.sources, || {
+        let query = Query { columns: columns.to_vec(), limit: None, percent_limit: None, ..query.clone() };
+        let made = Mutex::new(BTreeMap::new());
+        let profile = report::run_with(&query, &|number, session| {
+            let of_input = of(session);
+            made.lock().unwrap_or_else(PoisonError::into_inner).insert(number, of_input);
+        })?;
+        let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((profile, query, made.into_values().collect()))
+    })
 }

@@ -12,9 +12,7 @@ mod args;
 mod lines;
 mod stats;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -22,8 +20,6 @@ use serde::Serialize;
 pub use args::{C2cQuery, parse};
 
 use crate::commands::derived;
-use crate::input::several::settled;
-use crate::pipeline::session::Session;
 use crate::query::Format;
 use crate::query::warning::Warning;
 use crate::table::profile::InputSummary;
@@ -48,16 +44,8 @@ struct Answer<'p> {
 
 /// Answers the query, and returns warnings.
 pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (nodes, (profile, query)) = settled(&asked.query.sources, || {
-        let nodes = Mutex::new(BTreeMap::new());
-        let also = &|number, session: &Session<'_>| {
-            let of_input = lines::nodes(session);
-            nodes.lock().unwrap_or_else(PoisonError::into_inner).insert(number, of_input);
-        };
-        let answer = derived::profile_with(&asked.query, lines::columns(asked), also)?;
-        let nodes = nodes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((nodes.into_values().flatten().collect::<BTreeMap<_, _>>(), answer))
-    })?;
+    let (profile, query, nodes) = derived::profile_with(&asked.query, &lines::columns(asked), lines::nodes)?;
+    let nodes = nodes.into_iter().flatten().collect();
     let tables = profile.tables(&query);
     let stats = lines::total(&tables);
     let mut lines = lines::lines(&tables, asked, &nodes);

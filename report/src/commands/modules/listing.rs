@@ -26,7 +26,7 @@ pub(super) struct Listing {
 }
 
 /// Module and its samples.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct ModuleRow {
     pub(super) name: String,
     pub(super) path: Option<String>,
@@ -79,7 +79,13 @@ impl Listing {
             .map(|(module, uses)| ModuleRow::of(module, uses, all.samples))
             .collect();
         if uses.guest > 0 {
-            modules.push(ModuleRow::of_guests(uses.guest, all.samples));
+            modules.push(ModuleRow {
+                name: "[guest]".into(),
+                samples: uses.guest,
+                percent: rounded(share(uses.guest, all.samples)),
+                reason: Some(GUEST),
+                ..ModuleRow::default()
+            });
         }
         let truncated_stacks = match stacks {
             StackSummary { copies_truncated: 1.., .. } => Some(TRUNCATED),
@@ -114,22 +120,6 @@ impl ModuleRow {
             symbols: uses.loaded.as_ref().map_or(0, |loaded| loaded.table.len()),
             reason: uses.explanation(module),
             attempts: outcome.map(|outcome| outcome.attempts.iter().map(attempt).collect()).unwrap_or_default(),
-        }
-    }
-
-    fn of_guests(samples: u64, all: u64) -> Self {
-        Self {
-            name: "[guest]".into(),
-            path: None,
-            build_id: None,
-            samples,
-            period: 0,
-            percent: rounded(share(samples, all)),
-            resolved: 0,
-            resolved_percent: 0.0,
-            symbols: 0,
-            reason: Some(GUEST),
-            attempts: Vec::new(),
         }
     }
 }

@@ -12,15 +12,13 @@ mod stacks;
 mod text;
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 
 pub use args::{ModulesQuery, parse};
 pub use stacks::StackSummary;
 
-use crate::input::several::settled;
-use crate::pipeline::report;
+use crate::commands::derived;
 use crate::query::Format;
 use crate::query::warning::Warning;
 use crate::view::{CANNOT_WRITE, write_json};
@@ -28,15 +26,8 @@ use listing::Listing;
 
 /// Lists the modules, and returns warnings.
 pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let (stacks, profile) = settled(&query.report.sources, || {
-        let stacks = Mutex::new(StackSummary::default());
-        let profile = report::run_with(&query.report, &|_, session| {
-            let of_input = StackSummary::of(session);
-            let mut stacks = stacks.lock().unwrap_or_else(PoisonError::into_inner);
-            *stacks = stacks.and(of_input);
-        })?;
-        Ok((stacks.into_inner().unwrap_or_else(PoisonError::into_inner), profile))
-    })?;
+    let (profile, _, stacks) = derived::profile_with(&query.report, &query.report.columns, StackSummary::of)?;
+    let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);
     match query.report.format {
         Format::Json => write_json(&listing, out),
