@@ -110,7 +110,7 @@ impl CallArgs {
             if has_parent { Some(self.parent.clone().map_or_else(|| DEFAULT_PARENT.parse(), Ok)?) } else { None };
         Ok(ChainOptions {
             counted: format == Format::Folded,
-            most: self.max_stack.unwrap_or(ChainOptions::default().most),
+            most: self.max_stack,
             children: children_requested || (default_children && !self.no_children),
             children_requested,
             graph: graph.filter(|_| text && (is_asked || !by_ip)),

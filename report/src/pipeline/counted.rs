@@ -66,7 +66,7 @@ pub(crate) fn histogram(
     let filter = SampleFilter::new(&query.filters, session.filters(&query.filters, &groups), timeline);
     let (clock, module_count, mode, quantum) = (&session.clock, side_band.modules.len(), query.mode, query.quantum);
     let deferred = Deferred::read(session.file, &session.split.side_band);
-    let most = ChainLimit { frames: query.chains.most, outermost };
+    let most = ChainLimit { frames: query.chains.frames(), outermost };
     let unwinding = if counted { session.unwinding(resolver) } else { None };
     let inlined = query.chains.inlined.unwrap_or(unwinding.is_some());
     let functions = session.functions(resolver);

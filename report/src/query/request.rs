@@ -18,12 +18,12 @@ use super::trace_fields::TraceColumn;
 use crate::terminal::style::Style;
 
 /// Options of callchains.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainOptions {
     /// `true` if callchains are part of the counted keys.
     pub counted: bool,
-    /// Maximum number of frames per callchain.
-    pub most: usize,
+    /// Maximum number of frames per callchain, if it was given.
+    pub most: Option<usize>,
     /// `true` if samples also count for their callers, if callchains were recorded.
     pub children: bool,
     /// `true` if `children` was requested and is not just the default.
@@ -48,27 +48,12 @@ pub struct ChainOptions {
     pub is_asked: bool,
 }
 
-impl Default for ChainOptions {
-    fn default() -> Self {
-        Self {
-            counted: false,
-            most: MAX_STACK,
-            children: false,
-            children_requested: false,
-            graph: None,
-            key: FrameKey::Function,
-            branches: false,
-            branch_details: false,
-            inlined: None,
-            parent: None,
-            only_parents: false,
-            ignored_callees: None,
-            is_asked: false,
-        }
-    }
-}
-
 impl ChainOptions {
+    /// Returns the maximum number of frames per callchain.
+    pub fn frames(&self) -> usize {
+        self.most.unwrap_or(MAX_STACK)
+    }
+
     /// Returns whether rows depend on callchains without showing them.
     pub fn used_unshown(&self) -> bool {
         self.parent.is_some() || self.ignored_callees.is_some()

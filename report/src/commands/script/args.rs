@@ -7,7 +7,7 @@ use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
-use super::query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
+use super::query::{ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 use crate::cli;
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
@@ -81,9 +81,9 @@ struct StyleArgs {
     #[arg(short = 'G', long)]
     hide_call_graph: bool,
 
-    /// Print at most N frames of each callchain [default: 127]
-    #[arg(long, value_name = "N")]
-    max_stack: Option<usize>,
+    /// Print at most N frames of each callchain
+    #[arg(long, value_name = "N", default_value_t = 127)]
+    max_stack: usize,
 
     /// End callchains at these functions
     #[arg(long, value_name = "NAME[,NAME…]")]
@@ -196,11 +196,8 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
         records: args.records.kinds(),
         symbol_sources: args.symbol_sources.options()?,
         look: args.look.compiled(),
-        header: match (args.header_only, args.header.is_asked()) {
-            (true, _) => Header::Only,
-            (_, true) => Header::Before,
-            _ => Header::None,
-        },
+        header: args.header.is_asked() || args.header_only,
+        header_only: args.header_only,
         per_event_dump,
         dump: args.dump_raw_trace,
         limit: args.limit,
@@ -209,7 +206,6 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
 
 impl StyleArgs {
     fn compiled(self) -> ScriptStyle {
-        let default = ScriptStyle::default();
         ScriptStyle {
             nanoseconds: self.ns,
             since: match (self.reltime, self.deltatime) {
@@ -218,7 +214,7 @@ impl StyleArgs {
                 _ => Since::Clock,
             },
             chains: !self.hide_call_graph,
-            max_stack: self.max_stack.unwrap_or(default.max_stack),
+            max_stack: self.max_stack,
             stop_at: self.stop_bt.as_deref().map(lists::names).unwrap_or_default(),
             inline: (self.inline || self.no_inline).then_some(self.inline),
             kernel_path: self.show_kernel_path,
@@ -271,7 +267,7 @@ mod tests {
         assert!(!query.look.chains && query.filters.samples.comms.unwrap().len() == 2);
         assert_eq!(query.filters.symbols.unwrap().range, 8);
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
-        assert_eq!((query.records.len(), query.header), (5, Header::Before));
+        assert_eq!((query.records.len(), query.header, query.header_only), (5, true, false));
         assert_eq!(read("--inline --no-inline x").unwrap().look.inline, Some(false));
         assert_eq!(read("--no-inline --inline x").unwrap().look.inline, Some(true));
     }

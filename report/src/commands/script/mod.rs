@@ -37,7 +37,7 @@ pub use accesses::{Access, AccessQuery, list_accesses};
 pub use args::{ScriptArgs, parse};
 pub use choice::FieldChoice;
 pub use fields::{Field, Fields};
-pub use query::{Header, ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
+pub use query::{ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -78,7 +78,7 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     }
     let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
     let look = &query.look;
-    let chains = ChainOptions { children, inlined: look.inline, most: look.max_stack, ..Default::default() };
+    let chains = ChainOptions { children, inlined: look.inline, most: Some(look.max_stack), ..Default::default() };
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 
@@ -95,10 +95,10 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
     session::on_mode(&input, Mode::Samples, Keep::All, |session| {
-        if query.header != Header::None {
+        if query.header {
             info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }
-        if query.header == Header::Only {
+        if query.header_only {
             return Ok(session.warnings());
         }
         let not_fetched = fetching::fetch(&symbol_query(query, session), session, &resolver)?;

@@ -23,26 +23,16 @@ pub struct ScriptQuery {
     pub symbol_sources: SymbolOptions,
     /// Output style.
     pub look: ScriptStyle,
-    /// Printing of the file's header.
-    pub header: Header,
+    /// `true` if the file's header is printed.
+    pub header: bool,
+    /// `true` if nothing else is printed.
+    pub header_only: bool,
     /// If set, each event's samples go to a file of their own, whose name begins with this path.
     pub per_event_dump: Option<PathBuf>,
     /// `true` to print all records as `rep dump` does.
     pub dump: bool,
     /// Maximum number of samples to print.
     pub limit: Option<usize>,
-}
-
-/// Printing of the file's header.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Header {
-    /// Print no header.
-    #[default]
-    None,
-    /// Print the header, then the samples.
-    Before,
-    /// Print only the header.
-    Only,
 }
 
 /// Reference point of printed times.
@@ -58,7 +48,7 @@ pub enum Since {
 }
 
 /// Output style.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptStyle {
     /// `true` if times have nanoseconds.
     pub nanoseconds: bool,
@@ -76,24 +66,6 @@ pub struct ScriptStyle {
     pub kernel_path: bool,
     /// `true` if comms and CPUs are short, as latency tracers print them.
     pub latency: bool,
-}
-
-/// Default number of frames of a callchain (perf's `PERF_MAX_STACK_DEPTH`).
-const DEFAULT_FRAMES: usize = 127;
-
-impl Default for ScriptStyle {
-    fn default() -> Self {
-        Self {
-            nanoseconds: false,
-            since: Since::Clock,
-            chains: true,
-            max_stack: DEFAULT_FRAMES,
-            stop_at: HashSet::new(),
-            inline: None,
-            kernel_path: false,
-            latency: false,
-        }
-    }
 }
 
 /// Filters of samples.
