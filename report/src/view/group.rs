@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 
 use crate::count::Sum as _;
-use crate::count::metrics::{Metrics, Value, share};
+use crate::count::metrics::{Metrics, share};
 use crate::query::Query;
 use crate::table::profile::EventTable;
 
@@ -18,26 +17,6 @@ use crate::terminal::escape::escape;
 pub(super) struct GroupRow<'p> {
     pub(super) columns: Vec<Cow<'p, str>>,
     pub(super) members: Vec<Metrics>,
-}
-
-/// Counts of one event in a row, for JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct Member {
-    samples: u64,
-    period: u64,
-    percent: Value,
-}
-
-impl GroupRow<'_> {
-    /// Returns the counts of each event, with their share of that event.
-    pub(super) fn told(&self, tables: &[EventTable<'_>]) -> Vec<Member> {
-        let member = |(metrics, table): (&Metrics, &EventTable<'_>)| Member {
-            samples: metrics.count.samples,
-            period: metrics.count.period,
-            percent: metrics.value(crate::query::fields::Number::Overhead, table.total.period),
-        };
-        self.members.iter().zip(tables).map(member).collect()
-    }
 }
 
 /// Merges the rows of all tables.

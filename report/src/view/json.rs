@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::group::{self, GroupRow, Member};
+use super::group::{self, GroupRow};
 use super::hierarchy::{self, Level};
 use crate::count::Count;
-use crate::count::metrics::{Value, rounded};
+use crate::count::metrics::{Metrics, Value, rounded, share};
 use crate::query::fields::Number;
 use crate::query::warning::Warning;
 use crate::query::{Column, Query};
@@ -44,7 +44,7 @@ struct Event<'p> {
 #[derive(Serialize)]
 struct GroupOut<'p> {
     key: Key<'p>,
-    events: Vec<Member>,
+    events: Vec<Counts>,
 }
 
 /// Rows of a table; none if they are printed as a hierarchy or group, or not at all.
@@ -62,14 +62,20 @@ struct RowOut<'p> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<&'static str, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    children: Option<Children>,
+    children: Option<Counts>,
 }
 
 #[derive(Serialize)]
-struct Children {
+struct Counts {
     samples: u64,
     period: u64,
     percent: f64,
+}
+
+impl Counts {
+    fn of(Count { samples, period }: Count, percent: f64) -> Self {
+        Self { samples, period, percent: rounded(percent) }
+    }
 }
 
 /// Cells by column name, as typed by the user and in that order.
@@ -95,21 +101,24 @@ impl Serialize for Rows<'_> {
 
 impl<'p> GroupOut<'p> {
     fn of(row: GroupRow<'p>, tables: &[EventTable<'_>], query: &'p Query) -> Self {
-        Self { events: row.told(tables), key: Key { names: &query.columns, texts: row.columns } }
+        let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
+            Counts::of(*count, share(count.period, table.total.period))
+        };
+        let events = row.members.iter().zip(tables).map(counts).collect();
+        Self { events, key: Key { names: &query.columns, texts: row.columns } }
     }
 }
 
 impl<'p> RowOut<'p> {
     fn of(row: Row<'p>, query: &'p Query, parts: &[Number], total: u64) -> Self {
         let Count { samples, period } = row.count();
-        let children = |(Count { samples, period }, percent)| Children { samples, period, percent: rounded(percent) };
         Self {
             key: Key { names: &query.columns, texts: row.texts().collect() },
             samples,
             period,
             percent: rounded(row.percent()),
             fields: parts.iter().map(|number| (number.name(), row.metrics.value(*number, total))).collect(),
-            children: row.children().map(children),
+            children: row.children().map(|(count, percent)| Counts::of(count, percent)),
         }
     }
 }

@@ -41,8 +41,8 @@ pub struct TaskRow {
     pub mappings: Option<Vec<MappedRow>>,
 }
 
-/// Prints the tasks of each input, with their mappings if `with_mappings`.
-pub fn print(lists: &[TaskList], with_mappings: bool, out: &mut impl Write) -> io::Result<()> {
+/// Prints the tasks of each input.
+pub fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
     for list in lists {
         if lists.len() > 1 {
             writeln!(out, "# {}", escape(&list.path))?;
@@ -53,8 +53,8 @@ pub fn print(lists: &[TaskList], with_mappings: bool, out: &mut impl Write) -> i
             let depth = (*depth).min(DEEPEST);
             let head = format!("  {pid:>8} {tid:>8} {ppid:>8} |{:depth$}", "");
             writeln!(out, "{head}{}", escape(comm))?;
-            if with_mappings {
-                mmaps::print(mappings.as_deref().unwrap_or_default(), head.len(), out)?;
+            if let Some(mappings) = mappings {
+                mmaps::print(mappings, head.len(), out)?;
             }
         }
     }

@@ -15,6 +15,7 @@ use std::fmt::Write;
 
 use crate::callchain::trees::{CallTrees, Node};
 use crate::count::Count;
+use crate::count::metrics::share;
 use crate::query::graph::{Graph, Shape, Value};
 use crate::terminal::escape::escape;
 
@@ -144,11 +145,9 @@ impl Drawing<'_> {
         escape(self.calls.function(name)).into_owned()
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "two decimals are shown")]
     fn value(&self, count: Count, total: u64) -> String {
         match self.graph.value {
-            Value::Percent if total == 0 => "0.00%".into(),
-            Value::Percent => format!("{:.2}%", count.period as f64 * 100.0 / total as f64),
+            Value::Percent => format!("{:.2}%", share(count.period, total)),
             Value::Period => count.period.to_string(),
             Value::Count => count.samples.to_string(),
         }

@@ -40,7 +40,7 @@ pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> 
         Ok(())
     })?;
     match query.format {
-        Format::Text => view::print_tasks(&lists, with_mappings, out),
+        Format::Text => view::print_tasks(&lists, out),
         _ => view::print_tasks_json(&lists, &unreadable, out),
     }
     .context(CANNOT_WRITE)?;
