@@ -7,14 +7,6 @@ use super::fields::{Field, Fields};
 use super::frames::Finder;
 use crate::terminal::digits;
 
-/// Form in which the source and target of a branch are printed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Address,
-    Function,
-    Offset,
-}
-
 /// Prints the branches of a sample.
 pub(super) fn print(
     branches: impl Iterator<Item = BranchEntry>,
@@ -23,12 +15,11 @@ pub(super) fn print(
     finder: &mut Finder<'_, '_>,
     out: &mut Vec<u8>,
 ) {
-    let forms =
-        [(Field::BrStack, Form::Address), (Field::BrStackSym, Form::Function), (Field::BrStackOff, Form::Offset)];
-    let Some((_, form)) = forms.into_iter().find(|(field, _)| fields.has(*field)) else { return };
+    let forms = [Field::BrStack, Field::BrStackSym, Field::BrStackOff];
+    let Some(form) = forms.into_iter().find(|form| fields.has(*form)) else { return };
     for branch in branches {
         // Functions have no space before them: the flags of the branch before end with one.
-        if form != Form::Function {
+        if form != Field::BrStackSym {
             out.push(b' ');
         }
         end(branch.from, form, fields, site, finder, out);
@@ -38,23 +29,23 @@ pub(super) fn print(
     }
 }
 
+/// Prints one end of a branch, as the field `form` has it.
 fn end(
     address: u64,
-    form: Form,
+    form: Field,
     fields: &Fields,
     site: &SampleContext<'_>,
     finder: &mut Finder<'_, '_>,
     out: &mut Vec<u8>,
 ) {
     let has_dso = fields.has(Field::Dso);
-    if form == Form::Address && !has_dso {
+    if form == Field::BrStack && !has_dso {
         return hex(address, out);
     }
     let place = finder.place_of_either(site.mode, site.task, address, site.at);
     match form {
-        Form::Address => hex(address, out),
-        Form::Offset => hex(place.address, out),
-        Form::Function => match finder.symbol(place) {
+        Field::BrStackOff => hex(place.address, out),
+        Field::BrStackSym => match finder.symbol(place) {
             Some(function) => {
                 out.extend_from_slice(finder.name(function.name).as_bytes());
                 out.push(b'+');
@@ -62,6 +53,7 @@ fn end(
             }
             None => out.extend_from_slice(b"[unknown]"),
         },
+        _ => hex(address, out),
     }
     if has_dso {
         finder.dso(place.module, fields.has(Field::DsOff).then_some(place.address), out);

@@ -33,9 +33,6 @@ use crate::tracepoints::{Formats, RecordedKernel};
 /// Last value of each counter. The increment since then is the period of a sample that reads counters.
 type Readings = FxHashMap<u64, u64>;
 
-/// `PERF_MEM_DATA_SRC_NONE`, printed for samples without `data_src`.
-const DATA_SRC_NONE: u64 = 0x1e_0508_0021;
-
 /// All that the lines of a file have in common.
 pub(super) struct Listing<'s, 'f> {
     pub(super) session: &'s Session<'f>,
@@ -383,7 +380,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             self.addr(event, s, out);
         }
         if fields.has(Field::DataSrc) {
-            let src = s.fields.data_src.unwrap_or(DATA_SRC_NONE);
+            let src = s.fields.data_src.unwrap_or(DataSrc::NONE.0);
             let text = format!("{src:>16x} {}", DataSrc(src));
             let width = &mut self.before.data_src_width;
             *width = text.len().max(*width);
