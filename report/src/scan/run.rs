@@ -129,18 +129,19 @@ impl Scan<'_> {
         Scanned { rows, totals, dropped, stacks }
     }
 
-    /// Loads the modules that the first samples of every second piece hit, all at once: workers that meet them one by
-    /// one would wait for each other. One worker alone would not.
+    /// Loads the modules that the first samples of every second piece hit, all at once.
     fn preload(&self, pieces: &[Piece<'_>]) {
         /// Enough of a piece to meet what takes most of the time, and of a small file to meet nearly all.
         const OF_PIECE: usize = 40;
         const OF_FILE: usize = 1 << 13;
         let Some(functions) = self.chaining.early else { return };
-        if rayon::current_num_threads() > 1 && self.counted().has(Field::Frame) {
-            let mut probe = Worker::new(self);
-            let samples = OF_PIECE.max(OF_FILE / pieces.len().max(1));
-            pieces.iter().step_by(2).for_each(|piece| probe.probe(piece, samples));
-            functions.preload(&probe.hits);
+        if self.counted().has(Field::Frame) {
+            functions.preload(|| {
+                let mut probe = Worker::new(self);
+                let samples = OF_PIECE.max(OF_FILE / pieces.len().max(1));
+                pieces.iter().step_by(2).for_each(|piece| probe.probe(piece, samples));
+                probe.hits
+            });
         }
     }
 }

@@ -23,11 +23,15 @@ impl<'f> Functions<'f> {
         Self { modules, loaded, resolver }
     }
 
-    /// Loads the modules that were hit on all cores, given the number of hits of each. Those that take long begin first:
-    /// the kernel, whose list may have to be made, then those with the largest files.
-    pub fn preload(&self, hits: &[u64]) {
+    /// Loads the modules that were hit on all cores, given the number of hits of each: workers that meet them one by one
+    /// would wait for each other. One worker alone would not. Those that take long begin first: the kernel, whose list
+    /// may have to be made, then those with the largest files.
+    pub fn preload(&self, hits: impl FnOnce() -> Vec<u64>) {
+        if rayon::current_num_threads() == 1 {
+            return;
+        }
         let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
-        let modules = self.modules.iter().zip(hits).enumerate().filter(|(_, (_, hits))| **hits > 0);
+        let modules = self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
         let mut hit: Vec<(bool, u64, usize)> =
             modules.map(|(number, (module, _))| (module.kind == ModuleKind::Kernel, size(module), number)).collect();
         hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));

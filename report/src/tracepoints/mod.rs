@@ -6,10 +6,9 @@
 //!  a sample's raw bytes ─────────────┴─► text, once per worker and distinct payload ─► a number in the key
 //! ```
 //!
-//! The texts are those of libtraceevent (perf's library) without its plugins. The kernel's
-//! `print fmt`, a subset of C, is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`,
-//! `special`). A print fmt with something unsupported, such as a call of a kernel function, gives `[FAILED TO PARSE]`
-//! and the fields, as in perf.
+//! The texts are those of libtraceevent (perf's library) without its plugins. The kernel's `print fmt`, a subset of C,
+//! is parsed once (`lex`, `expr`, `print_fmt`) and evaluated for each payload (`eval`, `special`). A print fmt with
+//! something unsupported, such as a call of a kernel function, gives `[FAILED TO PARSE]` and the fields, as in perf.
 
 mod bitmap;
 mod eval;

@@ -130,22 +130,23 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 /// Number of records that a worker prints at a time.
 const CHUNK: usize = 256;
 
-/// Loads the modules that a few of the samples hit, all at once: workers that meet them one by one would wait for each
-/// other.
+/// Loads the modules that a few of the samples hit, all at once.
 fn preload(listing: &Listing<'_, '_>, listed: &[Vec<RecordPosition>]) {
     /// Enough to meet what takes most of the time.
     const SAMPLES: usize = 4096;
     if listing.is_ordered() || !listing.has(Field::Sym) {
         return;
     }
-    let (mut printer, mut hits) = (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
-    let step = listed.iter().map(Vec::len).sum::<usize>().div_ceil(SAMPLES).max(1);
-    for position in listed.iter().flat_map(|part| part.iter().step_by(step)) {
-        let sample = order::record_at(listing.session, *position);
-        let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
-        module.into_iter().for_each(|hits| *hits += 1);
-    }
-    listing.functions.preload(&hits);
+    listing.functions.preload(|| {
+        let (mut printer, mut hits) = (Printer::new(listing), vec![0; listing.session.side_band.modules.len()]);
+        let step = listed.iter().map(Vec::len).sum::<usize>().div_ceil(SAMPLES).max(1);
+        for position in listed.iter().flat_map(|part| part.iter().step_by(step)) {
+            let sample = order::record_at(listing.session, *position);
+            let module = sample.and_then(|raw| hits.get_mut(printer.module(raw)?.0 as usize));
+            module.into_iter().for_each(|hits| *hits += 1);
+        }
+        hits
+    });
 }
 
 /// Prints all that is listed, and returns the doubts about names.
