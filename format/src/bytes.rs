@@ -3,6 +3,8 @@
 //! Nothing in this crate indexes into input: all reading goes through [`Cursor`] (or [`Endian::u64_at`] for a
 //! field at a known place), whose every step is checked and whose errors carry the absolute byte offset.
 
+use std::hint::black_box;
+
 use crate::endian::Endian;
 use crate::error::{Error, Result};
 
@@ -291,6 +293,13 @@ impl Encoder {
             None => false,
         }
     }
+}
+
+/// Reads words whose values nobody needs: since no load depends on another, the processor waits for many at once, and
+/// the words are in a core's cache when they are needed.
+#[inline]
+pub fn read_early(words: impl Iterator<Item = u64>) {
+    black_box(words.fold(0, |all, word| all ^ word));
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Histogram of one worker: counts by key, and totals by event.
 
-use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place, read_early};
+use recrep_format::bytes::read_early;
+
+use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
 
 /// Count of a key: samples and period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

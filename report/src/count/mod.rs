@@ -19,6 +19,6 @@ mod rows;
 
 pub use histogram::{Count, Histogram, SampleRows, add_totals};
 pub use layout::Layout;
-pub use partition::{Partition, Sum, add_all, by_part, distinct, merged, read_early};
+pub use partition::{Partition, Sum, add_all, by_part, distinct, merged};
 pub use reads::{PieceReads, settle_reads};
 pub use rows::Rows;

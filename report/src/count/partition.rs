@@ -11,7 +11,6 @@
 //! ```
 
 use std::hash::Hasher as _;
-use std::hint::black_box;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -45,13 +44,6 @@ pub(super) fn hash(key: &[u64]) -> u64 {
 #[inline]
 pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
-}
-
-/// Reads words whose values nobody needs: since no load depends on another, the processor waits for many at once, and
-/// the words are in a core's cache when they are needed.
-#[inline]
-pub fn read_early(words: impl Iterator<Item = u64>) {
-    black_box(words.fold(0, |all, word| all ^ word));
 }
 
 /// Number of different results of [`place`].

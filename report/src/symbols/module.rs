@@ -1,6 +1,6 @@
 //! Identity of a mapped object (perf calls it a DSO).
 //!
-//! Two mappings belong to the same module if all fields of [`Module`] are equal. [`Module::of_user_mapping`] derives
+//! Two mappings belong to the same module if all fields of [`Module`] are equal. [`ModuleKind::of_user_mapping`] derives
 //! the kind from the file name in an `MMAP` record: most are paths, some are the kernel's own names in brackets, and
 //! executable anonymous memory gets its symbols from `/tmp/perf-PID.map`.
 
@@ -92,6 +92,37 @@ pub enum Addressing {
     Absolute,
 }
 
+impl ModuleKind {
+    /// Returns the kind of a user mapping of process `pid`, from the file name, the protection (`PROT_EXEC`) and the
+    /// `MAP_HUGETLB` flag of its record.
+    pub fn of_user_mapping(path: &[u8], pid: i32, executable: bool, huge: bool) -> Self {
+        match path {
+            b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => Self::Vdso,
+            _ if huge || is_anonymous(path) || is_no_file(path) => {
+                if executable {
+                    Self::PerfMap { pid, dump: None }
+                } else {
+                    Self::Opaque
+                }
+            }
+            _ => Self::File,
+        }
+    }
+
+    /// Returns the kind of address by which a module's symbols are looked up.
+    pub fn addressing(&self) -> Addressing {
+        match self {
+            Self::File => Addressing::FileOffset,
+            Self::Vdso => Addressing::ImageOffset,
+            Self::Kernel
+            | Self::KernelModule { .. }
+            | Self::KernelSymbol { .. }
+            | Self::PerfMap { .. }
+            | Self::Opaque => Addressing::Absolute,
+        }
+    }
+}
+
 impl Module {
     fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
         Self { path: path.into(), build_id, kind, mounts: None, file: None, written: None, origin: Arc::default() }
@@ -122,21 +153,12 @@ impl Module {
         Self { origin: origin.clone(), ..self }
     }
 
-    /// Creates the module of a user mapping of process `pid`, from the file name, the protection (`PROT_EXEC`) and the
-    /// `MAP_HUGETLB` flag of its record.
-    pub fn of_user_mapping(path: &[u8], pid: i32, executable: bool, huge: bool, build_id: Option<BuildId>) -> Self {
-        let kind = match path {
-            b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => ModuleKind::Vdso,
-            _ if huge || is_anonymous(path) || is_no_file(path) => {
-                if executable {
-                    let path = format!("/tmp/perf-{pid}.map");
-                    return Self::new(path.as_bytes(), None, ModuleKind::PerfMap { pid, dump: None });
-                }
-                ModuleKind::Opaque
-            }
-            _ => ModuleKind::File,
-        };
-        Self::new(path, build_id, kind)
+    /// Creates the module of a user mapping of this kind, from the file name of its record.
+    pub fn of_user_mapping(path: &[u8], kind: ModuleKind, build_id: Option<BuildId>) -> Self {
+        match kind {
+            ModuleKind::PerfMap { pid, .. } => Self::new(format!("/tmp/perf-{pid}.map").as_bytes(), None, kind),
+            _ => Self::new(path, build_id, kind),
+        }
     }
 
     /// Returns the name shown in reports: the base name of a path, or a special name for objects that are not files.
@@ -166,19 +188,6 @@ impl Module {
             | ModuleKind::Vdso
             | ModuleKind::File
             | ModuleKind::Opaque => String::from_utf8_lossy(&self.path),
-        }
-    }
-
-    /// Returns the kind of address by which its symbols are looked up.
-    pub fn addressing(&self) -> Addressing {
-        match self.kind {
-            ModuleKind::File => Addressing::FileOffset,
-            ModuleKind::Vdso => Addressing::ImageOffset,
-            ModuleKind::Kernel
-            | ModuleKind::KernelModule { .. }
-            | ModuleKind::KernelSymbol { .. }
-            | ModuleKind::PerfMap { .. }
-            | ModuleKind::Opaque => Addressing::Absolute,
         }
     }
 
@@ -261,7 +270,9 @@ mod tests {
 
     #[test]
     fn user_mappings_are_classified_by_name() {
-        let of = |path: &[u8], executable| Module::of_user_mapping(path, 7, executable, false, None);
+        let of = |path: &[u8], executable| {
+            Module::of_user_mapping(path, ModuleKind::of_user_mapping(path, 7, executable, false), None)
+        };
         assert_eq!(of(b"/bin/ls", true).kind, ModuleKind::File);
         assert_eq!(of(b"/bin/ls", true).name(), "ls");
         assert_eq!(of(b"[vdso]", true).kind, ModuleKind::Vdso);
@@ -272,8 +283,8 @@ mod tests {
         assert_eq!(of(b"//anon", false).name(), "anon");
         assert_eq!(of(b"[heap]", false).name(), "[heap]");
         assert_eq!(of(b"[vsyscall]", true).kind, ModuleKind::File);
-        let huge = Module::of_user_mapping(b"/anon", 9, true, true, None);
-        assert_eq!(huge.kind, ModuleKind::PerfMap { pid: 9, dump: None });
+        let huge = ModuleKind::of_user_mapping(b"/anon", 9, true, true);
+        assert_eq!(huge, ModuleKind::PerfMap { pid: 9, dump: None });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::origin::Host;
 use super::test_elf::{TestElf, function};
-use super::{BuildId, FileId, Loaded, Module, Origin, Refusal, Resolver, Source};
+use super::{BuildId, FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 use crate::query::SymbolOptions;
 
 const ID: [u8; 20] = [0xab; 20];
@@ -243,7 +243,7 @@ fn several_threads_load_a_module_once() {
 #[test]
 fn the_vdso_of_this_process_is_used_for_its_own_kernel_only() {
     let resolver = Resolver::new(SymbolOptions::default());
-    let vdso = Module::of_user_mapping(b"[vdso]", 1, true, false, None);
+    let vdso = Module::of_user_mapping(b"[vdso]", ModuleKind::Vdso, None);
     assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());
     let other = BuildId::new(&[1; 20]);
     let of_other_kernel = Origin { kernel: other, ..Origin::clone(&here()) };

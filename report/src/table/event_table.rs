@@ -5,10 +5,11 @@ use std::cmp::{Ordering, Reverse};
 use std::ops::Range;
 
 use rayon::prelude::*;
+use recrep_format::bytes::read_early;
 
 use crate::callchain::trees::RowIndex;
 use crate::count::metrics::{Metrics, share};
-use crate::count::{Count, Partition, read_early};
+use crate::count::{Count, Partition};
 use crate::table::cells::Cells;
 
 /// A row of an [`EventTable`].

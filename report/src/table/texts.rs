@@ -290,5 +290,5 @@ impl Distinct {
 
 /// Returns whether addresses in a module are printed relative to its start.
 fn has_offsets(module: &Module) -> bool {
-    module.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
+    module.kind.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
 }

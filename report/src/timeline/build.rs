@@ -1,6 +1,7 @@
 //! Building of a [`Timeline`] in one pass over the side-band, in the order of its moments.
 
 use indexmap::IndexSet;
+use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::frozen::Timeline;
@@ -49,25 +50,14 @@ pub enum Change {
     KernelMap(Mapping),
 }
 
-/// Use of a tid, from a fork to the next.
-struct DraftLife {
-    start: Moment,
-    pid: Option<i32>,
-    parent: Option<i32>,
-    space: Option<SpaceId>,
-    names: Vec<(Moment, u32)>,
-}
-
-impl DraftLife {
-    fn new(start: Moment) -> Self {
-        Self { start, pid: None, parent: None, space: None, names: Vec::new() }
-    }
-}
-
 #[derive(Default)]
 struct Builder {
-    /// Uses of each tid; the last one has no end.
-    lives: FxHashMap<i32, Vec<DraftLife>>,
+    /// Uses of all tids, each with its last comm.
+    lives: Vec<(Life, Option<u32>)>,
+    /// Last use of each tid.
+    last: FxHashMap<i32, usize>,
+    /// Comms: the tid, its use, and the moment from which on it has the comm.
+    names: Vec<(i32, usize, (Moment, u32))>,
     comms: IndexSet<String, FxBuildHasher>,
     spaces: Vec<Draft>,
     kernel: Draft,
@@ -76,7 +66,7 @@ struct Builder {
 impl Timeline {
     /// Builds the timeline of these changes, which may be in any order.
     pub fn build(mut changes: Vec<(Moment, Change)>) -> Self {
-        changes.sort_by_key(|(moment, _)| *moment);
+        changes.par_sort_by_key(|(moment, _)| *moment);
         let mut builder = Builder::default();
         builder.set_comm(IDLE, IDLE, "swapper".into(), Moment::START);
         for (at, change) in changes {
@@ -101,20 +91,29 @@ impl Builder {
         }
     }
 
-    fn lives(&mut self, tid: i32) -> &mut Vec<DraftLife> {
-        self.lives.entry(tid).or_insert_with(|| vec![DraftLife::new(Moment::START)])
+    /// Begins a use of a tid; later records with it are about this thread.
+    fn begin(&mut self, tid: i32, start: Moment) -> usize {
+        let life = Life { start, tid, pid: None, parent: None, space: None, names: (0, 0) };
+        self.lives.push((life, None));
+        let number = self.lives.len() - 1;
+        self.last.insert(tid, number);
+        number
     }
 
-    fn life(&mut self, tid: i32) -> &mut DraftLife {
-        let lives = self.lives(tid);
-        let last = lives.len() - 1;
-        #[allow(clippy::indexing_slicing, reason = "there is always a life")]
-        &mut lives[last]
+    /// Returns the number of the last use of a tid.
+    fn last(&mut self, tid: i32) -> usize {
+        self.last.get(&tid).copied().unwrap_or_else(|| self.begin(tid, Moment::START))
+    }
+
+    fn life(&mut self, tid: i32) -> &mut (Life, Option<u32>) {
+        let number = self.last(tid);
+        #[allow(clippy::indexing_slicing, reason = "uses are only added")]
+        &mut self.lives[number]
     }
 
     /// Makes sure that the thread has a process and an address space: its own if it is the leader, else its leader's.
     fn ensure_space(&mut self, pid: i32, tid: i32) -> SpaceId {
-        let life = self.life(tid);
+        let (life, _) = self.life(tid);
         let unplaced = life.pid.is_none_or(|known| known == -1 && pid != -1);
         if let (Some(space), false) = (life.space, unplaced) {
             return space;
@@ -122,7 +121,7 @@ impl Builder {
         let own = life.space;
         let space =
             if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.ensure_space(pid, pid) };
-        let life = self.life(tid);
+        let (life, _) = self.life(tid);
         (life.pid, life.space) = (Some(pid), Some(space));
         space
     }
@@ -135,29 +134,29 @@ impl Builder {
 
     fn set_comm(&mut self, pid: i32, tid: i32, comm: String, at: Moment) {
         let (id, _) = self.comms.insert_full(comm);
-        let id = u32::try_from(id).unwrap_or(u32::MAX);
         self.ensure_space(pid, tid);
-        self.life(tid).names.push((at, id));
+        self.name(tid, (at, u32::try_from(id).unwrap_or(u32::MAX)));
     }
 
-    /// Ends the current use of a tid; later records with it are about another thread.
-    fn end_life(&mut self, tid: i32, at: Moment) {
-        self.lives(tid).push(DraftLife::new(at));
+    fn name(&mut self, tid: i32, name: (Moment, u32)) {
+        let life = self.last(tid);
+        self.names.push((tid, life, name));
+        self.life(tid).1 = Some(name.1);
     }
 
     fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
         self.ensure_space(ppid, ptid);
-        if self.life(ptid).pid != Some(ppid) {
-            self.end_life(ptid, at);
+        if self.life(ptid).0.pid != Some(ppid) {
+            self.begin(ptid, at);
             self.ensure_space(ppid, ptid);
         }
-        let name = self.life(ptid).names.last().map(|&(_, id)| id);
-        let parent = self.life(ptid).space;
-        self.end_life(tid, at);
+        let (Life { space: parent, .. }, comm) = self.life(ptid).clone();
+        // What a tid was used for before is unknown, unless there was a fork.
+        self.last(tid);
+        self.begin(tid, at);
         let space = self.ensure_space(pid, tid);
-        let life = self.life(tid);
-        life.names.extend(name.map(|id| (at, id)));
-        life.parent = Some(ptid);
+        self.life(tid).0.parent = Some(ptid);
+        comm.into_iter().for_each(|comm| self.name(tid, (at, comm)));
         // A new process has a space of its own, newer than its parent's: only then does every chain of parents end.
         let parent = parent.filter(|parent| pid != ppid && copies && *parent < space);
         if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
@@ -165,23 +164,24 @@ impl Builder {
         }
     }
 
-    fn freeze(self) -> Timeline {
+    fn freeze(mut self) -> Timeline {
         let mut timeline = Timeline {
             comms: self.comms.into_iter().collect(),
-            spaces: self.spaces.into_iter().map(Space::freeze).collect(),
+            spaces: self.spaces.into_par_iter().map(Space::freeze).collect(),
             kernel: Space::freeze(self.kernel),
             ..Timeline::default()
         };
         let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let mut by_tid: Vec<_> = self.lives.into_iter().collect();
-        by_tid.sort_unstable_by_key(|(tid, _)| *tid);
-        for (tid, lives) in by_tid {
-            timeline.tids.insert(tid, (length(timeline.lives.len()), length(lives.len())));
-            for DraftLife { start, pid, parent, space, names } in lives {
-                let place = (length(timeline.names.len()), length(names.len()));
-                timeline.names.extend(names);
-                timeline.lives.push(Life { start, tid, pid, parent, space, names: place });
-            }
+        let mut lives: Vec<(usize, Life)> = self.lives.into_iter().map(|(life, _)| life).enumerate().collect();
+        lives.sort_unstable_by_key(|(number, life)| (life.tid, *number));
+        self.names.sort_by_key(|(tid, life, _)| (*tid, *life));
+        let mut names = self.names.into_iter().peekable();
+        for (number, life) in lives {
+            let first = timeline.names.len();
+            let own = std::iter::from_fn(|| names.next_if(|(_, life, _)| *life == number));
+            timeline.names.extend(own.map(|(.., name)| name));
+            timeline.tids.entry(life.tid).or_insert((length(timeline.lives.len()), 0)).1 += 1;
+            timeline.lives.push(Life { names: (length(first), length(timeline.names.len() - first)), ..life });
         }
         timeline
     }

@@ -4,13 +4,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rayon::prelude::*;
 use recrep_format::abi::{CpuMode, KSymbolFlags, RecordType, map_flags, misc, prot};
 use recrep_format::attr::AttrIndex;
 use recrep_format::build_id::BuildId;
+use recrep_format::bytes::read_early;
 use recrep_format::error::Error;
 use recrep_format::feature::BuildIds;
 use recrep_format::read::File;
-use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord, Record};
+use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
@@ -20,6 +22,15 @@ use crate::timeline::{Change, Mapping, ModuleId, Moment};
 
 /// Name of the kernel image in its `MMAP` record.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
+
+/// Number of records that are decoded by one core at a time.
+const PART: usize = 4096;
+
+/// Number of records that are read early, at once: they lie far apart in the file.
+const BATCH: usize = 16;
+
+/// Size of a cache line in bytes.
+const LINE: usize = 64;
 
 /// Decoded side-band of a file.
 #[derive(Debug, Default)]
@@ -54,6 +65,19 @@ struct Known<'a> {
     written: Option<SystemTime>,
     /// Last recorded mount namespace of each process.
     mounts: FxHashMap<i32, u64>,
+}
+
+/// Modules of user mappings by all that distinguishes them: path, kind, recorded build ID, file, mount namespace.
+type Users<'a> = FxHashMap<(&'a [u8], ModuleKind, Option<BuildId>, Option<FileId>, Option<u64>), Option<ModuleId>>;
+
+/// Decoder of a part of the records.
+struct Part<'r, 'a> {
+    file: &'r File<'a>,
+    clock: &'r Clock<'r>,
+    known: &'r Known<'a>,
+    origin: &'r Arc<Origin>,
+    users: Users<'a>,
+    found: SideBand,
 }
 
 impl<'a> Known<'a> {
@@ -126,16 +150,50 @@ impl SideBand {
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
         let mut known = Known::of(file, records, written);
         let origin = Arc::new(std::mem::take(&mut known.origin));
-        let mut side_band = Self::default();
-        for raw in records {
-            match file.attrs.decode(raw) {
-                Ok(record) => side_band.take(file, raw, &record, clock, (&known, &origin)),
-                Err(error) => side_band.malformed.get_or_insert((0, error)).0 += 1,
+        let read = |records: &[RawRecord<'_>]| {
+            let mut part =
+                Part { file, clock, known: &known, origin: &origin, users: Users::default(), found: Self::default() };
+            for batch in records.chunks(BATCH) {
+                read_early(
+                    batch
+                        .iter()
+                        .flat_map(|raw| raw.bytes.iter().step_by(LINE).chain(raw.bytes.last()))
+                        .map(|byte| u64::from(*byte)),
+                );
+                batch.iter().for_each(|raw| part.take(raw));
             }
-        }
+            part.found
+        };
+        let parts: Vec<Self> = records.par_chunks(PART).map(read).collect();
+        let mut side_band = Self::default();
+        side_band.changes.reserve(parts.iter().map(|part| part.changes.len()).sum());
+        parts.into_iter().for_each(|part| side_band.append(part));
         side_band.attach_jit_dumps();
         side_band.remove_ambiguous_build_ids(written);
         side_band
+    }
+
+    /// Returns the number of a module, which is added if it is new.
+    fn number(&mut self, module: Module) -> Option<ModuleId> {
+        u32::try_from(self.modules.insert_full(module).0).ok().map(ModuleId)
+    }
+
+    /// Appends the side-band of later records.
+    fn append(&mut self, later: Self) {
+        let numbers: Vec<_> = later.modules.into_iter().map(|module| self.number(module)).collect();
+        self.changes.extend(later.changes.into_iter().map(|(at, mut change)| {
+            if let Change::Map { mapping, .. } | Change::KernelMap(mapping) = &mut change {
+                mapping.module = mapping.module.and_then(|module| *numbers.get(module.0 as usize)?);
+            }
+            (at, change)
+        }));
+        self.lost_events = self.lost_events.saturating_add(later.lost_events);
+        add_all(&mut self.lost_samples, later.lost_samples);
+        add_all(&mut self.filtered_samples, later.filtered_samples);
+        self.jit_dumps.extend(later.jit_dumps);
+        if let Some((count, first)) = later.malformed {
+            self.malformed.get_or_insert((0, first)).0 += count;
+        }
     }
 
     /// Returns the number of lost samples of all events.
@@ -146,48 +204,6 @@ impl SideBand {
     /// Returns the number of samples of all events dropped by BPF filters.
     pub fn all_filtered_samples(&self) -> u64 {
         total(&self.filtered_samples)
-    }
-
-    fn take(
-        &mut self,
-        file: &File<'_>,
-        raw: &RawRecord<'_>,
-        record: &Record<'_>,
-        clock: &Clock<'_>,
-        known: (&Known<'_>, &Arc<Origin>),
-    ) {
-        let change = match &record.body {
-            Body::Comm(c) => {
-                Some(Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() })
-            }
-            Body::Fork(t) => Some(Change::Fork {
-                pid: signed(t.pid),
-                tid: signed(t.tid),
-                ppid: signed(t.ppid),
-                ptid: signed(t.ptid),
-                copies: record.misc & misc::FORK_EXEC == 0,
-            }),
-            Body::Mmap(map) => self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc), known),
-            Body::Mmap2(map) => self.map(raw.header.cpu_mode(), map, known),
-            // Removed symbols are ignored, since code that replaces them has its own record.
-            Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
-                let end = symbol.addr.checked_add(symbol.len.into());
-                end.and_then(|end| self.kernel_code(symbol.name.as_bytes(), symbol.addr..end))
-            }
-            Body::Lost(lost) => {
-                self.lost_events = self.lost_events.saturating_add(lost.lost);
-                None
-            }
-            Body::LostSamples(lost) => {
-                let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
-                let counts = if is_filtered { &mut self.filtered_samples } else { &mut self.lost_samples };
-                let count = counts.entry(file.attrs.event_of(raw)).or_default();
-                *count = count.saturating_add(lost.lost);
-                None
-            }
-            _ => None,
-        };
-        self.changes.extend(change.map(|change| (clock.moment(file.attrs.time_of(raw), raw.offset), change)));
     }
 
     /// Maps the frames that stand in for stacks that were not recorded.
@@ -237,8 +253,61 @@ impl SideBand {
         }
     }
 
-    fn map(&mut self, mode: CpuMode, map: &Mmap2<'_>, (known, origin): (&Known<'_>, &Arc<Origin>)) -> Option<Change> {
-        let path = map.filename.as_bytes();
+    /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
+    fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
+        let module = Some(self.number(Module::kernel_symbol(name, start, end))?);
+        let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
+        (start < end).then_some(Change::KernelMap(mapping))
+    }
+}
+
+impl<'a> Part<'_, 'a> {
+    fn take(&mut self, raw: &RawRecord<'a>) {
+        let record = match self.file.attrs.decode(raw) {
+            Ok(record) => record,
+            Err(error) => {
+                self.found.malformed.get_or_insert((0, error)).0 += 1;
+                return;
+            }
+        };
+        let found = &mut self.found;
+        let change = match &record.body {
+            Body::Comm(c) => {
+                Some(Change::Comm { pid: signed(c.pid), tid: signed(c.tid), comm: c.comm.to_text().into_owned() })
+            }
+            Body::Fork(t) => Some(Change::Fork {
+                pid: signed(t.pid),
+                tid: signed(t.tid),
+                ppid: signed(t.ppid),
+                ptid: signed(t.ptid),
+                copies: record.misc & misc::FORK_EXEC == 0,
+            }),
+            Body::Mmap(map) => self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc)),
+            Body::Mmap2(map) => self.map(raw.header.cpu_mode(), map),
+            // Removed symbols are ignored, since code that replaces them has its own record.
+            Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
+                let end = symbol.addr.checked_add(symbol.len.into());
+                end.and_then(|end| found.kernel_code(symbol.name.as_bytes(), symbol.addr..end))
+            }
+            Body::Lost(lost) => {
+                found.lost_events = found.lost_events.saturating_add(lost.lost);
+                None
+            }
+            Body::LostSamples(lost) => {
+                let is_filtered = record.misc & misc::LOST_SAMPLES_BPF != 0;
+                let counts = if is_filtered { &mut found.filtered_samples } else { &mut found.lost_samples };
+                let count = counts.entry(self.file.attrs.event_of(raw)).or_default();
+                *count = count.saturating_add(lost.lost);
+                None
+            }
+            _ => None,
+        };
+        let attrs = &self.file.attrs;
+        self.found.changes.extend(change.map(|change| (self.clock.moment(attrs.time_of(raw), raw.offset), change)));
+    }
+
+    fn map(&mut self, mode: CpuMode, map: &Mmap2<'a>) -> Option<Change> {
+        let (path, known) = (map.filename.as_bytes(), self.known);
         let end = map.addr.checked_add(map.len)?;
         let build_id = map.identity.build_id();
         match mode {
@@ -246,15 +315,16 @@ impl SideBand {
                 let (module, end) = if path.starts_with(KERNEL) {
                     // Recorders that could not read the kernel's addresses wrote 0 for start and length.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (Module::kernel(known.kernel.unwrap_or(KERNEL), origin.kernel), end)
+                    (Module::kernel(known.kernel.unwrap_or(KERNEL), self.origin.kernel), end)
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
                     let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
                     (Module::kernel_module(path, map.addr, build_id.or_else(by_name)), end)
                 } else {
                     return None;
                 };
-                let module = module.on(origin);
-                Some(Change::KernelMap(self.mapping(map, end, module)?))
+                let addressing = module.kind.addressing();
+                let module = self.found.number(module.on(self.origin));
+                Some(Change::KernelMap(mapping(map, end, module?, addressing)?))
             }
             CpuMode::GuestKernel => None,
             _ => {
@@ -264,42 +334,44 @@ impl SideBand {
                     MmapIdentity::BuildId(_) => None,
                 };
                 if is_jit_dump(path) {
-                    self.jit_dumps.insert(pid, JitDump { path: path.into(), file });
+                    self.found.jit_dumps.insert(pid, JitDump { path: path.into(), file });
                 }
                 let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
-                let build_id = build_id.or_else(|| known.files.get(path).copied());
-                let module = Module::of_user_mapping(path, pid, executable, huge, build_id).on(origin);
-                let in_files = matches!(module.kind, ModuleKind::File | ModuleKind::PerfMap { .. });
+                let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
+                let addressing = kind.addressing();
+                let in_files = matches!(kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
-                let is_file = module.kind == ModuleKind::File;
+                let is_file = kind == ModuleKind::File;
                 let file = file.filter(|_| is_file);
-                // A build ID proves more, and modules of several recordings are to be equal.
-                let written = known.written.filter(|_| is_file && build_id.is_none());
-                let module = Module { mounts, file, written, ..module };
-                Some(Change::Map { pid, tid: signed(map.tid), mapping: self.mapping(map, end, module)? })
+                let module = *self.users.entry((path, kind, build_id, file, mounts)).or_insert_with_key(|key| {
+                    let build_id = build_id.or_else(|| known.files.get(path).copied());
+                    // A build ID proves more, and modules of several recordings are to be equal.
+                    let written = known.written.filter(|_| is_file && build_id.is_none());
+                    let module = Module::of_user_mapping(path, key.1.clone(), build_id).on(self.origin);
+                    self.found.number(Module { mounts, file, written, ..module })
+                });
+                Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, addressing)? })
             }
         }
     }
+}
 
-    /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
-    fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
-        let (index, _) = self.modules.insert_full(Module::kernel_symbol(name, start, end));
-        let module = Some(ModuleId(u32::try_from(index).ok()?));
-        let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
-        (start < end).then_some(Change::KernelMap(mapping))
-    }
+/// Returns the mapping of a module, from its start to `end`.
+fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, addressing: Addressing) -> Option<Mapping> {
+    (map.addr < end).then_some(Mapping {
+        start: map.addr,
+        end,
+        pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
+        module: Some(module),
+        identity: addressing == Addressing::Absolute,
+        is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
+    })
+}
 
-    fn mapping(&mut self, map: &Mmap2<'_>, end: u64, module: Module) -> Option<Mapping> {
-        let addressing = module.addressing();
-        let (index, _) = self.modules.insert_full(module);
-        (map.addr < end).then_some(Mapping {
-            start: map.addr,
-            end,
-            pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
-            module: Some(ModuleId(u32::try_from(index).ok()?)),
-            identity: addressing == Addressing::Absolute,
-            is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
-        })
+fn add_all(counts: &mut FxHashMap<Option<AttrIndex>, u64>, others: FxHashMap<Option<AttrIndex>, u64>) {
+    for (event, other) in others {
+        let count = counts.entry(event).or_default();
+        *count = count.saturating_add(other);
     }
 }
 

@@ -7,11 +7,12 @@
 //!              └ piece 0 ┴ piece 1 ┴ piece 2 ┘      pieces between all boundaries
 //! ```
 //!
-//! The pieces are the leaves of a segment tree; each mapping is stored in at most 2·log₂(pieces) of its nodes, in the
-//! order of moments. A lookup (address, moment) finds its piece, walks from that leaf to the root, and takes the latest
-//! mapping that is not later than the moment. For m mappings that takes O(m log m) memory, and O(log² m) time per
-//! lookup, however the mappings overlap. A space that began as a copy of another (fork) stores only its own mappings;
-//! other addresses are looked up in the other space, at the moment of the fork.
+//! A lookup (address, moment) takes the latest mapping of the address that is not later than the moment. Most processes
+//! have few mappings, which are looked through from the last one on. For many, the pieces are the leaves of a segment
+//! tree; each mapping is stored in at most 2·log₂(pieces) of its nodes, in the order of moments, and a lookup walks from
+//! the address's leaf to the root. For m mappings that takes O(m log m) memory, and O(log² m) time per lookup, however
+//! the mappings overlap. A space that began as a copy of another (fork) stores only its own mappings; other addresses
+//! are looked up in the other space, at the moment of the fork.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -77,45 +78,30 @@ pub(super) struct Draft {
 #[derive(Debug, Default)]
 pub(super) struct Space {
     parent: Option<(SpaceId, Moment)>,
+    /// Mappings in the order of their moments.
+    mappings: Vec<(Moment, Mapping)>,
+    /// Finds mappings, if there are many.
+    tree: Option<Tree>,
+}
+
+/// Segment tree over the pieces of an address space.
+#[derive(Debug)]
+struct Tree {
     /// Boundaries of all mappings, ascending; piece i is from boundary i to i+1.
     bounds: Vec<u64>,
-    mappings: Vec<(Moment, Mapping)>,
     /// The mappings of tree node n have the indices `items[firsts[n]..firsts[n + 1]]`, in the order of moments.
     firsts: Vec<u32>,
     items: Vec<u32>,
 }
 
 impl Space {
+    /// Number of mappings up to which looking through them takes no longer than walking the tree.
+    const FEW: usize = 16;
+
     pub(super) fn freeze(draft: Draft) -> Self {
         let Draft { parent, mappings } = draft;
-        let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
-        bounds.sort_unstable();
-        bounds.dedup();
-        let pieces = bounds.len().saturating_sub(1);
-        let nodes = |m: &Mapping, f: &mut dyn FnMut(usize)| {
-            let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
-            cover(place(m.start), place(m.end), f);
-        };
-        let mut firsts = vec![0u32; 2 * pieces + 1];
-        for (_, m) in &mappings {
-            nodes(m, &mut |n| add(&mut firsts, n + 1, 1));
-        }
-        let mut sum = 0;
-        for first in &mut firsts {
-            sum += *first;
-            *first = sum;
-        }
-        let mut items = vec![0u32; sum as usize];
-        let mut ends = firsts.clone();
-        for (index, (_, m)) in (0u32..).zip(&mappings) {
-            nodes(m, &mut |n| {
-                if let Some(slot) = ends.get(n).and_then(|&at| items.get_mut(at as usize)) {
-                    *slot = index;
-                }
-                add(&mut ends, n, 1);
-            });
-        }
-        Self { parent, bounds, mappings, firsts, items }
+        let tree = (mappings.len() > Self::FEW).then(|| Tree::of(&mappings));
+        Self { parent, mappings, tree }
     }
 
     /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the next one.
@@ -126,9 +112,66 @@ impl Space {
         (u32::try_from(count).unwrap_or(u32::MAX), since, moment(count).unwrap_or(Moment::END))
     }
 
-    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings, and the
-    /// piece that the address is in.
+    /// Returns the latest mapping at this address that is not later than `at`, without the parent's mappings, and a
+    /// range around the address in which every address has the same.
     fn own_mapping(&self, address: u64, at: Moment) -> (Option<&Mapping>, Range<u64>) {
+        if let Some(tree) = &self.tree {
+            return tree.find(&self.mappings, address, at);
+        }
+        let mut range = 0..u64::MAX;
+        for (_, mapping) in self.mappings.iter().rev().filter(|(when, _)| *when <= at) {
+            let Mapping { start, end, .. } = *mapping;
+            if start <= address && address < end {
+                return (Some(mapping), range.start.max(start)..range.end.min(end));
+            }
+            if end <= address {
+                range.start = range.start.max(end);
+            } else {
+                range.end = range.end.min(start);
+            }
+        }
+        (None, range)
+    }
+}
+
+impl Tree {
+    fn of(mappings: &[(Moment, Mapping)]) -> Self {
+        let mut bounds: Vec<u64> = mappings.iter().flat_map(|(_, m)| [m.start, m.end]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let pieces = bounds.len().saturating_sub(1);
+        let nodes = |m: &Mapping, f: &mut dyn FnMut(usize)| {
+            let place = |address| bounds.binary_search(&address).unwrap_or(0) + pieces;
+            cover(place(m.start), place(m.end), f);
+        };
+        let mut firsts = vec![0u32; 2 * pieces + 1];
+        for (_, m) in mappings {
+            nodes(m, &mut |n| add(&mut firsts, n + 1, 1));
+        }
+        let mut sum = 0;
+        for first in &mut firsts {
+            sum += *first;
+            *first = sum;
+        }
+        let mut items = vec![0u32; sum as usize];
+        let mut ends = firsts.clone();
+        for (index, (_, m)) in (0u32..).zip(mappings) {
+            nodes(m, &mut |n| {
+                if let Some(slot) = ends.get(n).and_then(|&at| items.get_mut(at as usize)) {
+                    *slot = index;
+                }
+                add(&mut ends, n, 1);
+            });
+        }
+        Self { bounds, firsts, items }
+    }
+
+    fn find<'m>(
+        &self,
+        mappings: &'m [(Moment, Mapping)],
+        address: u64,
+        at: Moment,
+    ) -> (Option<&'m Mapping>, Range<u64>) {
         let next = self.bounds.partition_point(|&b| b <= address);
         let bound = |index: usize| self.bounds.get(index).copied();
         let (before, end) = (next.checked_sub(1), bound(next));
@@ -136,16 +179,16 @@ impl Space {
         let (Some(piece), Some(_)) = (before, end) else { return (None, range) };
         let (mut node, mut latest) = (piece + self.bounds.len() - 1, None);
         while node >= 1 {
-            latest = latest.max(self.latest_of(node, at));
+            latest = latest.max(self.latest_of(node, mappings, at));
             node >>= 1;
         }
-        (latest.and_then(|index| self.mappings.get(index as usize)).map(|(_, m)| m), range)
+        (latest.and_then(|index| mappings.get(index as usize)).map(|(_, m)| m), range)
     }
 
     #[inline]
-    fn latest_of(&self, node: usize, at: Moment) -> Option<u32> {
+    fn latest_of(&self, node: usize, mappings: &[(Moment, Mapping)], at: Moment) -> Option<u32> {
         let items = self.items.get(*self.firsts.get(node)? as usize..*self.firsts.get(node + 1)? as usize)?;
-        let in_time = |&i: &u32| self.mappings.get(i as usize).is_some_and(|(m, _)| *m <= at);
+        let in_time = |&i: &u32| mappings.get(i as usize).is_some_and(|(m, _)| *m <= at);
         match items.last() {
             None => None,
             Some(last) if in_time(last) => Some(*last),

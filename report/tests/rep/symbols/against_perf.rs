@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use recrep_format::build_id::BuildId;
 use recrep_report::query::SymbolOptions;
-use recrep_report::symbols::{Module, Origin, Resolver};
+use recrep_report::symbols::{Module, ModuleKind, Origin, Resolver};
 
 use super::common::{Place, build_id_in, has, run};
 
@@ -71,7 +71,10 @@ fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str
     let module = match module {
         "[unknown]" => return None,
         "[kernel.kallsyms]" => Module::kernel(b"[kernel.kallsyms]", kernel),
-        _ => Module::of_user_mapping(module.as_bytes(), 0, true, false, None),
+        _ => {
+            let path = module.as_bytes();
+            Module::of_user_mapping(path, ModuleKind::of_user_mapping(path, 0, true, false), None)
+        }
     };
     let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));
     let loaded = resolver.load(&module);
