@@ -31,6 +31,6 @@ pub use chains::{Chains, Node};
 pub use cumulate::{Classified, FrameColumns, RowId, Sample};
 pub use deferred::Deferred;
 pub use history::History;
-pub use place::{FrameFields, FrameFinder, UNMAPPED};
+pub use place::{FrameFields, FrameFinder, Images, UNMAPPED};
 pub use source::{ChainLimit, Recorded, callers, is_sound};
 pub use stacks::{ChainRef, Frame, Stacks};

@@ -65,7 +65,8 @@ pub struct FrameFinder<'t> {
     last: Piece,
     /// Recent pieces of mappings: small ones and large ones.
     pieces: [Vec<Piece>; 2],
-    images: IndexSet<Image, FxBuildHasher>,
+    /// Images that were met.
+    pub images: Images,
     /// Numbers plus one of the frames of symbols, by image and symbol; 0 if unknown.
     of_symbols: Vec<Vec<u32>>,
     recent: Vec<Recent>,
@@ -130,8 +131,47 @@ struct Image {
     frame: Frame,
     is_named: bool,
     /// [`Piece::shift`], if frames have recorded addresses: equal addresses in the module are then different frames.
-    shift: u64,
+    shift: Option<u64>,
 }
+
+impl Image {
+    /// Returns an address's own frame.
+    #[inline]
+    fn at(&self, address: u64) -> Frame {
+        Frame { address, ip: self.shift.map_or(0, |shift| address.wrapping_sub(shift)), ..self.frame }
+    }
+}
+
+/// Images that a finder met.
+#[derive(Clone, Debug, Default)]
+pub struct Images(IndexSet<Image, FxBuildHasher>);
+
+impl Images {
+    /// Returns the frame for which a word of [`Field::Frame`](crate::query::key::Field::Frame) stands: that of a number,
+    /// or with the highest bit an address's own. There may be many of these, so they are not in a list.
+    #[inline]
+    pub fn frame(&self, word: u64, numbered: &[Frame]) -> Option<Frame> {
+        if word >> 63 == 0 {
+            return numbered.get(usize::try_from(word).ok()?).copied();
+        }
+        let image = usize::try_from(word >> ADDRESS_BITS).ok()? & ((1 << IMAGE_BITS) - 1);
+        Some(self.0.get_index(image)?.at(word & ((1 << ADDRESS_BITS) - 1)))
+    }
+
+    /// Returns the modules in which addresses were looked up.
+    pub fn modules(&self) -> impl Iterator<Item = ModuleId> {
+        self.0.iter().filter_map(|image| image.frame.module.checked_sub(1)).map(ModuleId)
+    }
+}
+
+/// Number that stands for no function.
+const NO_FUNCTION: u32 = u32::MAX;
+
+/// Number of bits of an address in a word that has no frame's number: of one in a file, or in a process.
+const ADDRESS_BITS: u32 = 48;
+
+/// Number of bits of an image's number in such a word.
+const IMAGE_BITS: u32 = 63 - ADDRESS_BITS;
 
 /// A range of addresses of an image and their frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -173,7 +213,7 @@ impl<'t> FrameFinder<'t> {
             contexts: Contexts::default(),
             last: Piece::default(),
             pieces: [Vec::new(), Vec::new()],
-            images: IndexSet::default(),
+            images: Images::default(),
             of_symbols: Vec::new(),
             recent: Vec::new(),
             words: Vec::new(),
@@ -181,19 +221,22 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
-    /// Returns the number of the frame of a sampled instruction, with its function if it has one.
+    /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
+    /// [`Frames::of`]).
     #[inline]
-    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> u32 {
+    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> u64 {
         let word = self.code(Some(mode), true, space, ip, at);
         let Piece { shift, image, is_mapped, .. } = self.piece(&word, space, at);
+        let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
-        if is_mapped { self.frame_at(ip, ip.wrapping_add(shift), image) } else { self.unmapped(ip, image) }
-    }
-
-    #[cold]
-    fn unmapped(&mut self, ip: u64, image: u32) -> u32 {
-        let frame = self.images.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
-        self.stacks.number(Frame { address: ip, ip: if self.fields.ip { ip } else { 0 }, ..frame })
+        let frame = if is_mapped { self.function_at(address, image) } else { NO_FUNCTION };
+        if frame != NO_FUNCTION {
+            frame.into()
+        } else if image >> IMAGE_BITS == 0 && address >> ADDRESS_BITS == 0 {
+            1 << 63 | u64::from(image) << ADDRESS_BITS | address
+        } else {
+            self.number(address, image).into()
+        }
     }
 
     /// Returns the frame of an instruction by its address in the module: of a sampled one, or without a CPU mode of the
@@ -202,7 +245,7 @@ impl<'t> FrameFinder<'t> {
     pub fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let word = self.code(mode, false, space, ip, at);
         let Piece { shift, image, .. } = self.piece(&word, space, at);
-        let frame = self.images.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
+        let frame = self.images.0.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
         Frame { address: ip.wrapping_add(shift), ..frame }
     }
 
@@ -300,22 +343,56 @@ impl<'t> FrameFinder<'t> {
     fn frame(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> (u32, u64) {
         let Piece { shift, mask, image, .. } = self.piece(word, space, at);
         let address = word.ip.wrapping_add(shift);
-        (self.frame_at(word.ip, address & mask, image), address)
+        (self.frame_at(address & mask, image), address)
     }
 
     /// Returns the number of the frame at an address of an image.
     #[inline]
-    fn frame_at(&mut self, ip: u64, address: u64, image: u32) -> u32 {
-        let place = cache_place(address >> NEIGHBORS, image, RECENT);
-        match self.recent.get(place) {
-            Some(recent) if recent.image == image && recent.start <= address && address < recent.end => recent.frame,
-            _ => self.new_frame(ip, (address, image), place),
+    fn frame_at(&mut self, address: u64, image: u32) -> u32 {
+        match self.recent(address, image) {
+            (_, Some(frame)) if frame != NO_FUNCTION => frame,
+            (place, _) => self.new_frame((address, image), place, true),
         }
     }
 
+    /// Like [`FrameFinder::frame_at`], but [`NO_FUNCTION`] for an address that has a frame of its own.
+    #[inline]
+    fn function_at(&mut self, address: u64, image: u32) -> u32 {
+        let (place, known) = self.recent(address, image);
+        known.unwrap_or_else(|| self.new_frame((address, image), place, false))
+    }
+
+    /// Returns the place of an address in the cache of ranges, and its frame if it is there.
+    #[inline]
+    fn recent(&self, address: u64, image: u32) -> (usize, Option<u32>) {
+        let place = cache_place(address >> NEIGHBORS, image, RECENT);
+        let recent = self.recent.get(place);
+        let has = |recent: &&Recent| recent.image == image && recent.start <= address && address < recent.end;
+        (place, recent.filter(has).map(|recent| recent.frame))
+    }
+
     #[cold]
-    fn new_frame(&mut self, ip: u64, (address, image): (u64, u32), place: usize) -> u32 {
-        let (frame, Range { start, end }) = self.look_up(ip, address, image);
+    fn new_frame(&mut self, (address, image): (u64, u32), place: usize, is_numbered: bool) -> u32 {
+        let (frame, Range { start, end }) = match self.look_up(address, image) {
+            (Some(frame), range) => (self.number_of(frame, image), range),
+            (None, _) if is_numbered => (self.number(address, image), address..address.saturating_add(1)),
+            (None, range) => (NO_FUNCTION, range),
+        };
+        self.recent.resize(1 << RECENT, Recent::default());
+        if let Some(slot) = self.recent.get_mut(place) {
+            *slot = Recent { start, end, image, frame };
+        }
+        frame
+    }
+
+    /// Returns the number of an address's own frame.
+    fn number(&mut self, address: u64, image: u32) -> u32 {
+        let frame = self.images.0.get_index(image as usize).map_or_else(Frame::default, |image| image.at(address));
+        self.stacks.number(frame)
+    }
+
+    /// Returns the number of a frame of an image that stands for more than one address.
+    fn number_of(&mut self, frame: Frame, image: u32) -> u32 {
         let symbol = usize::try_from(frame.address).ok().filter(|_| {
             // Each branch has an image of its own, so each would have a table of its own.
             frame.end.is_symbol && !self.fields.ip && frame.branch == 0
@@ -325,7 +402,7 @@ impl<'t> FrameFinder<'t> {
             frames.resize(frames.len().max(symbol + 1), 0);
             frames.get_mut(symbol)
         });
-        let frame = match known {
+        match known {
             Some(known) => {
                 if *known == 0 {
                     // Its image and symbol are in no other frame.
@@ -334,33 +411,29 @@ impl<'t> FrameFinder<'t> {
                 *known - 1
             }
             None => self.stacks.number(frame),
-        };
-        self.recent.resize(1 << RECENT, Recent::default());
-        if let Some(slot) = self.recent.get_mut(place) {
-            *slot = Recent { start, end, image, frame };
         }
-        frame
     }
 
-    /// Returns the frame of an address, and a range around it with the same frame.
-    fn look_up(&self, ip: u64, address: u64, image: u32) -> (Frame, Range<u64>) {
-        let only = address..address.saturating_add(1);
-        let Some(Image { frame, is_named, .. }) = self.images.get_index(image as usize) else {
-            return (Frame::default(), only);
-        };
-        let frame = Frame { address, ip: if self.fields.ip { ip } else { 0 }, ..*frame };
+    /// Returns the frame of an address, and a range around it with the same frame. `None` stands for a frame of its own
+    /// for each address of the range.
+    fn look_up(&self, address: u64, image: u32) -> (Option<Frame>, Range<u64>) {
+        let all = 0..u64::MAX;
+        let Some(image) = self.images.0.get_index(image as usize) else { return (None, all) };
+        let frame = image.frame;
         let Some(module) = frame.module.checked_sub(1) else {
             // Without frame pointers, callchains contain arbitrary values, which differ in each sample and mean nothing
             // to a reader.
-            return (Frame { address: if self.fields.unmapped { address } else { UNMAPPED }, ..frame }, only);
+            return (if self.fields.unmapped { None } else { Some(Frame { address: UNMAPPED, ..frame }) }, all);
         };
-        match self.functions.filter(|_| *is_named).map(|functions| functions.find(module as usize, address)) {
+        match self.functions.filter(|_| image.is_named).map(|functions| functions.find(module as usize, address)) {
             Some((Some(symbol), function)) => {
-                let named = Frame { end: End { is_symbol: true, ..frame.end }, address: u64::from(symbol.0), ..frame };
-                (named, if self.fields.ip { only } else { function })
+                let end = End { is_symbol: true, ..frame.end };
+                let named = Frame { end, address: symbol.0.into(), ..image.at(address) };
+                (Some(named), if self.fields.ip { address..address.saturating_add(1) } else { function })
             }
-            Some((None, gap)) if !self.fields.unnamed => (Frame { address: UNMAPPED, ..frame }, gap),
-            _ => (frame, only),
+            Some((None, gap)) if !self.fields.unnamed => (Some(Frame { address: UNMAPPED, ..frame }), gap),
+            Some((None, gap)) => (None, gap),
+            None => (None, all),
         }
     }
 
@@ -406,8 +479,8 @@ impl<'t> FrameFinder<'t> {
             ..Frame::default()
         };
         let shift = place.address.wrapping_sub(word.ip);
-        let (image, _) = self.images.insert_full(Image { frame, is_named, shift: if fields.ip { shift } else { 0 } });
-        self.of_symbols.resize(self.images.len(), Vec::new());
+        let (image, _) = self.images.0.insert_full(Image { frame, is_named, shift: fields.ip.then_some(shift) });
+        self.of_symbols.resize(self.images.0.len(), Vec::new());
         let is_mapped = frame.module > 0;
         let is_distinct = is_mapped || fields.unmapped || fields.ip;
         let piece = Piece {
@@ -485,7 +558,7 @@ mod tests {
                 if let Some(mode) = mode {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
                     let named = finder.named(mode, space, address, at);
-                    prop_assert_eq!(finder.stacks.frames[named as usize], expected);
+                    prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
                 }
             }
         }

@@ -93,8 +93,8 @@ fields! {
     Switch,
     /// Number of the tracepoint's displayed data ([`crate::tracepoints::Traced`]).
     Payload,
-    /// Number of the sampled instruction's frame among those of a worker; it stands for all the words that a frame
-    /// has until the worker's rows are merged ([`crate::callchain::Frame::put`]).
+    /// Frame of the sampled instruction in a worker ([`crate::callchain::Images::frame`]); it stands for all the words
+    /// that a frame has until the worker's rows are merged ([`crate::callchain::Frame::put`]).
     Frame,
 }
 

@@ -7,11 +7,12 @@ use rayon::prelude::*;
 use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
-use crate::callchain::{ChainRef, Frame, Stacks};
+use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
 use crate::count::{Count, Histogram, Layout, Partition, PieceReads, Rows, add_totals, merged, settle_reads};
 use crate::input::split::Piece;
 use crate::query::key::{Field, Key};
 use crate::terminal::progress;
+use crate::timeline::ModuleId;
 
 /// Result of a scan.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ struct Part {
     reads: Vec<PieceReads>,
     /// Its frames, by the numbers in [`Field::Frame`].
     frames: Vec<Frame>,
+    images: Images,
     /// Its chains, until they are joined.
     stacks: Stacks,
     /// Numbers of its chains among those of all workers.
@@ -64,15 +66,14 @@ impl Scan<'_> {
             worker.recent.settle(&mut worker.histogram);
             dropped.add(Dropped { ends: worker.chains.sources.ends(), ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
-            let mut stacks = worker.chains.finder.stacks;
-            for frame in &stacks.frames {
-                let module = (frame.module as usize).checked_sub(1);
-                module.and_then(|module| hits.get_mut(module)).into_iter().for_each(|hit| *hit = true);
+            let FrameFinder { mut stacks, images, .. } = worker.chains.finder;
+            for ModuleId(module) in images.modules() {
+                hits.get_mut(module as usize).into_iter().for_each(|hit| *hit = true);
             }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
             let frames = if self.layout.has(Field::Chain) { Vec::new() } else { std::mem::take(&mut stacks.frames) };
-            parts.push(Part { table, reads: worker.reads, frames, stacks, numbers: Vec::new() });
+            parts.push(Part { table, reads: worker.reads, frames, images, stacks, numbers: Vec::new() });
         }
         let naming = prepare(&hits);
         let has_chains = self.layout.has(Field::Chain);
@@ -152,7 +153,7 @@ impl Part {
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
-            let frame = usize::try_from(Field::Frame.of(key)).ok().and_then(|frame| self.frames.get(frame));
+            let frame = self.images.frame(Field::Frame.of(key), &self.frames);
             frame.into_iter().for_each(|frame| frame.put(key));
         }
         if counted.has(Field::Chain) {

@@ -10,7 +10,7 @@ use super::chains::ChainCounter;
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
-use crate::callchain::{ChainRef, Frame};
+use crate::callchain::{ChainRef, Frame, FrameFinder};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -313,7 +313,7 @@ impl<'s> Worker<'s> {
             }
             // If branches are counted, their ends are what has a module.
             if self.names_own {
-                *Field::Frame.of_mut(key) = self.chains.finder.named(mode, task.space, ip, at).into();
+                *Field::Frame.of_mut(key) = self.chains.finder.named(mode, task.space, ip, at);
             } else if !self.scan.mode.is_of_branches() {
                 self.code(Some(mode), (task, at), ip).put(key);
             }
@@ -359,10 +359,9 @@ impl<'s> Worker<'s> {
 
     /// Returns whether anything is mapped at the sampled address of a key.
     pub(super) fn is_mapped(&self, key: &Key) -> bool {
-        let frame = usize::try_from(Field::Frame.of(key)).ok().filter(|_| self.names_own);
-        let module =
-            frame.and_then(|frame| self.chains.finder.stacks.frames.get(frame)).map(|frame| frame.module.into());
-        module.unwrap_or_else(|| Field::Module.of(key)) != 0
+        let FrameFinder { images, stacks, .. } = &self.chains.finder;
+        let frame = if self.names_own { images.frame(Field::Frame.of(key), &stacks.frames) } else { None };
+        frame.map_or_else(|| Field::Module.of(key), |frame| frame.module.into()) != 0
     }
 
     /// Marks a module as hit and returns its number in a key.
