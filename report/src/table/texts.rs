@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, function, module_of};
@@ -17,8 +17,11 @@ use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::{Labelled, Labels, cpu, hex};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
-/// Number of rows whose distinct contents one core finds at a time.
+/// Least number of rows whose distinct contents one core finds at a time.
 const PART: usize = 1 << 14;
+
+/// Number of such parts for each core. A text is built once for each part.
+const PARTS: usize = 4;
 
 impl Labeller<'_> {
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
@@ -53,18 +56,19 @@ struct Texts<'t, 'f> {
 }
 
 impl Texts<'_, '_> {
-    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct texts
-    /// first, then builds them in parallel.
+    /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct contents
+    /// first, then builds their texts in parallel.
     fn rows(&self, columns: &[Column], (rows, read_key): (usize, ReadKey<'_>), labels: &mut Labels) -> Vec<u64> {
         let width = 1 + columns.len();
         let mut words = vec![0; rows * width];
         let nanosecs = self.labeller.query.nanosecs;
         let declared: Vec<(&Declaration, Kind)> =
             columns.iter().map(|column| (column.key.declared(), column.key.kind(nanosecs))).collect();
-        // Each core numbers the distinct contents of some rows; then these are joined.
+        // Each core numbers the distinct contents of some rows; their texts are joined.
+        let size = rows.div_ceil(PARTS * rayon::current_num_threads()).max(PART);
         let part = |(part, words): (usize, &mut [u64])| {
             let (mut found, mut key) = (vec![Distinct::default(); columns.len()], NO_KEY);
-            for (row, words) in (part * PART..).zip(words.chunks_exact_mut(width)) {
+            for (row, words) in (part * size..).zip(words.chunks_exact_mut(width)) {
                 let Some((event, cells)) = words.split_first_mut() else { continue };
                 read_key(row, &mut key);
                 *event = u64::from(Meta::unpack(Field::Meta.of(&key)).event);
@@ -79,29 +83,24 @@ impl Texts<'_, '_> {
             }
             found
         };
-        let parts: Vec<Vec<Distinct>> = words.par_chunks_mut(PART * width).enumerate().map(part).collect();
+        let parts: Vec<Vec<Distinct>> = words.par_chunks_mut(size * width).enumerate().map(part).collect();
         for (place, (column, (_, kind))) in columns.iter().zip(&declared).enumerate() {
             if *kind != Kind::Label {
                 continue;
             }
-            let of_column = || parts.iter().filter_map(|part| part.get(place));
-            let mut all = Distinct::with_room(of_column().map(|part| part.contents.len()).sum());
-            let joined: Vec<Vec<u64>> = of_column()
-                .map(|part| part.contents.iter().map(|(content, row)| all.number(*content, *row)).collect())
-                .collect();
             let text = |(_, row): &([u64; 4], usize)| {
                 let mut key = NO_KEY;
                 read_key(*row, &mut key);
                 self.text(column.key, &key)
             };
-            let texts: Vec<String> = all.contents.par_iter().map(text).collect();
-            labels.reserve(texts.len());
-            let numbers: Vec<u64> = texts.into_iter().map(|text| labels.intern(text)).collect();
-            let of =
-                |numbers: &[u64], cell: u64| usize::try_from(cell).ok().and_then(|cell| numbers.get(cell).copied());
-            words.par_chunks_mut(PART * width).zip(&joined).for_each(|(words, joined)| {
+            let of_column = parts.par_iter().filter_map(|part| part.get(place));
+            let texts: Vec<Vec<String>> = of_column.map(|part| part.contents.par_iter().map(text).collect()).collect();
+            labels.reserve(texts.iter().map(Vec::len).sum());
+            let numbers: Vec<Vec<u64>> =
+                texts.into_iter().map(|texts| texts.into_iter().map(|text| labels.intern(text)).collect()).collect();
+            words.par_chunks_mut(size * width).zip(&numbers).for_each(|(words, numbers)| {
                 for cell in words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place)) {
-                    *cell = of(joined, *cell).and_then(|cell| of(&numbers, cell)).unwrap_or(0);
+                    *cell = usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied().unwrap_or(0);
                 }
             });
         }
@@ -274,10 +273,6 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn with_room(room: usize) -> Self {
-        Self { numbers: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher), contents: Vec::with_capacity(room) }
-    }
-
     /// Returns the number of a row's content.
     fn number(&mut self, content: [u64; 4], row: usize) -> u64 {
         let Self { numbers, contents } = self;
