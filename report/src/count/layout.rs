@@ -100,6 +100,27 @@ impl Layout {
         needed.into_iter().find_map(|(is_needed, field)| is_needed.then_some(field))
     }
 
+    /// Returns whether any field depends on the sample's thread or on what was mapped, which samples do not tell.
+    pub fn has_tasks(&self) -> bool {
+        let is_in_sample = |field: &Field| {
+            matches!(
+                field,
+                Field::Meta
+                    | Field::Ip
+                    | Field::DataSrc
+                    | Field::Weight
+                    | Field::Latency
+                    | Field::PhysAddr
+                    | Field::Transaction
+                    | Field::Time
+                    | Field::CodePage
+                    | Field::DataPage
+                    | Field::Cgroup
+            )
+        };
+        !self.fields.iter().all(is_in_sample)
+    }
+
     /// Returns the number of words in use.
     pub fn len(&self) -> usize {
         self.fields.len()

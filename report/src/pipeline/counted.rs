@@ -22,6 +22,7 @@ use crate::symbols::Resolver;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::{CountValue, FileRows, Labeller, Naming};
+use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
 
@@ -56,8 +57,11 @@ pub(crate) fn histogram(
     // As in perf, the frame at which chains begin does not depend on whether callchains were recorded.
     let outermost = query.chains.from_caller();
     let query = &Query { chains: ChainOptions { counted, children, ..query.chains.clone() }, ..query.clone() };
-    let (attrs, side_band, timeline) = (&session.file.attrs, &session.side_band, &session.timeline);
+    let (attrs, side_band) = (&session.file.attrs, &session.side_band);
     let layout = Layout::of(query);
+    let (has_tasks, nobody) =
+        (query.mode != Mode::Samples || layout.has_tasks() || query.filters.by_task(), Timeline::default());
+    let timeline = if has_tasks { &*session.timeline } else { &nobody };
     let groups = if needs_groups(query) {
         Groups::read(session.file, &session.split.side_band, &session.clock)
     } else {
@@ -82,6 +86,7 @@ pub(crate) fn histogram(
         attrs,
         clock,
         timeline,
+        has_tasks,
         mode,
         // Folded lines add up to the event's total, so they include guests.
         guests: query.format == Format::Folded,

@@ -64,7 +64,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     let answered = OnceLock::new();
     let of_input = |number: usize, source: &Source| {
         let input = Input::open(source)?;
-        let mut profile = session::on_mode(&input, query.mode, Keep::Some, |session| {
+        let mut profile = session::without_timeline(&input, query.mode, Keep::Some, |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
             let query = answered.get_or_init(|| {
                 let query = if by_trace() { query.by_trace() } else { query.clone() };

@@ -5,6 +5,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
@@ -39,8 +40,8 @@ pub struct Session<'f> {
     pub clock: Clock<'f>,
     /// Mapped modules and lost records; the changes are moved to the timeline.
     pub side_band: SideBand,
-    /// Threads and mappings over time.
-    pub timeline: Timeline,
+    /// Threads and mappings over time; built when it is first used.
+    pub timeline: LazyLock<Timeline, Box<dyn FnOnce() -> Timeline + Send>>,
     /// Names of the events.
     pub events: Vec<String>,
     /// Times of threads off and on their CPUs, if they are counted.
@@ -48,19 +49,24 @@ pub struct Session<'f> {
     streams: &'f Streams<'f>,
 }
 
-/// Builds the session of `input`, calls `act` with it, and returns the result of `act`.
+/// Builds the session of `input`, with as much in memory as asked for, calls `act` with it, and returns the result of
+/// `act`.
 ///
 /// # Errors
 /// Returns the errors of [`Input::read`].
-pub fn on<R>(input: &Input, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
-    on_mode(input, Mode::Samples, Keep::Some, act)
+pub fn on<R>(input: &Input, keep: Keep, act: impl FnOnce(&Session<'_>) -> anyhow::Result<R>) -> anyhow::Result<R> {
+    without_timeline(input, Mode::Samples, keep, |session| {
+        LazyLock::force(&session.timeline);
+        act(session)
+    })
 }
 
-/// Like [`on`], with all that counting in this mode needs, and as much in memory as asked for.
+/// Like [`on`], with all that counting in this mode needs, but for the timeline, which not all queries need. It must be
+/// used before workers use it: those that wait for it could have been given its building.
 ///
 /// # Errors
 /// Returns the errors of [`Input::read`].
-pub fn on_mode<R>(
+pub fn without_timeline<R>(
     input: &Input,
     mode: Mode,
     keep: Keep,
@@ -75,7 +81,8 @@ pub fn on_mode<R>(
         if off_cpu.is_some() {
             side_band.add_stand_ins();
         }
-        let timeline = Timeline::build(std::mem::take(&mut side_band.changes));
+        let changes = std::mem::take(&mut side_band.changes);
+        let timeline = LazyLock::new(Box::new(move || Timeline::build(changes)) as Box<dyn FnOnce() -> _ + Send>);
         let events = file.attrs.entries().iter().map(|entry| entry.event_name().into_owned()).collect();
         act(&Session { file, split, clock, side_band, timeline, events, off_cpu, streams: &streams })
     })

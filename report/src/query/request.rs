@@ -111,6 +111,11 @@ impl Filters {
     pub fn by_symbol(&self) -> bool {
         self.symbols.is_some() || self.symbol_part.is_some() || self.resolved
     }
+
+    /// Returns whether a filter needs the threads of samples.
+    pub fn by_task(&self) -> bool {
+        self.pids.is_some() || self.tids.is_some() || self.comms.is_some()
+    }
 }
 
 /// Everything that the user requested.

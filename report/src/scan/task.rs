@@ -23,6 +23,8 @@ pub struct Scan<'f> {
     pub clock: &'f Clock<'f>,
     /// Timeline built from the side-band records.
     pub timeline: &'f Timeline,
+    /// `true` if threads and mappings are looked up there.
+    pub has_tasks: bool,
     /// Kind of items to count: samples, branches, memory accesses, …
     pub mode: Mode,
     /// `true` if samples of guests get rows.

@@ -378,6 +378,9 @@ impl<'s> Worker<'s> {
     #[inline(always)]
     pub(super) fn task(&mut self, pid: i32, tid: i32, at: Moment) -> (Task, bool) {
         let (timeline, filter) = (self.scan.timeline, self.scan.filter);
+        if !self.scan.has_tasks {
+            return (Task::UNKNOWN, true);
+        }
         let takes = |span: &Span| filter.takes_task(&span.task, tid);
         let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
         (span.task, is_taken)

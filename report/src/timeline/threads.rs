@@ -87,6 +87,11 @@ pub struct Task {
     pub space: Option<SpaceId>,
 }
 
+impl Task {
+    /// A task of which nothing is known.
+    pub const UNKNOWN: Self = Self { thread: ThreadRef::Bare(-1), pid: -1, comm: CommRef::Unnamed(-1), space: None };
+}
+
 /// A period in which the state of a thread does not change, as seen by samples with one pid and tid.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {

@@ -25,8 +25,10 @@ use anyhow::Context as _;
 
 use crate::input::Input;
 use crate::input::several::settled;
+use crate::input::streams::Keep;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
+use crate::query::mode::Mode;
 use crate::query::warning::Warning;
 use crate::query::{Format, Source};
 use crate::view::{CANNOT_WRITE, write_json};
@@ -56,7 +58,7 @@ pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Wa
 pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let info = settled(std::slice::from_ref(&query.source), || {
         let input = Input::open(&query.source)?;
-        session::on(&input, |session| Ok(Info::gather(&input, session)))
+        session::without_timeline(&input, Mode::Samples, Keep::Some, |session| Ok(Info::gather(&input, session)))
     })?;
     match query.format {
         Format::Text => text::print(&info, out),

@@ -20,7 +20,6 @@ use crate::pipeline::fetching;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::SymbolOptions;
-use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{Column, Query, Source};
@@ -96,7 +95,7 @@ pub fn list_accesses(query: &AccessQuery, out: &mut impl Write) -> anyhow::Resul
     heading(query, out).context(CANNOT_WRITE)?;
     let unreadable = each(&query.sources, |source| {
         let input = Input::open(source)?;
-        warnings.extend(session::on_mode(&input, Mode::Samples, Keep::All, |session| {
+        warnings.extend(session::on(&input, Keep::All, |session| {
             let symbol_sources = query.symbol_sources.clone();
             let columns = vec![Column { typed: "symbol".into(), key: SortKey::Symbol }];
             let not_fetched =

@@ -51,7 +51,6 @@ use crate::input::streams::Keep;
 use crate::pipeline::fetching;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
-use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Query};
@@ -94,7 +93,7 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
     }
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
-    session::on_mode(&input, Mode::Samples, Keep::All, |session| {
+    session::on(&input, Keep::All, |session| {
         if query.header {
             info::comment_on(&input, session, out).context(CANNOT_WRITE)?;
         }

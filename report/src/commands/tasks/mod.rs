@@ -20,6 +20,7 @@ use recrep_format::record::{Body, MmapIdentity};
 
 use crate::input::Input;
 use crate::input::several::{each, settled};
+use crate::input::streams::Keep;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
@@ -35,7 +36,7 @@ pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> 
     let unreadable = each(&query.sources, |source| {
         lists.push(settled(std::slice::from_ref(source), || {
             let input = Input::open(source)?;
-            session::on(&input, |session| Ok(list(&input.name, session, with_mappings)))
+            session::on(&input, Keep::Some, |session| Ok(list(&input.name, session, with_mappings)))
         })?);
         Ok(())
     })?;
