@@ -17,37 +17,14 @@
 
 use std::ops::Range;
 
-use indexmap::IndexSet;
-use recrep_format::abi::CpuMode;
-use rustc_hash::FxBuildHasher;
-
 use super::history::parts;
+use super::images::{FrameFields, Image, Images, UNMAPPED, word_of};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::key::End;
 use crate::symbols::Functions;
 use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
-
-/// Fields that distinguish frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameFields {
-    /// `true` if the CPU mode is part of a frame.
-    pub cpu_mode: bool,
-    /// `true` if the recorded address is part of a frame.
-    pub ip: bool,
-    /// `true` if the size of the mapping is part of a frame.
-    pub size: bool,
-    /// `true` if return addresses are distinguished from sampled addresses.
-    pub returns: bool,
-    /// `true` if unmapped addresses are distinguished from each other.
-    pub unmapped: bool,
-    /// `true` if addresses of a module without a function are distinguished from each other.
-    pub unnamed: bool,
-}
-
-/// Address that stands for all unmapped addresses, or for all of a module without a function, if these are not
-/// distinguished.
-pub const UNMAPPED: u64 = u64::MAX;
+use recrep_format::abi::CpuMode;
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]
@@ -124,54 +101,8 @@ impl Piece {
     }
 }
 
-/// Properties that all frames of a piece share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Image {
-    /// A frame of it, without address.
-    frame: Frame,
-    is_named: bool,
-    /// [`Piece::shift`], if frames have recorded addresses: equal addresses in the module are then different frames.
-    shift: Option<u64>,
-}
-
-impl Image {
-    /// Returns an address's own frame.
-    #[inline]
-    fn at(&self, address: u64) -> Frame {
-        Frame { address, ip: self.shift.map_or(0, |shift| address.wrapping_sub(shift)), ..self.frame }
-    }
-}
-
-/// Images that a finder met.
-#[derive(Clone, Debug, Default)]
-pub struct Images(IndexSet<Image, FxBuildHasher>);
-
-impl Images {
-    /// Returns the frame for which a word of [`Field::Frame`](crate::query::key::Field::Frame) stands: that of a number,
-    /// or with the highest bit an address's own. There may be many of these, so they are not in a list.
-    #[inline]
-    pub fn frame(&self, word: u64, numbered: &[Frame]) -> Option<Frame> {
-        if word >> 63 == 0 {
-            return numbered.get(usize::try_from(word).ok()?).copied();
-        }
-        let image = usize::try_from(word >> ADDRESS_BITS).ok()? & ((1 << IMAGE_BITS) - 1);
-        Some(self.0.get_index(image)?.at(word & ((1 << ADDRESS_BITS) - 1)))
-    }
-
-    /// Returns the modules in which addresses were looked up.
-    pub fn modules(&self) -> impl Iterator<Item = ModuleId> {
-        self.0.iter().filter_map(|image| image.frame.module.checked_sub(1)).map(ModuleId)
-    }
-}
-
 /// Number that stands for no function.
 const NO_FUNCTION: u32 = u32::MAX;
-
-/// Number of bits of an address in a word that has no frame's number: of one in a file, or in a process.
-const ADDRESS_BITS: u32 = 48;
-
-/// Number of bits of an image's number in such a word.
-const IMAGE_BITS: u32 = 63 - ADDRESS_BITS;
 
 /// A range of addresses of an image and their frame.
 #[derive(Clone, Copy, Debug, Default)]
@@ -222,7 +153,7 @@ impl<'t> FrameFinder<'t> {
     }
 
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
-    /// [`Frames::of`]).
+    /// [`Images::frame`]).
     #[inline]
     pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> u64 {
         let word = self.code(Some(mode), true, space, ip, at);
@@ -232,10 +163,8 @@ impl<'t> FrameFinder<'t> {
         let frame = if is_mapped { self.function_at(address, image) } else { NO_FUNCTION };
         if frame != NO_FUNCTION {
             frame.into()
-        } else if image >> IMAGE_BITS == 0 && address >> ADDRESS_BITS == 0 {
-            1 << 63 | u64::from(image) << ADDRESS_BITS | address
         } else {
-            self.number(address, image).into()
+            word_of(image, address).unwrap_or_else(|| self.number(address, image).into())
         }
     }
 
@@ -245,7 +174,7 @@ impl<'t> FrameFinder<'t> {
     pub fn mapped(&mut self, mode: Option<CpuMode>, space: Option<SpaceId>, ip: u64, at: Moment) -> Frame {
         let word = self.code(mode, false, space, ip, at);
         let Piece { shift, image, .. } = self.piece(&word, space, at);
-        let frame = self.images.0.get_index(image as usize).map_or_else(Frame::default, |image| image.frame);
+        let frame = self.images.get(image).map_or_else(Frame::default, |image| image.frame);
         Frame { address: ip.wrapping_add(shift), ..frame }
     }
 
@@ -387,7 +316,7 @@ impl<'t> FrameFinder<'t> {
 
     /// Returns the number of an address's own frame.
     fn number(&mut self, address: u64, image: u32) -> u32 {
-        let frame = self.images.0.get_index(image as usize).map_or_else(Frame::default, |image| image.at(address));
+        let frame = self.images.get(image).map_or_else(Frame::default, |image| image.at(address));
         self.stacks.number(frame)
     }
 
@@ -418,7 +347,7 @@ impl<'t> FrameFinder<'t> {
     /// for each address of the range.
     fn look_up(&self, address: u64, image: u32) -> (Option<Frame>, Range<u64>) {
         let all = 0..u64::MAX;
-        let Some(image) = self.images.0.get_index(image as usize) else { return (None, all) };
+        let Some(image) = self.images.get(image) else { return (None, all) };
         let frame = image.frame;
         let Some(module) = frame.module.checked_sub(1) else {
             // Without frame pointers, callchains contain arbitrary values, which differ in each sample and mean nothing
@@ -479,8 +408,8 @@ impl<'t> FrameFinder<'t> {
             ..Frame::default()
         };
         let shift = place.address.wrapping_sub(word.ip);
-        let (image, _) = self.images.0.insert_full(Image { frame, is_named, shift: fields.ip.then_some(shift) });
-        self.of_symbols.resize(self.images.0.len(), Vec::new());
+        let image = self.images.number(Image { frame, is_named, shift: fields.ip.then_some(shift) });
+        self.of_symbols.resize(self.of_symbols.len().max(image as usize + 1), Vec::new());
         let is_mapped = frame.module > 0;
         let is_distinct = is_mapped || fields.unmapped || fields.ip;
         let piece = Piece {
@@ -489,7 +418,7 @@ impl<'t> FrameFinder<'t> {
             shift,
             mask: if is_distinct { u64::MAX } else { 0 },
             context: word.context,
-            image: u32::try_from(image).unwrap_or(u32::MAX),
+            image,
             is_mapped,
         };
         let kind = usize::from(end - start >= LARGE);
