@@ -20,9 +20,6 @@ use crate::timeline::{Activity, CommRef, ThreadRef};
 /// Least number of rows whose distinct contents one core finds at a time.
 const PART: usize = 1 << 14;
 
-/// Number of such parts for each core. A text is built once for each part.
-const PARTS: usize = 4;
-
 impl Labeller<'_> {
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
@@ -64,8 +61,8 @@ impl Texts<'_, '_> {
         let nanosecs = self.labeller.query.nanosecs;
         let declared: Vec<(&Declaration, Kind)> =
             columns.iter().map(|column| (column.key.declared(), column.key.kind(nanosecs))).collect();
-        // Each core numbers the distinct contents of some rows; their texts are joined.
-        let size = rows.div_ceil(PARTS * rayon::current_num_threads()).max(PART);
+        // Each core numbers the distinct contents of some rows; their texts are joined. Fewer parts build fewer texts.
+        let size = rows.div_ceil(rayon::current_num_threads()).max(PART);
         let part = |(part, words): (usize, &mut [u64])| {
             let (mut found, mut key) = (vec![Distinct::default(); columns.len()], NO_KEY);
             for (row, words) in (part * size..).zip(words.chunks_exact_mut(width)) {
