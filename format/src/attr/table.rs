@@ -157,7 +157,14 @@ impl AttrTable {
     #[inline]
     #[must_use]
     pub fn event_of(&self, raw: &RawRecord<'_>) -> Option<AttrIndex> {
-        if !raw.header.kind.is_kernel() {
+        self.event(raw.header.kind, raw.bytes)
+    }
+
+    /// Like [`AttrTable::event_of`]. Two arguments need not be in memory, where a copy of the record that was just made
+    /// would have to be waited for.
+    #[inline]
+    fn event(&self, kind: RecordType, bytes: &[u8]) -> Option<AttrIndex> {
+        if !kind.is_kernel() {
             return None;
         }
         match self.layouts.len() {
@@ -165,10 +172,10 @@ impl AttrTable {
             1 => return Some(AttrIndex(0)),
             _ => {}
         }
-        let id = if raw.header.kind == RecordType::SAMPLE {
-            self.sample_id_at.and_then(|at| self.endian.u64_at(raw.bytes, at))
+        let id = if kind == RecordType::SAMPLE {
+            self.sample_id_at.and_then(|at| self.endian.u64_at(bytes, at))
         } else {
-            self.trailer_id_at.and_then(|back| self.endian.u64_at(raw.bytes, raw.bytes.len().checked_sub(back)?))
+            self.trailer_id_at.and_then(|back| self.endian.u64_at(bytes, bytes.len().checked_sub(back)?))
         };
         match id {
             None | Some(0) => Some(AttrIndex(0)),
@@ -183,7 +190,7 @@ impl AttrTable {
         if raw.header.kind != RecordType::SAMPLE {
             return None;
         }
-        let index = self.event_of(&raw)?;
+        let index = self.event(raw.header.kind, raw.bytes)?;
         Some((index, Sample::new(raw, self.sample_layout(index)?, self.endian)))
     }
 

@@ -383,6 +383,6 @@ impl<'s> Worker<'s> {
         }
         let takes = |span: &Span| filter.takes_task(&span.task, tid);
         let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
-        (span.task, is_taken)
+        (span.task, *is_taken)
     }
 }

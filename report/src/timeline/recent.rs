@@ -26,19 +26,17 @@ impl<T: Copy> RecentSpans<T> {
         (pid, tid): (i32, i32),
         at: Moment,
         value: impl FnOnce(&Span) -> T,
-    ) -> (Span, T) {
+    ) -> &(Span, T) {
         let slot = usize::try_from(tid.cast_unsigned()).unwrap_or(0) & (RECENT - 1);
-        if let Some(Some(known)) = self.0.get(slot)
-            && known.0.covers(pid, tid, at)
-        {
-            return *known;
+        #[allow(clippy::indexing_slicing, reason = "a slot is below RECENT")]
+        let known = &mut self.0[slot];
+        if !known.as_ref().is_some_and(|(span, _)| span.covers(pid, tid, at)) {
+            *known = None;
         }
-        let span = timeline.span(pid, tid, at);
-        let found = (span, value(&span));
-        if let Some(known) = self.0.get_mut(slot) {
-            *known = Some(found);
-        }
-        found
+        known.get_or_insert_with(|| {
+            let span = timeline.span(pid, tid, at);
+            (span, value(&span))
+        })
     }
 }
 
@@ -62,7 +60,7 @@ mod tests {
         // The two threads share a place.
         for time in (0..40).chain((0..40).rev()) {
             for tid in [5, 5 + 256, 7] {
-                let (span, value) = spans.get(&timeline, (tid, tid), at(time), |span| span.from);
+                let (span, value) = *spans.get(&timeline, (tid, tid), at(time), |span| span.from);
                 let fresh = timeline.span(tid, tid, at(time));
                 assert_eq!((span.task, value), (fresh.task, fresh.from), "{tid} at {time}");
                 assert_eq!(span.comm_so_far(at(time)), fresh.comm_so_far(at(time)), "{tid} at {time}");

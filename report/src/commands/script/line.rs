@@ -255,7 +255,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let (fields, entry) = (sample.fields().ok()?, session.file.attrs.get(index)?);
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let (span, ()) = self.spans.get(&session.timeline, (tid[0], tid[1]), at, |_| ());
+        let (span, ()) = *self.spans.get(&session.timeline, (tid[0], tid[1]), at, |_| ());
         let period = fields.period.unwrap_or(entry.attr.sample_period);
         let comm = session.timeline.comm(span.comm_so_far(at));
         Some((index, Found { mode, misc: raw.header.misc, sample, fields, period, task: span.task, tid, comm, at }))
