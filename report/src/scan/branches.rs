@@ -15,9 +15,9 @@ impl Worker<'_> {
     pub(super) fn branches(&mut self, key: &Key, found: Option<SampleContext>, stack: &BranchStack<'_>, is_read: bool) {
         let (mode, layout) = (self.scan.mode, self.scan.layout);
         let has_external = layout.has(Field::External);
-        let context = found.map(|(task, at)| {
+        let context = found.map(|(space, at)| {
             layout.pack(key, &mut self.packed);
-            self.recent.context(&self.packed, self.chains.finder.epoch(task.space, at))
+            self.recent.context(&self.packed, self.chains.finder.epoch(space, at))
         });
         let mut newer: Option<BranchEntry> = None;
         for branch in stack.entries() {

@@ -9,7 +9,7 @@ use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
 use crate::callchain::{ChainLimit, ChainRef, FrameFields, FrameFinder, History, Recorded, callers, is_sound};
 use crate::symbols::Functions;
 use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{Moment, SpaceId, Task, Timeline};
+use crate::timeline::{Moment, SpaceId, Timeline};
 
 /// Settings for the callchains of a file.
 #[derive(Clone, Copy, Debug)]
@@ -58,16 +58,16 @@ impl<'f> ChainCounter<'f> {
     pub(super) fn of(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
-        (task, at): (&Task, Moment),
+        (space, at): (Option<SpaceId>, Moment),
         stand_in: Option<StandIn>,
     ) -> Result<ChainRef> {
         self.words.clear();
         let words = &mut self.words;
         match &mut self.history {
             Some(history) if origin != Origin::Calls => {
-                with_history(history, &mut self.sources, (sample, origin), (task, at), words)
+                with_history(history, &mut self.sources, (sample, origin), (space, at), words)
             }
-            _ => self.sources.chain((sample, origin), (task, at), words),
+            _ => self.sources.chain((sample, origin), (space, at), words),
         }?;
         let len = self.words.len();
         let is_historic = self.history.is_some();
@@ -75,14 +75,14 @@ impl<'f> ChainCounter<'f> {
             self.words.clear();
         }
         if let Some(frame) = stand_in {
-            return Ok(self.standing_in(frame, task.space, at));
+            return Ok(self.standing_in(frame, space, at));
         }
         if self.words.is_empty() {
             return Ok(ChainRef::default());
         }
         let own = (sample.cpu_mode(), sample.ip());
         let left = if self.whole || is_historic { None } else { callers(own, &mut self.words) };
-        Ok(self.numbered(left, task.space, at))
+        Ok(self.numbered(left, space, at))
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.
@@ -112,14 +112,14 @@ fn with_history(
     history: &mut History,
     sources: &mut ChainSources<'_>,
     (sample, origin): (&Sample<'_, '_>, Origin),
-    (task, at): (&Task, Moment),
+    (space, at): (Option<SpaceId>, Moment),
     words: &mut Vec<u64>,
 ) -> Result<()> {
     let mut fields = SampleFields::default();
     sample.walk(const { UpTo::field(SampleType::BRANCH_STACK) }, &mut fields)?;
     let is_unwound = sources.unwinds(origin);
     if is_unwound {
-        sources.chain((sample, origin), (task, at), words)?;
+        sources.chain((sample, origin), (space, at), words)?;
     } else if fields.callchain.is_some() {
         // How much of it is kept depends on the branches.
         let most = ChainLimit { frames: usize::MAX, ..sources.recorded.most };

@@ -23,10 +23,10 @@ impl Worker<'_> {
                 (u64::from(var1), u64::from(var2) | u64::from(var3) << 16)
             }
         };
-        let Some((task, at)) = found else { return weight };
+        let Some((space, at)) = found else { return weight };
         if layout.has(Field::DataModule) {
             let addr = sample.addr().unwrap_or(0);
-            let place = self.scan.timeline.place(sample.cpu_mode(), &task, addr, at);
+            let place = self.scan.timeline.place(sample.cpu_mode(), space, addr, at);
             let (is_shared, is_mapped) = (place.is_shared, place.module.is_some());
             *Field::DataModule.of_mut(key) = self.hit(place.module);
             *Field::DataAddr.of_mut(key) = addr;

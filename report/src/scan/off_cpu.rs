@@ -65,12 +65,12 @@ impl Worker<'_> {
         let count = Count { samples: 1, period: length };
         self.histogram.count_total(EVENT.into(), count);
         let mut key = NO_KEY;
-        let Some((task, at)) = self.key_at(EVENT, point, &mut key) else { return };
+        let Some((space, at)) = self.key_at(EVENT, point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {
-            self.chain(event, sample, (&task, at, None), &mut key);
+            self.chain(event, sample, (space, at, None), &mut key);
         }
         if self.scan.layout.last.is_some() {
-            self.extras(event, (&mut key, Some((task, at))), sample, &fields);
+            self.extras(event, (&mut key, Some((space, at))), sample, &fields);
         }
         *Field::Switch.of_mut(&mut key) = activity.pack();
         self.add(&key, count);
@@ -96,7 +96,7 @@ impl Worker<'_> {
                     // The addresses are those of its own moment.
                     let at = self.scan.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
-                    self.chain(event, sample, (&task, at, Some(frame)), &mut key);
+                    self.chain(event, sample, (task.space, at, Some(frame)), &mut key);
                 }
                 None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at).pack(),
             }

@@ -17,7 +17,7 @@ use crate::input::unpack::UnpackBuffer;
 use crate::query::key::{End, Field, Key, Meta, NO_KEY};
 use crate::query::mode::Mode;
 use crate::timeline::off_cpu::StandIn;
-use crate::timeline::{ModuleId, Moment, RecentSpans, Span, Task};
+use crate::timeline::{ModuleId, Moment, RecentSpans, SpaceId, Span, Task};
 use crate::tracepoints::PayloadTexts;
 
 /// State of a worker.
@@ -95,8 +95,8 @@ impl Point {
     }
 }
 
-/// A sample's task and moment.
-pub(super) type SampleContext = (Task, Moment);
+/// A sample's address space and moment.
+pub(super) type SampleContext = (Option<SpaceId>, Moment);
 
 impl<'s> Worker<'s> {
     /// Creates a worker that has counted nothing yet.
@@ -147,7 +147,7 @@ impl<'s> Worker<'s> {
             let at = self.scan.clock.moment(time, offset);
             let (task, is_taken) = self.task(pid, tid, at);
             if is_taken && self.scan.filter.counts(index.0, &sample) {
-                let place = self.scan.timeline.place(mode, &task, ip, at);
+                let place = self.scan.timeline.place(mode, task.space, ip, at);
                 self.hit(place.module);
             }
         }
@@ -276,17 +276,17 @@ impl<'s> Worker<'s> {
         }
     }
 
-    /// Fills the sample's key, and returns its task and moment; `None` if it gets no row.
+    /// Fills the sample's key, and returns its address space and moment; `None` if it gets no row.
     #[inline(always)]
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
-        let (task, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
+        let (space, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
         if self.scan.layout.has(Field::Chain) {
-            self.chain(event, sample, (&task, at, None), key);
+            self.chain(event, sample, (space, at, None), key);
         }
-        Some((task, at))
+        Some((space, at))
     }
 
-    /// Fills a key but for the callchain, and returns task and moment; `None` if it gets no row.
+    /// Fills a key but for the callchain, and returns address space and moment; `None` if it gets no row.
     #[inline(always)]
     pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
@@ -307,7 +307,7 @@ impl<'s> Worker<'s> {
         let ip = point.ip;
         if layout.has(Field::Module) {
             // Modules that the filter leaves out are not loaded.
-            let module = || self.scan.timeline.place(mode, &task, ip, at).module;
+            let module = || self.scan.timeline.place(mode, task.space, ip, at).module;
             if filter.compiled.modules.is_some() && !filter.compiled.takes_module(module()) {
                 return None;
             }
@@ -315,7 +315,7 @@ impl<'s> Worker<'s> {
             if self.names_own {
                 *Field::Frame.of_mut(key) = self.chains.finder.named(mode, task.space, ip, at);
             } else if !self.scan.mode.is_of_branches() {
-                self.code(Some(mode), (task, at), ip).put(key);
+                self.code(Some(mode), (task.space, at), ip).put(key);
             }
         }
         *Field::Comm.of_mut(key) = task.comm.pack();
@@ -329,7 +329,7 @@ impl<'s> Worker<'s> {
         if layout.has(Field::CgroupSpace) {
             *Field::CgroupSpace.of_mut(key) = self.scan.groups.space_number(point.tid, at);
         }
-        Some((task, at))
+        Some((task.space, at))
     }
 
     /// Sets the callchain in the sample's key; it may be that of a frame that stands in for another stack.
@@ -338,10 +338,10 @@ impl<'s> Worker<'s> {
         &mut self,
         event: Event,
         sample: &Sample<'_, '_>,
-        (task, at, stand_in): (&Task, Moment, Option<StandIn>),
+        (space, at, stand_in): (Option<SpaceId>, Moment, Option<StandIn>),
         key: &mut Key,
     ) {
-        let chained = self.chains.of((sample, event.origin), (task, at), stand_in);
+        let chained = self.chains.of((sample, event.origin), (space, at), stand_in);
         let chained = chained.unwrap_or_else(|_| {
             self.dropped.torn_chains += 1;
             ChainRef::default()
@@ -351,8 +351,8 @@ impl<'s> Worker<'s> {
 
     /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
     #[inline]
-    pub(super) fn code(&mut self, mode: Option<CpuMode>, (task, at): SampleContext, ip: u64) -> Frame {
-        let frame = self.chains.finder.mapped(mode, task.space, ip, at);
+    pub(super) fn code(&mut self, mode: Option<CpuMode>, (space, at): SampleContext, ip: u64) -> Frame {
+        let frame = self.chains.finder.mapped(mode, space, ip, at);
         self.hit(frame.module.checked_sub(1).map(ModuleId));
         frame
     }

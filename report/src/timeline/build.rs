@@ -228,7 +228,7 @@ mod tests {
 
     fn module(timeline: &Timeline, pid: i32, tid: i32, address: u64, time: u64) -> Option<u32> {
         let task = timeline.thread(pid, tid, at(time));
-        timeline.place(CpuMode::User, &task, address, at(time)).module.map(|m| m.0)
+        timeline.place(CpuMode::User, task.space, address, at(time)).module.map(|m| m.0)
     }
 
     #[test]

@@ -49,13 +49,13 @@ impl Place {
 }
 
 impl Timeline {
-    /// Looks up an address at which a task ran, or which it accessed, in this CPU mode.
+    /// Looks up an address of a space in this CPU mode.
     #[inline]
-    pub fn place(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
-        self.place_in(mode, task.space, address, at).0
+    pub fn place(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> Place {
+        self.place_in(mode, space, address, at).0
     }
 
-    /// Looks up an address of a space in this CPU mode. Also returns a range around it in which the same is mapped.
+    /// Like [`Timeline::place`]; also returns a range around the address in which the same is mapped.
     #[inline]
     pub fn place_in(&self, mode: CpuMode, space: Option<SpaceId>, address: u64, at: Moment) -> (Place, Range<u64>) {
         let (mapping, range) = match (mode, space) {

@@ -8,7 +8,7 @@ use recrep_format::record::{Sample, SampleFields};
 use super::unwinder::{Scratch, StackUnwinder};
 use crate::callchain::Recorded;
 use crate::count::metrics::share;
-use crate::timeline::{Moment, Task};
+use crate::timeline::{Moment, SpaceId};
 
 /// Chains whose user part is unwound from a copied stack: the state of one worker.
 #[derive(Debug)]
@@ -61,14 +61,14 @@ impl<'u> Copied<'u> {
     pub(super) fn chain(
         &mut self,
         sample: &Sample<'_, '_>,
-        (task, at): (&Task, Moment),
+        (space, at): (Option<SpaceId>, Moment),
         words: &mut Vec<u64>,
     ) -> Result<()> {
         self.recorded.chain(sample, words)?;
         let mut fields = SampleFields::default();
         sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields)?;
         let into = (&mut self.scratch, &mut self.ips);
-        if let Some(is_truncated) = self.unwinding.sample(&fields, (task, at), self.recorded.most.frames, into) {
+        if let Some(is_truncated) = self.unwinding.sample(&fields, (space, at), self.recorded.most.frames, into) {
             self.ends.add(UnwindStats { all: 1, truncated: is_truncated.into() });
             words.push(context::USER);
             words.extend(&self.ips);

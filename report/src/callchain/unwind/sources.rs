@@ -8,7 +8,7 @@ use recrep_format::record::Sample;
 use super::copied::{Copied, UnwindStats};
 use super::unwinder::StackUnwinder;
 use crate::callchain::Recorded;
-use crate::timeline::{Moment, Task};
+use crate::timeline::{Moment, SpaceId};
 
 /// Source of an event's callchains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +62,12 @@ impl<'u> ChainSources<'u> {
     pub fn chain(
         &mut self,
         (sample, origin): (&Sample<'_, '_>, Origin),
-        (task, at): (&Task, Moment),
+        (space, at): (Option<SpaceId>, Moment),
         words: &mut Vec<u64>,
     ) -> Result<()> {
         match (origin, &mut self.copied) {
             (Origin::Calls, _) => self.recorded.with_hardware_calls(sample, words),
-            (Origin::Copied, Some(copied)) => copied.chain(sample, (task, at), words),
+            (Origin::Copied, Some(copied)) => copied.chain(sample, (space, at), words),
             _ => self.recorded.chain(sample, words),
         }
     }

@@ -15,7 +15,7 @@ use recrep_format::record::SampleFields;
 
 use super::registers::{ReadError, Registers, UserStack};
 use crate::symbols::{CallFrames, Cpu, Modules, Resolver};
-use crate::timeline::{ModuleId, Moment, Place, Task, Timeline};
+use crate::timeline::{ModuleId, Moment, Place, SpaceId, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub struct StackUnwinder<'s> {
@@ -85,7 +85,7 @@ impl<'s> StackUnwinder<'s> {
     pub(super) fn sample(
         &self,
         fields: &SampleFields<'_>,
-        (task, at): (&Task, Moment),
+        (space, at): (Option<SpaceId>, Moment),
         most: usize,
         (scratch, ips): (&mut Scratch, &mut Vec<u64>),
     ) -> Option<bool> {
@@ -97,7 +97,7 @@ impl<'s> StackUnwinder<'s> {
         while ips.len() < most {
             // The call instruction is before the return address.
             let shown = if is_return { ip.wrapping_sub(1) } else { ip };
-            let place = self.timeline.place(CpuMode::User, task, shown, at);
+            let place = self.timeline.place(CpuMode::User, space, shown, at);
             if is_return && place.module.is_none() {
                 break;
             }

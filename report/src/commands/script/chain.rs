@@ -175,7 +175,7 @@ impl<'s> ChainPrinter<'s> {
     fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &SampleContext<'_>, frames: &mut Vec<Frame>) {
         let origin = Origin::of(attr);
         self.words.clear();
-        if self.sources.chain((sample, origin), (site.task, site.at), &mut self.words).is_err() {
+        if self.sources.chain((sample, origin), (site.task.space, site.at), &mut self.words).is_err() {
             return;
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());

@@ -82,7 +82,7 @@ impl<'s, 'f> Finder<'s, 'f> {
     }
 
     pub(super) fn place(&self, mode: CpuMode, task: &Task, ip: u64, at: Moment) -> Place {
-        self.session.timeline.place(mode, task, ip, at)
+        self.session.timeline.place(mode, task.space, ip, at)
     }
 
     /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
