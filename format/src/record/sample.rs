@@ -39,7 +39,10 @@ use crate::layout::{SampleLayout, UpTo};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a, 'l> {
-    raw: RawRecord<'a>,
+    // What is used of its record, and no more: copying a whole record that was just made takes long.
+    bytes: &'a [u8],
+    offset: u64,
+    cpu_mode: CpuMode,
     layout: &'l SampleLayout,
     endian: Endian,
 }
@@ -49,13 +52,14 @@ impl<'a, 'l> Sample<'a, 'l> {
     #[inline]
     #[must_use]
     pub fn new(raw: RawRecord<'a>, layout: &'l SampleLayout, endian: Endian) -> Self {
-        Self { raw, layout, endian }
+        Self { bytes: raw.bytes, offset: raw.offset, cpu_mode: raw.header.cpu_mode(), layout, endian }
     }
 
-    /// Returns the record.
+    /// Returns the record's offset in the file, in bytes.
+    #[inline]
     #[must_use]
-    pub fn raw(&self) -> &RawRecord<'a> {
-        &self.raw
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Returns the CPU mode by the record's `misc`: whether the sample was taken in the kernel, in user space, in a
@@ -63,21 +67,21 @@ impl<'a, 'l> Sample<'a, 'l> {
     #[inline]
     #[must_use]
     pub fn cpu_mode(&self) -> CpuMode {
-        self.raw.header.cpu_mode()
+        self.cpu_mode
     }
 
     /// Returns the sampled instruction.
     #[inline]
     #[must_use]
     pub fn ip(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.ip.at())
+        self.endian.u64_at(self.bytes, self.layout.ip.at())
     }
 
     /// Returns the process: 0 for idle CPUs, `u32::MAX` for a task that has ended ([`Pid`](crate::abi::Pid)).
     #[inline]
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        self.endian.u32_at(self.raw.bytes, self.layout.tid.at())
+        self.endian.u32_at(self.bytes, self.layout.tid.at())
     }
 
     /// Returns the thread: 0 for the idle task of any CPU (perf calls it `swapper`), `u32::MAX` for a task that has
@@ -85,48 +89,48 @@ impl<'a, 'l> Sample<'a, 'l> {
     #[inline]
     #[must_use]
     pub fn tid(&self) -> Option<u32> {
-        self.endian.u32_at(self.raw.bytes, self.layout.tid.at() + 4)
+        self.endian.u32_at(self.bytes, self.layout.tid.at() + 4)
     }
 
     /// Returns the time, in nanoseconds of the perf clock.
     #[inline]
     #[must_use]
     pub fn time(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.time.at())
+        self.endian.u64_at(self.bytes, self.layout.time.at())
     }
 
     /// Returns the data address, or what the event defines.
     #[inline]
     #[must_use]
     pub fn addr(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.addr.at())
+        self.endian.u64_at(self.bytes, self.layout.addr.at())
     }
 
     /// Returns the event: IDENTIFIER, else ID.
     #[inline]
     #[must_use]
     pub fn event_id(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.event_id().at())
+        self.endian.u64_at(self.bytes, self.layout.event_id().at())
     }
 
     /// Returns the event that took the sample.
     #[must_use]
     pub fn stream_id(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.stream_id.at())
+        self.endian.u64_at(self.bytes, self.layout.stream_id.at())
     }
 
     /// Returns the CPU.
     #[inline]
     #[must_use]
     pub fn cpu(&self) -> Option<u32> {
-        self.endian.u32_at(self.raw.bytes, self.layout.cpu.at())
+        self.endian.u32_at(self.bytes, self.layout.cpu.at())
     }
 
     /// Returns the number of events that the sample stands for.
     #[inline]
     #[must_use]
     pub fn period(&self) -> Option<u64> {
-        self.endian.u64_at(self.raw.bytes, self.layout.period.at())
+        self.endian.u64_at(self.bytes, self.layout.period.at())
     }
 
     /// Returns the callchain as recorded, context marks included.
@@ -157,7 +161,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
         // From their places all at once: decoding one after the other takes longer.
-        let (bytes, SampleLayout { identifier, id, tid, cpu, .. }) = (self.raw.bytes, self.layout);
+        let (bytes, SampleLayout { identifier, id, tid, cpu, .. }) = (self.bytes, self.layout);
         let pair = |at: usize| Some([self.endian.u32_at(bytes, at)?, self.endian.u32_at(bytes, at + 4)?]);
         let mut fields = SampleFields {
             identifier: self.endian.u64_at(bytes, identifier.at()),
@@ -176,6 +180,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     }
 
     fn cursor(&self) -> Cursor<'a> {
-        Cursor::new(self.raw.body(), self.raw.offset + super::HEADER_SIZE as u64, self.endian)
+        let body = self.bytes.get(super::HEADER_SIZE..).unwrap_or_default();
+        Cursor::new(body, self.offset + super::HEADER_SIZE as u64, self.endian)
     }
 }

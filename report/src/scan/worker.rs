@@ -88,7 +88,7 @@ impl Point {
             ip: sample.ip().unwrap_or(0),
             cpu: sample.cpu(),
             time: if event.has_time { sample.time() } else { None },
-            offset: sample.raw().offset,
+            offset: sample.offset(),
             pid: sample.pid().map_or(-1, u32::cast_signed),
             tid: sample.tid().map_or(-1, u32::cast_signed),
         }
