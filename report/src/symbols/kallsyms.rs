@@ -43,10 +43,10 @@ impl Kallsyms {
     pub(super) fn parse(mut text: Vec<u8>) -> Result<Self, Refusal> {
         let mut list = Self { text: Vec::new().into(), symbols: Vec::new(), modules: Vec::new() };
         let mut line_start = 0;
-        for line in text.split(|&byte| byte == b'\n') {
+        for line_end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
             // What is no symbol is skipped.
-            let _ = list.add(line, line_start);
-            line_start += line.len() + 1;
+            let _ = list.add(text.get(line_start..line_end).unwrap_or_default(), line_start);
+            line_start = line_end + 1;
         }
         if list.symbols.is_empty() {
             return Err(Refusal::Malformed("it has no line of the form `ADDRESS TYPE NAME`".into()));
@@ -67,8 +67,7 @@ impl Kallsyms {
 
     /// Adds the symbol in a line that begins at this offset of the text; returns `None` if there is none that counts.
     fn add(&mut self, line: &[u8], line_start: usize) -> Option<()> {
-        let digits = memchr::memchr(b' ', line)?;
-        let start = u64::from_str_radix(std::str::from_utf8(line.get(..digits)?).ok()?, 16).ok()?;
+        let (start, digits) = hex(line)?;
         let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
         let binding = match kind {
             b'W' => Binding::Weak,
@@ -148,6 +147,13 @@ impl Kallsyms {
         table.settle();
         table.finish()
     }
+}
+
+/// Returns the hexadecimal number at the beginning of a line, and its number of digits.
+fn hex(line: &[u8]) -> Option<(u64, usize)> {
+    let digits = line.iter().map_while(|byte| char::from(*byte).to_digit(16));
+    let (number, count) = digits.fold((0u64, 0), |(number, count), digit| (number << 4 | u64::from(digit), count + 1));
+    (1..=16).contains(&count).then_some((number, count))
 }
 
 #[cfg(test)]
