@@ -23,9 +23,11 @@ use clap::error::{Error, ErrorKind};
 
 use crate::cli::help::help;
 use crate::cli::outcome::{refused, stream};
+use crate::input::map::keep_freed_memory;
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
+    keep_freed_memory();
     if words.get(1).is_some_and(|word| word == "help") {
         words = match help(&words) {
             Ok(words) => words,
