@@ -42,6 +42,9 @@ impl AttrEntry {
     }
 }
 
+/// Number of ids that are found without hashing.
+const NEAR: usize = 64;
+
 /// The attrs of a stream.
 /// ```
 /// use recrep_format::abi::SampleType;
@@ -67,6 +70,8 @@ pub struct AttrTable {
     entries: Vec<AttrEntry>,
     layouts: Vec<(SampleLayout, SampleIdLayout)>,
     by_id: FxHashMap<u64, AttrIndex>,
+    /// Ids by their low bits, as far as they differ there: the kernel numbers them one after the other.
+    near: [Option<(u64, AttrIndex)>; NEAR],
     fallback: SampleLayout,
     /// Offset of a sample's id in bytes from its start; the same for all attrs.
     sample_id_at: Option<usize>,
@@ -83,6 +88,7 @@ impl AttrTable {
             entries: Vec::with_capacity(entries.len()),
             layouts: Vec::with_capacity(entries.len()),
             by_id: FxHashMap::default(),
+            near: [None; NEAR],
             fallback: SampleLayout::of(&Attr::default()),
             sample_id_at: None,
             trailer_id_at: None,
@@ -97,6 +103,7 @@ impl AttrTable {
         let index = AttrIndex(self.entries.len());
         for id in entry.ids.iter().filter(|id| **id != 0) {
             self.by_id.entry(*id).or_insert(index);
+            self.near.get_mut(place(*id)).into_iter().for_each(|near| _ = near.get_or_insert((*id, index)));
         }
         // The place of the ids counts only if it is the same for all attrs.
         let is_first = self.entries.is_empty();
@@ -136,7 +143,10 @@ impl AttrTable {
     #[inline]
     #[must_use]
     pub fn by_id(&self, id: u64) -> Option<AttrIndex> {
-        self.by_id.get(&id).copied()
+        match self.near.get(place(id)) {
+            Some(Some((near, index))) if *near == id => Some(*index),
+            _ => self.by_id.get(&id).copied(),
+        }
     }
 
     /// Returns the layout of the samples of an attr.
@@ -222,6 +232,11 @@ impl AttrTable {
     }
 }
 
+/// Returns the place of an id among those that are found without hashing.
+fn place(id: u64) -> usize {
+    usize::try_from(id).unwrap_or(0) % NEAR
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +266,15 @@ mod tests {
             .map(|raw| table.event_of(&raw.unwrap()).map(|index| index.0))
             .collect();
         assert_eq!(events, [Some(1), Some(0), Some(0), None]);
+    }
+
+    #[test]
+    fn ids_with_equal_low_bits_are_told_apart() {
+        let near = NEAR as u64;
+        let table =
+            AttrTable::new(vec![entry(SampleType::ID, &[7, 8]), entry(SampleType::ID, &[7 + near])], Endian::Big);
+        let found = [7, 8, 7 + near, 8 + near, 0].map(|id| table.by_id(id).map(|index| index.0));
+        assert_eq!(found, [Some(0), Some(0), Some(1), None, None]);
     }
 
     #[test]
