@@ -40,8 +40,8 @@ impl Labels {
     }
 
     /// Returns all texts in the order of their numbers.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(String::as_str)
+    pub fn into_texts(self) -> impl Iterator<Item = String> {
+        self.texts.into_iter()
     }
 
     /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for

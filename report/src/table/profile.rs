@@ -103,7 +103,8 @@ impl Profile {
     /// and lines wait for [`Self::settle`].
     pub fn append(&mut self, mut other: Self, kinds: &[Kind]) {
         let places = self.places(&other.events);
-        let labels: Vec<u64> = other.labels.texts().map(|text| self.labels.intern(text.to_owned())).collect();
+        let labels = std::mem::take(&mut other.labels);
+        let labels: Vec<u64> = labels.into_texts().map(|text| self.labels.intern(text)).collect();
         let width = 1 + kinds.len();
         if self.rows.is_empty() && self.table.is_empty() {
             self.rows = Partition::new(width);
