@@ -12,7 +12,7 @@
 //! a module is loaded once, other callers wait for it), and looks each address up with [`Loaded::lookup`].
 //!
 //! # Address spaces
-//! [`Module::addressing`] says in which space a module's symbols are looked up:
+//! [`ModuleKind::addressing`] says in which space a module's symbols are looked up:
 //! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. This is an offset in the mapped file. `MMAP`
 //!   records and ELF program headers both use such offsets, so position-independent and fixed executables need no
 //!   distinction.
