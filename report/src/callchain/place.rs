@@ -348,22 +348,22 @@ impl<'t> FrameFinder<'t> {
     fn look_up(&self, address: u64, image: u32) -> (Option<Frame>, Range<u64>) {
         let all = 0..u64::MAX;
         let Some(image) = self.images.get(image) else { return (None, all) };
-        let frame = image.frame;
-        let Some(module) = frame.module.checked_sub(1) else {
+        let functions = self.functions.filter(|_| image.is_named);
+        let found = |module: u32| functions.map(|functions| functions.find(module as usize, address));
+        let frame = image.at(address);
+        let (frame, range) = match image.frame.module.checked_sub(1).map(found) {
             // Without frame pointers, callchains contain arbitrary values, which differ in each sample and mean nothing
             // to a reader.
-            return (if self.fields.unmapped { None } else { Some(Frame { address: UNMAPPED, ..frame }) }, all);
-        };
-        match self.functions.filter(|_| image.is_named).map(|functions| functions.find(module as usize, address)) {
-            Some((Some(symbol), function)) => {
+            None if !self.fields.unmapped => (Frame { address: UNMAPPED, ..frame }, all),
+            None | Some(None) => return (None, all),
+            Some(Some((Some(symbol), function))) => {
                 let end = End { is_symbol: true, ..frame.end };
-                let named = Frame { end, address: symbol.0.into(), ..image.at(address) };
-                (Some(named), if self.fields.ip { address..address.saturating_add(1) } else { function })
+                (Frame { end, address: symbol.0.into(), ..frame }, function)
             }
-            Some((None, gap)) if !self.fields.unnamed => (Some(Frame { address: UNMAPPED, ..frame }), gap),
-            Some((None, gap)) => (None, gap),
-            None => (None, all),
-        }
+            Some(Some((None, gap))) if !self.fields.unnamed => (Frame { address: UNMAPPED, ..frame }, gap),
+            Some(Some((None, gap))) => return (None, gap),
+        };
+        (Some(frame), if self.fields.ip { address..address.saturating_add(1) } else { range })
     }
 
     /// Returns the piece that a word's address is in.
@@ -488,6 +488,11 @@ mod tests {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
                     let named = finder.named(mode, space, address, at);
                     prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
+                    let is_one = expected.module == 0 && !unmapped;
+                    let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };
+                    let (epoch, mut found) = (finder.epoch(space, at), Vec::new());
+                    finder.resolve((epoch, at), std::iter::once((mode, address)), &mut found);
+                    prop_assert_eq!(finder.stacks.frames[found[0].0 as usize], expected);
                 }
             }
         }
