@@ -21,25 +21,15 @@ pub(super) const PLT_SUFFIX: &[u8] = b"@plt";
 /// Returns `name` demangled. A name that is not mangled stays as it is, with invalid UTF-8 replaced.
 pub fn demangled(name: &[u8]) -> Cow<'_, str> {
     let mut text = String::new();
-    if demangle_into(name, &mut text) { text.into() } else { String::from_utf8_lossy(name) }
-}
-
-/// Replaces `text` by the demangled `name`. If it cannot be demangled, returns `false` and leaves `text` empty.
-pub fn demangle_into(name: &[u8], text: &mut String) -> bool {
-    text.clear();
-    if !is_mangled(name) {
-        return false;
-    }
     let (mangled, suffix) = match name.strip_suffix(PLT_SUFFIX) {
         Some(mangled) => (mangled, "@plt"),
         None => (name, ""),
     };
-    if rust(mangled, text) || cpp::demangle_into(mangled, text) {
+    if is_mangled(name) && (rust(mangled, &mut text) || cpp::demangle_into(mangled, &mut text)) {
         text.push_str(suffix);
-        return true;
+        return text.into();
     }
-    text.clear();
-    false
+    String::from_utf8_lossy(name)
 }
 
 /// Returns whether `name` has the prefix of a mangled name.
