@@ -98,14 +98,9 @@ impl ModuleKind {
     pub fn of_user_mapping(path: &[u8], pid: i32, executable: bool, huge: bool) -> Self {
         match path {
             b"[vdso]" | b"[vdso32]" | b"[vdsox32]" => Self::Vdso,
-            _ if huge || is_anonymous(path) || is_no_file(path) => {
-                if executable {
-                    Self::PerfMap { pid, dump: None }
-                } else {
-                    Self::Opaque
-                }
-            }
-            _ => Self::File,
+            _ if !huge && !is_memory(path) => Self::File,
+            _ if executable => Self::PerfMap { pid, dump: None },
+            _ => Self::Opaque,
         }
     }
 
@@ -179,15 +174,9 @@ impl Module {
     /// Returns the name shown in listings of single records: the whole path, or a kernel module's name.
     pub fn long_name(&self) -> Cow<'_, str> {
         match &self.kind {
-            ModuleKind::PerfMap { pid, .. } => format!("/tmp/perf-{pid}.map").into(),
             // perf knows the path only of kernel modules in the build ID table.
             ModuleKind::KernelModule { .. } if self.build_id.is_none() => self.name(),
-            ModuleKind::KernelModule { .. }
-            | ModuleKind::Kernel
-            | ModuleKind::KernelSymbol { .. }
-            | ModuleKind::Vdso
-            | ModuleKind::File
-            | ModuleKind::Opaque => String::from_utf8_lossy(&self.path),
+            _ => String::from_utf8_lossy(&self.path),
         }
     }
 
@@ -234,17 +223,10 @@ pub(super) fn same_build_id(a: &BuildId, b: &BuildId) -> bool {
     a.padded() == b.padded()
 }
 
-/// Returns whether this is the name of anonymous memory.
-fn is_anonymous(path: &[u8]) -> bool {
-    path.is_empty()
-        || path.starts_with(b"//anon")
-        || path.starts_with(b"/dev/zero")
-        || path.starts_with(b"/anon_hugepage")
-}
-
-/// Returns whether this is a name, but not a path, of memory.
-fn is_no_file(path: &[u8]) -> bool {
-    path.starts_with(b"[stack") || path.starts_with(b"/SYSV") || path.starts_with(b"[heap]")
+/// Returns whether this is the name of anonymous or shared memory, and not the path of a file.
+fn is_memory(path: &[u8]) -> bool {
+    const PREFIXES: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"[stack", b"/SYSV", b"[heap]"];
+    path.is_empty() || PREFIXES.iter().any(|prefix| path.starts_with(prefix))
 }
 
 #[cfg(test)]
