@@ -5,6 +5,12 @@ use std::sync::Arc;
 
 use crate::input::map::Mapped;
 
+/// Returns the name at `offset` of a table of names, each ended by a zero byte.
+pub(super) fn name_at(table: &[u8], offset: usize) -> &[u8] {
+    let name = table.get(offset..).unwrap_or_default();
+    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
+}
+
 /// Bytes of a file: a copy, or mapped.
 #[derive(Clone, Debug)]
 pub(super) enum Bytes {

@@ -19,7 +19,7 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endian, Endianness, FileKind};
 use recrep_format::build_id::BuildId;
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, name_at};
 use super::decompress;
 use super::file::Contents;
 use super::outcome::Refusal;
@@ -223,7 +223,7 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
     endian: Endianness,
     names: &[u8],
 ) -> Section {
-    let name = name_at(names, header.sh_name(endian));
+    let name = name_at(names, header.sh_name(endian) as usize);
     Section {
         name: name.into(),
         kind: header.sh_type(endian),
@@ -278,12 +278,6 @@ impl<Elf: FileHeader<Endian = Endianness>> Tables<Elf> {
             names.and_then(|names| contents.read(names.sh_offset(endian).into(), names.sh_size(endian).into()).ok());
         Ok(Self { programs, sections, names: names.unwrap_or_default(), of: std::marker::PhantomData })
     }
-}
-
-/// Returns the name at `offset` of a string table.
-pub(super) fn name_at(table: &[u8], offset: u32) -> &[u8] {
-    let name = table.get(offset as usize..).unwrap_or_default();
-    memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
 }
 
 /// Returns the build ID from the first of these note areas (offset, size, alignment) that contains one.

@@ -20,6 +20,7 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, Rel, Rela, Sym};
 
+use super::bytes::name_at;
 use super::demangle::PLT_SUFFIX;
 use super::elf::{self, Class, Image, Section};
 use super::elf_symbols::RawSymbols;
@@ -163,7 +164,7 @@ fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
     index: usize,
 ) -> Option<Vec<u8>> {
     let symbol = symbols.entries::<Elf>().get(index)?;
-    let name = elf::name_at(&symbols.names, symbol.st_name(image.endian));
+    let name = name_at(&symbols.names, symbol.st_name(image.endian) as usize);
     (!name.is_empty()).then(|| [name, PLT_SUFFIX].concat())
 }
 

@@ -14,14 +14,14 @@ use object::Endianness;
 
 use object::elf::{
     EM_AARCH64, EM_ARM, FileHeader32, FileHeader64, SHN_ABS, SHN_UNDEF, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX,
-    STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STV_HIDDEN, STV_INTERNAL, SectionType,
 };
 use object::read::elf::{FileHeader, Sym};
 
 use super::bytes::Bytes;
 use super::elf::{self, Class, Image, Section};
 use super::outcome::Refusal;
-use super::table::{Binding, NameRef, RawSymbol, TableBuilder};
+use super::table::{NameRef, RawSymbol, TableBuilder};
 
 /// Address space in which symbols are placed.
 #[derive(Clone, Copy, Debug)]
@@ -105,11 +105,7 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
         }
         let Some(start) = placing.place(address, index, section, image) else { continue };
         let size: u64 = symbol.st_size(image.endian).into();
-        let binding = match symbol.st_bind() {
-            STB_GLOBAL => Binding::Global,
-            STB_WEAK => Binding::Weak,
-            _ => Binding::Local,
-        };
+        let binding = symbol.st_bind();
         let ifunc = symbol.st_type() == STT_GNU_IFUNC;
         table.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
     }

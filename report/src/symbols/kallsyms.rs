@@ -13,11 +13,12 @@
 //! boot may load the kernel at another address (KASLR), so all of its symbols are moved back by the distance that the
 //! recorded reference symbol has moved.
 
-use super::bytes::Bytes;
-use super::elf::name_at;
+use object::elf::{STB_GLOBAL, STB_LOCAL, STB_WEAK, SymbolBind};
+
+use super::bytes::{Bytes, name_at};
 use super::origin::Reference;
 use super::outcome::Refusal;
-use super::table::{Binding, NameRef, RawSymbol, SymbolTable, TableBuilder};
+use super::table::{NameRef, RawSymbol, SymbolTable, TableBuilder, page_end};
 
 /// Parsed list: sorted and with ends, not yet split by module.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ struct Entry {
     name: u32,
     /// 0 for the kernel itself, else 1 + index in `modules`.
     module: u32,
-    binding: Binding,
+    binding: SymbolBind,
 }
 
 impl Kallsyms {
@@ -70,9 +71,9 @@ impl Kallsyms {
         let (start, digits) = hex(line)?;
         let [b' ', kind, b' ', rest @ ..] = line.get(digits..)? else { return None };
         let binding = match kind {
-            b'W' => Binding::Weak,
-            b'T' | b'D' | b'B' => Binding::Global,
-            b't' | b'w' | b'd' | b'b' => Binding::Local,
+            b'W' => STB_WEAK,
+            b'T' | b'D' | b'B' => STB_GLOBAL,
+            b't' | b'w' | b'd' | b'b' => STB_LOCAL,
             _ => return None,
         };
         let name = u32::try_from(line_start + digits + 3).ok()?;
@@ -98,12 +99,11 @@ impl Kallsyms {
     }
 
     fn set_ends(&mut self) {
-        const PAGE: u64 = 4096;
         let mut next: Option<(u64, u32)> = None;
         for symbol in self.symbols.iter_mut().rev() {
             symbol.end = match next {
                 Some((start, module)) if module == symbol.module => start,
-                _ => symbol.start.saturating_add(PAGE).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX),
+                _ => page_end(symbol.start),
             };
             next = Some((symbol.start, symbol.module));
         }
@@ -128,7 +128,7 @@ impl Kallsyms {
     /// Returns the address of a symbol of the kernel itself.
     pub(super) fn address_of(&self, name: &str) -> Option<u64> {
         let text = &self.text;
-        let is_named = |symbol: &&Entry| symbol.module == 0 && name_at(text, symbol.name) == name.as_bytes();
+        let is_named = |symbol: &&Entry| symbol.module == 0 && name_at(text, symbol.name as usize) == name.as_bytes();
         self.symbols.iter().find(is_named).map(|symbol| symbol.start)
     }
 

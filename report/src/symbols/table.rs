@@ -27,7 +27,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::bytes::Bytes;
+use object::elf::{STB_GLOBAL, STB_WEAK, SymbolBind};
+
+use super::bytes::{Bytes, name_at};
 use super::coarse::Coarse;
 use super::demangle;
 
@@ -55,17 +57,6 @@ const TIE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameRef(u64);
 
-/// Symbol binding (`STB_*`), which decides between symbols at one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Binding {
-    /// `STB_LOCAL`
-    Local,
-    /// `STB_GLOBAL`
-    Global,
-    /// `STB_WEAK`
-    Weak,
-}
-
 /// A symbol as read from its source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawSymbol {
@@ -73,7 +64,8 @@ pub(super) struct RawSymbol {
     /// Equal to `start` if the size is unknown.
     pub(super) end: u64,
     pub(super) name: NameRef,
-    pub(super) binding: Binding,
+    /// Decides between symbols at one address.
+    pub(super) binding: SymbolBind,
     /// `true` if it is an indirect function, or was preferred to an alias that is one.
     pub(super) ifunc: bool,
 }
@@ -231,7 +223,7 @@ impl TableBuilder {
         let name_at = NameRef::new(0, self.names.own.len() as u64);
         self.names.own.extend_from_slice(name);
         self.names.own.push(0);
-        self.push(RawSymbol { start, end, name: name_at, binding: Binding::Global, ifunc: false });
+        self.push(RawSymbol { start, end, name: name_at, binding: STB_GLOBAL, ifunc: false });
     }
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {
@@ -328,7 +320,7 @@ impl TableBuilder {
 impl RawSymbol {
     /// Returns what decides between symbols of one start before their names do.
     fn rank(&self) -> (bool, bool, bool) {
-        (self.end > self.start, self.binding != Binding::Weak, self.binding == Binding::Global)
+        (self.end > self.start, self.binding != STB_WEAK, self.binding == STB_GLOBAL)
     }
 }
 
@@ -344,19 +336,21 @@ impl NameRef {
 
     /// Returns the number of the tie, if this refers to one.
     fn tie(self) -> Option<usize> {
-        (self.0 >> 48 == u64::from(TIE)).then(|| usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX))
+        (self.0 >> 48 == u64::from(TIE)).then(|| self.offset())
+    }
+
+    fn offset(self) -> usize {
+        usize::try_from(self.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX)
     }
 }
 
 impl Names {
     fn get(&self, name: NameRef) -> &[u8] {
-        let offset = usize::try_from(name.0 & ((1 << 48) - 1)).unwrap_or(usize::MAX);
         let source = match (name.0 >> 48) as usize {
             0 => Some(self.own.as_slice()),
             number => self.sources.get(number - 1).map(|source| &**source),
         };
-        let name = source.and_then(|source| source.get(offset..)).unwrap_or_default();
-        memchr::memchr(0, name).and_then(|end| name.get(..end)).unwrap_or(name)
+        name_at(source.unwrap_or_default(), name.offset())
     }
 }
 
@@ -405,7 +399,7 @@ fn shown_rank(name: &[u8], demangle: bool) -> (std::cmp::Reverse<usize>, usize) 
 }
 
 /// Returns the end of the page after the one with `start`; for a `start` on a page boundary, the end of its own page.
-fn page_end(start: u64) -> u64 {
+pub(super) fn page_end(start: u64) -> u64 {
     const PAGE: u64 = 4096;
     start.checked_next_multiple_of(PAGE).and_then(|page| page.checked_add(PAGE)).unwrap_or(u64::MAX)
 }
