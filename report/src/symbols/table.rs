@@ -102,7 +102,7 @@ struct Place {
 #[derive(Debug)]
 struct Tie {
     candidates: Box<[RawSymbol]>,
-    best: OnceLock<RawSymbol>,
+    best: OnceLock<Option<RawSymbol>>,
 }
 
 /// Builder of a [`SymbolTable`].
@@ -165,7 +165,9 @@ impl SymbolTable {
     fn place(&self, id: SymbolId) -> Option<Place> {
         let place = *self.places.get(id.0 as usize)?;
         let Some(tie) = place.name.tie() else { return Some(place) };
-        let best = self.ties.get(tie)?.best(&self.names, self.demangle)?;
+        let tie = self.ties.get(tie)?;
+        let decide = || best(rivals(&tie.candidates, &self.names), &self.names, self.demangle);
+        let best = (*tie.best.get_or_init(decide))?;
         Some(Place { name: best.name, ..place })
     }
 
@@ -194,16 +196,6 @@ impl SymbolTable {
     /// Returns all symbols, sorted by start.
     pub fn iter(&self) -> impl Iterator<Item = Symbol<'_>> {
         (0u32..).map_while(|index| self.get(SymbolId(index)))
-    }
-}
-
-impl Tie {
-    fn best(&self, names: &Names, demangle: bool) -> Option<RawSymbol> {
-        if let Some(best) = self.best.get() {
-            return Some(*best);
-        }
-        let best = best(rivals(&self.candidates, names), names, demangle)?;
-        Some(*self.best.get_or_init(|| best))
     }
 }
 
@@ -359,24 +351,20 @@ fn rivals(group: &[RawSymbol], names: &Names) -> Vec<RawSymbol> {
     let mut kept: Vec<RawSymbol> = Vec::new();
     for symbol in group {
         let name = names.get(symbol.name);
-        let mut beaten = false;
-        for rival in &mut kept {
+        // There is at most one plain name among the rivals.
+        let both_plain = |other: &[u8]| !demangle::is_mangled(other) && !demangle::is_mangled(name);
+        let is_same = |rival: &&mut RawSymbol| {
             let other = names.get(rival.name);
-            if other == name || demangle::same_when_demangled(other, name) {
-                beaten = true;
-            } else if !demangle::is_mangled(other) && !demangle::is_mangled(name) {
-                // There is at most one plain name among the rivals.
-                if shown_rank(name, false) > shown_rank(other, false) {
+            other == name || demangle::same_when_demangled(other, name) || both_plain(other)
+        };
+        match kept.iter_mut().find(is_same) {
+            Some(rival) => {
+                let other = names.get(rival.name);
+                if both_plain(other) && shown_rank(name, false) > shown_rank(other, false) {
                     *rival = *symbol;
                 }
-                beaten = true;
             }
-            if beaten {
-                break;
-            }
-        }
-        if !beaten {
-            kept.push(*symbol);
+            None => kept.push(*symbol),
         }
     }
     kept
