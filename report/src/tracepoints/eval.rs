@@ -74,15 +74,12 @@ impl Values<'_> {
         match array {
             Expr::Cast(CType { size, is_pointer: true }, inner) if *size > 0 => (self.array(inner).0, *size),
             Expr::Cast(_, inner) => self.array(inner),
-            Expr::Field(place)
-            | Expr::Dynamic(place)
-            | Expr::Str(place)
-            | Expr::Bitmask(place)
-            | Expr::Cpumask(place) => match self.fields.get(*place) {
-                Some(field) if field.is_dynamic() => (self.raw.bytes_of(field), dynamic_element(field, self.long_size)),
-                Some(field) => (self.raw.bytes_of(field), field.element_size()),
-                None => (&[], 1),
-            },
+            Expr::Field(place) | Expr::Dynamic(place) | Expr::Bitmask(place) | Expr::Cpumask(place) => {
+                let Some(field) = self.fields.get(*place) else { return (&[], 1) };
+                let size =
+                    if field.is_dynamic() { dynamic_element(field, self.long_size) } else { field.element_size() };
+                (self.raw.bytes_of(field), size)
+            }
             _ => (&[], 1),
         }
     }
@@ -101,7 +98,7 @@ impl Values<'_> {
             Expr::Text(text) => spec.text(text.as_bytes(), out),
             Expr::Choice(parts) => self.text(self.chosen(parts), spec, out),
             Expr::Cast(_, inner) => self.text(inner, spec, out),
-            Expr::Str(_) | Expr::Dynamic(_) => spec.text(self.bytes(expr), out),
+            Expr::Dynamic(_) => spec.text(self.bytes(expr), out),
             Expr::Field(place) => self.field(*place, spec, out),
             Expr::Flags(value, separator, table) => self.flags(self.number(value), separator, table, spec, out),
             Expr::Symbol(value, table) => {

@@ -46,13 +46,11 @@ pub(super) enum Expr {
     Hex(Box<Expr>, Box<Expr>, bool),
     /// `__print_array(array, count, element_size)`.
     Array(Box<[Expr; 3]>),
-    /// `__get_str(field)`.
-    Str(usize),
     /// `__get_bitmask(field)`.
     Bitmask(usize),
     /// `__get_cpumask(field)`.
     Cpumask(usize),
-    /// `__get_dynamic_array(field)`.
+    /// `__get_dynamic_array(field)`, `__get_str(field)`.
     Dynamic(usize),
     /// `__get_dynamic_array_len(field)`.
     DynamicLen(usize),
@@ -219,12 +217,14 @@ impl<'t> Reader<'t> {
                 Expr::Hex(Box::new(self.expr()?), Box::new(self.next_expr()?), name == "__print_hex")
             }
             "__print_array" => Expr::Array(Box::new([self.expr()?, self.next_expr()?, self.next_expr()?])),
-            "__get_str" | "__get_rel_str" => Expr::Str(self.field()?),
             "__get_bitmask" | "__get_rel_bitmask" => Expr::Bitmask(self.field()?),
             "__get_cpumask" | "__get_rel_cpumask" => Expr::Cpumask(self.field()?),
-            "__get_dynamic_array" | "__get_rel_dynamic_array" | "__get_sockaddr" | "__get_rel_sockaddr" => {
-                Expr::Dynamic(self.field()?)
-            }
+            "__get_str"
+            | "__get_rel_str"
+            | "__get_dynamic_array"
+            | "__get_rel_dynamic_array"
+            | "__get_sockaddr"
+            | "__get_rel_sockaddr" => Expr::Dynamic(self.field()?),
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => Expr::DynamicLen(self.field()?),
             "__builtin_expect" => {
                 let value = self.expr()?;
