@@ -169,15 +169,9 @@ impl Values<'_> {
         let size = usize::try_from(self.number(size)).unwrap_or(0);
         let bytes = self.bytes(array);
         let count = usize::try_from(self.number(count)).unwrap_or(usize::MAX);
-        out.push(b'{');
-        for (place, element) in bytes.chunks_exact(size.max(1)).take(count).enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
-            let value = RawFields { bytes: element, ..self.raw }.number(0, size).unwrap_or(0);
-            out.extend_from_slice(format!("{value:#x}").as_bytes());
-        }
-        out.push(b'}');
+        let text = |bytes| format!("{:#x}", RawFields { bytes, ..self.raw }.number(0, size).unwrap_or(0));
+        let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
+        out.extend_from_slice(format!("{{{}}}", elements.join(",")).as_bytes());
     }
 }
 
@@ -191,10 +185,6 @@ fn dynamic_element(field: &EventField, long_size: usize) -> usize {
 
 /// Writes bytes as pairs of hexadecimal digits.
 pub(super) fn hex(bytes: &[u8], separator: &str, out: &mut Vec<u8>) {
-    for (place, byte) in bytes.iter().enumerate() {
-        if place > 0 {
-            out.extend_from_slice(separator.as_bytes());
-        }
-        out.extend_from_slice(format!("{byte:02x}").as_bytes());
-    }
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    out.extend_from_slice(digits.join(separator).as_bytes());
 }

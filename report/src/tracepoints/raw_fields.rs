@@ -2,7 +2,7 @@
 
 use recrep_format::feature::tracing::{EventField, RawFields};
 
-use super::eval::Values;
+use super::eval::{Values, hex};
 use super::expr::Expr;
 use super::print_fmt::{Piece, PrintFmt};
 
@@ -12,24 +12,20 @@ impl PrintFmt {
     pub(super) fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
         let Some(field) = values.fields.get(place) else { return };
         let count = self.pieces.len();
+        let argument = |at| match self.pieces.get(at)? {
+            Piece::Argument(argument) if is_alone(&argument.expr, place) => Some((at, argument)),
+            _ => None,
+        };
         // libtraceevent stops searching once it has reached the end.
-        if !field.is_array && *from < count {
-            for step in 0..count {
-                let at = (*from + step) % count;
-                let Some(Piece::Argument(argument)) = self.pieces.get(at) else { continue };
-                if !is_alone(&argument.expr, place) {
-                    continue;
-                }
-                let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
-                if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
-                    out.extend_from_slice(b"0x");
-                }
-                argument.write(values, out);
-                *from = at + 1;
-                return;
-            }
+        let is_searched = !field.is_array && *from < count;
+        let found = if is_searched { (*from..count).chain(0..*from).find_map(argument) } else { None };
+        let Some((at, argument)) = found else { return raw_field(field, &values.raw, out) };
+        let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
+        if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
+            out.extend_from_slice(b"0x");
         }
-        raw_field(field, &values.raw, out);
+        argument.write(values, out);
+        *from = at + 1;
     }
 
     /// Writes all fields but the first `common` ones as ` name=value`.
@@ -54,7 +50,7 @@ fn is_alone(expr: &Expr, place: usize) -> bool {
 
 /// Writes a field by its type.
 pub(super) fn raw_field(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
-    let text = if field.is_array {
+    if field.is_array {
         let bytes = raw.bytes_of(field);
         let len = bytes.iter().take_while(|byte| **byte != 0).count();
         let text = bytes.get(..len).unwrap_or_default();
@@ -62,26 +58,25 @@ pub(super) fn raw_field(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u
         if field.is_string() && text.iter().all(|byte| *byte == b' ' || is_printed(byte)) {
             return out.extend_from_slice(text);
         }
-        let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("ARRAY[{}]", bytes.join(", "))
+        out.extend_from_slice(b"ARRAY[");
+        hex(bytes, ", ", out);
+        out.push(b']');
     } else {
-        number(field, raw.number(field.offset, field.size).unwrap_or(0))
-    };
-    out.extend_from_slice(text.as_bytes());
+        let value = raw.number(field.offset, field.size).unwrap_or(0);
+        out.extend_from_slice(number(field, value).as_bytes());
+    }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the value has only as many bits as the field")]
 fn number(field: &EventField, value: u64) -> String {
-    if field.is_pointer() {
+    if field.is_pointer() || field.is_long() && (!field.is_signed || field.size == 4) {
         return format!("0x{value:x}");
     }
     match (field.is_signed, field.size) {
-        (true, 4) if field.is_long() => format!("0x{value:x}"),
         (true, 4) => (value as i32).to_string(),
         (true, 2) => format!("{:2}", value as i16),
         (true, 1) => (value as i8).to_string(),
         (true, _) => value.cast_signed().to_string(),
-        (false, _) if field.is_long() => format!("0x{value:x}"),
         (false, _) => value.to_string(),
     }
 }

@@ -76,15 +76,10 @@ fn v4(bytes: &[u8], letter: char, out: &mut Vec<u8>) {
 
 fn v6(bytes: &[u8], letter: char, is_short: bool, out: &mut Vec<u8>) {
     let Some(parts) = bytes.first_chunk::<16>() else { return };
-    if is_short {
-        return out.extend_from_slice(Ipv6Addr::from(*parts).to_string().as_bytes());
-    }
-    for (place, pair) in parts.chunks(2).enumerate() {
-        if place > 0 && letter == 'I' {
-            out.push(b':');
-        }
-        hex(pair, "", out);
-    }
+    let address = Ipv6Addr::from(*parts);
+    let all_digits = || address.segments().map(|part| format!("{part:04x}")).join(if letter == 'I' { ":" } else { "" });
+    let text = if is_short { address.to_string() } else { all_digits() };
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Writes a `struct sockaddr`: the family in host byte order (either is accepted), the port, the address.
