@@ -133,22 +133,13 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
         }
         left = chars.as_str();
     }
-    let (mut width, mut precision) = (None, None);
-    if let Some(rest) = left.strip_prefix('*') {
-        width = Some(args.next()?);
-        left = rest;
-    } else {
-        (spec.width, left) = amount(left);
-    }
+    let width;
+    (spec.width, width, left) = amount(left, args)?;
+    let mut precision = None;
     if let Some(rest) = left.strip_prefix('.') {
-        if let Some(rest) = rest.strip_prefix('*') {
-            precision = Some(args.next()?);
-            left = rest;
-        } else {
-            let (digits, rest) = amount(rest);
-            spec.precision = Some(digits);
-            left = rest;
-        }
+        let digits;
+        (digits, precision, left) = amount(rest, args)?;
+        spec.precision = Some(digits);
     }
     for (prefix, size) in [
         ("hh", 1),
@@ -170,11 +161,8 @@ fn argument<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>, long_size:
     let mut chars = left.chars();
     spec.letter = chars.next().filter(|letter| "diuxXocsp".contains(*letter))?;
     left = chars.as_str();
-    let mut letters = "";
-    if spec.letter == 'p' {
-        let len = letters_len(left);
-        (letters, left) = left.split_at_checked(len)?;
-    }
+    let len = if spec.letter == 'p' { letters_len(left) } else { 0 };
+    let (letters, left) = left.split_at_checked(len)?;
     let expr = args.next()?;
     Some((Argument { expr, spec, width, precision, letters: letters.to_owned() }, left))
 }
@@ -202,8 +190,12 @@ fn letters_len(text: &str) -> usize {
     }
 }
 
-fn amount(text: &str) -> (usize, &str) {
+/// Parses a width or a precision: digits, or a star, whose argument is taken. Returns the rest of the text too.
+fn amount<'t>(text: &'t str, args: &mut impl Iterator<Item = Expr>) -> Option<(usize, Option<Expr>, &'t str)> {
+    if let Some(rest) = text.strip_prefix('*') {
+        return Some((0, Some(args.next()?), rest));
+    }
     let len = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, rest) = text.split_at_checked(len).unwrap_or((text, ""));
-    (digits.parse().unwrap_or(0), rest)
+    let (digits, rest) = text.split_at_checked(len)?;
+    Some((digits.parse().unwrap_or(0), None, rest))
 }
