@@ -39,16 +39,14 @@ fn event(print_fmt: &str, endian: Endian) -> Event {
 /// Returns raw bytes: `a` is -2, `b` is 5, `p` an address in `work`; the strings follow the fields.
 fn payload(endian: Endian) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let two = |value: u16| if endian == Endian::Big { value.to_be_bytes() } else { value.to_le_bytes() };
-    let four = |value: u32| if endian == Endian::Big { value.to_be_bytes() } else { value.to_le_bytes() };
-    let eight = |value: u64| if endian == Endian::Big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let (two, four) = (|value| endian.bytes_u16(value), |value| endian.bytes_u32(value));
     bytes.extend(two(9));
     bytes.extend([0, 0]);
     bytes.extend(four(77));
     bytes.extend(b"bash\0\0\0\0");
     bytes.extend(four(0xffff_fffe));
     bytes.extend(four(5));
-    bytes.extend(eight(0x1010));
+    bytes.extend(endian.bytes_u64(0x1010));
     bytes.extend(four(52 | 6 << 16));
     bytes.extend(four(60 | 8 << 16));
     bytes.extend([1, 2, 3, 0xa, 0xb, 0xc]);

@@ -71,16 +71,14 @@ impl<'f> Traced<'f> {
     ) -> Result<(Self, Vec<bool>), Ambiguous> {
         let (keys, columns): (Vec<SortKey>, Vec<&TraceColumn>) =
             columns.iter().map(|(key, column)| (*key, column)).unzip();
-        let mut column_events = Vec::new();
-        for column in &columns {
-            column_events.push(match column {
-                TraceColumn::Field(spec) => Some(spec.events(names).map_err(|events| Ambiguous {
-                    name: spec.event.clone().unwrap_or_default(),
-                    events: events.join(", "),
-                })?),
-                _ => None,
-            });
-        }
+        let events_of = |column: &&TraceColumn| match column {
+            TraceColumn::Field(spec) => spec.events(names).map(Some).map_err(|events| Ambiguous {
+                name: spec.event.clone().unwrap_or_default(),
+                events: events.join(", "),
+            }),
+            _ => Ok(None),
+        };
+        let column_events = columns.iter().map(events_of).collect::<Result<Vec<_>, _>>()?;
         let plan = |(place, _): (usize, &String)| {
             let event = formats.event(place)?;
             let part = |(column, events): (&&TraceColumn, &Option<Vec<usize>>)| {
@@ -177,16 +175,15 @@ fn skipped(parts: &[Part], event: &Event) -> usize {
 fn texts(sample: &RawSample<'_, '_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
     let text = if needs_text { sample.text() } else { String::new() };
+    let printed =
+        |place: usize, name: &str| printed_value(&text, name).map_or_else(|| sample.field(place), str::to_owned);
     let shown = |part: &Part| match part {
         Part::Nothing => NOTHING.to_owned(),
         Part::Text => text.clone(),
         Part::RawText => sample.fields().trim_start().to_owned(),
-        Part::Fields => sample
-            .each_field(|place, name| printed_value(&text, name).map_or_else(|| sample.field(place), str::to_owned)),
+        Part::Fields => sample.each_field(printed),
         Part::Field(place, true) => sample.field(*place),
-        Part::Field(place, false) => {
-            printed_value(&text, sample.name(*place)).map_or_else(|| sample.field(*place), str::to_owned)
-        }
+        Part::Field(place, false) => printed(*place, sample.name(*place)),
     };
     plan.parts.iter().map(shown).collect()
 }
