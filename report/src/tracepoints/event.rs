@@ -1,19 +1,18 @@
 //! A tracepoint that is ready to be printed: its format and its parsed print fmt.
 
-use std::borrow::Cow;
-
 use recrep_format::endian::Endian;
 use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
 use super::eval::{Kernel, LONGEST, Values};
-use super::print_fmt::PrintFmt;
+use super::print_fmt::{self, Piece};
+use super::raw_fields::{write_field, write_fields};
 
 /// A tracepoint.
 #[derive(Clone, Debug)]
 pub struct Event {
     format: EventFormat,
     /// `None` if the print fmt uses something unsupported.
-    print_fmt: Option<PrintFmt>,
+    print_fmt: Option<Vec<Piece>>,
     endian: Endian,
     long_size: usize,
 }
@@ -22,7 +21,7 @@ impl Event {
     /// Parses the print fmt of `format`.
     pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
         let fields: Vec<&EventField> = format.common.iter().chain(&format.fields).collect();
-        let print_fmt = PrintFmt::parse(&format.print_fmt, &fields, long_size);
+        let print_fmt = print_fmt::parse(&format.print_fmt, &fields, long_size);
         Self { format, print_fmt, endian, long_size }
     }
 
@@ -63,7 +62,7 @@ impl RawSample<'_, '_> {
     /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
     pub(super) fn text(&self) -> String {
         match &self.event.print_fmt {
-            Some(print_fmt) => written(|out| print_fmt.write(&self.values, out)),
+            Some(pieces) => written(|out| print_fmt::write(pieces, &self.values, out)),
             None => format!("[FAILED TO PARSE]{}", self.fields()),
         }
     }
@@ -71,12 +70,12 @@ impl RawSample<'_, '_> {
     /// Returns all fields but the common ones as ` name=value …`.
     pub(super) fn fields(&self) -> String {
         let common = self.event.format.common.len();
-        written(|out| self.print_fmt().write_fields(common, &self.values, out))
+        written(|out| write_fields(self.pieces(), common, &self.values, out))
     }
 
     /// Returns the text of one field.
     pub(super) fn field(&self, place: usize) -> String {
-        written(|out| self.print_fmt().write_field(place, &mut 0, &self.values, out))
+        written(|out| write_field(self.pieces(), place, &mut 0, &self.values, out))
     }
 
     /// Returns the name of a field.
@@ -91,11 +90,8 @@ impl RawSample<'_, '_> {
         own.map(one).collect::<Vec<_>>().join(" ")
     }
 
-    fn print_fmt(&self) -> Cow<'_, PrintFmt> {
-        match &self.event.print_fmt {
-            Some(print_fmt) => Cow::Borrowed(print_fmt),
-            None => Cow::Owned(PrintFmt::default()),
-        }
+    fn pieces(&self) -> &[Piece] {
+        self.event.print_fmt.as_deref().unwrap_or_default()
     }
 }
 

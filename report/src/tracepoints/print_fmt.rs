@@ -12,7 +12,7 @@ use super::expr::{Expr, Reader};
 use super::lex::tokens;
 use super::printf::Spec;
 
-/// A piece of the text.
+/// A piece of a parsed print fmt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
     /// Literal text.
@@ -34,36 +34,28 @@ pub(super) struct Argument {
     letters: String,
 }
 
-/// A parsed print fmt.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct PrintFmt {
-    pub(super) pieces: Vec<Piece>,
+/// Parses a print fmt. Returns `None` if it uses something unsupported.
+pub(super) fn parse(text: &str, fields: &[&EventField], long_size: usize) -> Option<Vec<Piece>> {
+    let tokens = tokens(text)?;
+    let mut reader = Reader::new(&tokens, fields, long_size);
+    let Expr::Text(format) = reader.argument()? else { return None };
+    let mut args = Vec::new();
+    while reader.takes(",") {
+        args.push(reader.argument()?);
+    }
+    reader.left.is_empty().then_some(())?;
+    pieces(&format, args, long_size)
 }
 
-impl PrintFmt {
-    /// Parses a print fmt. Returns `None` if it uses something unsupported.
-    pub(super) fn parse(text: &str, fields: &[&EventField], long_size: usize) -> Option<Self> {
-        let tokens = tokens(text)?;
-        let mut reader = Reader::new(&tokens, fields, long_size);
-        let Expr::Text(format) = reader.argument()? else { return None };
-        let mut args = Vec::new();
-        while reader.takes(",") {
-            args.push(reader.argument()?);
+/// Writes the text of a sample.
+pub(super) fn write(pieces: &[Piece], values: &Values<'_>, out: &mut Vec<u8>) {
+    for piece in pieces {
+        if out.len() > LONGEST {
+            return;
         }
-        reader.left.is_empty().then_some(())?;
-        pieces(&format, args, long_size).map(|pieces| Self { pieces })
-    }
-
-    /// Writes the text of a sample.
-    pub(super) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
-        for piece in &self.pieces {
-            if out.len() > LONGEST {
-                return;
-            }
-            match piece {
-                Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
-                Piece::Argument(argument) => argument.write(values, out),
-            }
+        match piece {
+            Piece::Literal(text) => out.extend_from_slice(text.as_bytes()),
+            Piece::Argument(argument) => argument.write(values, out),
         }
     }
 }

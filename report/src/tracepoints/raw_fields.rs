@@ -4,39 +4,37 @@ use recrep_format::feature::tracing::{EventField, RawFields};
 
 use super::eval::{Values, hex};
 use super::expr::Expr;
-use super::print_fmt::{Piece, PrintFmt};
+use super::print_fmt::Piece;
 
-impl PrintFmt {
-    /// Writes one field: as the print fmt does if one of its arguments is just this field, otherwise by its type. The
-    /// search for that argument starts at the piece `from`.
-    pub(super) fn write_field(&self, place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
-        let Some(field) = values.fields.get(place) else { return };
-        let count = self.pieces.len();
-        let argument = |at| match self.pieces.get(at)? {
-            Piece::Argument(argument) if is_alone(&argument.expr, place) => Some((at, argument)),
-            _ => None,
-        };
-        // libtraceevent stops searching once it has reached the end.
-        let is_searched = !field.is_array && *from < count;
-        let found = if is_searched { (*from..count).chain(0..*from).find_map(argument) } else { None };
-        let Some((at, argument)) = found else { return raw_field(field, &values.raw, out) };
-        let before = at.checked_sub(1).and_then(|before| self.pieces.get(before));
-        if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
-            out.extend_from_slice(b"0x");
-        }
-        argument.write(values, out);
-        *from = at + 1;
+/// Writes one field: as the print fmt with these `pieces` does if one of its arguments is just this field, otherwise by
+/// its type. The search for that argument starts at the piece `from`.
+pub(super) fn write_field(pieces: &[Piece], place: usize, from: &mut usize, values: &Values<'_>, out: &mut Vec<u8>) {
+    let Some(field) = values.fields.get(place) else { return };
+    let count = pieces.len();
+    let argument = |at| match pieces.get(at)? {
+        Piece::Argument(argument) if is_alone(&argument.expr, place) => Some((at, argument)),
+        _ => None,
+    };
+    // libtraceevent stops searching once it has reached the end.
+    let is_searched = !field.is_array && *from < count;
+    let found = if is_searched { (*from..count).chain(0..*from).find_map(argument) } else { None };
+    let Some((at, argument)) = found else { return raw_field(field, &values.raw, out) };
+    let before = at.checked_sub(1).and_then(|before| pieces.get(before));
+    if matches!(before, Some(Piece::Literal(text)) if text.ends_with("0x")) {
+        out.extend_from_slice(b"0x");
     }
+    argument.write(values, out);
+    *from = at + 1;
+}
 
-    /// Writes all fields but the first `common` ones as ` name=value`.
-    pub(super) fn write_fields(&self, common: usize, values: &Values<'_>, out: &mut Vec<u8>) {
-        let mut from = 0;
-        for (place, field) in values.fields.iter().enumerate().skip(common) {
-            out.push(b' ');
-            out.extend_from_slice(field.name.as_bytes());
-            out.push(b'=');
-            self.write_field(place, &mut from, values, out);
-        }
+/// Writes all fields but the first `common` ones as ` name=value`.
+pub(super) fn write_fields(pieces: &[Piece], common: usize, values: &Values<'_>, out: &mut Vec<u8>) {
+    let mut from = 0;
+    for (place, field) in values.fields.iter().enumerate().skip(common) {
+        out.push(b' ');
+        out.extend_from_slice(field.name.as_bytes());
+        out.push(b'=');
+        write_field(pieces, place, &mut from, values, out);
     }
 }
 
@@ -49,7 +47,7 @@ fn is_alone(expr: &Expr, place: usize) -> bool {
 }
 
 /// Writes a field by its type.
-pub(super) fn raw_field(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
+fn raw_field(field: &EventField, raw: &RawFields<'_>, out: &mut Vec<u8>) {
     if field.is_array {
         let bytes = raw.bytes_of(field);
         let len = bytes.iter().take_while(|byte| **byte != 0).count();
