@@ -182,16 +182,9 @@ impl Outcome {
         path: &Path,
         found: Result<SymbolTable, Refusal>,
     ) -> Option<SymbolTable> {
-        let (table, result) = match found {
-            Ok(table) if table.is_empty() => (None, Err(Refusal::NoSymbols)),
-            Ok(table) => {
-                let symbols = table.len();
-                (Some(table), Ok(symbols))
-            }
-            Err(refusal) => (None, Err(refusal)),
-        };
-        self.add(source, path, result);
-        table
+        let found = found.and_then(|table| if table.is_empty() { Err(Refusal::NoSymbols) } else { Ok(table) });
+        self.add(source, path, found.as_ref().map(SymbolTable::len).map_err(Refusal::clone));
+        found.ok()
     }
 }
 
