@@ -32,7 +32,7 @@ pub struct Resolver {
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
     /// Files requested from debuginfod servers ([`Wanted::file`]), with the results.
-    asked: Mutex<FxHashMap<(BuildId, bool), Vec<Attempt>>>,
+    asked: Mutex<FxHashMap<(BuildId, &'static str), Vec<Attempt>>>,
 }
 
 /// Filled by the first thread that loads the module; others wait for it.
@@ -138,11 +138,9 @@ impl Resolver {
             _ => None,
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
-        let is_here =
-            |(kind, executable): &(&str, bool)| (*executable && has_own) || self.search.is_fetched(&build_id, kind);
-        let wanted = |(_, executable)| Wanted { build_id, executable, name: module.name().into_owned() };
-        let kinds = [(locate::DEBUG_INFO, false), (locate::EXECUTABLE, true)];
-        kinds.into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
+        let is_here = |kind| (kind == locate::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
+        let wanted = |kind| Wanted { build_id, kind, name: module.name().into_owned() };
+        [locate::DEBUG_INFO, locate::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 
     /// Returns the requests to servers for a module's files, with the results.

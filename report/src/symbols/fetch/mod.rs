@@ -44,21 +44,16 @@ const MAX_THREADS: usize = 4;
 pub(super) struct Wanted {
     /// Build ID.
     pub(super) build_id: BuildId,
-    /// `true` if it is the file that was mapped, and not its debug file.
-    pub(super) executable: bool,
+    /// Debuginfod's name for this kind of file.
+    pub(super) kind: &'static str,
     /// Name of the module, to show.
     pub(super) name: String,
 }
 
 impl Wanted {
     /// Returns the identity of the file, which excludes its name.
-    pub(super) fn file(&self) -> (BuildId, bool) {
-        (self.build_id, self.executable)
-    }
-
-    /// Returns debuginfod's name for this kind of file.
-    fn kind(&self) -> &'static str {
-        if self.executable { EXECUTABLE } else { DEBUG_INFO }
+    pub(super) fn file(&self) -> (BuildId, &'static str) {
+        (self.build_id, self.kind)
     }
 }
 
@@ -86,7 +81,7 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
 fn fetch(servers: &Servers, client: &Client, file: &Wanted, deadline: Instant) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for server in &servers.urls {
-        let url = format!("{server}/buildid/{}/{}", file.build_id, file.kind());
+        let url = format!("{server}/buildid/{}/{}", file.build_id, file.kind);
         match fetch_from(&url, servers, client, file, deadline) {
             Ok(()) => return Vec::new(),
             Err(refusal) => {
@@ -103,20 +98,20 @@ fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, dead
         let total = TOTAL.as_secs();
         return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
     }
-    let shown = progress::fetching(&format!("{} of {}", file.kind(), file.name), url);
+    let shown = progress::fetching(&format!("{} of {}", file.kind, file.name), url);
     let limit = servers.max_time.map_or(left, |most| most.min(left));
     let answer = client.ask(url, limit)?;
     shown.expect(answer.size());
     let entry = Entry::new(servers, file).map_err(|error| cannot_store(&servers.cache, &error))?;
     let mut temporary = tempfile::Builder::new()
-        .prefix(&format!("{}.", file.kind()))
+        .prefix(&format!("{}.", file.kind))
         .tempfile_in(&entry.directory)
         .map_err(|error| cannot_store(&entry.directory, &error))?;
     answer.read_into(temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
     open_image(temporary.path(), Proof::BuildId(file.build_id), &Origin::default())?;
     // Same permissions as by debuginfod's own clients.
     let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
-    let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(file.kind()))?));
+    let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(file.kind))?));
     kept.map(drop).map_err(|error| cannot_store(&entry.directory, &error))
 }
 
