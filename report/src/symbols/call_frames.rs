@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use object::elf::{EM_AARCH64, EM_X86_64};
 
-use super::elf::{Image, Segment};
+use super::elf::{self, Image, Segment};
 
 /// Call frame information of a file (`.eh_frame` of the System V ABI, `.debug_frame` of DWARF).
 #[derive(Debug)]
@@ -36,7 +36,11 @@ pub enum Cpu {
 impl CallFrames {
     /// Reads the call frame information of a file; `None` if it has none or its instruction set is not supported.
     pub(super) fn of(image: &Image) -> Option<Self> {
-        let cpu = Cpu::of(image.machine)?;
+        let cpu = match image.machine {
+            EM_X86_64 => Cpu::X86_64,
+            EM_AARCH64 => Cpu::Aarch64,
+            _ => return None,
+        };
         let section = |name: &[u8]| {
             let section = image.section(name)?;
             Some((section.address..section.address.checked_add(section.size)?, section))
@@ -63,8 +67,7 @@ impl CallFrames {
 
     /// Returns the linked address of the byte at this file offset.
     pub fn address_of(&self, offset: u64) -> Option<u64> {
-        let within = |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|at| at < segment.file_size);
-        self.segments.iter().find(within).map(|s| offset.wrapping_sub(s.offset).wrapping_add(s.address))
+        elf::address_of(&self.segments, offset)
     }
 
     /// Returns the range from the lowest to the highest linked address of all segments.
@@ -72,15 +75,5 @@ impl CallFrames {
         let start = self.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let ends = self.segments.iter().map(|s| s.address.saturating_add(s.memory_size.max(s.file_size)));
         start..ends.max().unwrap_or(0)
-    }
-}
-
-impl Cpu {
-    fn of(machine: Machine) -> Option<Self> {
-        match machine {
-            EM_X86_64 => Some(Self::X86_64),
-            EM_AARCH64 => Some(Self::Aarch64),
-            _ => None,
-        }
     }
 }

@@ -28,19 +28,13 @@ use super::outcome::Refusal;
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) contents: Contents,
-    pub(super) class: Class,
+    /// `true` if this is a file of 64-bit words (ELF class).
+    pub(super) is_64: bool,
     pub(super) machine: Machine,
     pub(super) endian: Endianness,
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) sections: Vec<Section>,
-}
-
-/// ELF class: the word size of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    Elf32,
-    Elf64,
 }
 
 /// Contents of `.gnu_debuglink`.
@@ -83,16 +77,11 @@ impl Image {
     pub(super) fn parse(contents: Contents) -> Result<Self, Refusal> {
         let head = contents.read(0, contents.len().min(size_of::<FileHeader64<Endianness>>() as u64))?;
         match FileKind::parse(&*head) {
-            Ok(FileKind::Elf32) => parse_class::<FileHeader32<Endianness>>(contents, &head, Class::Elf32),
-            Ok(FileKind::Elf64) => parse_class::<FileHeader64<Endianness>>(contents, &head, Class::Elf64),
+            Ok(FileKind::Elf32) => parse_class::<FileHeader32<Endianness>>(contents, &head),
+            Ok(FileKind::Elf64) => parse_class::<FileHeader64<Endianness>>(contents, &head),
             Ok(other) => Err(Refusal::Malformed(format!("its format is {other:?}"))),
             Err(error) => Err(Refusal::Malformed(error.to_string())),
         }
-    }
-
-    /// Returns the file offset of the byte linked at `address`.
-    pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
-        self.segment_of(address).map(|segment| segment.to_offset(address))
     }
 
     pub(super) fn segment_of(&self, address: u64) -> Option<&Segment> {
@@ -160,11 +149,6 @@ impl Image {
 }
 
 impl Segment {
-    /// Returns the linked address of the byte at file offset `offset`.
-    pub(super) fn to_address(self, offset: u64) -> u64 {
-        offset.wrapping_sub(self.offset).wrapping_add(self.address)
-    }
-
     pub(super) fn to_offset(self, address: u64) -> u64 {
         address.wrapping_sub(self.address).wrapping_add(self.offset)
     }
@@ -181,22 +165,24 @@ impl Section {
     }
 }
 
+/// Returns the linked address of the byte at file offset `offset`.
+pub(super) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
+    let segment = segments.iter().find(|segment| segment.has_offset(offset))?;
+    Some(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
+}
+
 /// Returns the entries of a table; an incomplete last one is left out.
 pub(super) fn entries<T: Pod>(bytes: &[u8]) -> &[T] {
     let count = bytes.len().checked_div(size_of::<T>()).unwrap_or(0);
     object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
 }
 
-fn parse_class<Elf: FileHeader<Endian = Endianness>>(
-    contents: Contents,
-    head: &[u8],
-    class: Class,
-) -> Result<Image, Refusal> {
+fn parse_class<Elf: FileHeader<Endian = Endianness>>(contents: Contents, head: &[u8]) -> Result<Image, Refusal> {
     let malformed = |error: object::Error| Refusal::Malformed(error.to_string());
     let header = Elf::parse(head).map_err(malformed)?;
     let endian = header.endian().map_err(malformed)?;
-    let tables = Tables::<Elf>::read(header, endian, &contents)?;
-    let programs: &[Elf::ProgramHeader] = entries(&tables.programs);
+    let [programs, headers, names] = read_tables(header, endian, &contents)?;
+    let programs: &[Elf::ProgramHeader] = entries(&programs);
     let segments = programs
         .iter()
         .filter(|program| program.p_type(endian) == PT_LOAD)
@@ -207,15 +193,16 @@ fn parse_class<Elf: FileHeader<Endian = Endianness>>(
             offset: program.p_offset(endian).into(),
         })
         .collect();
-    let headers: &[Elf::SectionHeader] = entries(&tables.sections);
-    let sections: Vec<_> = headers.iter().map(|header| section::<Elf>(header, endian, &tables.names)).collect();
+    let headers: &[Elf::SectionHeader] = entries(&headers);
+    let sections: Vec<_> = headers.iter().map(|header| section::<Elf>(header, endian, &names)).collect();
     let noted = sections.iter().filter(|section| section.kind == SHT_NOTE);
     let in_sections = noted.map(|section| (section.offset, section.size, section.alignment));
     let in_segments = programs.iter().filter(|program| program.p_type(endian) == PT_NOTE).map(|program| {
         (program.p_offset(endian).into(), program.p_filesz(endian).into(), program.p_align(endian).into())
     });
     let build_id = build_id(in_sections.chain(in_segments), endian, &contents);
-    Ok(Image { class, machine: header.e_machine(endian), endian, build_id, segments, sections, contents })
+    let (is_64, machine) = (header.is_class_64(), header.e_machine(endian));
+    Ok(Image { is_64, machine, endian, build_id, segments, sections, contents })
 }
 
 fn section<Elf: FileHeader<Endian = Endianness>>(
@@ -239,45 +226,40 @@ fn section<Elf: FileHeader<Endian = Endianness>>(
     }
 }
 
-/// Program headers, section headers and section names, as bytes.
-struct Tables<Elf> {
-    programs: Vec<u8>,
-    sections: Vec<u8>,
-    names: Vec<u8>,
-    of: std::marker::PhantomData<Elf>,
-}
-
-impl<Elf: FileHeader<Endian = Endianness>> Tables<Elf> {
-    /// Reads the tables. Counts that do not fit into the file header are in the first section header (`elf(5)`).
-    fn read(header: &Elf, endian: Endianness, contents: &Contents) -> Result<Self, Refusal> {
-        let section_size = size_of::<Elf::SectionHeader>() as u64;
-        let sections_at: u64 = header.e_shoff(endian).into();
-        let first = if sections_at == 0 { Vec::new() } else { contents.read(sections_at, section_size)? };
-        let first = entries::<Elf::SectionHeader>(&first).first();
-        let sections = match header.e_shnum(endian) {
-            0 => first.map_or(0, |first| first.sh_size(endian).into()),
-            count => count.into(),
-        };
-        let programs = match header.e_phnum(endian) {
-            PN_XNUM => first.map_or(0, |first| first.sh_info(endian)),
-            count => count.into(),
-        };
-        let names_index = match header.e_shstrndx(endian) {
-            SHN_XINDEX => first.map_or(0, |first| first.sh_link(endian) as usize),
-            index => index.0.into(),
-        };
-        let programs_size = u64::from(programs) * size_of::<Elf::ProgramHeader>() as u64;
-        let programs = contents.read(header.e_phoff(endian).into(), programs_size)?;
-        // A file without section headers, or with truncated ones, can still be mapped.
-        let sections = match sections.checked_mul(section_size) {
-            Some(size) if sections_at != 0 => contents.read(sections_at, size).unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        let names = entries::<Elf::SectionHeader>(&sections).get(names_index);
-        let names =
-            names.and_then(|names| contents.read(names.sh_offset(endian).into(), names.sh_size(endian).into()).ok());
-        Ok(Self { programs, sections, names: names.unwrap_or_default(), of: std::marker::PhantomData })
-    }
+/// Reads the program headers, the section headers and the section names. Counts that do not fit into the file header
+/// are in the first section header (`elf(5)`).
+fn read_tables<Elf: FileHeader<Endian = Endianness>>(
+    header: &Elf,
+    endian: Endianness,
+    contents: &Contents,
+) -> Result<[Vec<u8>; 3], Refusal> {
+    let section_size = size_of::<Elf::SectionHeader>() as u64;
+    let sections_at: u64 = header.e_shoff(endian).into();
+    let first = if sections_at == 0 { Vec::new() } else { contents.read(sections_at, section_size)? };
+    let first = entries::<Elf::SectionHeader>(&first).first();
+    let sections = match header.e_shnum(endian) {
+        0 => first.map_or(0, |first| first.sh_size(endian).into()),
+        count => count.into(),
+    };
+    let programs = match header.e_phnum(endian) {
+        PN_XNUM => first.map_or(0, |first| first.sh_info(endian)),
+        count => count.into(),
+    };
+    let names_index = match header.e_shstrndx(endian) {
+        SHN_XINDEX => first.map_or(0, |first| first.sh_link(endian) as usize),
+        index => index.0.into(),
+    };
+    let programs_size = u64::from(programs) * size_of::<Elf::ProgramHeader>() as u64;
+    let programs = contents.read(header.e_phoff(endian).into(), programs_size)?;
+    // A file without section headers, or with truncated ones, can still be mapped.
+    let sections = match sections.checked_mul(section_size) {
+        Some(size) if sections_at != 0 => contents.read(sections_at, size).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let names = entries::<Elf::SectionHeader>(&sections).get(names_index);
+    let names =
+        names.and_then(|names| contents.read(names.sh_offset(endian).into(), names.sh_size(endian).into()).ok());
+    Ok([programs, sections, names.unwrap_or_default()])
 }
 
 /// Returns the build ID from the first of these note areas (offset, size, alignment) that contains one.
@@ -287,8 +269,7 @@ fn build_id(notes: impl Iterator<Item = (u64, u64, u64)>, endian: Endianness, co
     const MAX_SIZE: u64 = 1 << 16;
     notes.filter(|&(_, size, _)| size <= MAX_SIZE).take(MAX_AREAS).find_map(|(offset, size, alignment)| {
         let bytes = contents.read(offset, size).ok()?;
-        let eight = alignment == 8;
-        find_build_id(&bytes, if eight { 8 } else { 4 }, endian)
+        find_build_id(&bytes, if alignment == 8 { 8 } else { 4 }, endian)
     })
 }
 

@@ -18,21 +18,22 @@ use object::Endianness;
 use object::elf::{
     EM_386, EM_AARCH64, EM_ARM, EM_X86_64, FileHeader32, FileHeader64, R_X86_64_IRELATIVE, SHT_REL, SHT_RELA,
 };
-use object::read::elf::{FileHeader, Rel, Rela, Sym};
+use object::read::elf::{FileHeader, Rela, Sym};
 
 use super::bytes::name_at;
 use super::demangle::PLT_SUFFIX;
-use super::elf::{self, Class, Image, Section};
+use super::elf::{self, Image, Section};
 use super::elf_symbols::RawSymbols;
 use super::table::TableBuilder;
 
 /// Adds the PLT entries of `image`. To be called last, just before [`TableBuilder::finish`]: these symbols have sizes
 /// and must not be ranked against others at the same address.
 pub(super) fn add_plt_symbols(image: &Image, table: &mut TableBuilder) {
-    match image.class {
-        Class::Elf32 => add::<FileHeader32<Endianness>>(image, table),
-        Class::Elf64 => add::<FileHeader64<Endianness>>(image, table),
-    };
+    if image.is_64 {
+        add::<FileHeader64<Endianness>>(image, table);
+    } else {
+        add::<FileHeader32<Endianness>>(image, table);
+    }
 }
 
 /// Relocation of a slot.
@@ -98,24 +99,16 @@ fn sizes(image: &Image, section: &Section) -> Option<(u64, u64)> {
 fn slots<Elf: FileHeader<Endian = Endianness>>(image: &Image, section: &Section) -> Vec<Slot> {
     let endian = image.endian;
     let Ok(contents) = image.view(section) else { return Vec::new() };
+    let may_be_indirect = image.machine == EM_X86_64 && section.kind == SHT_RELA;
+    let slot = |entry: Elf::Rela| Slot {
+        address: entry.r_offset(endian).into(),
+        symbol: entry.r_sym(endian, false) as usize,
+        indirect: (may_be_indirect && entry.r_type(endian, false) == R_X86_64_IRELATIVE)
+            .then(|| entry.r_addend(endian).into().cast_unsigned()),
+    };
     match section.kind {
-        SHT_RELA => {
-            let slot = |entry: &Elf::Rela| Slot {
-                address: entry.r_offset(endian).into(),
-                symbol: entry.r_sym(endian, false) as usize,
-                indirect: (image.machine == EM_X86_64 && entry.r_type(endian, false) == R_X86_64_IRELATIVE)
-                    .then(|| entry.r_addend(endian).into().cast_unsigned()),
-            };
-            elf::entries(&contents).iter().map(slot).collect()
-        }
-        SHT_REL => {
-            let slot = |entry: &Elf::Rel| Slot {
-                address: entry.r_offset(endian).into(),
-                symbol: entry.r_sym(endian) as usize,
-                indirect: None,
-            };
-            elf::entries(&contents).iter().map(slot).collect()
-        }
+        SHT_RELA => elf::entries(&contents).iter().copied().map(slot).collect(),
+        SHT_REL => elf::entries::<Elf::Rel>(&contents).iter().map(|entry| slot((*entry).into())).collect(),
         _ => Vec::new(),
     }
 }
@@ -170,8 +163,7 @@ fn symbol_name<Elf: FileHeader<Endian = Endianness>>(
 
 /// Returns the PLT name of the indirect function linked at `address`, or of the alias that replaced it.
 fn indirect_name(image: &Image, table: &TableBuilder, address: u64) -> Option<Vec<u8>> {
-    let offset = image.offset_of(address)?;
-    let symbol = table.at(offset)?;
+    let symbol = table.at(image.segment_of(address)?.to_offset(address))?;
     symbol.ifunc.then(|| [table.name(symbol.name), PLT_SUFFIX].concat())
 }
 

@@ -19,7 +19,7 @@ use object::elf::{
 use object::read::elf::{FileHeader, Sym};
 
 use super::bytes::Bytes;
-use super::elf::{self, Class, Image, Section};
+use super::elf::{self, Image, Section};
 use super::outcome::Refusal;
 use super::table::{NameRef, RawSymbol, TableBuilder};
 
@@ -42,10 +42,11 @@ pub(super) fn add_symbols(
     table_kind: SectionType,
     table: &mut TableBuilder,
 ) -> Result<usize, Refusal> {
-    let added = match image.class {
-        Class::Elf32 => add::<FileHeader32<Endianness>>(image, placing, table_kind, table),
-        Class::Elf64 => add::<FileHeader64<Endianness>>(image, placing, table_kind, table),
-    }?;
+    let added = if image.is_64 {
+        add::<FileHeader64<Endianness>>(image, placing, table_kind, table)?
+    } else {
+        add::<FileHeader32<Endianness>>(image, placing, table_kind, table)?
+    };
     table.settle();
     Ok(added)
 }

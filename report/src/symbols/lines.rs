@@ -17,8 +17,8 @@ use addr2line::Loader;
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use super::demangle;
 use super::search::DebugFile;
+use super::{demangle, elf};
 use crate::input::map;
 
 /// Function at an address: an inlined one, or the one that contains the inlined ones.
@@ -79,8 +79,7 @@ impl Lines {
     /// debug information has none. For a return address, pass the address of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let Some(file) = &self.file else { return Vec::new() };
-        let Some(segment) = file.segments.iter().find(|segment| segment.has_offset(address)) else { return Vec::new() };
-        let linked = segment.to_address(address);
+        let Some(linked) = elf::address_of(&file.segments, address) else { return Vec::new() };
         let spare = lock(&self.spare).pop();
         let Some(loader) = spare.or_else(|| open(file)) else { return Vec::new() };
         // The loader maps the file. If that is truncated meanwhile, the answer is wrong: discard it and the loader.
