@@ -61,13 +61,10 @@ impl Contents {
 
     /// Computes the CRC-32 of the whole file.
     pub(super) fn crc(&self) -> Result<u32, Refusal> {
-        const CHUNK: u64 = 1 << 20;
+        const CHUNK: usize = 1 << 20;
         let mut hasher = crc32fast::Hasher::new();
-        let mut at = 0;
-        while at < self.len() {
-            let size = CHUNK.min(self.len() - at);
-            hasher.update(&self.read(at, size)?);
-            at += size;
+        for at in (0..self.len()).step_by(CHUNK) {
+            hasher.update(&self.read(at, (self.len() - at).min(CHUNK as u64))?);
         }
         Ok(hasher.finalize())
     }

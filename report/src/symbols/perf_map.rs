@@ -7,26 +7,26 @@
 //!
 //! A JIT that reuses memory writes another line with the same start; the last one counts.
 
+use std::collections::BTreeMap;
+
 use super::table::{SymbolTable, TableBuilder};
 
 pub(super) fn parse(text: &[u8], demangle: bool) -> SymbolTable {
-    let mut symbols: Vec<(u64, u64, &[u8])> = text.split(|&byte| byte == b'\n').filter_map(split).collect();
-    // The sort is stable, so of lines with equal starts the last one in the file comes first and is kept.
-    symbols.reverse();
-    symbols.sort_by_key(|&(start, ..)| start);
-    symbols.dedup_by_key(|&mut (start, ..)| start);
+    // Of lines with equal starts the last one is kept.
+    let symbols: BTreeMap<_, _> = text.split(|&byte| byte == b'\n').filter_map(split).collect();
     let mut table = TableBuilder::new(demangle);
-    for (start, end, name) in symbols {
+    for (start, (end, name)) in symbols {
         table.add(name, start, end);
     }
     table.finish()
 }
 
-fn split(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+/// Returns the start, the end and the name in a line.
+fn split(line: &[u8]) -> Option<(u64, (u64, &[u8]))> {
     let (start, rest) = hexadecimal(line)?;
     let (size, name) = hexadecimal(rest)?;
     let name = name.strip_suffix(b"\r").unwrap_or(name);
-    (!name.is_empty() && !name.contains(&0)).then(|| (start, start.saturating_add(size), name))
+    (!name.is_empty() && !name.contains(&0)).then(|| (start, (start.saturating_add(size), name)))
 }
 
 /// Returns the number at the start of `text`, and the text after the space that follows it.
