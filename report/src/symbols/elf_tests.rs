@@ -1,20 +1,19 @@
 //! Tests of the rules for ELF symbols, each on a generated file.
 
-use object::elf::{SHT_DYNSYM, SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
+use object::elf::{SHT_SYMTAB, STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION};
 use proptest::prelude::*;
 
 use super::elf::Image;
 use super::elf_plt;
 use super::elf_symbols::{Placing, add_symbols};
 use super::file::Contents;
+use super::search::add_tables;
 use super::table::{SymbolTable, TableBuilder};
 use super::test_elf::{BSS, DATA, TestElf, TestSymbol, function};
 
 fn table_of(image: &Image, runtime: &Image) -> SymbolTable {
     let mut table = TableBuilder::new(true);
-    for kind in [SHT_SYMTAB, SHT_DYNSYM] {
-        let _ = add_symbols(image, Placing::InFile(runtime), kind, &mut table);
-    }
+    let _ = add_tables(image, Placing::InFile(runtime), &mut table);
     elf_plt::add_plt_symbols(runtime, &mut table);
     table.finish()
 }

@@ -244,14 +244,15 @@ pub(super) fn build(
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
     let mut table = TableBuilder::new(demangle);
-    let placing = Placing::InFile(&runtime.or(separate)?.2);
+    let (.., mapped) = runtime.or(separate)?;
+    let placing = Placing::InFile(mapped);
     // The compressed table has only the symbols that the dynamic one lacks.
     let both = separate.is_some_and(|(source, ..)| *source == Source::MiniDebugInfo);
     if let Some((source, path, image)) = separate.filter(|_| both) {
         outcome.add(*source, path, add_tables(image, placing, &mut table));
     }
     if let Some((source, path, image)) = runtime {
-        outcome.dynamic_only = separate.is_none() && image.section_of_kind(SHT_SYMTAB).is_none();
+        outcome.dynamic_only = separate.is_none() && !has_symtab(image);
         let other = separate.is_some() && !both;
         let result = if other { Err(Refusal::NoSymbols) } else { add_tables(image, placing, &mut table) };
         outcome.add(*source, path, result);
@@ -262,9 +263,7 @@ pub(super) fn build(
     if table.len() == 0 {
         return None;
     }
-    if let Some((.., image)) = runtime.or(separate) {
-        elf_plt::add_plt_symbols(image, &mut table);
-    }
+    elf_plt::add_plt_symbols(mapped, &mut table);
     Some(table.finish())
 }
 
