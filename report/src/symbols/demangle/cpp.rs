@@ -12,41 +12,36 @@ use super::bounded::Bounded;
 /// left as the demangler wrote them.
 const LONGEST_REWRITTEN: usize = 1 << 14;
 
-/// Replaces `text` by the demangled `name`; returns `false` if it is not a C++ name.
-pub(super) fn demangle_into(name: &[u8], text: &mut String) -> bool {
+/// Replaces `text` by the demangled `name`; returns `None` if it is not a C++ name.
+pub(super) fn demangle_into(name: &[u8], text: &mut String) -> Option<()> {
     let end = memchr::memchr2(b'.', b'@', name).unwrap_or(name.len());
     let name = name.get(..end).unwrap_or(name);
-    let written = match thunk(name) {
+    match thunk(name) {
         Some((kind, target)) => {
-            let mangled = [b"_Z", target].concat();
-            write_name(&mangled, DemangleOptions::new(), text) && {
-                text.insert_str(0, kind);
-                true
-            }
+            write_name(&[b"_Z", target].concat(), DemangleOptions::new(), text)?;
+            text.insert_str(0, kind);
         }
-        None if name.starts_with(b"_ZGTt") => write_name(name, DemangleOptions::new(), text),
+        None if name.starts_with(b"_ZGTt") => write_name(name, DemangleOptions::new(), text)?,
         None => {
-            write_name(name, DemangleOptions::new().no_params().no_return_type(), text) && {
-                drop_qualifiers(name, text);
-                spell_abbreviations(name, text);
-                true
-            }
+            write_name(name, DemangleOptions::new().no_params().no_return_type(), text)?;
+            drop_qualifiers(name, text);
+            spell_abbreviations(name, text);
         }
-    };
-    if written && text.len() <= LONGEST_REWRITTEN {
+    }
+    if text.len() <= LONGEST_REWRITTEN {
         spell_tables(text);
         spell_literals(text);
         spell_empty_packs(text);
         spell_functions(text);
     }
-    written
+    Some(())
 }
 
-fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> bool {
+fn write_name(name: &[u8], options: DemangleOptions, text: &mut String) -> Option<()> {
     text.clear();
     // An unparsed rest is ignored: parameters are not shown, and nothing else follows the name.
-    let Ok((symbol, _)) = BorrowedSymbol::with_tail(name) else { return false };
-    symbol.structured_demangle(&mut Bounded(text), &options).is_ok()
+    let (symbol, _) = BorrowedSymbol::with_tail(name).ok()?;
+    symbol.structured_demangle(&mut Bounded(text), &options).ok()
 }
 
 /// Returns the kind of a thunk and its target function, mangled but without the prefix `_Z`.
@@ -220,7 +215,7 @@ mod tests {
 
     fn shown(name: &str) -> String {
         let mut text = String::new();
-        assert!(demangle_into(name.as_bytes(), &mut text), "{name}");
+        assert!(demangle_into(name.as_bytes(), &mut text).is_some(), "{name}");
         text
     }
 

@@ -25,7 +25,7 @@ pub fn demangled(name: &[u8]) -> Cow<'_, str> {
         Some(mangled) => (mangled, "@plt"),
         None => (name, ""),
     };
-    if is_mangled(name) && (rust(mangled, &mut text) || cpp::demangle_into(mangled, &mut text)) {
+    if is_mangled(name) && (rust(mangled, &mut text) || cpp::demangle_into(mangled, &mut text).is_some()) {
         text.push_str(suffix);
         return text.into();
     }
