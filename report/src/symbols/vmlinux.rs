@@ -86,18 +86,15 @@ pub(super) fn of_module(
     options: &SymbolOptions,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
-    let recorded = || locate::recorded(module, options).into_iter().filter(|_| module.path.first() == Some(&b'/'));
-    let by_path = |proof: Result<Proof, Refusal>| recorded().map(move |path| (Source::Path, path, proof.clone()));
+    let is_path = module.path.first() == Some(&b'/');
+    let recorded = locate::recorded(module, options).into_iter().filter(|_| is_path).map(|path| (Source::Path, path));
+    let trusted = recorded.clone().filter(|_| options.trusts_paths()).map(|place| (place, Ok(Proof::Trust)));
     let proof = match module.build_id {
         Some(build_id) => Ok(Proof::BuildId(build_id)),
         None => host.made(&module.origin).map(|()| Proof::Trust),
     };
-    let mut places: Vec<_> = by_path(proof.clone()).collect();
-    places.extend(locate::by_build_id(module, options).into_iter().map(|(source, path)| (source, path, proof.clone())));
-    if options.trusts_paths() {
-        places.extend(by_path(Ok(Proof::Trust)));
-    }
-    places.into_iter().find_map(|(source, path, proof)| {
+    let proven = recorded.chain(locate::by_build_id(module, options)).map(|place| (place, proof.clone()));
+    proven.chain(trusted).find_map(|((source, path), proof)| {
         let found = file::read_all(&path).and_then(|bytes| from_file(bytes, &path, (module, proof?), start, outcome));
         outcome.keep(source, &path, found)
     })
