@@ -85,16 +85,13 @@ mod tests {
     use super::*;
 
     fn header() -> Vec<u8> {
-        let words = [MAGIC, 1, 40, 62, 0, 7, 0, 0, 0, 0];
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+        [MAGIC, 1, 40, 62, 0, 7, 0, 0, 0, 0].map(u32::to_ne_bytes).concat()
     }
 
     /// A record of process 7 with no `vma`.
     fn add(bytes: &mut Vec<u8>, id: u32, numbers: &[u64], rest: &[u8]) {
         let size = u32::try_from(32 + 8 * numbers.len() + rest.len()).unwrap();
-        for word in [id, size, 0, 0, 7, 7, 0, 0] {
-            bytes.extend(word.to_ne_bytes());
-        }
+        bytes.extend([id, size, 0, 0, 7, 7, 0, 0].map(u32::to_ne_bytes).as_flattened());
         numbers.iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
         bytes.extend(rest);
     }

@@ -229,13 +229,8 @@ mod tests {
         for directory in ["proc", "sys/kernel", "sys/module/snd_pcm/notes"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
-        let notes = |id: u8| {
-            let mut notes: Vec<u8> =
-                [4_u32, 20, object::elf::NT_GNU_BUILD_ID.0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-            notes.extend(b"GNU\0");
-            notes.extend([id; 20]);
-            notes
-        };
+        let head = [4_u32, 20, object::elf::NT_GNU_BUILD_ID.0].map(u32::to_ne_bytes);
+        let notes = |id: u8| [head.as_flattened(), b"GNU\0", &[id; 20]].concat();
         fs::write(root.path().join("sys/kernel/notes"), notes(7)).unwrap();
         fs::write(root.path().join("sys/module/snd_pcm/notes/.note.gnu.build-id"), notes(9)).unwrap();
         let list = "ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
