@@ -16,16 +16,13 @@ pub(super) fn list(longs: &[u64], out: &mut Vec<u8>) {
         .iter()
         .enumerate()
         .flat_map(|(place, long)| (0..64).filter(move |bit| long >> bit & 1 == 1).map(move |bit| place * 64 + bit));
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for bit in bits {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == bit => *last = bit,
-            _ => ranges.push((bit, bit)),
-        }
-    }
-    let text =
-        |(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    out.extend_from_slice(ranges.iter().map(text).collect::<Vec<_>>().join(",").as_bytes());
+    let bits: Vec<usize> = bits.collect();
+    let ranges = bits.chunk_by(|bit, next| bit + 1 == *next).map(|range| match range {
+        [first, .., last] => format!("{first}-{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    out.extend_from_slice(ranges.collect::<Vec<_>>().join(",").as_bytes());
 }
 
 #[cfg(test)]
