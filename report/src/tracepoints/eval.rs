@@ -23,7 +23,7 @@ pub trait Kernel {
 
 /// Evaluates an event's expressions for one sample.
 pub(super) struct Values<'e> {
-    pub(super) fields: &'e [&'e EventField],
+    pub(super) fields: Vec<&'e EventField>,
     pub(super) raw: RawFields<'e>,
     pub(super) kernel: &'e dyn Kernel,
     pub(super) long_size: usize,

@@ -39,26 +39,25 @@ impl Event {
         self.format.common.iter().chain(&self.format.fields).collect()
     }
 
-    /// Calls `ask` with the sample that has these raw bytes.
-    pub(super) fn with<R>(&self, bytes: &[u8], kernel: &dyn Kernel, ask: impl FnOnce(RawSample<'_, '_>) -> R) -> R {
-        let fields = self.fields();
+    /// Returns the sample that has these raw bytes.
+    pub(super) fn sample<'e>(&'e self, bytes: &'e [u8], kernel: &'e dyn Kernel) -> RawSample<'e> {
         let raw = RawFields { bytes, endian: self.endian };
-        ask(RawSample { event: self, values: Values { fields: &fields, raw, kernel, long_size: self.long_size } })
+        RawSample { event: self, values: Values { fields: self.fields(), raw, kernel, long_size: self.long_size } }
     }
 
     /// Returns the text that the kernel would print.
     pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
-        self.with(bytes, kernel, |sample| sample.text())
+        self.sample(bytes, kernel).text()
     }
 }
 
 /// The raw bytes of a sample, with the event that decodes them.
-pub(super) struct RawSample<'e, 'v> {
+pub(super) struct RawSample<'e> {
     event: &'e Event,
-    values: Values<'v>,
+    values: Values<'e>,
 }
 
-impl RawSample<'_, '_> {
+impl RawSample<'_> {
     /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
     pub(super) fn text(&self) -> String {
         match &self.event.print_fmt {

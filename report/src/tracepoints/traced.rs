@@ -106,7 +106,7 @@ impl<'f> Traced<'f> {
         let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.formats.event(place)) else { return 0 };
         // Payloads that differ only in bytes that are not shown are the same.
         let shown = raw.get(plan.skipped..).unwrap_or_default();
-        cache.number(event, shown, || self.intern(format.with(raw, &self.kernel, |sample| texts(&sample, plan))))
+        cache.number(event, shown, || self.intern(texts(&format.sample(raw, &self.kernel), plan)))
     }
 
     fn intern(&self, texts: Vec<String>) -> u64 {
@@ -172,7 +172,7 @@ fn skipped(parts: &[Part], event: &Event) -> usize {
     format.fields.iter().map(|field| field.offset).min().unwrap_or(0)
 }
 
-fn texts(sample: &RawSample<'_, '_>, plan: &Plan) -> Vec<String> {
+fn texts(sample: &RawSample<'_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
     let text = if needs_text { sample.text() } else { String::new() };
     let printed =
