@@ -25,23 +25,6 @@ use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, by_part};
 use crate::query::key::{End, Field, Key, Meta};
 
-/// Fields of a frame that the columns show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameColumns {
-    /// The module.
-    pub module: bool,
-    /// The address or the function.
-    pub address: bool,
-    /// The recorded address.
-    pub ip: bool,
-    /// The offset in the function.
-    pub offset: bool,
-    /// The source line.
-    pub line: bool,
-    /// The size of the mapping.
-    pub size: bool,
-}
-
 /// A group of equal samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -87,11 +70,12 @@ impl Sample {
 }
 
 impl Classified {
-    /// Sorts the frames of `stacks` into classes, and turns the rows into samples of these.
-    pub fn new(rows: &Rows, stacks: &Stacks, columns: FrameColumns) -> Self {
+    /// Sorts the frames of `stacks` into classes by the fields that the columns show, and turns the rows into samples of
+    /// these.
+    pub fn new(rows: &Rows, stacks: &Stacks, columns: &Layout) -> Self {
         let (mut shown, mut known) = (Vec::new(), FxHashMap::default());
         let class = |frame: &Frame| {
-            let frame = columns.of(*frame);
+            let frame = shown_of(*frame, columns);
             *known.entry(frame).or_insert_with(|| {
                 shown.push(frame);
                 small(shown.len() - 1)
@@ -102,12 +86,14 @@ impl Classified {
         let part = |numbers: std::ops::Range<usize>| {
             let (mut bases, mut packed) = (Partition::new(width), vec![0; width]);
             let sample = |number: usize| {
-                let (key, count) = (rows.key(number), rows.count(number));
+                let (mut key, count) = (rows.key(number), rows.count(number));
                 let chained = ChainRef::unpack(Field::Chain.of(&key));
                 let own = stacks.find(&Frame::of(&key));
                 let class = own.and_then(|own| classes.get(own as usize)).copied().unwrap_or(0);
                 let event = Meta::unpack(Field::Meta.of(&key)).event;
-                layout.pack(&FrameColumns::without_frame(key), &mut packed);
+                Frame::default().put(&mut key);
+                *Field::Chain.of_mut(&mut key) = 0;
+                layout.pack(&key, &mut packed);
                 let base = small(bases.add(&packed, count));
                 Sample { event, base, class, own: own.filter(|_| chained.own), callers: chained.callers, count }
             };
@@ -345,26 +331,19 @@ fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-impl FrameColumns {
-    /// Returns a frame with only the displayed fields.
-    fn of(self, frame: Frame) -> Frame {
-        Frame {
-            module: if self.module { frame.module } else { 0 },
-            end: if self.address { frame.end } else { End::default() },
-            address: if self.address { frame.address } else { 0 },
-            ip: if self.ip { frame.ip } else { 0 },
-            offset: if self.offset { frame.offset } else { 0 },
-            line: if self.line { frame.line } else { 0 },
-            is_return: false,
-            size: if self.size { frame.size } else { 0 },
-            branch: 0,
-        }
-    }
-
-    fn without_frame(mut key: Key) -> Key {
-        Frame::default().put(&mut key);
-        *Field::Chain.of_mut(&mut key) = 0;
-        key
+/// Returns a frame with only the displayed fields.
+fn shown_of(frame: Frame, columns: &Layout) -> Frame {
+    let has = |field| columns.has(field);
+    Frame {
+        module: if has(Field::Module) { frame.module } else { 0 },
+        end: if has(Field::Address) { frame.end } else { End::default() },
+        address: if has(Field::Address) { frame.address } else { 0 },
+        ip: if has(Field::Ip) { frame.ip } else { 0 },
+        offset: if has(Field::Offset) { frame.offset } else { 0 },
+        line: if has(Field::Line) { frame.line } else { 0 },
+        is_return: false,
+        size: if has(Field::MapSize) { frame.size } else { 0 },
+        branch: 0,
     }
 }
 
@@ -406,9 +385,16 @@ mod tests {
         (stacks, Rows::new(&layout, vec![partition]))
     }
 
-    fn metrics(shown: FrameColumns, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
+    /// Classifies the frames of [`recursive`] by what these columns show.
+    fn classified(columns: &str) -> (Stacks, Classified) {
         let (stacks, rows) = recursive();
-        let classified = Classified::new(&rows, &stacks, shown);
+        let query = args::parse(["rep", "-s", columns].map(Into::into)).unwrap();
+        let classified = Classified::new(&rows, &stacks, &Layout::of(&query));
+        (stacks, classified)
+    }
+
+    fn metrics(columns: &str, own_only: bool) -> Vec<(u64, u64, u64, u64, usize)> {
+        let (stacks, classified) = classified(columns);
         let mut all: Vec<_> = classified
             .rows(&stacks, own_only)
             .into_iter()
@@ -424,16 +410,13 @@ mod tests {
 
     #[test]
     fn a_function_that_calls_itself_counts_once() {
-        let shown = FrameColumns { module: true, address: true, ..FrameColumns::default() };
-        assert_eq!(metrics(shown, false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
-        assert_eq!(metrics(shown, true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
+        assert_eq!(metrics("sym", false), [(1, 10, 1, 35, 4), (2, 20, 3, 30, 4)]);
+        assert_eq!(metrics("sym", true), [(1, 10, 1, 5, 1), (2, 20, 3, 30, 4)]);
     }
 
     #[test]
     fn joined_classes_count_once() {
-        let (stacks, rows) = recursive();
-        let shown = FrameColumns { module: true, address: true, ..FrameColumns::default() };
-        let mut classified = Classified::new(&rows, &stacks, shown);
+        let (stacks, mut classified) = classified("sym");
         classified.join(&[0, 0]);
         let sum = classified.rows(&stacks, false).into_iter().fold((0, 0, 0), |(rows, own, all), (_, metrics)| {
             (rows + 1, own + metrics.count.period, all + metrics.all().period)
@@ -443,6 +426,6 @@ mod tests {
 
     #[test]
     fn hidden_columns_do_not_separate_rows() {
-        assert_eq!(metrics(FrameColumns::default(), false), [(0, 0, 4, 35, 4)]);
+        assert_eq!(metrics("comm", false), [(0, 0, 4, 35, 4)]);
     }
 }

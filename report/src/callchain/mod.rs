@@ -29,7 +29,7 @@ pub mod unwind;
 
 pub use branch_info::{BranchInfo, is_of_branch};
 pub use chains::{Chains, Node};
-pub use cumulate::{Classified, FrameColumns, RowId, Sample};
+pub use cumulate::{Classified, RowId, Sample};
 pub use deferred::Deferred;
 pub use history::History;
 pub use images::{FrameFields, Images, UNMAPPED};

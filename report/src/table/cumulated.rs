@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, module_of, named};
 use crate::callchain::trees::FileTrees;
-use crate::callchain::{Classified, Frame, FrameColumns, RowId, Stacks, UNMAPPED};
+use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::query::graph::FrameKey;
-use crate::query::key::{Field, Key, NO_KEY};
+use crate::query::key::{Key, NO_KEY};
 use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
 use crate::table::cells::Labels;
@@ -40,7 +40,7 @@ impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
     pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
         let FileRows { symbols, stacks } = found;
-        let mut classified = Classified::new(rows, &stacks, self.shown());
+        let mut classified = Classified::new(rows, &stacks, &self.shown());
         if self.query.chains.children && self.query.columns.iter().all(|column| !column.key.declared().is_apart) {
             classified.join(&self.same(&classified, symbols));
         }
@@ -73,18 +73,10 @@ impl Labeller<'_> {
         classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()
     }
 
-    /// Returns the parts of a frame that the columns show.
-    fn shown(&self) -> FrameColumns {
+    /// Returns the fields that the columns show.
+    fn shown(&self) -> Layout {
         let (chains, filters) = (ChainOptions::default(), Filters::default());
-        let layout = Layout::of(&Query { chains, filters, ..self.query.clone() });
-        FrameColumns {
-            module: layout.has(Field::Module),
-            address: layout.has(Field::Address),
-            ip: layout.has(Field::Ip),
-            offset: layout.has(Field::Offset),
-            line: layout.has(Field::Line),
-            size: layout.has(Field::MapSize),
-        }
+        Layout::of(&Query { chains, filters, ..self.query.clone() })
     }
 
     /// Adds the names of all frames in trees and returns their numbers.
