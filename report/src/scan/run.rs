@@ -64,7 +64,7 @@ impl Scan<'_> {
         let (mut parts, mut totals) = (Vec::new(), Vec::new());
         for mut worker in workers {
             worker.recent.settle(&mut worker.histogram);
-            dropped.add(Dropped { ends: worker.chains.sources.ends(), ..worker.dropped });
+            dropped.add(Dropped { ends: worker.chains.sources.ends, ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
             let FrameFinder { mut stacks, images, .. } = worker.chains.finder;
             for ModuleId(module) in images.modules() {

@@ -13,11 +13,9 @@
 //! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end
 //! of the copied stack. In the last case it is truncated, and a larger copy would give more frames.
 
-mod copied;
 mod registers;
 mod sources;
 mod unwinder;
 
-pub use copied::UnwindStats;
-pub use sources::{ChainSources, Origin};
+pub use sources::{ChainSources, Origin, UnwindStats};
 pub use unwinder::StackUnwinder;

@@ -39,15 +39,10 @@ enum ArchUnwinder {
 }
 
 /// Caches of one worker: unwind rules found before.
+#[derive(Default)]
 pub(super) struct Scratch {
     x86: CacheX86_64,
     arm: CacheAarch64,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { x86: CacheX86_64::new(), arm: CacheAarch64::new() }
-    }
 }
 
 impl fmt::Debug for Scratch {
