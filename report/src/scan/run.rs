@@ -8,7 +8,7 @@ use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
-use crate::count::{Count, Histogram, Layout, Partition, PieceReads, Rows, add_totals, merged, settle_reads};
+use crate::count::{Count, Histogram, Layout, Partition, Rows, add_totals, merged, settle_reads};
 use crate::input::split::Piece;
 use crate::query::key::{Field, Key};
 use crate::terminal::progress;
@@ -27,14 +27,10 @@ pub struct Scanned {
     pub stacks: Stacks,
 }
 
-/// Result of one worker.
+/// What the keys of one worker stand for.
 struct Part {
-    table: Vec<Partition<Count>>,
-    reads: Vec<PieceReads>,
-    /// Its frames, by the numbers in [`Field::Frame`].
-    frames: Vec<Frame>,
     images: Images,
-    /// Its chains, until they are joined.
+    /// Its frames, by the numbers in [`Field::Frame`], and its chains, until they are joined.
     stacks: Stacks,
     /// Numbers of its chains among those of all workers.
     numbers: Vec<u32>,
@@ -54,26 +50,31 @@ impl Scan<'_> {
             if context.index() == 0 {
                 worker.times_before_samples();
             }
-            while let Some((index, piece)) = next_piece(&next, pieces) {
+            let next = std::iter::from_fn(|| {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                Some((index, pieces.get(index)?))
+            });
+            for (index, piece) in next {
                 worker.piece(index, piece);
                 progress::advance(piece.size());
             }
             worker
         });
         let (mut dropped, mut hits) = (Dropped::default(), vec![false; self.module_count]);
-        let (mut parts, mut totals) = (Vec::new(), Vec::new());
+        let (mut parts, mut counts, mut reads, mut totals) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for mut worker in workers {
             worker.recent.settle(&mut worker.histogram);
             dropped.add(Dropped { ends: worker.chains.sources.ends, ..worker.dropped });
             hits.iter_mut().zip(&worker.hits).for_each(|(all, one)| *all |= *one > 0);
-            let FrameFinder { mut stacks, images, .. } = worker.chains.finder;
+            let FrameFinder { stacks, images, .. } = worker.chains.finder;
             for ModuleId(module) in images.modules() {
                 hits.get_mut(module as usize).into_iter().for_each(|hit| *hit = true);
             }
             let (table, own) = worker.histogram.finish();
             add_totals(&mut totals, &own);
-            let frames = if self.layout.has(Field::Chain) { Vec::new() } else { std::mem::take(&mut stacks.frames) };
-            parts.push(Part { table, reads: worker.reads, frames, images, stacks, numbers: Vec::new() });
+            counts.push(table);
+            reads.push(worker.reads);
+            parts.push(Part { images, stacks, numbers: Vec::new() });
         }
         let naming = prepare(&hits);
         let has_chains = self.layout.has(Field::Chain);
@@ -85,24 +86,22 @@ impl Scan<'_> {
             self.layout.pack(&naming.key(key), row);
         };
         let mut rest = Histogram::new(width, self.attrs.entries().len());
-        let mut reads = Vec::new();
-        for part in &mut parts {
-            let pieces = std::mem::take(&mut part.reads);
+        let mut named_reads = Vec::new();
+        for (pieces, part) in reads.into_iter().zip(&parts) {
             let append = |words: &[u64], rows: &mut Vec<u64>| {
                 let len = rows.len();
                 rows.resize(len + width, 0);
                 row(part, words, rows.get_mut(len..).unwrap_or_default());
             };
-            reads.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
+            named_reads.extend(pieces.into_iter().map(|piece| piece.map(counted.len(), append)));
         }
-        settle_reads(reads, &mut rest);
+        settle_reads(named_reads, &mut rest);
         let (rest, own) = rest.finish();
         add_totals(&mut totals, &own);
         let mut tables = vec![rest];
         if naming.changes() || has_chains || counted.has(Field::Frame) {
-            let all = parts.iter_mut().map(|part| std::mem::take(&mut part.table)).collect::<Vec<_>>();
-            let all =
-                all.into_iter().zip(&parts).flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
+            let all = counts.into_iter().zip(&parts);
+            let all = all.flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
             let all: Vec<(Partition<Count>, &Part)> = all.collect();
             let named = |(mut into, mut words): (Histogram, Vec<u64>), (mut one, part): (Partition<Count>, &Part)| {
                 one.settle();
@@ -117,10 +116,10 @@ impl Scan<'_> {
             let named = all.into_par_iter().with_min_len(most).fold(new, named);
             tables.par_extend(named.map(|(histogram, _)| histogram.finish().0));
         } else {
-            tables.extend(parts.into_iter().map(|part| part.table));
+            tables.extend(counts);
         }
         let rows = Rows::new(self.layout, merged(width, tables));
-        if self.layout.has(Field::Chain) {
+        if has_chains {
             let own = (0..rows.len()).into_par_iter().map(|row| Frame::of(&rows.key(row)));
             let new: Vec<Frame> = own.filter(|own| stacks.find(own).is_none()).collect();
             for frame in new {
@@ -153,7 +152,7 @@ impl Part {
     #[inline]
     fn complete(&self, key: &mut Key, counted: &Layout) {
         if counted.has(Field::Frame) {
-            let frame = self.images.frame(Field::Frame.of(key), &self.frames);
+            let frame = self.images.frame(Field::Frame.of(key), &self.stacks.frames);
             frame.into_iter().for_each(|frame| frame.put(key));
         }
         if counted.has(Field::Chain) {
@@ -172,7 +171,7 @@ fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
         let mut stacks = Stacks::default();
         let own = std::mem::take(&mut part.stacks);
         part.numbers = stacks.join(&own, |frame, into| naming.frames(frame, into));
-        part.frames = own.frames;
+        part.stacks.frames = own.frames;
         stacks
     };
     let named: Vec<Stacks> = parts.par_iter_mut().map(named).collect();
@@ -183,9 +182,4 @@ fn joined(parts: &mut [Part], naming: &impl Naming) -> Stacks {
         part.numbers.iter_mut().for_each(|chain| *chain = of.get(*chain as usize).copied().unwrap_or(0));
     }
     all
-}
-
-fn next_piece<'p, 'a>(next: &AtomicUsize, pieces: &'p [Piece<'a>]) -> Option<(usize, &'p Piece<'a>)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, pieces.get(index)?))
 }
