@@ -218,7 +218,12 @@ impl<'s> Worker<'s> {
             }
         } else {
             self.rows.period = (self.scan.mode == Mode::Memory).then_some(weight.max(1));
-            self.add_row(found.map(|_| &key));
+            self.rows.count = 1;
+            // A sample without a row counts in the totals only.
+            if found.is_some() {
+                self.layout.pack(&key, &mut self.packed);
+                self.rows.keys.extend_from_slice(&self.packed);
+            }
         }
         match &fields.read {
             Some(read) => {
@@ -230,16 +235,6 @@ impl<'s> Worker<'s> {
                 let period = sample.period().unwrap_or(event.period);
                 self.histogram.count_rows(usize::from(event.number), &self.rows, period);
             }
-        }
-    }
-
-    /// Adds a row to the current sample; without a key, it counts in the totals only.
-    #[inline]
-    fn add_row(&mut self, key: Option<&Key>) {
-        self.rows.count += 1;
-        if let Some(key) = key {
-            self.layout.pack(key, &mut self.packed);
-            self.rows.keys.extend_from_slice(&self.packed);
         }
     }
 
@@ -266,13 +261,10 @@ impl<'s> Worker<'s> {
     }
 
     fn counter_of(&self, event: Event, sample: &Sample<'_, '_>, id: Option<u64>) -> Option<(u64, Event)> {
-        match id.or_else(|| sample.event_id()) {
-            Some(id) => {
-                let index = self.scan.attrs.by_id(id).map_or(usize::from(event.number), |index| index.0);
-                let known = self.scan.attrs.by_id(id).is_some() || self.events.len() == 1;
-                if known { Some((id, *self.events.get(index)?)) } else { None }
-            }
-            None => Some((0, event)),
+        let Some(id) = id.or_else(|| sample.event_id()) else { return Some((0, event)) };
+        match self.scan.attrs.by_id(id) {
+            Some(index) => Some((id, *self.events.get(index.0)?)),
+            None => (self.events.len() == 1).then_some((id, event)),
         }
     }
 
