@@ -69,20 +69,13 @@ impl<'f> ChainCounter<'f> {
             }
             _ => self.sources.chain((sample, origin), (space, at), words),
         }?;
-        let len = self.words.len();
-        let is_historic = self.history.is_some();
-        if len == 0 || ((!is_historic || origin == Origin::Calls) && !is_sound(&self.words)) {
+        if (self.history.is_none() || origin == Origin::Calls) && !is_sound(&self.words) {
             self.words.clear();
         }
-        if let Some(frame) = stand_in {
-            return Ok(self.standing_in(frame, space, at));
-        }
-        if self.words.is_empty() {
-            return Ok(ChainRef::default());
-        }
-        let own = (sample.cpu_mode(), sample.ip());
-        let left = if self.whole || is_historic { None } else { callers(own, &mut self.words) };
-        Ok(self.numbered(left, space, at))
+        Ok(match stand_in {
+            Some(frame) => self.standing_in(frame, space, at),
+            None => self.numbered((sample.cpu_mode(), sample.ip()), space, at),
+        })
     }
 
     /// Returns the chain of a frame without callers that stands in for a stack.
@@ -94,13 +87,13 @@ impl<'f> ChainCounter<'f> {
     /// Returns the chain of a frame that stands in for a stack; the words are those of its callers.
     fn standing_in(&mut self, frame: StandIn, space: Option<SpaceId>, at: Moment) -> ChainRef {
         self.words.splice(0..0, [context::KERNEL, frame.address()]);
-        let own = (CpuMode::Kernel, Some(frame.address()));
-        let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
-        self.numbered(left, space, at)
+        self.numbered((CpuMode::Kernel, Some(frame.address())), space, at)
     }
 
-    /// Returns the chain of the last words; with `left`, only these are left without the sampled instruction.
-    fn numbered(&mut self, left: Option<usize>, space: Option<SpaceId>, at: Moment) -> ChainRef {
+    /// Returns the chain of the words; the instruction `own` is only part of it if instructions stay in their chains.
+    #[inline]
+    fn numbered(&mut self, own: (CpuMode, Option<u64>), space: Option<SpaceId>, at: Moment) -> ChainRef {
+        let left = if self.whole || self.history.is_some() { None } else { callers(own, &mut self.words) };
         let len = self.words.len();
         let words = self.words.get(len - left.unwrap_or(len)..).unwrap_or_default();
         ChainRef { callers: self.finder.chain(space, at, words), own: left.is_some() }
