@@ -29,6 +29,15 @@ impl Sum for Count {
     }
 }
 
+impl std::iter::Sum for Count {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |mut sum, count| {
+            sum.add(count);
+            sum
+        })
+    }
+}
+
 /// Rows that a sample adds to a histogram: one, or one per branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampleRows {

@@ -106,11 +106,8 @@ mod tests {
             let all = Count { samples: 4, period: 200 };
             let (table, totals) = histogram.finish();
             assert_eq!(totals, [all], "cut at {cut}");
-            let sum = table.iter().flat_map(Partition::iter).fold(Count::default(), |mut sum, (_, count)| {
-                sum.add(*count);
-                sum
-            });
-            assert_eq!(sum, all, "cut at {cut}");
+            let counts = table.iter().flat_map(Partition::iter).map(|(_, count)| *count);
+            assert_eq!(counts.sum::<Count>(), all, "cut at {cut}");
         }
     }
 }

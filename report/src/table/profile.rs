@@ -259,13 +259,7 @@ impl Profile {
 
     /// Returns the table of an event, without rows.
     fn table<'l>(&'l self, event: &'l Event, places: &[usize], query: &Query) -> EventTable<'l> {
-        let in_rows = || {
-            let counts = places.iter().filter_map(|place| Some(self.rows.value(*place)?.count));
-            counts.fold(Count::default(), |mut all, count| {
-                all.add(count);
-                all
-            })
-        };
+        let in_rows = || places.iter().filter_map(|place| Some(self.rows.value(*place)?.count)).sum();
         EventTable {
             name: &event.name,
             // `--percentage relative`: shares are of the samples that passed the filters.

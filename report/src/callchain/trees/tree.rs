@@ -36,9 +36,7 @@ pub struct Node {
 impl Node {
     /// Returns the count of all samples through this node.
     pub fn all(&self) -> Count {
-        let mut all = self.own;
-        all.add(self.below);
-        all
+        [self.own, self.below].into_iter().sum()
     }
 }
 
@@ -117,9 +115,7 @@ impl<'c> Walk<'c> {
     }
 
     fn sum(self, items: &[Item]) -> Count {
-        let mut sum = Count::default();
-        items.iter().for_each(|item| sum.add(self.count(item)));
-        sum
+        items.iter().map(|item| self.count(item)).sum()
     }
 
     fn count(self, item: &Item) -> Count {
