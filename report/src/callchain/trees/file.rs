@@ -37,18 +37,9 @@ pub(super) struct Item {
 pub(super) struct Part<'f> {
     pub(super) file: &'f FileTrees,
     pub(super) samples: &'f [Sample],
-    frames: Vec<u32>,
+    pub(super) frames: Vec<u32>,
     /// Index behind the last frame of each sample.
-    ends: Vec<u32>,
-}
-
-impl Part<'_> {
-    /// Returns the frame of an item at this depth of its tree; `None` if its chain ends before.
-    #[inline]
-    pub(super) fn frame(&self, item: &Item, depth: u32) -> Option<u32> {
-        let (at, end) = (item.at.checked_add(depth)?, *self.ends.get(item.sample as usize)?);
-        if at < end { self.frames.get(at as usize).copied() } else { None }
-    }
+    pub(super) ends: Vec<u32>,
 }
 
 /// Items of each row, by the row's place in the list of wanted rows.

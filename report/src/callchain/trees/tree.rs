@@ -130,11 +130,12 @@ impl<'c> Walk<'c> {
         part.file.names.get(frame as usize).copied()
     }
 
-    /// Returns an item's part and its frame at `depth`.
+    /// Returns an item's part and its frame at `depth`; `None` if its chain ends before.
     #[inline]
     fn frame(self, item: &Item, depth: u32) -> Option<(&'c Part<'c>, u32)> {
         let part = self.parts.get(item.part as usize)?;
-        Some((part, part.frame(item, depth)?))
+        let (at, end) = (item.at.checked_add(depth)?, *part.ends.get(item.sample as usize)?);
+        if at < end { Some((part, *part.frames.get(at as usize)?)) } else { None }
     }
 }
 
