@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use indexmap::IndexMap;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::Labeller;
 use super::side::{LoadedSymbols, function, module_of};
@@ -71,7 +72,12 @@ impl Texts<'_, '_> {
                 *event = u64::from(Meta::unpack(Field::Meta.of(&key)).event);
                 for (((declared, kind), cell), found) in declared.iter().zip(cells).zip(&mut found) {
                     *cell = match kind {
-                        Kind::Label => found.number(declared.content(&key), row),
+                        Kind::Label => {
+                            let content = found.entry(declared.content(&key));
+                            let number = content.index() as u64;
+                            content.or_insert(row);
+                            number
+                        }
                         // Rows must not differ in digits that are not displayed.
                         Kind::Micros => declared.number(&key) / 1000 * 1000,
                         _ => declared.number(&key),
@@ -85,13 +91,15 @@ impl Texts<'_, '_> {
             if *kind != Kind::Label {
                 continue;
             }
-            let text = |(_, row): &([u64; 4], usize)| {
+            let text = |row: usize| {
                 let mut key = NO_KEY;
-                read_key(*row, &mut key);
+                read_key(row, &mut key);
                 self.text(column.key, &key)
             };
-            let of_column = parts.par_iter().filter_map(|part| part.get(place));
-            let texts: Vec<Vec<String>> = of_column.map(|part| part.contents.par_iter().map(text).collect()).collect();
+            let of_column = parts.iter().filter_map(|part| part.get(place));
+            let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
+            let texts: Vec<Vec<String>> =
+                rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
             labels.reserve(texts.iter().map(Vec::len).sum());
             let numbers: Vec<Vec<u64>> =
                 texts.into_iter().map(|texts| texts.into_iter().map(|text| labels.intern(text)).collect()).collect();
@@ -263,22 +271,7 @@ impl Texts<'_, '_> {
 type ReadKey<'k> = &'k (dyn Fn(usize, &mut Key) + Sync);
 
 /// Distinct contents of text cells, by number, each with a row that has it.
-#[derive(Clone, Debug, Default)]
-struct Distinct {
-    numbers: FxHashMap<[u64; 4], u64>,
-    contents: Vec<([u64; 4], usize)>,
-}
-
-impl Distinct {
-    /// Returns the number of a row's content.
-    fn number(&mut self, content: [u64; 4], row: usize) -> u64 {
-        let Self { numbers, contents } = self;
-        *numbers.entry(content).or_insert_with(|| {
-            contents.push((content, row));
-            contents.len() as u64 - 1
-        })
-    }
-}
+type Distinct = IndexMap<[u64; 4], usize, FxBuildHasher>;
 
 /// Returns whether addresses in a module are printed relative to its start.
 fn has_offsets(module: &Module) -> bool {
