@@ -10,18 +10,11 @@ use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
 use crate::query::graph::FrameKey;
-use crate::query::key::{Field, Key};
+use crate::query::key::Field;
 use crate::table::cells::{Cells, Labels};
 
 /// Function that selects the value of a line: samples or period.
 pub type CountValue = fn(&Count) -> u64;
-
-/// Labels of a file's frames, indexed by frame number; `None` for frames that are left out.
-struct FrameLabels {
-    usual: Vec<Option<u32>>,
-    /// Labels in threads whose name begins with `java`.
-    java: Vec<Option<u32>>,
-}
 
 impl Labeller<'_> {
     /// Adds a line for each row: the query's columns, then the frames of its callchain. `values` has, for each event,
@@ -33,8 +26,12 @@ impl Labeller<'_> {
         values: &[CountValue],
         folded: &mut Folded,
     ) {
-        let labels = self.frame_labels(symbols, stacks, folded);
-        let usual = chains_of(stacks, &labels.usual, folded);
+        // By the frames' numbers; `None` for frames that are left out.
+        let names: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
+        let in_java = |name: &Option<String>| Some(folded.label(without_java_mark(name.as_deref()?).to_owned()));
+        let java_labels: Vec<Option<u32>> = names.iter().map(in_java).collect();
+        let usual_labels: Vec<Option<u32>> = names.into_iter().map(|name| Some(folded.label(name?))).collect();
+        let usual = chains_of(stacks, &usual_labels, folded);
         let mut java: Option<Vec<u32>> = None;
         let own = |row: usize| {
             let key = rows.key(row);
@@ -63,8 +60,8 @@ impl Labeller<'_> {
                 (chain, is_java)
             });
             let (labels, chains) = match is_java {
-                true => (&labels.java, &*java.get_or_insert_with(|| chains_of(stacks, &labels.java, folded))),
-                false => (&labels.usual, &usual),
+                true => (&java_labels, &*java.get_or_insert_with(|| chains_of(stacks, &java_labels, folded))),
+                false => (&usual_labels, &usual),
             };
             let mut frames = chains.get(callers as usize).copied().unwrap_or(0);
             if let Some(label) = own.and_then(|own| *labels.get(own as usize)?) {
@@ -72,30 +69,23 @@ impl Labeller<'_> {
             }
             // Every sample is in a line: without frames, its frame is the sampled function.
             if frames == 0 {
-                let label = folded.label(self.own_frame(&rows.key(row), symbols));
+                let frame = Frame::of(&rows.key(row));
+                let name = self.frame(frame, symbols).unwrap_or_else(|| self.shown_name(frame, symbols));
+                let label = folded.label(name);
                 frames = folded.chain(0, label);
             }
             folded.add(event, columns, frames, value(&rows.count(row)));
         }
     }
 
-    fn frame_labels(&self, symbols: &LoadedSymbols, stacks: &Stacks, folded: &mut Folded) -> FrameLabels {
-        let texts: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
-        let java =
-            texts.iter().map(|text| Some(folded.label(without_java_mark(text.as_deref()?).to_owned()))).collect();
-        let usual = texts.into_iter().map(|text| Some(folded.label(text?))).collect();
-        FrameLabels { usual, java }
-    }
-
-    /// Returns the frame name of the sampled function.
-    fn own_frame(&self, key: &Key, symbols: &LoadedSymbols) -> String {
-        let frame = Frame::of(key);
-        self.frame(frame, symbols).unwrap_or_else(|| self.frame_name(frame, symbols).1.replace(';', ":"))
+    /// Returns the name that trees show for a frame, as part of a line.
+    fn shown_name(&self, frame: Frame, symbols: &LoadedSymbols) -> String {
+        self.frame_name(frame, symbols).1.replace(';', ":")
     }
 
     fn frame(&self, frame: Frame, symbols: &LoadedSymbols) -> Option<String> {
         if self.query.chains.key != FrameKey::Function {
-            return Some(self.frame_name(frame, symbols).1.replace(';', ":"));
+            return Some(self.shown_name(frame, symbols));
         }
         if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
