@@ -54,7 +54,9 @@ impl Labeller<'_> {
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
         let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
-            let names = self.names(symbols, &stacks, profile);
+            let names: Vec<(String, String)> =
+                stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
+            let names = names.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect();
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
             let rows = ids.into_iter().zip(places).collect();
@@ -77,13 +79,6 @@ impl Labeller<'_> {
     fn shown(&self) -> Layout {
         let (chains, filters) = (ChainOptions::default(), Filters::default());
         Layout::of(&Query { chains, filters, ..self.query.clone() })
-    }
-
-    /// Adds the names of all frames in trees and returns their numbers.
-    fn names(&self, symbols: &LoadedSymbols, stacks: &Stacks, profile: &mut Profile) -> Vec<u32> {
-        let texts: Vec<(String, String)> =
-            stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
-        texts.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect()
     }
 
     /// Returns the module and the function of a frame; without a function, `module+offset`. If frames are told apart by
