@@ -27,7 +27,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
     nodes: Vec<Node>,
-    numbers: HashTable<u32>,
+    indexes: HashTable<u32>,
 }
 
 impl Chains {
@@ -67,24 +67,28 @@ impl Chains {
     /// Makes room for this many more chains.
     pub fn reserve(&mut self, more: usize) {
         let nodes = &self.nodes;
-        let of = |chain: &u32| nodes.get((*chain as usize).wrapping_sub(1)).map_or(0, hash);
-        self.numbers.reserve(more, of);
+        self.indexes.reserve(more, |index| nodes.get(*index as usize).map_or(0, hash));
         self.nodes.reserve(more);
     }
 
     /// Adds a frame that `callers` call, and returns the number of the longer chain.
     #[inline]
     pub fn add(&mut self, callers: u32, frame: u32) -> u32 {
-        let (node, nodes) = (Node { callers, frame }, &self.nodes);
-        let of = |chain: &u32| nodes.get((*chain as usize).wrapping_sub(1));
-        match self.numbers.entry(hash(&node), |chain| of(chain) == Some(&node), |chain| of(chain).map_or(0, hash)) {
-            Entry::Occupied(chain) => *chain.get(),
-            Entry::Vacant(slot) => {
-                self.nodes.push(node);
-                let chain = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-                slot.insert(chain);
-                chain
-            }
+        index_of(Node { callers, frame }, &mut self.nodes, &mut self.indexes).saturating_add(1)
+    }
+}
+
+/// Returns the index of a node or a frame, adding it if it is new; `indexes` finds them by their hashes.
+#[inline]
+pub(super) fn index_of<T: Copy + Eq + Hash>(value: T, values: &mut Vec<T>, indexes: &mut HashTable<u32>) -> u32 {
+    let of = |index: &u32| values.get(*index as usize);
+    match indexes.entry(hash(&value), |index| of(index) == Some(&value), |index| of(index).map_or(0, hash)) {
+        Entry::Occupied(index) => *index.get(),
+        Entry::Vacant(slot) => {
+            let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
+            slot.insert(index);
+            values.push(value);
+            index
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Frames, and chains of them.
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
-use super::chains::{Chains, hash};
+use super::chains::{Chains, hash, index_of};
 use crate::query::key::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
@@ -128,30 +127,15 @@ impl Stacks {
 
     /// Returns the number of a frame, adding the frame if it is new.
     pub fn number(&mut self, frame: Frame) -> u32 {
-        let frames = &self.frames;
-        let of = |number: &u32| frames.get(*number as usize);
-        match self.numbers.entry(hash(&frame), |number| of(number) == Some(&frame), |number| of(number).map_or(0, hash))
-        {
-            Entry::Occupied(number) => *number.get(),
-            Entry::Vacant(slot) => {
-                let number = next(&self.frames);
-                self.frames.push(frame);
-                slot.insert(number);
-                number
-            }
-        }
+        index_of(frame, &mut self.frames, &mut self.numbers)
     }
 
     /// Adds a frame of which the caller knows that it is new, and returns its number. It is not found again.
     pub fn push(&mut self, frame: Frame) -> u32 {
+        let number = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
         self.frames.push(frame);
-        next(&self.frames) - 1
+        number
     }
-}
-
-/// Returns the number of the next frame.
-fn next(frames: &[Frame]) -> u32 {
-    u32::try_from(frames.len()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
