@@ -24,9 +24,9 @@ pub(super) struct Jump {
 }
 
 /// Set for each frame of a branch.
-const BRANCH: u64 = 1 << 63;
+pub(super) const BRANCH: u64 = 1 << 63;
 /// Set for the source of a branch.
-const SOURCE: u64 = 1 << 62;
+pub(super) const SOURCE: u64 = 1 << 62;
 const PREDICTED: u64 = 1;
 const ABORTED: u64 = 1 << 1;
 /// Lowest bit of the kinds, or of the cycles of a turn.

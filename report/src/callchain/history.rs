@@ -24,7 +24,7 @@
 
 use recrep_format::abi::{BranchEntry, context};
 
-use super::branch_info::{Jump, from_info, to_info};
+use super::branch_info::{BRANCH, Jump, SOURCE, from_info, to_info};
 use super::source::{ChainLimit, cut};
 
 /// Marker before the branches of a chain; not one of the kernel's context markers.
@@ -72,9 +72,9 @@ impl History {
         if !self.jumps.is_empty() {
             words.extend([BRANCHES, self.jumps.len() as u64]);
             for jump in &self.jumps {
-                let infos =
-                    if self.annotated { [to_info(jump), from_info(jump)] } else { [to_info(&ZERO), from_info(&ZERO)] };
-                words.extend([jump.branch.to, infos[0], jump.branch.from, infos[1]]);
+                let [to, from] =
+                    if self.annotated { [to_info(jump), from_info(jump)] } else { [BRANCH, BRANCH | SOURCE] };
+                words.extend([jump.branch.to, to, jump.branch.from, from]);
             }
         }
         words.extend(&self.calls);
@@ -141,10 +141,6 @@ fn slot(from: u64) -> usize {
     const GOLDEN_RATIO: u64 = 0x61c8_8646_80b5_83eb;
     usize::try_from(from.wrapping_mul(GOLDEN_RATIO) >> 57).unwrap_or(0) % SLOTS
 }
-
-/// Stands for each branch if branch information is not shown.
-const ZERO: Jump =
-    Jump { branch: BranchEntry { from: 0, to: 0, flags: recrep_format::abi::BranchFlags(0) }, turns: 0, cycles: 0 };
 
 /// Splits a chain into branches (pairs of an address and its branch information, target before source) and callers.
 pub(super) fn parts(words: &[u64]) -> (&[u64], &[u64]) {
