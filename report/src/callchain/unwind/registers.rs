@@ -8,25 +8,24 @@ use recrep_format::record::{Regs, StackUser};
 
 use crate::symbols::Cpu;
 
-/// Numbers of [`X86_REGS`] in [`RegsArch::X86`].
-const X86_NUMBERS: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
-const X86_REGS: [Reg; 16] = [
-    Reg::RAX,
-    Reg::RBX,
-    Reg::RCX,
-    Reg::RDX,
-    Reg::RSI,
-    Reg::RDI,
-    Reg::RBP,
-    Reg::RSP,
-    Reg::R8,
-    Reg::R9,
-    Reg::R10,
-    Reg::R11,
-    Reg::R12,
-    Reg::R13,
-    Reg::R14,
-    Reg::R15,
+/// Registers and their numbers in [`RegsArch::X86`].
+const X86_REGS: [(Reg, u32); 16] = [
+    (Reg::RAX, 0),
+    (Reg::RBX, 1),
+    (Reg::RCX, 2),
+    (Reg::RDX, 3),
+    (Reg::RSI, 4),
+    (Reg::RDI, 5),
+    (Reg::RBP, 6),
+    (Reg::RSP, 7),
+    (Reg::R8, 16),
+    (Reg::R9, 17),
+    (Reg::R10, 18),
+    (Reg::R11, 19),
+    (Reg::R12, 20),
+    (Reg::R13, 21),
+    (Reg::R14, 22),
+    (Reg::R15, 23),
 ];
 /// Numbers of `x29` and `lr` in [`RegsArch::Arm64`].
 const ARM_FP: u32 = 29;
@@ -53,7 +52,7 @@ impl Registers {
             Cpu::X86_64 => {
                 let (ip, sp) = pointers(RegsArch::X86)?;
                 let mut all = UnwindRegsX86_64::new(ip, sp, 0);
-                for (reg, number) in X86_REGS.into_iter().zip(X86_NUMBERS) {
+                for (reg, number) in X86_REGS {
                     all.set(reg, regs.get(number).unwrap_or(0));
                 }
                 Some(Self::X86(all))
@@ -146,7 +145,7 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_names() {
         let name = |arch: RegsArch, number| arch.register(number).unwrap().name;
-        for (reg, number) in X86_REGS.into_iter().zip(X86_NUMBERS) {
+        for (reg, number) in X86_REGS {
             assert_eq!(format!("{reg:?}").trim_start_matches('R'), name(RegsArch::X86, number).trim_start_matches('R'));
         }
         assert_eq!((name(RegsArch::Arm64, ARM_FP), name(RegsArch::Arm64, ARM_LR)), ("x29", "lr"));

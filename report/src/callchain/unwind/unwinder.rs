@@ -15,7 +15,7 @@ use recrep_format::record::SampleFields;
 
 use super::registers::{ReadError, Registers, UserStack};
 use crate::symbols::{CallFrames, Cpu, Modules, Resolver};
-use crate::timeline::{ModuleId, Moment, Place, SpaceId, Timeline};
+use crate::timeline::{Moment, Place, SpaceId, Timeline};
 
 /// Unwinds samples of one perf.data file; each mapped file is prepared at its first use.
 pub struct StackUnwinder<'s> {
@@ -109,17 +109,13 @@ impl<'s> StackUnwinder<'s> {
 
     /// Returns the file mapped at a place, and the place's address in it.
     fn prepared_at(&self, place: Place) -> Option<(&Prepared, u64)> {
-        let file = self.prepared(place.module?)?;
-        Some((file, file.frames.address_of(place.address)?))
-    }
-
-    fn prepared(&self, id: ModuleId) -> Option<&Prepared> {
-        let index = id.0 as usize;
+        let index = place.module?.0 as usize;
         let make = || {
             let module = self.modules.get_index(index)?;
             Prepared::new(self.resolver.call_frames(module)?, self.cpu)
         };
-        self.files.get(index)?.get_or_init(make).as_ref()
+        let file = self.files.get(index)?.get_or_init(make).as_ref()?;
+        Some((file, file.frames.address_of(place.address)?))
     }
 }
 
