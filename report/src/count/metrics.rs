@@ -63,38 +63,6 @@ impl Metrics {
         let parts = of.more.and_then(|more| more.parts);
         self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() })).parts = parts;
     }
-}
-
-impl Parts {
-    fn of(count: Count, key: &Key) -> Self {
-        let index = match CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.cpu_mode)) {
-            CpuMode::Kernel => Some(0),
-            CpuMode::User => Some(1),
-            CpuMode::GuestKernel => Some(2),
-            CpuMode::GuestUser => Some(3),
-            _ => None,
-        };
-        let mut levels = [0; 4];
-        if let Some(part) = index.and_then(|index: usize| levels.get_mut(index)) {
-            *part = count.period;
-        }
-        let latency = Field::Latency.of(key);
-        let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
-        Self { levels, weights: each.map(|weight| weight.wrapping_mul(count.samples)) }
-    }
-}
-
-impl Sum for Metrics {
-    #[inline]
-    fn add(&mut self, other: &Self) {
-        if self.more.is_some() || other.more.is_some() {
-            self.add_more(other);
-        }
-        self.count.add(other.count);
-    }
-}
-
-impl Metrics {
     fn add_more(&mut self, other: &Self) {
         let all = self.all();
         let own = self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() }));
@@ -128,6 +96,27 @@ impl Metrics {
             Number::Weight2 => mean(weight2),
             Number::Weight3 => mean(weight3),
         }
+    }
+}
+
+impl Parts {
+    fn of(count: Count, key: &Key) -> Self {
+        let mode = CpuMode::of(u16::from(Meta::unpack(Field::Meta.of(key)).at.cpu_mode));
+        let levels = [CpuMode::Kernel, CpuMode::User, CpuMode::GuestKernel, CpuMode::GuestUser];
+        let levels = levels.map(|level| if level == mode { count.period } else { 0 });
+        let latency = Field::Latency.of(key);
+        let each = [Field::Weight.of(key), latency & 0xffff, latency >> 16];
+        Self { levels, weights: each.map(|weight| weight.wrapping_mul(count.samples)) }
+    }
+}
+
+impl Sum for Metrics {
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        if self.more.is_some() || other.more.is_some() {
+            self.add_more(other);
+        }
+        self.count.add(other.count);
     }
 }
 
