@@ -314,6 +314,11 @@ mod tests {
         }
     }
 
+    /// Returns the entries of partitions in order.
+    fn entries(parts: &[Partition<u64>]) -> Vec<([u64; 2], u64)> {
+        parts.iter().flat_map(Partition::iter).map(|(key, value)| ([key[0], key[1]], *value)).collect()
+    }
+
     proptest! {
         #[test]
         fn merged_tables_have_each_key_once_with_its_sum(
@@ -334,15 +339,11 @@ mod tests {
                     partition.settle();
                 }
             }
-            let merged = merged(2, tables);
-            let found: Vec<([u64; 2], u64)> =
-                merged.iter().flat_map(|one| one.iter().map(|(key, value)| ([key[0], key[1]], *value))).collect();
+            let found = entries(&merged(2, tables));
             prop_assert_eq!(found.len(), expected.len());
             prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
         }
-    }
 
-    proptest! {
         #[test]
         fn a_table_has_the_sums_of_all_entries_added(
             batches in prop::collection::vec(prop::collection::vec((0u64..40, 0u64..9), 0..200), 1..4),
@@ -355,14 +356,11 @@ mod tests {
                 add_all(&mut table, &mut new);
                 prop_assert!(new.is_empty());
             }
-            let found: Vec<([u64; 2], u64)> =
-                table.iter().flat_map(|one| one.iter().map(|(key, value)| ([key[0], key[1]], *value))).collect();
+            let found = entries(&table);
             prop_assert_eq!(found.len(), expected.len());
             prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
         }
-    }
 
-    proptest! {
         #[test]
         fn distinct_keys_have_their_sums(keys in prop::collection::vec((0u64..40, 0u64..9), 0..300)) {
             let words = keys.iter().flat_map(|(a, b)| [*a, *b]).collect();
@@ -372,8 +370,7 @@ mod tests {
                 *expected.entry([*a, *b]).or_default() += number as u64;
                 prop_assert_eq!(table.key(indexes[number]), [*a, *b]);
             }
-            let found: Vec<([u64; 2], u64)> = table.iter().map(|(key, sum)| ([key[0], key[1]], *sum)).collect();
-            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(entries(&[table]), expected.into_iter().collect::<Vec<_>>());
         }
     }
 
