@@ -15,7 +15,7 @@ use crate::timeline::SpaceEpoch;
 const SLOTS: usize = 1 << 16;
 
 /// Number of contexts that are remembered at a time.
-const CONTEXTS: usize = 1 << 12;
+const CONTEXTS: u32 = 1 << 12;
 
 /// Rows of recent branches.
 #[derive(Debug)]
@@ -25,7 +25,6 @@ pub(super) struct RecentBranches {
     keys: Vec<u64>,
     width: usize,
     contexts: FxHashMap<SpaceEpoch, FxHashMap<Box<[u64]>, u32>>,
-    remembered: usize,
     /// The context that was asked for last: its key and epoch. Its number is the highest or an earlier one; 0 stands
     /// for none.
     last: (Vec<u64>, SpaceEpoch, u32),
@@ -61,7 +60,6 @@ impl RecentBranches {
             keys: Vec::new(),
             width: layout.len(),
             contexts: FxHashMap::default(),
-            remembered: 0,
             last: (Vec::new(), nowhere, 0),
             count: 0,
         }
@@ -78,11 +76,9 @@ impl RecentBranches {
         last_key.extend_from_slice(key);
         if *last == 0 {
             // Where every sample has a context of its own, as with times, the contexts before do not come again.
-            if self.remembered == CONTEXTS {
+            if self.count.is_multiple_of(CONTEXTS) {
                 self.contexts.clear();
-                self.remembered = 0;
             }
-            self.remembered += 1;
             self.count += 1;
             *last = self.count;
             self.contexts.entry(epoch).or_default().insert(key.into(), self.count);
@@ -153,11 +149,11 @@ mod tests {
         let keys = [(1, 0), (2, 0), (1, 1), (1, 0), (2, 0)];
         let numbers = keys.map(|(key, mapped)| recent.context(&[key, 0], epoch(mapped)));
         assert_eq!((numbers[0], numbers[1]), (numbers[3], numbers[4]));
-        let mut all: Vec<u32> = (0..2 * CONTEXTS as u64).map(|key| recent.context(&[key, 7], epoch(0))).collect();
+        let mut all: Vec<u32> = (0..2 * u64::from(CONTEXTS)).map(|key| recent.context(&[key, 7], epoch(0))).collect();
         all.extend(&numbers[..3]);
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), 2 * CONTEXTS + 3);
+        assert_eq!(all.len(), 2 * CONTEXTS as usize + 3);
         assert!(!all.contains(&0), "0 is the context of empty slots");
     }
 
