@@ -56,9 +56,8 @@ struct Rows<'p> {
 #[derive(Serialize)]
 struct RowOut<'p> {
     key: Key<'p>,
-    samples: u64,
-    period: u64,
-    percent: f64,
+    #[serde(flatten)]
+    own: Counts,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     fields: BTreeMap<&'static str, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,36 +89,17 @@ impl Serialize for Key<'_> {
     }
 }
 
-impl Serialize for Rows<'_> {
+impl<'p> Serialize for Rows<'p> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts: Vec<Number> = self.query.numbers().filter(|number| number.is_part()).collect();
         let total = self.table.map_or(0, |table| table.total.period);
-        let rows = self.table.iter().flat_map(|table| table.rows());
-        serializer.collect_seq(rows.map(|row| RowOut::of(row, self.query, &parts, total)))
-    }
-}
-
-impl<'p> GroupOut<'p> {
-    fn of(row: GroupRow<'p>, tables: &[EventTable<'_>], query: &'p Query) -> Self {
-        let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
-            Counts::of(*count, share(count.period, table.total.period))
-        };
-        let events = row.members.iter().zip(tables).map(counts).collect();
-        Self { events, key: Key { names: &query.columns, texts: row.columns } }
-    }
-}
-
-impl<'p> RowOut<'p> {
-    fn of(row: Row<'p>, query: &'p Query, parts: &[Number], total: u64) -> Self {
-        let Count { samples, period } = row.count();
-        Self {
-            key: Key { names: &query.columns, texts: row.texts().collect() },
-            samples,
-            period,
-            percent: rounded(row.percent()),
+        let row = |row: Row<'p>| RowOut {
+            key: Key { names: &self.query.columns, texts: row.texts().collect() },
+            own: Counts::of(row.count(), row.percent()),
             fields: parts.iter().map(|number| (number.name(), row.metrics.value(*number, total))).collect(),
             children: row.children().map(|(count, percent)| Counts::of(count, percent)),
-        }
+        };
+        serializer.collect_seq(self.table.iter().flat_map(|table| table.rows()).map(row))
     }
 }
 
@@ -133,8 +113,14 @@ pub fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let tables = profile.tables(query);
     let group = query.group.then(|| {
-        let rows = group::rows(&tables, query).into_iter();
-        rows.map(|row| GroupOut::of(row, &tables, query)).collect()
+        let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
+            Counts::of(*count, share(count.period, table.total.period))
+        };
+        let row = |GroupRow { columns, members }| GroupOut {
+            key: Key { names: &query.columns, texts: columns },
+            events: members.iter().zip(&tables).map(counts).collect(),
+        };
+        group::rows(&tables, query).into_iter().map(row).collect()
     });
     let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
     let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
