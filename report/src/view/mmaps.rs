@@ -2,50 +2,44 @@
 
 use std::io::{self, Write};
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::terminal::escape::escape;
 
 /// A mapping, or the part of it that no later mapping covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MappedRow {
     /// First address.
+    #[serde(serialize_with = "hex")]
     pub start: u64,
     /// Address after the last one.
+    #[serde(serialize_with = "hex")]
     pub end: u64,
     /// Protection and sharing, as in `/proc/PID/maps`.
     pub prot: String,
     /// Offset in the file.
+    #[serde(serialize_with = "hex")]
     pub pgoff: u64,
     /// Identity of the file.
+    #[serde(flatten)]
     pub file: MappedFile,
     /// Path of the file, or a name such as `[heap]`.
     pub path: String,
 }
 
 /// Identity of a mapped file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum MappedFile {
     /// Inode; 0 if there is none.
+    #[serde(rename = "ino")]
     Inode(u64),
     /// Build ID.
+    #[serde(rename = "build_id")]
     BuildId(String),
 }
 
-impl Serialize for MappedRow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("start", &format_args!("{:#x}", self.start))?;
-        map.serialize_entry("end", &format_args!("{:#x}", self.end))?;
-        map.serialize_entry("prot", &self.prot)?;
-        map.serialize_entry("pgoff", &format_args!("{:#x}", self.pgoff))?;
-        match &self.file {
-            MappedFile::Inode(ino) => map.serialize_entry("ino", ino)?,
-            MappedFile::BuildId(id) => map.serialize_entry("build_id", id)?,
-        }
-        map.serialize_entry("path", &self.path)?;
-        map.end()
-    }
+fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:#x}"))
 }
 
 /// Prints the mappings, indented to the column of the task's name.
