@@ -40,10 +40,10 @@ impl Drawing<'_> {
     pub(super) fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
         let before = text.len();
         match self.graph.shape {
+            Shape::Flat | Shape::Folded => return self.chains(nodes, text),
             Shape::Graph | Shape::Fractal => self.tree(nodes, row, text),
-            Shape::Flat | Shape::Folded => self.chains(nodes, text),
         }
-        if text.len() > before && matches!(self.graph.shape, Shape::Graph | Shape::Fractal) {
+        if text.len() > before {
             text.push('\n');
         }
     }
@@ -83,11 +83,10 @@ impl Drawing<'_> {
         let fractal = self.graph.shape == Shape::Fractal;
         let shown: u64 = nodes.iter().map(|node| node.all().period).fold(0, u64::wrapping_add);
         let left = total.wrapping_sub(shown);
-        let level = bars.len() - 1;
         for (place, node) in nodes.iter().enumerate().take(self.most()) {
             line(text, margin, &columns(bars, None));
             if place + 1 == nodes.len() && !(fractal && left > 0) {
-                set(bars, level, false);
+                bars.last_mut().into_iter().for_each(|bar| *bar = false);
             }
             for place in 0..node.names.len() {
                 let value = (place == 0).then(|| self.value(node.all(), total));
@@ -104,7 +103,7 @@ impl Drawing<'_> {
             if self.graph.value == Value::Count && parent.is_some() && samples == 0 {
                 return;
             }
-            set(bars, level, false);
+            bars.last_mut().into_iter().for_each(|bar| *bar = false);
             let value = self.value(Count { samples, period: left }, total);
             line(text, margin, &format!("{}[...]", columns(bars, Some(&value))));
         }
@@ -177,12 +176,6 @@ fn columns(bars: &[bool], value: Option<&str>) -> String {
         }
     }
     text
-}
-
-fn set(bars: &mut [bool], level: usize, bar: bool) {
-    if let Some(slot) = bars.get_mut(level) {
-        *slot = bar;
-    }
 }
 
 fn line(text: &mut String, margin: usize, rest: &str) {
