@@ -6,7 +6,7 @@ use super::labeller::Labeller;
 use super::side::{LoadedSymbols, named};
 use crate::callchain::{ChainRef, Frame, Node, Stacks};
 use crate::count::Rows;
-use crate::query::key::{Field, Key};
+use crate::query::key::Field;
 use crate::query::pattern::Pattern;
 
 impl Labeller<'_> {
@@ -16,11 +16,7 @@ impl Labeller<'_> {
     pub fn by_ancestors(&self, mut rows: Rows, stacks: &mut Stacks, symbols: &LoadedSymbols) -> Rows {
         let chains = &self.query.chains;
         if let Some(pattern) = &chains.parent {
-            let parents = Parents::new(self.matches(pattern, stacks, symbols), stacks, chains.from_caller());
-            rows = rows.changed(|row| {
-                *Field::Parent.of_mut(row) = parents.of(row, stacks);
-                !chains.only_parents || Field::Parent.of(row) > 0
-            });
+            rows = self.with_parents(rows, stacks, &self.matches(pattern, stacks, symbols));
         }
         if let Some(pattern) = &chains.ignored_callees {
             let matches = self.matches(pattern, stacks, symbols);
@@ -47,6 +43,31 @@ impl Labeller<'_> {
         rows
     }
 
+    /// Sets the parents of rows: of the frames that match, the first in the direction in which chains are walked, as in
+    /// perf.
+    fn with_parents(&self, rows: Rows, stacks: &Stacks, matches: &[bool]) -> Rows {
+        let from_outermost = self.query.chains.from_caller();
+        let is_match = |frame: u32| matches.get(frame as usize) == Some(&true);
+        // The words of all chains, by their numbers; 0 if one has no parent.
+        let of_chains = stacks.chains.from_callers(0, |node, of_callers| {
+            let is_parent = is_match(node.frame) && !(from_outermost && of_callers > 0);
+            let frame = if is_parent { stacks.frames.get(node.frame as usize) } else { None };
+            frame.map_or(of_callers, parent_word)
+        });
+        rows.changed(|row| {
+            let chained = ChainRef::unpack(Field::Chain.of(row));
+            let of_chain = of_chains.get(chained.callers as usize).copied().unwrap_or(0);
+            let own = Frame::of(row);
+            let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { parent_word(&own) } else { 0 };
+            let word = match (from_outermost, of_chain, of_own) {
+                (true, 0, word) | (false, word, 0) => word,
+                (true, word, _) | (false, _, word) => word,
+            };
+            *Field::Parent.of_mut(row) = word;
+            !self.query.chains.only_parents || word > 0
+        })
+    }
+
     /// Returns, for each frame, whether its function's name matches.
     fn matches(&self, pattern: &Pattern, stacks: &Stacks, symbols: &LoadedSymbols) -> Vec<bool> {
         let matches = |frame: &Frame| {
@@ -55,39 +76,6 @@ impl Labeller<'_> {
             !frame.end.is_inlined && name.is_some_and(|name| pattern.matches(&name))
         };
         stacks.frames.par_iter().map(matches).collect()
-    }
-}
-
-/// Parents of all chains.
-struct Parents {
-    matches: Vec<bool>,
-    /// [`Field::Parent`] word of each chain, by its number; 0 if it has no parent.
-    of_chains: Vec<u64>,
-    from_outermost: bool,
-}
-
-impl Parents {
-    fn new(matches: Vec<bool>, stacks: &Stacks, from_outermost: bool) -> Self {
-        let of_chain = |node: Node, of_callers: u64| {
-            let is_match = matches.get(node.frame as usize) == Some(&true) && !(from_outermost && of_callers > 0);
-            let frame = if is_match { stacks.frames.get(node.frame as usize) } else { None };
-            frame.map_or(of_callers, parent_word)
-        };
-        Self { of_chains: stacks.chains.from_callers(0, of_chain), matches, from_outermost }
-    }
-
-    /// Returns the [`Field::Parent`] word of a row: the first match in the direction in which chains are walked, as in
-    /// perf.
-    fn of(&self, row: &Key, stacks: &Stacks) -> u64 {
-        let chained = ChainRef::unpack(Field::Chain.of(row));
-        let of_chain = self.of_chains.get(chained.callers as usize).copied().unwrap_or(0);
-        let own = Frame::of(row);
-        let is_match = |own: u32| self.matches.get(own as usize) == Some(&true);
-        let of_own = if chained.own && stacks.find(&own).is_some_and(is_match) { parent_word(&own) } else { 0 };
-        match (self.from_outermost, of_chain, of_own) {
-            (true, 0, word) | (false, word, 0) => word,
-            (true, word, _) | (false, _, word) => word,
-        }
     }
 }
 
