@@ -21,7 +21,7 @@ use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
-use crate::table::{CountValue, FileRows, Labeller, Naming};
+use crate::table::{CountValue, Labeller, Naming};
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::{Formats, RecordedKernel, Traced};
@@ -165,7 +165,7 @@ pub(crate) fn histogram(
     }
     if is_shown {
         profile.children |= query.chains.children;
-        labeller.cumulate(&rows, FileRows { symbols: &symbols, stacks }, profile);
+        labeller.cumulate(&rows, (&symbols, stacks), profile);
         return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();

@@ -27,19 +27,9 @@ fn add_parts(rows: &Rows, classified: &Classified, metrics: &mut [(RowId, Metric
     }
 }
 
-/// Symbols and callchains that belong to a file's rows.
-#[derive(Debug)]
-pub struct FileRows<'s> {
-    /// Symbols of the modules that were hit.
-    pub symbols: &'s LoadedSymbols,
-    /// Callchains of the rows.
-    pub stacks: Stacks,
-}
-
 impl Labeller<'_> {
     /// Adds the rows of these samples, and of their callers if children are counted, and the data for call trees.
-    pub fn cumulate(&self, rows: &Rows, found: FileRows<'_>, profile: &mut Profile) {
-        let FileRows { symbols, stacks } = found;
+    pub fn cumulate(&self, rows: &Rows, (symbols, stacks): (&LoadedSymbols, Stacks), profile: &mut Profile) {
         let mut classified = Classified::new(rows, &stacks, &self.shown());
         if self.query.chains.children && self.query.columns.iter().all(|column| !column.key.declared().is_apart) {
             classified.join(&self.same(&classified, symbols));

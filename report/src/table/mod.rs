@@ -13,7 +13,6 @@ pub mod recording;
 mod side;
 mod texts;
 
-pub use cumulated::FileRows;
 pub use labeller::Labeller;
 pub use lines::CountValue;
 pub use naming::Naming;
