@@ -86,19 +86,14 @@ impl Labelled {
 pub struct Cells<'l> {
     kinds: Vec<Kind>,
     labels: &'l Labels,
-    /// Sorted order of the labels, if rows are to be compared.
-    ranks: Arc<[u32]>,
+    /// [`Labels::ranks`], if rows are to be compared.
+    pub(super) ranks: Arc<[u32]>,
 }
 
 impl<'l> Cells<'l> {
     /// Creates a formatter for the columns of a query.
     pub fn new(query: &Query, labels: &'l Labels) -> Self {
         Self { kinds: query.kinds(), labels, ranks: Arc::default() }
-    }
-
-    /// Returns the same with the labels' [`ranks`](Labels::ranks), for cells that are compared.
-    pub fn ranked(self, ranks: Arc<[u32]>) -> Self {
-        Self { ranks, ..self }
     }
 
     /// Iterates over the numbers of the labels in a row.

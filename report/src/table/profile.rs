@@ -251,7 +251,7 @@ impl Profile {
         }
         let ranks: Arc<[u32]> = self.labels.ranks(used.as_deref()).into();
         for (table, places) in tables.iter_mut().zip(&of_events) {
-            table.cells = table.cells.clone().ranked(Arc::clone(&ranks));
+            table.cells.ranks = Arc::clone(&ranks);
             table.sort(places, most);
         }
         tables
