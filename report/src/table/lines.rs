@@ -90,14 +90,11 @@ impl Labeller<'_> {
         if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
             return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
         }
-        let module = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index));
-        Some(module.map_or_else(
-            || "[unknown]".to_owned(),
-            |module| {
-                let name = module.long_name();
-                format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
-            },
-        ))
+        let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
+            return Some("[unknown]".into());
+        };
+        let name = module.long_name();
+        Some(format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":")))
     }
 }
 
