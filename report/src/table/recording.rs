@@ -1,6 +1,6 @@
 //! Recording conditions for the heading of a table: command, machine, duration.
 
-use recrep_format::feature::{Cmdline, Hostname, NrCpus, OsRelease, SampleTime};
+use recrep_format::feature::{Cmdline, Feature, Hostname, NrCpus, OsRelease, SampleTime};
 
 use recrep_format::read::File;
 
@@ -20,29 +20,26 @@ pub struct Recording {
 impl Recording {
     /// Reads the header.
     pub fn of(file: &File<'_>, throttled: u64) -> Self {
-        let mut machine = Vec::new();
-        if let Some(Ok(Hostname(name))) = file.feature() {
-            machine.push(name.to_text().into_owned());
+        let host = known(file).map(|Hostname(name)| name.to_text().into_owned());
+        let release = known(file).map(|OsRelease(release)| format!("Linux {}", release.to_text()));
+        let cpus = known(file).map(|cpus: NrCpus| format!("{} CPUs", cpus.online));
+        let command = known(file).map(|Cmdline { args }| {
+            let words: Vec<String> = args.0.iter().map(|arg| quoted(&arg.to_text())).collect();
+            words.join(" ")
+        });
+        let duration = known(file).and_then(|SampleTime { first, last }| last.checked_sub(first));
+        Self {
+            command: command.filter(|line| !line.is_empty()),
+            machine: [host, release, cpus].into_iter().flatten().collect(),
+            duration: duration.filter(|length| *length > 0),
+            throttled,
         }
-        if let Some(Ok(OsRelease(release))) = file.feature() {
-            machine.push(format!("Linux {}", release.to_text()));
-        }
-        if let Some(Ok(cpus)) = file.feature::<NrCpus>() {
-            machine.push(format!("{} CPUs", cpus.online));
-        }
-        let command = match file.feature::<Cmdline<'_>>() {
-            Some(Ok(Cmdline { args })) => {
-                let words: Vec<String> = args.0.iter().map(|arg| quoted(&arg.to_text())).collect();
-                Some(words.join(" ")).filter(|line| !line.is_empty())
-            }
-            _ => None,
-        };
-        let duration = match file.feature() {
-            Some(Ok(SampleTime { first, last })) => last.checked_sub(first).filter(|length| *length > 0),
-            _ => None,
-        };
-        Self { command, machine, duration, throttled }
     }
+}
+
+/// Returns a feature of the header; `None` if the file lacks it or it is damaged.
+fn known<'f, F: Feature<'f>>(file: &File<'f>) -> Option<F> {
+    file.feature()?.ok()
 }
 
 /// Quotes a word of a command line for a shell.
