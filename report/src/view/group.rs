@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::count::Sum as _;
 use crate::count::metrics::{Metrics, share};
 use crate::query::Query;
+use crate::query::fields::Number;
 use crate::table::profile::EventTable;
 
 use crate::terminal::escape::escape;
@@ -57,25 +58,22 @@ pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Wri
     if !query.style.quiet {
         writeln!(out, "# Samples: {samples} of events '{}'", names.join(", "))?;
         writeln!(out, "# Event count (approx.): {period}\n#")?;
-    }
-    let numbers: Vec<_> = query.numbers().collect();
-    let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
-    // One heading spans the numbers of all events.
-    let wide = |width: usize| (width + 1) * tables.len() - 1;
-    let heads: Vec<String> =
-        numbers.iter().map(|number| format!("{:>1$}", query.heading(*number), wide(number.width()))).collect();
-    if !query.style.quiet {
+        let keys: Vec<&str> = query.columns.iter().map(|column| column.heading().trim()).collect();
+        // One heading spans the numbers of all events.
+        let wide = |width: usize| (width + 1) * tables.len() - 1;
+        let head = |number: Number| format!("{:>1$}", query.heading(number), wide(number.width()));
+        let heads: Vec<String> = query.numbers().map(head).collect();
         writeln!(out, "# {}  {}\n#", heads.join("  "), keys.join("  "))?;
     }
     for row in rows(tables, query) {
-        let cell = |number: &crate::query::fields::Number| {
+        let cell = |number: Number| {
             let each = row.members.iter().zip(tables);
             let texts = each.map(|(member, table)| {
-                format!("{:>1$}", member.value(*number, table.total.period).to_string(), number.width())
+                format!("{:>1$}", member.value(number, table.total.period).to_string(), number.width())
             });
             texts.collect::<Vec<_>>().join(" ")
         };
-        let cells: Vec<String> = numbers.iter().map(cell).collect();
+        let cells: Vec<String> = query.numbers().map(cell).collect();
         let texts: Vec<_> = row.columns.iter().map(|text| escape(text)).collect();
         writeln!(out, "  {}  {}", cells.join("  "), texts.join("  "))?;
     }
