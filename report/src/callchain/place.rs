@@ -221,20 +221,20 @@ impl<'t> FrameFinder<'t> {
             return 0;
         }
         let epoch = self.epoch(space, at);
-        let Self { words: found, contexts, fields, names_callers, .. } = self;
+        let mut found = std::mem::take(&mut self.words);
         found.clear();
         let (branches, callers) = parts(words);
         for [ip, branch] in branches.as_chunks().0 {
-            let kind = Kind { mode: None, is_return: false, is_named: *names_callers, branch: *branch };
-            found.push(ChainWord { ip: *ip, kind, context: kind.context(contexts, epoch), chain: 0 });
+            let kind = Kind { mode: None, is_return: false, is_named: self.names_callers, branch: *branch };
+            found.push(ChainWord { ip: *ip, kind, context: kind.context(&mut self.contexts, epoch), chain: 0 });
         }
         let mut last: Option<(Kind, u32)> = None;
         for_each_address(callers, |mode, ip, is_return| {
-            let is_return = is_return && fields.returns;
-            let kind = Kind { mode: Some(mode), is_return, is_named: *names_callers, branch: 0 };
+            let is_return = is_return && self.fields.returns;
+            let kind = Kind { mode: Some(mode), is_return, is_named: self.names_callers, branch: 0 };
             let context = match last {
                 Some((before, context)) if before == kind => context,
-                _ => kind.context(contexts, epoch),
+                _ => kind.context(&mut self.contexts, epoch),
             };
             last = Some((kind, context));
             found.push(ChainWord { ip, kind, context, chain: 0 });
@@ -248,7 +248,6 @@ impl<'t> FrameFinder<'t> {
             word.chain = chain;
             new -= 1;
         }
-        let mut found = std::mem::take(&mut self.words);
         for word in found.iter_mut().take(new).rev() {
             let (frame, _) = self.frame(word, space, at);
             chain = self.stacks.chains.add(chain, frame);
