@@ -74,12 +74,6 @@ impl Labeller<'_> {
         })
     }
 
-    /// Returns the offset of an address in its function; 0 if it has none.
-    pub(super) fn offset(&self, loaded: &Loaded, address: u64) -> u32 {
-        let start = loaded.lookup(address).map_or(address, |symbol| symbol.start);
-        u32::try_from(address.wrapping_sub(start)).unwrap_or(u32::MAX)
-    }
-
     /// Returns whether the row passes the symbol filters.
     pub fn takes(&self, row: &Key, symbols: &LoadedSymbols) -> bool {
         let filters = &self.query.filters;
