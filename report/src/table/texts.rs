@@ -118,7 +118,9 @@ impl Texts<'_, '_> {
             // Columns of numbers have no text.
             Shown::Number(_) => return String::new(),
             Shown::Text(text) => text(declared.word(row)),
-            Shown::Trace => self.traced(column, declared.word(row)),
+            Shown::Trace => {
+                self.labeller.traced.map_or_else(String::new, |traced| traced.text(declared.word(row), column))
+            }
             Shown::Name(name) => self.name(name, row, declared.word(row)),
         };
         match declared.then {
@@ -181,10 +183,6 @@ impl Texts<'_, '_> {
             Name::Parent => self.parent(first),
             Name::Activity => Activity::unpack(first).name().into(),
         }
-    }
-
-    fn traced(&self, column: SortKey, number: u64) -> String {
-        self.labeller.traced.map_or_else(String::new, |traced| traced.text(number, column))
     }
 
     /// Returns the path of a module, given its number in a key.
