@@ -13,10 +13,6 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     if query.style.quiet {
         return Ok(());
     }
-    lines(profile).iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
-}
-
-fn lines(profile: &Profile) -> Vec<String> {
     let sum = |of: fn(&crate::table::profile::InputSummary) -> u64| {
         profile.inputs.iter().map(of).fold(0, u64::saturating_add)
     };
@@ -36,5 +32,5 @@ fn lines(profile: &Profile) -> Vec<String> {
     all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
     all.extend(profile.chain_ends.warning());
     all.extend(profile.module_uses.footer());
-    all
+    all.iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
 }
