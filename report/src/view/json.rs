@@ -124,15 +124,8 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     });
     let is_shown = |table: &EventTable<'_>| !query.style.skip_empty || table.total.samples > 0;
     let shown = tables.iter().enumerate().filter(|(_, table)| is_shown(table));
-    let events = shown.map(|(index, table)| event(index, table, query)).collect();
-    let report =
-        Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings: &profile.warnings };
-    write(&report, out)
-}
-
-fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event<'p> {
     let has_rows = query.inspection.is_none() && !query.hierarchy && !query.group;
-    Event {
+    let events = shown.map(|(index, table)| Event {
         index,
         name: table.name,
         samples: table.total.samples,
@@ -142,5 +135,7 @@ fn event<'p>(index: usize, table: &'p EventTable<'p>, query: &'p Query) -> Event
         sort: query.sort().collect(),
         hierarchy: query.hierarchy.then(|| hierarchy::levels(table, query)),
         rows: Rows { table: has_rows.then_some(table), query },
-    }
+    });
+    let (events, warnings) = (events.collect(), &profile.warnings);
+    write(&Report { schema: "recrep-report/1", inputs: &profile.inputs, events, group, warnings }, out)
 }
