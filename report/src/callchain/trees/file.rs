@@ -57,11 +57,12 @@ impl FileTrees {
         (children, from_caller): (bool, bool),
     ) -> (Part<'f>, RowItems) {
         let mut part = Part { file: self, samples, frames: Vec::new(), ends: Vec::with_capacity(samples.len()) };
-        let mut is_wanted = vec![false; self.class_count];
+        // Of each class that wanted rows have, the last sample with it.
+        let mut last = vec![None; self.class_count];
         for (_, class) in rows.keys() {
-            is_wanted.get_mut(*class as usize).into_iter().for_each(|wanted| *wanted = true);
+            last.get_mut(*class as usize).into_iter().for_each(|last| *last = Some(u32::MAX));
         }
-        let (mut items, mut path, mut seen) = (Vec::new(), Vec::new(), vec![u32::MAX; self.class_count]);
+        let (mut items, mut path) = (Vec::new(), Vec::new());
         for (sample_number, sample) in (0u32..).zip(samples) {
             path.clear();
             path.extend(sample.frames(&self.stacks));
@@ -70,12 +71,9 @@ impl FileTrees {
             }
             let (start, before) = (part.frames.len(), items.len());
             let mut add = |class: u32, place: usize| {
-                let slot = seen.get_mut(class as usize).filter(|last| **last != sample_number);
-                let is_new = slot.map(|last| *last = sample_number).is_some();
-                if is_new
-                    && is_wanted.get(class as usize) == Some(&true)
-                    && let Some(row) = rows.get(&(sample.base, class))
-                {
+                let last = last.get_mut(class as usize).and_then(Option::as_mut);
+                let is_new = last.is_some_and(|last| std::mem::replace(last, sample_number) != sample_number);
+                if is_new && let Some(row) = rows.get(&(sample.base, class)) {
                     let at = u32::try_from(start + place).unwrap_or(u32::MAX);
                     items.push((*row, Item { part: number, sample: sample_number, at }));
                 }
