@@ -99,6 +99,20 @@ pub(super) fn hash<T: Hash>(value: &T) -> u64 {
     FxBuildHasher.hash_one(value)
 }
 
+/// Returns where each of `count` groups starts among items sorted by group, and where the last one ends.
+pub(super) fn starts(count: usize, groups_of_items: impl Iterator<Item = u32>) -> Vec<usize> {
+    let mut starts = vec![0; count + 1];
+    for group in groups_of_items {
+        starts.get_mut(group as usize + 1).into_iter().for_each(|items| *items += 1);
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    starts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

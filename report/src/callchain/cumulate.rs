@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::chains::starts;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Layout, Partition, Rows, by_part};
@@ -100,8 +101,8 @@ impl Classified {
             (numbers.map(sample).collect::<Vec<_>>(), bases)
         };
         let size = rows.len().div_ceil(rayon::current_num_threads()).max(1);
-        let starts: Vec<usize> = (0..rows.len()).step_by(size).collect();
-        let parts = starts.into_par_iter().map(|start| part(start..(start + size).min(rows.len())));
+        let starts = (0..rows.len()).into_par_iter().step_by(size);
+        let parts = starts.map(|start| part(start..(start + size).min(rows.len())));
         let parts: Vec<(Vec<Sample>, Partition<Count>)> = parts.collect();
         let (mut samples, mut bases) = (Vec::with_capacity(rows.len()), Partition::new(width));
         for (own, of_part) in parts {
@@ -164,15 +165,7 @@ impl Classified {
 
     /// Returns the indexes of all samples, grouped by base.
     fn by_base(&self) -> Vec<u32> {
-        let mut places = vec![0_usize; self.bases.len() + 1];
-        for sample in &self.samples {
-            places.get_mut(sample.base as usize + 1).into_iter().for_each(|count| *count += 1);
-        }
-        let mut sum = 0;
-        for place in &mut places {
-            sum += *place;
-            *place = sum;
-        }
+        let mut places = starts(self.bases.len(), self.samples.iter().map(|sample| sample.base));
         let mut order = vec![0; self.samples.len()];
         for (number, sample) in (0u32..).zip(&self.samples) {
             if let Some(place) = places.get_mut(sample.base as usize) {

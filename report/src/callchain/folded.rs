@@ -14,7 +14,7 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::FxBuildHasher;
 
-use super::chains::{Chains, Node};
+use super::chains::{Chains, Node, starts};
 
 /// Lines of labels.
 #[derive(Debug, Default)]
@@ -102,17 +102,9 @@ impl Folded {
         };
         let mut longer: Vec<(u64, u32)> = (1..).zip(self.chains.nodes()).flat_map(of_chain).collect();
         longer.par_sort_unstable();
-        let mut starts = vec![0_usize; self.chains.len() + 2];
-        for node in self.chains.nodes() {
-            starts.get_mut(node.callers as usize + 1).into_iter().for_each(|count| *count += 2);
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
+        let starts = starts(self.chains.len() + 1, self.chains.nodes().iter().map(|node| node.callers));
         let range = |chain: u32| match starts.get(chain as usize..chain as usize + 2) {
-            Some([start, end]) => *start..*end,
+            Some([start, end]) => 2 * start..2 * end,
             _ => 0..0,
         };
         let mut found = [vec![0; self.chains.len() + 1], vec![0; self.chains.len() + 1]];
