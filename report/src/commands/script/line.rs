@@ -61,7 +61,6 @@ pub(super) struct Printer<'s, 'f> {
     chains: ChainPrinter<'s>,
     spans: RecentSpans<()>,
     before: Before,
-    text: Vec<u8>,
 }
 
 /// State from the lines printed before, on which the next ones depend.
@@ -174,7 +173,6 @@ impl<'s, 'f> Printer<'s, 'f> {
                 readings: Readings::default(),
                 lines: 0,
             },
-            text: Vec::new(),
         }
     }
 
@@ -324,15 +322,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             return Ok(());
         }
         self.before.lines += 1;
-        if lines.events.is_empty() {
-            return self.line(event, s, &mut lines.main);
-        }
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        self.line(event, s, &mut text)?;
-        lines.sample(index, &text);
-        self.text = text;
-        Ok(())
+        self.line(event, s, lines.of_sample(index))
     }
 
     fn line(&mut self, event: Event<'_>, s: &Found<'_>, out: &mut Vec<u8>) -> io::Result<()> {

@@ -29,15 +29,11 @@ impl Lines {
         self.events.resize(events, Default::default());
     }
 
-    /// Adds a sample of an event.
-    pub(super) fn sample(&mut self, event: AttrIndex, text: &[u8]) {
-        match self.events.get_mut(event.0) {
-            Some((of_event, samples)) => {
-                *samples += 1;
-                of_event.extend_from_slice(text);
-            }
-            None => self.main.extend_from_slice(text),
-        }
+    /// Counts a sample of an event, and returns the text that it is added to.
+    pub(super) fn of_sample(&mut self, event: AttrIndex) -> &mut Vec<u8> {
+        let Some((text, samples)) = self.events.get_mut(event.0) else { return &mut self.main };
+        *samples += 1;
+        text
     }
 }
 
