@@ -5,13 +5,13 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use recrep_format::abi::{CpuMode, DataSrc};
-use recrep_format::record::RawRecord;
+use recrep_format::abi::DataSrc;
 
-use super::filter::{SampleFacts, SampleFilter};
+use super::filter::SampleFilter;
 use super::frames::Finder;
 use super::order;
 use super::query::{ScriptFilters, Symbols};
+use super::sample::Found;
 use super::values;
 use crate::input::Input;
 use crate::input::several::each;
@@ -25,6 +25,7 @@ use crate::query::warning::Warning;
 use crate::query::{Column, Query, Source};
 use crate::symbols::Resolver;
 use crate::terminal::escape::escape;
+use crate::timeline::RecentSpans;
 use crate::view::CANNOT_WRITE;
 
 /// Kind of memory access.
@@ -128,11 +129,12 @@ fn list(
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&query.filters, session)?;
-    let mut listed = 0;
+    let (mut spans, mut listed) = (RecentSpans::default(), 0);
     for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate() {
         let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
         finder.now = position;
-        if let Some(line) = line(query, session, &filter, &mut finder, raw) {
+        let Some((_, found)) = Found::of(session, &mut spans, raw) else { continue };
+        if let Some(line) = line(query, &filter, &mut finder, &found) {
             listed += 1;
             writeln!(out, "{line}").context(CANNOT_WRITE)?;
         }
@@ -141,40 +143,17 @@ fn list(
 }
 
 /// Returns the line of a sample, or `None` if it is filtered out.
-fn line(
-    query: &AccessQuery,
-    session: &Session<'_>,
-    filter: &SampleFilter<'_>,
-    finder: &mut Finder<'_, '_>,
-    raw: RawRecord<'_>,
-) -> Option<String> {
-    let attrs = &session.file.attrs;
-    let (_, sample) = attrs.sample(raw)?;
-    let fields = sample.fields().ok()?;
-    let mode = sample.cpu_mode();
+fn line(query: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, '_>, s: &Found<'_>) -> Option<String> {
+    let (fields, [pid, tid]) = (&s.fields, s.tid);
     let src = fields.data_src.unwrap_or(DataSrc::NONE.0);
     let is_wanted = |kind: &Access| kind.name() == DataSrc(src).op_name();
-    let is_guest = matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser);
-    if is_guest || !(query.kinds.is_empty() || query.kinds.iter().any(is_wanted)) {
+    if !query.kinds.is_empty() && !query.kinds.iter().any(is_wanted) {
         return None;
     }
-    let at = session.clock.moment(fields.time, raw.offset);
-    let [pid, tid] = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
-    let span = session.timeline.span(pid, tid, at);
-    let task = span.task;
-    let ip = fields.ip.unwrap_or(0);
-    let place = finder.place(mode, &task, ip, at);
-    let comm = session.timeline.comm(span.comm_so_far(at));
-    let asked = SampleFacts {
-        time: fields.time,
-        cpu: fields.cpu.map(|[cpu, _]| cpu),
-        comm: &comm,
-        tid: [task.pid, tid],
-        module: place.module,
-    };
+    let place = finder.place_of(s);
     let function = finder.symbol(place).map(|function| finder.name(function.name));
     let is_named = |symbols: &Symbols| function.is_some_and(|name| symbols.names.contains(name));
-    if !filter.passes(&asked)
+    if !filter.passes(s, place.module)
         || (query.filters.samples.resolved && function.is_none())
         || !query.filters.symbols.as_ref().is_none_or(is_named)
     {
@@ -182,13 +161,13 @@ fn line(
     }
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
     let function = function.unwrap_or("???");
-    let (weight, addr) = (values::weight(&fields), fields.addr.unwrap_or(0));
+    let (weight, addr) = (values::weight(fields), fields.addr.unwrap_or(0));
     let is_padded = query.separator.is_none();
     let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };
     let hex = |number: u64, digits: usize| {
         if is_padded { format!("0x{number:0digits$x}") } else { format!("0x{number:x}") }
     };
-    let mut cells = vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(ip, 16), hex(addr, 16)];
+    let mut cells = vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(s.ip(), 16), hex(addr, 16)];
     if query.physical {
         cells.push(format!("0x{:016x}", fields.phys_addr.unwrap_or(0)));
     }

@@ -2,16 +2,16 @@
 
 use recrep_format::abi::BranchEntry;
 
-use super::chain::SampleContext;
 use super::fields::{Field, Fields};
 use super::frames::Finder;
+use super::sample::Found;
 use crate::terminal::digits;
 
 /// Prints the branches of a sample.
 pub(super) fn print(
     branches: impl Iterator<Item = BranchEntry>,
     fields: &Fields,
-    site: &SampleContext<'_>,
+    s: &Found<'_>,
     finder: &mut Finder<'_, '_>,
     out: &mut Vec<u8>,
 ) {
@@ -22,27 +22,20 @@ pub(super) fn print(
         if form != Field::BrStackSym {
             out.push(b' ');
         }
-        end(branch.from, form, fields, site, finder, out);
+        end(branch.from, form, fields, s, finder, out);
         out.push(b'/');
-        end(branch.to, form, fields, site, finder, out);
+        end(branch.to, form, fields, s, finder, out);
         flags(&branch, out);
     }
 }
 
 /// Prints one end of a branch, as the field `form` has it.
-fn end(
-    address: u64,
-    form: Field,
-    fields: &Fields,
-    site: &SampleContext<'_>,
-    finder: &mut Finder<'_, '_>,
-    out: &mut Vec<u8>,
-) {
+fn end(address: u64, form: Field, fields: &Fields, s: &Found<'_>, finder: &mut Finder<'_, '_>, out: &mut Vec<u8>) {
     let has_dso = fields.has(Field::Dso);
     if form == Field::BrStack && !has_dso {
         return hex(address, out);
     }
-    let place = finder.place_of_either(site.mode, site.task, address, site.at);
+    let place = finder.place_of_either(s, address);
     match form {
         Field::BrStackOff => hex(place.address, out),
         Field::BrStackSym => match finder.symbol(place) {

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use recrep_format::abi::{CpuMode, SampleType, context};
-use recrep_format::attr::{Attr, AttrIndex};
-use recrep_format::record::Sample;
+use recrep_format::attr::Attr;
 
 use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, Lookups, NameId, UNKNOWN, print_function, print_offset};
 use super::query::ScriptQuery;
 use super::remembered::{Remembered, Slot};
+use super::sample::{Event, Found};
 use super::source;
 use crate::callchain::unwind::{ChainSources, Origin, StackUnwinder};
 use crate::callchain::{ChainLimit, Deferred, FrameFields, FrameFinder, Recorded};
@@ -17,14 +17,7 @@ use crate::pipeline::session::Session;
 use crate::symbols::{Functions, SymbolId};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
-use crate::timeline::{Contexts, ModuleId, Moment, Place, SpaceEpoch, Task};
-
-/// CPU mode, task and time of a sample.
-pub(super) struct SampleContext<'a> {
-    pub(super) mode: CpuMode,
-    pub(super) task: &'a Task,
-    pub(super) at: Moment,
-}
+use crate::timeline::{Contexts, ModuleId, Place, SpaceEpoch};
 
 /// Prints callchains, for one worker.
 pub(super) struct ChainPrinter<'s> {
@@ -130,29 +123,22 @@ impl<'s> ChainPrinter<'s> {
     }
 
     /// Prints the callchain of a sample of an event, beginning on a new line.
-    pub(super) fn print(
-        &mut self,
-        sampled: (&Sample<'_, '_>, &Attr, AttrIndex),
-        fields: &Fields,
-        site: &SampleContext<'_>,
-        finder: &mut Finder<'_, '_>,
-        out: &mut Vec<u8>,
-    ) {
+    pub(super) fn print(&mut self, event: Event<'_>, s: &Found<'_>, finder: &mut Finder<'_, '_>, out: &mut Vec<u8>) {
         out.push(b'\n');
-        let (sample, attr, event) = sampled;
-        let epoch = finder.epoch(site.task, site.at);
+        let Event { attr, fields, .. } = event;
+        let epoch = finder.epoch(&s.task, s.at);
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
-        self.frames((sample, attr), site, &mut frames);
+        self.frames(attr, s, &mut frames);
         let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
         let is_long = |frame: &Frame| are_long || self.inline.unwrap_or(frame.is_unwound);
         let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
-        self.resolver.resolve((epoch, site.at), short, &mut self.resolved);
+        self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
         for (at, frame) in frames.iter().enumerate() {
             let goes_on = match self.resolved.get(at) {
                 Some(&resolved) => self.frame(frame.ip, resolved, fields, finder, out),
-                None => self.long_frame(*frame, (event, fields), (site, epoch), finder, out),
+                None => self.long_frame(*frame, event, (s, epoch), finder, out),
             };
             if !goes_on {
                 break;
@@ -172,10 +158,10 @@ impl<'s> ChainPrinter<'s> {
     }
 
     /// Appends the frames of a sample, innermost first.
-    fn frames(&mut self, (sample, attr): (&Sample<'_, '_>, &Attr), site: &SampleContext<'_>, frames: &mut Vec<Frame>) {
+    fn frames(&mut self, attr: &Attr, s: &Found<'_>, frames: &mut Vec<Frame>) {
         let origin = Origin::of(attr);
         self.words.clear();
-        if self.sources.chain((sample, origin), (site.task.space, site.at), &mut self.words).is_err() {
+        if self.sources.chain((&s.sample, origin), (s.task.space, s.at), &mut self.words).is_err() {
             return;
         }
         let unwound = self.words.len() - self.sources.unwound(origin).min(self.words.len());
@@ -183,7 +169,7 @@ impl<'s> ChainPrinter<'s> {
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
         let is_calls = origin == Origin::Calls;
         let max_frames = if is_calls { usize::MAX } else { self.max_frames };
-        let mut mode = site.mode;
+        let mut mode = s.mode;
         for ip in recorded.iter().copied() {
             if ip >= context::MAX {
                 mode = match ip {
@@ -266,13 +252,13 @@ impl<'s> ChainPrinter<'s> {
     fn long_frame(
         &mut self,
         frame: Frame,
-        (event, fields): (AttrIndex, &Fields),
-        (site, epoch): (&SampleContext<'_>, SpaceEpoch),
+        event: Event<'_>,
+        (s, epoch): (&Found<'_>, SpaceEpoch),
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
         let Frame { mode, ip, back, is_unwound } = frame;
-        let kind = (event.0, mode, back, is_unwound);
+        let kind = (event.index.0, mode, back, is_unwound);
         let context = self.line_contexts.number(kind, epoch.in_mode(mode)).saturating_add(1);
         if let Some(line) = self.lines.get(ip, context) {
             finder.count(line.module, line.lookups.into(), line.is_found);
@@ -280,11 +266,11 @@ impl<'s> ChainPrinter<'s> {
             out.extend_from_slice(self.texts.get(start..start + len).unwrap_or_default());
             return line.goes_on;
         }
-        let place = finder.place(mode, site.task, ip, site.at);
+        let place = finder.place(mode, &s.task, ip, s.at);
         let from = out.len();
         let before = finder.lookups(place);
         let base = finder.symbol(place);
-        let goes_on = self.lines_of(frame, place, base, fields, finder, out);
+        let goes_on = self.lines_of(frame, place, base, event.fields, finder, out);
         if self.texts.len() >= MOST_TEXT {
             self.lines.clear();
             self.texts.clear();

@@ -3,19 +3,11 @@
 use recrep_format::attr::AttrIndex;
 
 use super::query::ScriptFilters;
+use super::sample::Found;
 use crate::pipeline::session::Session;
 use crate::scan::FileFilters;
 use crate::timeline::ModuleId;
 use crate::timeline::cgroups::Groups;
-
-/// Properties of a sample that the filters test.
-pub(super) struct SampleFacts<'a> {
-    pub(super) time: Option<u64>,
-    pub(super) cpu: Option<u32>,
-    pub(super) comm: &'a str,
-    pub(super) tid: [i32; 2],
-    pub(super) module: Option<ModuleId>,
-}
 
 /// The compiled filters.
 pub(super) struct SampleFilter<'q> {
@@ -43,17 +35,16 @@ impl<'q> SampleFilter<'q> {
         self.filters.samples.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
-    /// Returns whether a sample passes all filters except those by function and event.
-    pub(super) fn passes(&self, asked: &SampleFacts<'_>) -> bool {
+    /// Returns whether a sample of a module passes all filters except those by function and event.
+    pub(super) fn passes(&self, s: &Found<'_>, module: Option<ModuleId>) -> bool {
         let filters = &self.filters.samples;
-        let [pid, tid] = asked.tid;
         // Samples without a time are the last ones.
-        self.compiled.takes_time(asked.time.or(Some(u64::MAX)))
-            && self.lists_records_of(asked.cpu)
-            && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(asked.comm))
-            && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&pid))
-            && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&tid))
-            && self.compiled.takes_module(asked.module)
+        self.compiled.takes_time(s.fields.time.or(Some(u64::MAX)))
+            && self.lists_records_of(s.cpu())
+            && filters.comms.as_ref().is_none_or(|wanted| wanted.contains(&*s.comm))
+            && filters.pids.as_ref().is_none_or(|wanted| wanted.contains(&s.task.pid))
+            && filters.tids.as_ref().is_none_or(|wanted| wanted.contains(&s.tid[1]))
+            && self.compiled.takes_module(module)
     }
 
     /// Returns whether a sample of this event is listed where events switch samples on and off.

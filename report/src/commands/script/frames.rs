@@ -8,6 +8,7 @@ use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields};
+use super::sample::Found;
 use crate::pipeline::session::Session;
 use crate::symbols::{Functions, Loaded, Module, ModuleKind, Source, SourceFrame, SymbolId};
 use crate::table::module_use::Doubts;
@@ -85,12 +86,17 @@ impl<'s, 'f> Finder<'s, 'f> {
         self.session.timeline.place(mode, task.space, ip, at)
     }
 
+    /// Returns the place of the sampled instruction.
+    pub(super) fn place_of(&self, s: &Found<'_>) -> Place {
+        self.place(s.mode, &s.task, s.ip(), s.at)
+    }
+
     /// Returns the place of an address that may belong to the other CPU mode: code of one, data or a branch's end in
     /// the other.
-    pub(super) fn place_of_either(&self, mode: CpuMode, task: &Task, address: u64, at: Moment) -> Place {
-        let place = self.place(mode, task, address, at);
-        let other = if mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
-        if place.module.is_some() { place } else { self.place(other, task, address, at) }
+    pub(super) fn place_of_either(&self, s: &Found<'_>, address: u64) -> Place {
+        let place = self.place(s.mode, &s.task, address, s.at);
+        let other = if s.mode == CpuMode::Kernel { CpuMode::User } else { CpuMode::Kernel };
+        if place.module.is_some() { place } else { self.place(other, &s.task, address, s.at) }
     }
 
     /// Returns the epoch of a task's address space.

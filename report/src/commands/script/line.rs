@@ -1,21 +1,21 @@
 //! Lines of samples and other records, as `perf script` prints them.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
 use recrep_format::attr::{Attr, AttrEntry, AttrIndex};
 use recrep_format::feature::{Arch, ClockData};
-use recrep_format::record::{RawRecord, Record, Sample, SampleFields};
+use recrep_format::record::{RawRecord, Record};
 use rustc_hash::FxHashMap;
 
 use super::branches;
-use super::chain::{ChainPrinter, SampleContext};
+use super::chain::ChainPrinter;
 use super::fields::{Field, Fields};
-use super::filter::{SampleFacts, SampleFilter};
+use super::filter::SampleFilter;
 use super::frames::{Finder, Function};
 use super::outputs::Lines;
 use super::query::ScriptQuery;
+use super::sample::{Event, Found};
 use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
 use super::{records, values};
@@ -27,7 +27,7 @@ use crate::symbols::Functions;
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 use crate::timeline::cgroups::Groups;
-use crate::timeline::{ModuleId, Moment, Place, RecentSpans, Task};
+use crate::timeline::{ModuleId, Place, RecentSpans};
 use crate::tracepoints::{Formats, RecordedKernel};
 
 /// Last value of each counter. The increment since then is the period of a sample that reads counters.
@@ -74,27 +74,6 @@ struct Before {
     readings: Readings,
     /// Number of samples.
     lines: usize,
-}
-
-/// The event of a sample, and what is printed of it.
-#[derive(Clone, Copy)]
-struct Event<'a> {
-    index: AttrIndex,
-    attr: &'a Attr,
-    fields: &'a Fields,
-}
-
-/// A sample with its task, comm and place.
-struct Found<'a> {
-    mode: CpuMode,
-    misc: u16,
-    sample: Sample<'a, 'a>,
-    fields: SampleFields<'a>,
-    period: u64,
-    task: Task,
-    tid: [i32; 2],
-    comm: Cow<'a, str>,
-    at: Moment,
 }
 
 impl<'s, 'f> Listing<'s, 'f> {
@@ -241,67 +220,40 @@ impl<'s, 'f> Printer<'s, 'f> {
         records::print(&raw, &body, |address| kernel(&mut self.finder, address), out)
     }
 
-    /// Returns a sample with its task; `None` for one of a guest, or one that cannot be read.
-    #[inline]
-    fn found(&mut self, raw: RawRecord<'f>) -> Option<(AttrIndex, Found<'s>)> {
-        let session = self.listing.session;
-        let (index, sample) = session.file.attrs.sample(raw)?;
-        let mode = sample.cpu_mode();
-        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
-            return None;
-        }
-        let (fields, entry) = (sample.fields().ok()?, session.file.attrs.get(index)?);
-        let at = session.clock.moment(fields.time, raw.offset);
-        let tid = fields.tid.map_or([-1, -1], |t| t.map(u32::cast_signed));
-        let (span, ()) = *self.spans.get(&session.timeline, (tid[0], tid[1]), at, |_| ());
-        let period = fields.period.unwrap_or(entry.attr.sample_period);
-        let comm = session.timeline.comm(span.comm_so_far(at));
-        Some((index, Found { mode, misc: raw.header.misc, sample, fields, period, task: span.task, tid, comm, at }))
-    }
-
     /// Returns the module that a sample hit.
     pub(super) fn module(&mut self, raw: RawRecord<'f>) -> Option<ModuleId> {
-        self.found(raw).and_then(|(_, found)| self.place(&found).module)
+        let (_, found) = Found::of(self.listing.session, &mut self.spans, raw)?;
+        self.finder.place_of(&found).module
     }
 
     /// Prints a sample: once, or for each counter that it reads.
     fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
-        let Some((index, mut found)) = self.found(raw) else { return Ok(()) };
+        let session = self.listing.session;
+        let Some((index, mut found)) = Found::of(session, &mut self.spans, raw) else { return Ok(()) };
         let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
-        let attrs = &self.listing.session.file.attrs;
+        let attrs = &session.file.attrs;
         let group = attrs.get(index).is_some_and(|entry| entry.attr.read_format.contains(ReadFormat::GROUP));
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
             let last = self.before.readings.insert(id, counter.value).unwrap_or(0);
-            found.period = counter.value.wrapping_sub(last);
-            if found.period != 0 {
+            let period = counter.value.wrapping_sub(last);
+            if period != 0 {
+                found.fields.period = Some(period);
                 self.counted(attrs.by_id(id).unwrap_or(index), &found, lines)?;
             }
         }
         Ok(())
     }
 
-    /// Returns the place of the sampled instruction.
-    fn place(&self, s: &Found<'_>) -> Place {
-        self.finder.place(s.mode, &s.task, s.fields.ip.unwrap_or(0), s.at)
-    }
-
     fn passes(&mut self, index: AttrIndex, s: &Found<'_>) -> bool {
         let filter = &self.listing.filter;
-        let module = if filter.compiled.modules.is_some() { self.place(s).module } else { None };
-        let asked = SampleFacts {
-            time: s.fields.time,
-            cpu: s.fields.cpu.map(|[cpu, _]| cpu),
-            comm: &s.comm,
-            tid: [s.task.pid, s.tid[1]],
-            module,
-        };
-        if !filter.passes(&asked) {
+        let module = if filter.compiled.modules.is_some() { self.finder.place_of(s).module } else { None };
+        if !filter.passes(s, module) {
             return false;
         }
         if let Some(symbols) = &self.listing.query.filters.symbols {
-            let function = self.finder.symbol(self.place(s));
-            let ip = s.fields.ip.unwrap_or(0);
+            let function = self.finder.symbol(self.finder.place_of(s));
+            let ip = s.ip();
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));
             if !function.is_some_and(|function| symbols.names.contains(self.finder.name(function.name)))
                 && !symbols.has_address(ip, start)
@@ -330,7 +282,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let who = LineStart {
             comm: &s.comm,
             tid: s.tid,
-            cpu: s.fields.cpu.map_or(-1, |[cpu, _]| cpu.cast_signed()),
+            cpu: s.cpu().map_or(-1, u32::cast_signed),
             time: s.fields.time,
             misc: s.misc,
             kind: RecordType::SAMPLE,
@@ -338,7 +290,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         };
         self.before.start.print(&who, fields, out);
         if fields.has(Field::Period) {
-            digits::decimal(out, s.period, 10);
+            digits::decimal(out, s.fields.period.unwrap_or(attr.sample_period), 10);
             out.push(b' ');
         }
         if fields.has(Field::Event) {
@@ -355,7 +307,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             self.rest(event, s, out)?;
         }
         if fields.has(Field::SrcCode) {
-            let place = self.place(s);
+            let place = self.finder.place_of(s);
             if let Some(code) = self.before.sources.code(&mut self.finder, place, s.tid[1]) {
                 writeln!(out, "{code}")?;
             }
@@ -386,8 +338,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         }
         values::registers(fields, self.listing.registers, &s.fields, out)?;
         if let Some(stack) = s.fields.branch_stack {
-            let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
-            branches::print(stack.entries(), fields, &site, &mut self.finder, out);
+            branches::print(stack.entries(), fields, s, &mut self.finder, out);
         }
         let is_bpf = attr.kind == EventType::SOFTWARE && attr.config == SwEvent::BPF_OUTPUT.0;
         if is_bpf && fields.has(Field::BpfOutput) {
@@ -413,7 +364,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             self.addr(event, s, out);
         }
         if line_comes_last && fields.has(Field::Ip) {
-            self.source_line(self.place(s), out);
+            self.source_line(self.finder.place_of(s), out);
         }
         writeln!(out)
     }
@@ -425,22 +376,20 @@ impl<'s, 'f> Printer<'s, 'f> {
         let faults = [SwEvent::PAGE_FAULTS.0, SwEvent::PAGE_FAULTS_MIN.0, SwEvent::PAGE_FAULTS_MAJ.0];
         let is_fault = attr.kind == EventType::SOFTWARE && faults.contains(&attr.config);
         if is_fault || is_branch_trace(attr) {
-            let place = self.finder.place_of_either(s.mode, &s.task, addr, s.at);
+            let place = self.finder.place_of_either(s, addr);
             self.finder.names(place, fields, out);
         }
     }
 
     /// Prints the sampled instruction, or a line for each frame.
     fn ip(&mut self, event: Event<'_>, has_line: bool, s: &Found<'_>, out: &mut Vec<u8>) {
-        let Event { index, attr, fields } = event;
-        if self.chains.has(attr) && s.fields.callchain.is_some() {
-            let site = SampleContext { mode: s.mode, task: &s.task, at: s.at };
-            return self.chains.print((&s.sample, attr, index), fields, &site, &mut self.finder, out);
+        if self.chains.has(event.attr) && s.fields.callchain.is_some() {
+            return self.chains.print(event, s, &mut self.finder, out);
         }
         out.push(b' ');
-        digits::hex(out, s.fields.ip.unwrap_or(0), 16);
-        let place = self.place(s);
-        self.finder.names(place, fields, out);
+        digits::hex(out, s.ip(), 16);
+        let place = self.finder.place_of(s);
+        self.finder.names(place, event.fields, out);
         if has_line {
             self.source_line(place, out);
         }

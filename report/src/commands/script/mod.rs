@@ -29,6 +29,7 @@ mod outputs;
 mod query;
 mod records;
 mod remembered;
+mod sample;
 mod source;
 mod start;
 mod values;

@@ -25,9 +25,8 @@ pub(super) fn listed(session: &Session<'_>, records: &BTreeSet<RecordType>) -> V
         for raw in piece.records(&mut UnpackBuffer::default()) {
             let time = match raw.header.kind {
                 RecordType::SAMPLE => {
-                    let Some((event, sample)) = attrs.sample(raw) else { continue };
-                    let has_time = attrs.sample_layout(event).is_some_and(|layout| layout.time.is_some());
-                    if has_time { sample.time() } else { None }
+                    let Some((_, sample)) = attrs.sample(raw) else { continue };
+                    sample.time()
                 }
                 kind if records.contains(&kind) => attrs.time_of(&raw),
                 _ => continue,
