@@ -1,7 +1,5 @@
 //! Callchains, one line per frame.
 
-use std::collections::HashSet;
-
 use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 
@@ -24,11 +22,7 @@ pub(super) struct ChainPrinter<'s> {
     sources: ChainSources<'s>,
     words: Vec<u64>,
     frames: Vec<Frame>,
-    shown: bool,
-    max_frames: usize,
-    stop_at: &'s HashSet<String>,
-    inline: Option<bool>,
-    source_paths: bool,
+    query: &'s ScriptQuery,
     /// Numbers of frames that differ in function or module.
     resolver: FrameFinder<'s>,
     /// For each frame of the callchain at hand that has only function and module: its number, and its address in the
@@ -93,20 +87,14 @@ impl<'s> ChainPrinter<'s> {
         deferred: &'s Deferred<'s>,
         unwinding: Option<&'s StackUnwinder<'s>>,
     ) -> Self {
-        let look = &query.look;
-        let sampled = |attr: &Attr| attr.sample_type.contains(SampleType::CALLCHAIN);
         let fields =
             FrameFields { cpu_mode: false, ip: false, size: false, returns: false, unmapped: false, unnamed: false };
-        let recorded = Recorded { deferred, most: ChainLimit { frames: look.max_stack, outermost: false } };
+        let recorded = Recorded { deferred, most: ChainLimit { frames: query.look.max_stack, outermost: false } };
         Self {
             sources: ChainSources::new(recorded, unwinding),
             words: Vec::new(),
             frames: Vec::new(),
-            shown: look.chains && session.file.attrs.entries().iter().any(|entry| sampled(&entry.attr)),
-            max_frames: look.max_stack,
-            stop_at: &look.stop_at,
-            inline: look.inline,
-            source_paths: query.symbol_sources.source_paths,
+            query,
             resolver: FrameFinder::new(&session.timeline, fields, Some(functions), true),
             resolved: Vec::new(),
             functions: Vec::new(),
@@ -119,7 +107,7 @@ impl<'s> ChainPrinter<'s> {
 
     /// Returns whether the samples of an event are printed with their callchains.
     pub(super) fn has(&self, attr: &Attr) -> bool {
-        self.shown && attr.sample_type.contains(SampleType::CALLCHAIN)
+        self.query.look.chains && attr.sample_type.contains(SampleType::CALLCHAIN)
     }
 
     /// Prints the callchain of a sample of an event, beginning on a new line.
@@ -131,7 +119,7 @@ impl<'s> ChainPrinter<'s> {
         frames.clear();
         self.frames(attr, s, &mut frames);
         let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
-        let is_long = |frame: &Frame| are_long || self.inline.unwrap_or(frame.is_unwound);
+        let is_long = |frame: &Frame| are_long || self.query.look.inline.unwrap_or(frame.is_unwound);
         let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
         self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
@@ -168,7 +156,7 @@ impl<'s> ChainPrinter<'s> {
         let (recorded, unwound) = self.words.split_at_checked(unwound).unwrap_or_default();
         // As in perf, call stacks of the hardware (LBR) are printed whole, and unwound frames have their own limit.
         let is_calls = origin == Origin::Calls;
-        let max_frames = if is_calls { usize::MAX } else { self.max_frames };
+        let max_frames = if is_calls { usize::MAX } else { self.query.look.max_stack };
         let mut mode = s.mode;
         for ip in recorded.iter().copied() {
             if ip >= context::MAX {
@@ -223,7 +211,8 @@ impl<'s> ChainPrinter<'s> {
             out.extend_from_slice(self.names.get(*module..*end).unwrap_or_default());
         }
         out.push(b'\n');
-        self.stop_at.is_empty() || !function.is_some_and(|(name, _)| self.stop_at.contains(finder.name(name)))
+        let stop_at = &self.query.look.stop_at;
+        stop_at.is_empty() || !function.is_some_and(|(name, _)| stop_at.contains(finder.name(name)))
     }
 
     /// Makes the texts of new frames.
@@ -300,30 +289,24 @@ impl<'s> ChainPrinter<'s> {
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let inlined = match self.inline.unwrap_or(is_unwound) {
+        let inlined = match self.query.look.inline.unwrap_or(is_unwound) {
             true => finder.inlined(place, place.address.saturating_sub(back)),
             false => [].into(),
         };
         let offset = base.map_or(place.address, |function| function.offset);
         let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         let has_line = fields.has(Field::SrcLine);
-        let source_line = |line: Option<String>, out: &mut Vec<u8>| {
-            if let Some(line) = line {
-                out.extend_from_slice(b"\n  ");
-                out.extend_from_slice(line.as_bytes());
-            }
-        };
+        let (stop_at, source_paths) = (&self.query.look.stop_at, self.query.symbol_sources.source_paths);
         for at in inner {
             out.push(b'\t');
             digits::hex(out, ip, 16);
-            let name = at.function.as_deref().unwrap_or("??");
-            let name = escape(name);
+            let name = escape(at.function.as_deref().unwrap_or("??"));
             if fields.has(Field::Sym) {
                 print_function(&name, offset, fields, out);
             }
-            source_line(source::written(at, self.source_paths).filter(|_| has_line), out);
+            source::print(source::written(at, source_paths).filter(|_| has_line), out);
             out.extend_from_slice(b" (inlined)\n");
-            if self.stop_at.contains(&*name) {
+            if stop_at.contains(&*name) {
                 return false;
             }
         }
@@ -331,10 +314,10 @@ impl<'s> ChainPrinter<'s> {
         digits::hex(out, ip, 16);
         finder.names(place, fields, out);
         if has_line {
-            let line = outermost.and_then(|at| source::written(at, self.source_paths));
-            source_line(line.or_else(|| source::line(finder, place, self.source_paths)), out);
+            let line = outermost.and_then(|at| source::written(at, source_paths));
+            source::print(line.or_else(|| source::line(finder, place, source_paths)), out);
         }
         out.push(b'\n');
-        !base.is_some_and(|function| self.stop_at.contains(finder.name(function.name)))
+        !base.is_some_and(|function| stop_at.contains(finder.name(function.name)))
     }
 }

@@ -398,10 +398,7 @@ impl<'s, 'f> Printer<'s, 'f> {
     /// Prints the source line of a place, beginning on a new line.
     fn source_line(&mut self, place: Place, out: &mut Vec<u8>) {
         let whole_path = self.listing.query.symbol_sources.source_paths;
-        if let Some(line) = source::line(&mut self.finder, place, whole_path) {
-            out.extend_from_slice(b"\n  ");
-            out.extend_from_slice(line.as_bytes());
-        }
+        source::print(source::line(&mut self.finder, place, whole_path), out);
     }
 }
 

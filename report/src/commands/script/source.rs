@@ -35,6 +35,14 @@ pub(super) fn written(at: &SourceFrame, whole_path: bool) -> Option<String> {
     Some(format!("{}:{}", crate::terminal::escape::escape(name), at.line))
 }
 
+/// Prints a source line, beginning on a new line.
+pub(super) fn print(line: Option<String>, out: &mut Vec<u8>) {
+    if let Some(line) = line {
+        out.extend_from_slice(b"\n  ");
+        out.extend_from_slice(line.as_bytes());
+    }
+}
+
 impl SourceFiles {
     /// Returns the text of the source line at a place, unless it was the thread's last one.
     pub(super) fn code(&mut self, finder: &mut Finder<'_, '_>, place: Place, tid: i32) -> Option<String> {
