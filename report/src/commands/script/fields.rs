@@ -99,7 +99,7 @@ fields! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     set: Vec<Field>,
-    /// The same as bits: every sample asks for many of them.
+    /// The same as bits, once they are complete: every sample asks for many of them.
     bits: u64,
     /// Those that were named.
     asked: Vec<Field>,
@@ -156,11 +156,6 @@ impl Field {
             && (self != Self::Weight || has_weight)
             && (self != Self::Trace || attr.kind == EventType::TRACEPOINT)
     }
-
-    /// Returns whether it is printed only beside an address.
-    fn is_of_an_address(self) -> bool {
-        matches!(self, Self::Sym | Self::SymOff | Self::Dso | Self::DsOff | Self::SrcLine | Self::SrcCode)
-    }
 }
 
 impl Fields {
@@ -185,25 +180,22 @@ impl Fields {
             }
             _ => {}
         }
-        Self { bits: bits(&set), set, asked: Vec::new(), unasked }
+        Self { set, unasked, ..Self::default() }
     }
 
     pub(super) fn set(&mut self, fields: impl Iterator<Item = Field>) {
         self.set = fields.collect();
-        self.bits = bits(&self.set);
         self.asked = self.set.clone();
     }
 
     pub(super) fn add(&mut self, field: Field) {
         self.remove(field);
         self.set.push(field);
-        self.bits |= field.bit();
         self.asked.push(field);
     }
 
     pub(super) fn remove(&mut self, field: Field) {
         self.set.retain(|have| *have != field);
-        self.bits &= !field.bit();
         self.asked.retain(|have| *have != field);
     }
 
@@ -211,11 +203,10 @@ impl Fields {
     pub(super) fn completed(mut self, attr: &Attr) -> Self {
         let asked = &self.asked;
         self.set.retain(|field| asked.contains(field) || field.is_sampled(attr));
-        self.bits = bits(&self.set);
-        if self.has(Field::DsOff) && !self.has(Field::Dso) {
+        if self.set.contains(&Field::DsOff) && !self.set.contains(&Field::Dso) {
             self.set.push(Field::Dso);
-            self.bits |= Field::Dso.bit();
         }
+        self.bits = self.set.iter().fold(0, |bits, field| bits | field.bit());
         self
     }
 
@@ -246,15 +237,13 @@ impl Fields {
         let is_idle = |field: &Field| match field {
             Field::SymOff if !self.has(Field::Sym) => true,
             Field::SrcLine => !self.has(Field::Ip),
-            Field::SrcCode => false,
-            field => field.is_of_an_address() && !addresses.iter().any(|address| self.has(*address)),
+            Field::Sym | Field::SymOff | Field::Dso | Field::DsOff => {
+                !addresses.iter().any(|address| self.has(*address))
+            }
+            _ => false,
         };
         self.asked.iter().copied().filter(is_idle).collect()
     }
-}
-
-fn bits(fields: &[Field]) -> u64 {
-    fields.iter().fold(0, |bits, field| bits | field.bit())
 }
 
 #[cfg(test)]
@@ -266,13 +255,14 @@ mod tests {
         let attr = Attr { sample_type: SampleType::IP, ..Attr::default() };
         let mut fields = Fields::default();
         fields.set([Field::Comm, Field::Ip, Field::Addr, Field::Weight, Field::SymOff].into_iter());
+        let mut fields = fields.completed(&attr);
         assert_eq!(fields.lacking(&attr), [Field::Addr, Field::Weight]);
         assert_eq!(fields.idle(), [Field::SymOff]);
         assert!(!Fields::usual(&attr, true).completed(&attr).has(Field::Time));
         fields.remove(Field::Ip);
         fields.remove(Field::Addr);
         fields.add(Field::Dso);
-        assert_eq!(fields.idle(), [Field::SymOff, Field::Dso]);
+        assert_eq!(fields.completed(&attr).idle(), [Field::SymOff, Field::Dso]);
     }
 
     #[test]
