@@ -112,13 +112,16 @@ fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> 
             lines.field("build_id_size", id.size)?.field("build_id", text.unwrap_or_default())?;
         }
     }
-    let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
-    let shared = if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' };
-    let prot: String =
-        [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect();
-    lines.field("prot", format_args!("{:#x} {prot}", map.prot))?.field("flags", Hex(map.flags))?;
+    lines.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map)))?.field("flags", Hex(map.flags))?;
     lines.field("filename", Escaped(map.filename.as_bytes()))?;
     Ok(())
+}
+
+/// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
+pub fn access_letters(map: &Mmap2<'_>) -> String {
+    let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
+    let shared = if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' };
+    [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect()
 }
 
 /// Returns the letters of the flags: truncated, overwrite, partial, collision.

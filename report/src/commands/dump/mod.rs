@@ -30,6 +30,7 @@ mod stream;
 mod tool;
 
 pub use args::parse;
+pub use kernel::access_letters;
 pub use query::DumpQuery;
 
 use std::io::{self, Write};

@@ -192,12 +192,12 @@ impl<'s, 'f> Printer<'s, 'f> {
         let mut time = trailer.time;
         let task = records::task(&body);
         if !entry.attr.sample_id_all() {
-            (own, cpu, time) = (task.map_or(own, |task| task.tid), Some(0), Some(task.map_or(0, |task| task.time)));
+            (own, cpu, time) = (task.map_or(own, |(task, _)| task), Some(0), Some(task.map_or(0, |(_, time)| time)));
         }
         if !self.listing.filter.lists_records_of(cpu) {
             return Ok(());
         }
-        let [_, tid] = task.map_or(own, |task| task.tid);
+        let [_, tid] = task.map_or(own, |(task, _)| task);
         let timeline = &session.timeline;
         let comm = if tid == -1 { ":-1".into() } else { timeline.comm(timeline.span(own[0], tid, at).comm_so_far(at)) };
         let Some(fields) = self.listing.fields.get(index.0) else { return Ok(()) };

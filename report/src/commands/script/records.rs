@@ -3,24 +3,18 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use recrep_format::abi::{map_flags, misc, prot};
+use recrep_format::abi::misc;
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces, RawRecord, TextPoke};
 
 use super::frames::hex;
+use crate::commands::dump;
 use crate::terminal::escape::escape;
 
-/// Task that a record names, and the record's own time if it has one (else 0).
-#[derive(Clone, Copy)]
-pub(super) struct NamedTask {
-    /// Process ID and thread ID.
-    pub(super) tid: [i32; 2],
-    pub(super) time: u64,
-}
-
-/// Returns the task that a record names. Records that name none are about the task that was running.
-pub(super) fn task(body: &Body<'_>) -> Option<NamedTask> {
-    let named = |pid: u32, tid: u32, time| Some(NamedTask { tid: [pid.cast_signed(), tid.cast_signed()], time });
+/// Returns process ID and thread ID of the task that a record names, and the record's own time if it has one (else 0).
+/// Records that name none are about the task that was running.
+pub(super) fn task(body: &Body<'_>) -> Option<([i32; 2], u64)> {
+    let named = |pid: u32, tid: u32, time| Some(([pid, tid].map(u32::cast_signed), time));
     match body {
         Body::Comm(comm) => named(comm.pid, comm.tid, 0),
         Body::Fork(task) | Body::Exit(task) => named(task.pid, task.tid, task.time),
@@ -39,23 +33,23 @@ pub(super) fn print(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let bits = raw.header.misc;
+    let [pid, tid] = task(body).map_or([-1, -1], |(task, _)| task);
     write!(out, "PERF_RECORD_{}", raw.header.kind)?;
     match body {
         Body::Comm(comm) => {
             let exec = if bits & misc::COMM_EXEC != 0 { " exec" } else { "" };
-            let (pid, tid) = (comm.pid.cast_signed(), comm.tid.cast_signed());
             writeln!(out, "{exec}: {}:{pid}/{tid}", escape(&comm.comm.to_text()))
         }
         Body::Fork(task) | Body::Exit(task) => {
-            let [pid, tid, ppid, ptid] = [task.pid, task.tid, task.ppid, task.ptid].map(u32::cast_signed);
+            let [ppid, ptid] = [task.ppid, task.ptid].map(u32::cast_signed);
             writeln!(out, "({pid}:{tid}):({ppid}:{ptid})")
         }
         Body::Mmap(map) => {
             let letter = if bits & misc::MMAP_DATA != 0 { 'r' } else { 'x' };
-            let range = range([map.pid, map.tid], map.addr, map.len, map.pgoff);
+            let range = range([pid, tid], map.addr, map.len, map.pgoff);
             writeln!(out, "{range}]: {letter} {}", escape(&map.filename.to_text()))
         }
-        Body::Mmap2(map) => writeln!(out, "{}", mmap2(map)),
+        Body::Mmap2(map) => writeln!(out, "{}", mmap2(map, [pid, tid])),
         Body::Lost(lost) => writeln!(out, " lost {}", lost.lost),
         Body::Switch => writeln!(out, " {}", switch(bits)),
         Body::SwitchCpuWide(other) => {
@@ -63,7 +57,7 @@ pub(super) fn print(
             let (pid, tid) = (other.next_prev_pid.cast_signed(), other.next_prev_tid.cast_signed());
             writeln!(out, " {}  {side} pid/tid: {pid:>5}/{tid:<5}", switch(bits))
         }
-        Body::Namespaces(all) => writeln!(out, "{}", namespaces(all)),
+        Body::Namespaces(all) => writeln!(out, "{}", namespaces(all, [pid, tid])),
         Body::Cgroup(cgroup) => writeln!(out, " cgroup: {} {}", cgroup.id, escape(&cgroup.path.to_text())),
         Body::KSymbol(s) => {
             let name = s.name.to_text();
@@ -76,13 +70,12 @@ pub(super) fn print(
     }
 }
 
-fn range([pid, tid]: [u32; 2], addr: u64, len: u64, pgoff: u64) -> String {
-    let (pid, tid) = (pid.cast_signed(), tid.cast_signed());
+fn range([pid, tid]: [i32; 2], addr: u64, len: u64, pgoff: u64) -> String {
     format!(" {pid}/{tid}: [{}({}) @ {}", hex(addr), hex(len), hex(pgoff))
 }
 
-fn mmap2(map: &Mmap2<'_>) -> String {
-    let mut text = range([map.pid, map.tid], map.addr, map.len, map.pgoff);
+fn mmap2(map: &Mmap2<'_>, task: [i32; 2]) -> String {
+    let mut text = range(task, map.addr, map.len, map.pgoff);
     match map.identity {
         MmapIdentity::Inode(inode) => {
             let (maj, min, ino, generation) = (inode.maj, inode.min, inode.ino, inode.ino_generation);
@@ -93,15 +86,7 @@ fn mmap2(map: &Mmap2<'_>) -> String {
             text.push_str(&format!(" <{}>", id.unwrap_or_default()));
         }
     }
-    let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
-    text.push_str("]: ");
-    text.extend([
-        letter(prot::READ, 'r'),
-        letter(prot::WRITE, 'w'),
-        letter(prot::EXEC, 'x'),
-        if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' },
-    ]);
-    text + " " + &escape(&map.filename.to_text())
+    text + "]: " + &dump::access_letters(map) + " " + &escape(&map.filename.to_text())
 }
 
 /// Returns the direction of a context switch, as perf prints it.
@@ -113,8 +98,7 @@ fn switch(bits: u16) -> &'static str {
     }
 }
 
-fn namespaces(all: &Namespaces<'_>) -> String {
-    let (pid, tid) = (all.pid.cast_signed(), all.tid.cast_signed());
+fn namespaces(all: &Namespaces<'_>, [pid, tid]: [i32; 2]) -> String {
     let each: Vec<_> = all.iter().collect();
     let mut text = format!(" {pid}/{tid} - nr_namespaces: {}\n\t\t[", each.len());
     for (place, namespace) in each.iter().enumerate() {
