@@ -1,6 +1,7 @@
 //! Places and names of a sample's addresses.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub(super) struct Finder<'s, 'f> {
     /// Number of the name of each symbol of each module; empty until a function of the module is found.
     numbers: Vec<Vec<Option<NameId>>>,
     /// Text of each module without an offset, once it was printed.
-    dsos: Vec<Option<Box<str>>>,
+    dsos: Vec<OnceCell<Box<str>>>,
     inlined: FxHashMap<(u32, u64), Arc<[SourceFrame]>>,
     /// The last epoch of each address space; that of the kernel alone comes first.
     epochs: Vec<Option<Epoch>>,
@@ -74,7 +75,7 @@ impl<'s, 'f> Finder<'s, 'f> {
             kernel_path,
             names: Vec::new(),
             numbers: vec![Vec::new(); modules],
-            dsos: vec![None; modules],
+            dsos: vec![OnceCell::new(); modules],
             inlined: FxHashMap::default(),
             epochs: Vec::new(),
             lookups: vec![Lookups::default(); modules],
@@ -123,20 +124,13 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     /// Appends a module as `perf script` prints it: its whole path in parentheses; if it is a file's, with the offset
     /// in it if one is given.
-    pub(super) fn dso(&mut self, module: Option<ModuleId>, offset: Option<u64>, out: &mut Vec<u8>) {
+    pub(super) fn dso(&self, module: Option<ModuleId>, offset: Option<u64>, out: &mut Vec<u8>) {
         let Some(module) = module else { return out.extend_from_slice(b" ([unknown])") };
         if offset.is_some() {
             return out.extend_from_slice(self.dso_text(module, offset).as_bytes());
         }
-        let at = module.0 as usize;
-        if self.dsos.get(at).is_none_or(Option::is_none) {
-            let text = self.dso_text(module, None).into_boxed_str();
-            if let Some(slot) = self.dsos.get_mut(at) {
-                *slot = Some(text);
-            }
-        }
-        if let Some(Some(text)) = self.dsos.get(at) {
-            out.extend_from_slice(text.as_bytes());
+        if let Some(text) = self.dsos.get(module.0 as usize) {
+            out.extend_from_slice(text.get_or_init(|| self.dso_text(module, None).into()).as_bytes());
         }
     }
 
