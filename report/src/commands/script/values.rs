@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use recrep_format::abi::{RegisterName, RegsAbi, RegsArch, Weight};
-use recrep_format::record::{Regs, SampleFields};
+use recrep_format::record::SampleFields;
 
 use super::fields::{Field, Fields};
 
@@ -38,16 +38,11 @@ pub(super) fn registers(
 ) -> io::Result<()> {
     for (field, regs) in [(Field::Iregs, &s.regs_intr), (Field::Uregs, &s.regs_user)] {
         if let Some(regs) = regs.as_ref().filter(|regs| fields.has(field) && regs.abi != RegsAbi::NONE) {
-            one_set(regs, names, out)?;
+            write!(out, " ABI:{} ", regs.abi.0)?;
+            for (number, value) in regs.iter() {
+                write!(out, "{:>5}:0x{value:x} ", RegisterName::of(names, number))?;
+            }
         }
-    }
-    Ok(())
-}
-
-fn one_set(regs: &Regs<'_>, names: Option<RegsArch>, out: &mut impl Write) -> io::Result<()> {
-    write!(out, " ABI:{} ", regs.abi.0)?;
-    for (number, value) in regs.iter() {
-        write!(out, "{:>5}:0x{value:x} ", RegisterName::of(names, number))?;
     }
     Ok(())
 }
