@@ -89,8 +89,7 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
 pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if query.dump {
         let limit = query.limit.map_or(u64::MAX, |limit| limit as u64);
-        let dump = DumpQuery { source: query.source.clone(), raw: true, payload: 0, types: None, limit };
-        return dump::run(&dump, out);
+        return dump::run(&DumpQuery { limit, ..dump::whole(&query.source) }, out);
     }
     let input = Input::open(&query.source)?;
     let resolver = Resolver::new(query.symbol_sources.clone());
@@ -107,12 +106,8 @@ pub fn run(query: &ScriptQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
         let unwinding = session.unwinding(&resolver);
         let functions = session.functions(&resolver);
         let listing = Listing::new(session, query, &functions, &formats, &deferred, unwinding.as_ref())?;
-        let mut outputs = match &query.per_event_dump {
-            Some(path) => {
-                Outputs::per_event(out, path, &session.events).context("cannot write the files of --per-event-dump")?
-            }
-            None => Outputs::one(out),
-        };
+        let mut outputs = Outputs::new(out, query.per_event_dump.as_deref(), &session.events)
+            .context("cannot write the files of --per-event-dump")?;
         let doubts = print(&listing, &mut outputs).context(CANNOT_WRITE)?;
         outputs.finish().context(CANNOT_WRITE)?;
         resolver.check_unchanged()?;

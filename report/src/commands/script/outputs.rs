@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use recrep_format::attr::AttrIndex;
 
+use crate::terminal::escape::escape;
+
 /// The outputs.
 pub(super) struct Outputs<'o, W> {
     main: &'o mut W,
@@ -45,12 +47,9 @@ struct EventFile {
 }
 
 impl<'o, W: Write> Outputs<'o, W> {
-    pub(super) fn one(main: &'o mut W) -> Self {
-        Self { main, files: Vec::new() }
-    }
-
-    /// Creates a file for each event: `PATH.EVENT.dump`.
-    pub(super) fn per_event(main: &'o mut W, path: &Path, events: &[String]) -> io::Result<Self> {
+    /// Creates a file for each event if a path is given: `PATH.EVENT.dump`.
+    pub(super) fn new(main: &'o mut W, path: Option<&Path>, events: &[String]) -> io::Result<Self> {
+        let Some(path) = path else { return Ok(Self { main, files: Vec::new() }) };
         let file = |event: &String| {
             // A `/` in an event's name would lead to another directory.
             let mut name = path.as_os_str().to_owned();
@@ -79,11 +78,7 @@ impl<'o, W: Write> Outputs<'o, W> {
     pub(super) fn finish(self) -> io::Result<()> {
         for EventFile { path, mut file, bytes, samples } in self.files {
             file.flush()?;
-            writeln!(
-                self.main,
-                "{}: {samples} samples, {bytes} bytes",
-                crate::terminal::escape::escape(&path.to_string_lossy())
-            )?;
+            writeln!(self.main, "{}: {samples} samples, {bytes} bytes", escape(&path.to_string_lossy()))?;
         }
         Ok(())
     }
