@@ -14,7 +14,7 @@ use super::fields::{Field, Fields};
 use super::filter::SampleFilter;
 use super::frames::{Finder, Function};
 use super::outputs::Lines;
-use super::query::ScriptQuery;
+use super::query::{ScriptQuery, Since};
 use super::sample::{Event, Found};
 use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
@@ -30,9 +30,6 @@ use crate::timeline::cgroups::Groups;
 use crate::timeline::{ModuleId, Place, RecentSpans};
 use crate::tracepoints::{Formats, RecordedKernel};
 
-/// Last value of each counter. The increment since then is the period of a sample that reads counters.
-type Readings = FxHashMap<u64, u64>;
-
 /// All that the lines of a file have in common.
 pub(super) struct Listing<'s, 'f> {
     pub(super) session: &'s Session<'f>,
@@ -41,7 +38,7 @@ pub(super) struct Listing<'s, 'f> {
     deferred: &'s Deferred<'s>,
     unwinding: Option<&'s StackUnwinder<'s>>,
     filter: SampleFilter<'s>,
-    start: Start,
+    start: Start<'s>,
     groups: Groups,
     registers: Option<RegsArch>,
     formats: &'s Formats,
@@ -60,18 +57,15 @@ pub(super) struct Printer<'s, 'f> {
     finder: Finder<'s, 'f>,
     chains: ChainPrinter<'s>,
     spans: RecentSpans<()>,
-    before: Before,
-}
-
-/// State from the lines printed before, on which the next ones depend.
-struct Before {
-    start: Start,
+    // What follows is of the lines printed before, on which the next ones depend.
+    start: Start<'s>,
     sources: SourceFiles,
     /// `true` if samples are left out until one switches them on.
     is_off: bool,
     /// The width of the data sources.
     data_src_width: usize,
-    readings: Readings,
+    /// Last value of each counter. The increment since then is the period of a sample that reads counters.
+    readings: FxHashMap<u64, u64>,
     /// Number of samples.
     lines: usize,
 }
@@ -127,7 +121,7 @@ impl<'s, 'f> Listing<'s, 'f> {
     pub(super) fn is_ordered(&self) -> bool {
         let reads = |entry: &AttrEntry| entry.attr.sample_type.contains(SampleType::READ);
         self.query.limit.is_some()
-            || self.start.is_ordered()
+            || self.query.look.since != Since::Clock
             || self.filter.on.or(self.filter.off).is_some()
             || self.has(Field::DataSrc)
             || self.has(Field::SrcCode)
@@ -144,20 +138,18 @@ impl<'s, 'f> Printer<'s, 'f> {
             finder: Finder::new(session, functions, query.look.kernel_path),
             chains: ChainPrinter::new((session, query, functions), listing.deferred, listing.unwinding),
             spans: RecentSpans::default(),
-            before: Before {
-                start: listing.start.clone(),
-                sources: SourceFiles::default(),
-                is_off: listing.filter.on.is_some(),
-                data_src_width: 0,
-                readings: Readings::default(),
-                lines: 0,
-            },
+            start: listing.start.clone(),
+            sources: SourceFiles::default(),
+            is_off: listing.filter.on.is_some(),
+            data_src_width: 0,
+            readings: FxHashMap::default(),
+            lines: 0,
         }
     }
 
     /// Returns whether as many samples were printed as are asked for.
     pub(super) fn is_done(&self) -> bool {
-        self.listing.query.limit.is_some_and(|limit| self.before.lines >= limit)
+        self.listing.query.limit.is_some_and(|limit| self.lines >= limit)
     }
 
     /// Returns what has found the names.
@@ -210,7 +202,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             kind: raw.header.kind,
             frames_follow: fields.has(Field::Ip) && self.chains.has(&entry.attr),
         };
-        self.before.start.print(&who, fields, out);
+        self.start.print(&who, fields, out);
         let kernel = |finder: &mut Finder<'_, '_>, address| {
             let task = timeline.thread(-1, -1, at);
             let place = finder.place(CpuMode::Kernel, &task, address, at);
@@ -235,7 +227,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let group = attrs.get(index).is_some_and(|entry| entry.attr.read_format.contains(ReadFormat::GROUP));
         for counter in read.counters().take(if group { usize::MAX } else { 1 }) {
             let id = counter.id.or_else(|| found.sample.event_id()).unwrap_or(0);
-            let last = self.before.readings.insert(id, counter.value).unwrap_or(0);
+            let last = self.readings.insert(id, counter.value).unwrap_or(0);
             let period = counter.value.wrapping_sub(last);
             if period != 0 {
                 found.fields.period = Some(period);
@@ -261,7 +253,7 @@ impl<'s, 'f> Printer<'s, 'f> {
                 return false;
             }
         }
-        filter.is_on(index, &mut self.before.is_off)
+        filter.is_on(index, &mut self.is_off)
     }
 
     /// Prints a sample of an event, if it passes the filters.
@@ -273,7 +265,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !self.passes(index, s) {
             return Ok(());
         }
-        self.before.lines += 1;
+        self.lines += 1;
         self.line(event, s, lines.of_sample(index))
     }
 
@@ -288,7 +280,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             kind: RecordType::SAMPLE,
             frames_follow: fields.has(Field::Ip) && self.chains.has(attr),
         };
-        self.before.start.print(&who, fields, out);
+        self.start.print(&who, fields, out);
         if fields.has(Field::Period) {
             digits::decimal(out, s.fields.period.unwrap_or(attr.sample_period), 10);
             out.push(b' ');
@@ -308,7 +300,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         }
         if fields.has(Field::SrcCode) {
             let place = self.finder.place_of(s);
-            if let Some(code) = self.before.sources.code(&mut self.finder, place, s.tid[1]) {
+            if let Some(code) = self.sources.code(&mut self.finder, place, s.tid[1]) {
                 writeln!(out, "{code}")?;
             }
         }
@@ -324,7 +316,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::DataSrc) {
             let src = s.fields.data_src.unwrap_or(DataSrc::NONE.0);
             let text = format!("{src:>16x} {}", DataSrc(src));
-            let width = &mut self.before.data_src_width;
+            let width = &mut self.data_src_width;
             *width = text.len().max(*width);
             write!(out, "{text:<width$}")?;
         }

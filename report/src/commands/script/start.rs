@@ -25,10 +25,8 @@ pub(super) struct LineStart<'a> {
 
 /// Prints the beginnings; times may count from those before.
 #[derive(Clone)]
-pub(super) struct Start {
-    nanoseconds: bool,
-    latency: bool,
-    since: Since,
+pub(super) struct Start<'q> {
+    look: &'q ScriptStyle,
     /// Times of the first and the previous line; 0 if there is none, or if that record was synthesized without a time.
     first: u64,
     previous: u64,
@@ -37,21 +35,15 @@ pub(super) struct Start {
     zone: TimeZone,
 }
 
-impl Start {
-    pub(super) fn new(look: &ScriptStyle, clock: Option<ClockData>) -> Self {
-        let (first, previous, zone) = (0, 0, TimeZone::system());
-        Self { nanoseconds: look.nanoseconds, latency: look.latency, since: look.since, first, previous, clock, zone }
-    }
-
-    /// Returns whether times depend on the lines before.
-    pub(super) fn is_ordered(&self) -> bool {
-        self.since != Since::Clock
+impl<'q> Start<'q> {
+    pub(super) fn new(look: &'q ScriptStyle, clock: Option<ClockData>) -> Self {
+        Self { look, first: 0, previous: 0, clock, zone: TimeZone::system() }
     }
 
     pub(super) fn print(&mut self, who: &LineStart<'_>, fields: &Fields, out: &mut Vec<u8>) {
         if fields.has(Field::Comm) {
             let comm = escape(who.comm);
-            match (self.latency, who.frames_follow) {
+            match (self.look.latency, who.frames_follow) {
                 (true, _) => padded(out, comm.chars().take(8), 8),
                 (_, true) => out.extend_from_slice(comm.as_bytes()),
                 _ => padded(out, comm.chars(), 16),
@@ -76,12 +68,12 @@ impl Start {
         }
         if fields.has(Field::Cpu) {
             match u64::try_from(who.cpu) {
-                Ok(cpu) if !self.latency => {
+                Ok(cpu) if !self.look.latency => {
                     out.push(b'[');
                     digits::zeros(out, cpu, 3);
                     out.extend_from_slice(b"] ");
                 }
-                _ if !self.latency => out.extend_from_slice(format!("[{:03}] ", who.cpu).as_bytes()),
+                _ if !self.look.latency => out.extend_from_slice(format!("[{:03}] ", who.cpu).as_bytes()),
                 _ => {
                     digits::decimal(out, who.cpu, 3);
                     out.push(b' ');
@@ -101,7 +93,7 @@ impl Start {
             let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
             digits::decimal(out, seconds, 5);
             out.push(b'.');
-            if self.nanoseconds {
+            if self.look.nanoseconds {
                 digits::zeros(out, nanoseconds, 9);
             } else {
                 digits::zeros(out, nanoseconds / 1000, 6);
@@ -112,7 +104,7 @@ impl Start {
 
     /// Returns a time relative to the reference point.
     fn relative(&mut self, time: u64) -> u64 {
-        let from = match self.since {
+        let from = match self.look.since {
             Since::Clock => 0,
             Since::First => {
                 if self.first == 0 {
@@ -132,7 +124,7 @@ impl Start {
         let Some(clock) = self.clock else { return "unknown".into() };
         let wall = i128::from(clock.wall_clock) + i128::from(time) - i128::from(clock.clock);
         let Ok(stamp) = Timestamp::from_nanosecond(wall) else { return "unknown".into() };
-        let decimals = if self.nanoseconds { "%F %H:%M:%S.%9f" } else { "%F %H:%M:%S.%6f" };
+        let decimals = if self.look.nanoseconds { "%F %H:%M:%S.%9f" } else { "%F %H:%M:%S.%6f" };
         stamp.to_zoned(self.zone.clone()).strftime(decimals).to_string()
     }
 }
@@ -169,7 +161,7 @@ mod tests {
     use super::*;
     use recrep_format::attr::Attr;
 
-    fn printed(fields: &str, start: &mut Start, times: &[u64]) -> Vec<String> {
+    fn printed(fields: &str, start: &mut Start<'_>, times: &[u64]) -> Vec<String> {
         let attr = Attr::default();
         let fields = super::super::choice::FieldChoice::parse([fields]).unwrap().of(&attr);
         let line = |time: &u64| {
@@ -183,13 +175,14 @@ mod tests {
         times.iter().map(line).collect()
     }
 
+    fn since(since: Since, nanoseconds: bool, times: &[u64]) -> Vec<String> {
+        let look = ScriptStyle { since, nanoseconds, ..ScriptStyle::default() };
+        printed("time", &mut Start::new(&look, None), times)
+    }
+
     #[test]
     fn times_are_relative_to_the_reference_point() {
-        let times = [5_000_001_000, 5_000_003_500, 6_000_003_500];
-        let of = |since, nanoseconds| {
-            let look = ScriptStyle { since, nanoseconds, ..ScriptStyle::default() };
-            printed("time", &mut Start::new(&look, None), &times)
-        };
+        let of = |point, nanoseconds| since(point, nanoseconds, &[5_000_001_000, 5_000_003_500, 6_000_003_500]);
         assert_eq!(of(Since::Clock, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
         assert_eq!(of(Since::First, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
         assert_eq!(of(Since::Previous, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
@@ -197,13 +190,7 @@ mod tests {
 
     #[test]
     fn time_zero_is_no_reference_point() {
-        let of = |since| {
-            printed(
-                "time",
-                &mut Start::new(&ScriptStyle { since, ..ScriptStyle::default() }, None),
-                &[0, 5_000_000_000, 6_000_000_000],
-            )
-        };
+        let of = |point| since(point, false, &[0, 5_000_000_000, 6_000_000_000]);
         assert_eq!(of(Since::First), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
         assert_eq!(of(Since::Previous), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
     }
@@ -218,7 +205,8 @@ mod tests {
     #[test]
     fn the_wall_clock_goes_with_the_perf_clock() {
         let clock = ClockData { version: 1, clockid: 1, wall_clock: 86_400_000_000_000, clock: 1_000 };
-        let mut start = Start::new(&ScriptStyle::default(), Some(clock));
+        let look = ScriptStyle::default();
+        let mut start = Start::new(&look, Some(clock));
         start.zone = TimeZone::UTC;
         let lines = printed("tod", &mut start, &[2_000, 0]);
         assert_eq!(lines, ["1970-01-02 00:00:00.000001 ", "1970-01-01 23:59:59.999999 "]);
