@@ -83,26 +83,22 @@ impl<'f, 'q> Walk<'f, 'q> {
         let (bytes, offset) = (stream.records.left(), stream.records.offset());
         let (mut len, mut goes_on) = (0, true);
         while len < CHUNK && goes_on && self.unpacked.is_empty() {
-            let raw = match stream.records.next() {
-                Some(Ok(raw)) => raw,
-                ended => {
-                    goes_on = false;
-                    if let Some(Err(error)) = ended {
-                        self.end(&error, &stream.name);
+            goes_on = match stream.records.next() {
+                Some(Ok(raw)) if self.count(raw.header.kind) => {
+                    len += raw.bytes.len() + raw.payload.len();
+                    match raw.compressed_piece(self.known.file.endian) {
+                        Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
+                        Some(Err(error)) => self.end(&error, &stream.name),
+                        None => true,
                     }
-                    break;
                 }
-            };
-            if !self.count(raw.header.kind) {
-                // What is left of compressed records is not damage.
-                (goes_on, stream.unpacking) = (false, None);
-                break;
-            }
-            len += raw.bytes.len() + raw.payload.len();
-            goes_on = match raw.compressed_piece(self.known.file.endian) {
-                Some(Ok(piece)) => self.inner(piece, raw.offset, stream),
+                Some(Ok(_)) => {
+                    // What is left of compressed records is not damage.
+                    stream.unpacking = None;
+                    false
+                }
                 Some(Err(error)) => self.end(&error, &stream.name),
-                None => true,
+                None => false,
             };
         }
         let bytes = bytes.get(..len).unwrap_or(bytes).into();
@@ -150,14 +146,6 @@ impl<'f, 'q> Walk<'f, 'q> {
         self.warnings.push(located(error, name));
         false
     }
-
-    /// Warns of what the compressed records leave unfinished.
-    fn unfinished(&mut self, stream: &Stream<'_>) {
-        let Some(unpacking) = &stream.unpacking else { return };
-        if let Some(Err(error)) = unpacking.records().next() {
-            self.end(&error, &stream.unpacked_name);
-        }
-    }
 }
 
 impl<'f> Iterator for Walk<'f, '_> {
@@ -178,8 +166,9 @@ impl<'f> Iterator for Walk<'f, '_> {
         let (chunk, goes_on) = self.chunk(&mut stream);
         if goes_on {
             self.current = Some(stream);
-        } else {
-            self.unfinished(&stream);
+        } else if let Some(Err(error)) = stream.unpacking.as_ref().and_then(|unpacking| unpacking.records().next()) {
+            // The compressed records leave one unfinished.
+            self.end(&error, &stream.unpacked_name);
         }
         Some(chunk)
     }
