@@ -1,17 +1,17 @@
 //! Fields of the kernel's records other than samples.
 
-use std::io::{self, Write};
+use std::io;
 
 use recrep_format::abi::{AuxFlags, KSymbolFlags, map_flags, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, Mmap2, MmapIdentity, Namespaces};
 
-use super::line::{Escaped, Hex, Lines};
+use super::line::{Escaped, Hex, Lines, named};
 use super::sample;
 use crate::commands::info::Value;
 
 /// Prints the fields of a record.
-pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn print(body: &Body<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     match body {
         Body::Mmap(map) => {
             pid_tid(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
@@ -95,11 +95,11 @@ pub(super) fn print<W: Write>(body: &Body<'_>, lines: &mut Lines<'_, W>) -> io::
     lines.end()
 }
 
-fn pid_tid<'l, 'w, W: Write>(pid: u32, tid: u32, lines: &'l mut Lines<'w, W>) -> io::Result<&'l mut Lines<'w, W>> {
+fn pid_tid<'l, 'w>(pid: u32, tid: u32, lines: &'l mut Lines<'w>) -> io::Result<&'l mut Lines<'w>> {
     lines.field("pid", pid.cast_signed())?.field("tid", tid.cast_signed())
 }
 
-fn mmap2<W: Write>(map: &Mmap2<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn mmap2(map: &Mmap2<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     pid_tid(map.pid, map.tid, lines)?.field("addr", Hex(map.addr))?.field("len", Hex(map.len))?;
     lines.field("pgoff", Hex(map.pgoff))?;
     match map.identity {
@@ -130,12 +130,4 @@ fn aux_flags(flags: AuxFlags) -> String {
         [(AuxFlags::TRUNCATED, 'T'), (AuxFlags::OVERWRITE, 'O'), (AuxFlags::PARTIAL, 'P'), (AuxFlags::COLLISION, 'C')];
     let set: String = letters.iter().filter(|(bit, _)| flags.contains(*bit)).map(|(_, letter)| letter).collect();
     if set.is_empty() { set } else { format!(" {set}") }
-}
-
-/// Formats a number with its name, if it has one.
-fn named(number: u16, name: Option<&str>) -> String {
-    match name {
-        Some(name) => format!("{number} {name}"),
-        None => number.to_string(),
-    }
 }

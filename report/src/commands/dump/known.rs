@@ -22,13 +22,10 @@ pub(super) struct FileFacts<'f> {
 impl<'f> FileFacts<'f> {
     pub(super) fn of(file: &'f File<'f>) -> Self {
         let entries = file.attrs.entries().iter();
-        let name = |entry: &AttrEntry| {
-            let name = entry.event_name().into_owned();
-            escape(&name).into_owned()
-        };
-        let arch = file.feature::<Arch<'_>>().and_then(Result::ok).map(|arch| arch.0.to_text().into_owned());
+        let name = |entry: &AttrEntry| escape(&entry.event_name()).into_owned();
+        let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
         let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-        let registers = RegsArch::of(arch.as_deref().unwrap_or_default());
+        let registers = arch.and_then(|arch| RegsArch::of(&arch.0.to_text()));
         Self { file, events: entries.map(name).collect(), registers, cpus }
     }
 }

@@ -6,26 +6,20 @@ use std::io::{self, Write};
 use crate::terminal::escape::escape;
 
 /// Writer of lines of fields.
-pub(super) struct Lines<'w, W> {
-    out: &'w mut W,
-    /// `true` if the current line has text.
-    begun: bool,
-    comma: bool,
+pub(super) struct Lines<'w> {
+    out: &'w mut Vec<u8>,
+    /// What stands before the next field of the current line; `None` if the line has no text.
+    separator: Option<&'static str>,
 }
 
-impl<'w, W: Write> Lines<'w, W> {
-    pub(super) fn new(out: &'w mut W) -> Self {
-        Self { out, begun: false, comma: false }
+impl<'w> Lines<'w> {
+    pub(super) fn new(out: &'w mut Vec<u8>) -> Self {
+        Self { out, separator: None }
     }
 
     /// Writes a field to the current line.
     pub(super) fn field(&mut self, name: &str, value: impl Display) -> io::Result<&mut Self> {
-        let before = match (self.begun, self.comma) {
-            (false, _) => "  ",
-            (true, false) => " ",
-            (true, true) => ", ",
-        };
-        (self.begun, self.comma) = (true, true);
+        let before = self.separator.replace(", ").unwrap_or("  ");
         write!(self.out, "{before}{name}: {value}")?;
         Ok(self)
     }
@@ -42,7 +36,7 @@ impl<'w, W: Write> Lines<'w, W> {
     pub(super) fn begin(&mut self, word: &str) -> io::Result<&mut Self> {
         self.end()?;
         write!(self.out, "  {word}")?;
-        (self.begun, self.comma) = (true, false);
+        self.separator = Some(" ");
         Ok(self)
     }
 
@@ -54,8 +48,7 @@ impl<'w, W: Write> Lines<'w, W> {
 
     /// Ends the current line, if there is one.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        if self.begun {
-            self.begun = false;
+        if self.separator.take().is_some() {
             writeln!(self.out)?;
         }
         Ok(())
@@ -78,6 +71,14 @@ pub(super) struct Escaped<'a>(pub(super) &'a [u8]);
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape(&String::from_utf8_lossy(self.0)))
+    }
+}
+
+/// Formats a number with its name, if it has one.
+pub(super) fn named(number: impl Display, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{number} {name}"),
+        None => number.to_string(),
     }
 }
 

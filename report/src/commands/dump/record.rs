@@ -10,7 +10,7 @@ use super::line::Lines;
 use super::{kernel, sample, tool};
 
 /// Prints the first line of a record.
-pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut Vec<u8>) -> io::Result<()> {
     let header = raw.header;
     write!(out, "{stream}{:#x} [{:#x}] PERF_RECORD_{}", raw.offset, header.size, header.kind)?;
     if header.kind.name().is_none() {
@@ -34,7 +34,7 @@ pub(super) fn body(
     known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     record: &Record<'_>,
-    out: &mut impl Write,
+    out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let mut lines = Lines::new(out);
     match &record.body {
@@ -45,13 +45,10 @@ pub(super) fn body(
         body if body.kind().is_kernel() => kernel::print(body, &mut lines)?,
         body => tool::print(known, raw, body, &mut lines)?,
     }
-    lines.end()?;
-    let trailer = &record.trailer;
-    if *trailer != SampleId::default() {
-        let line = lines.begin("sample_id:")?;
-        sample::shared_fields(trailer, line)?;
-        line.end()?;
+    if record.trailer != SampleId::default() {
+        sample::shared_fields(&record.trailer, lines.begin("sample_id:")?)?;
     }
+    lines.end()?;
     if !record.rest.is_empty() {
         lines.field("rest", format_args!("{} bytes", record.rest.len()))?;
     }

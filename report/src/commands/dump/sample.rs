@@ -1,6 +1,6 @@
 //! Fields of samples, and those that trailers share with them.
 
-use std::io::{self, Write};
+use std::io;
 
 use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterName, RegsAbi, RegsArch, Weight};
 use recrep_format::bytes::U64s;
@@ -10,11 +10,7 @@ use super::known::FileFacts;
 use super::line::{Hex, Lines};
 
 /// Prints the fields that the sample has: single values first, then those with lines of their own.
-pub(super) fn print<W: Write>(
-    known: &FileFacts<'_>,
-    fields: &SampleFields<'_>,
-    lines: &mut Lines<'_, W>,
-) -> io::Result<()> {
+pub(super) fn print(known: &FileFacts<'_>, fields: &SampleFields<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     // All fields are named, so that a new one does not compile until it is printed here.
     let SampleFields {
         identifier,
@@ -84,7 +80,7 @@ pub(super) fn print<W: Write>(
 }
 
 /// Prints the fields that samples and trailers have in common.
-pub(super) fn shared_fields<W: Write>(trailer: &SampleId, lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn shared_fields(trailer: &SampleId, lines: &mut Lines<'_>) -> io::Result<()> {
     let SampleId { tid: _, time, id, stream_id, cpu, identifier } = *trailer;
     lines
         .maybe("pid", trailer.pid())?
@@ -100,7 +96,7 @@ pub(super) fn shared_fields<W: Write>(trailer: &SampleId, lines: &mut Lines<'_, 
 }
 
 /// Prints the values that were read from a counter or a group of counters.
-pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn values(read: &ReadValues<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     lines.begin("read:")?;
     lines.maybe("nr", read.is_group().then(|| read.nr()))?;
     lines.maybe("time_enabled", read.time_enabled())?.maybe("time_running", read.time_running())?;
@@ -113,7 +109,7 @@ pub(super) fn values<W: Write>(read: &ReadValues<'_>, lines: &mut Lines<'_, W>) 
 }
 
 /// Prints the addresses of a callchain, with the names of the context markers among them.
-pub(super) fn chain<W: Write>(chain: U64s<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+pub(super) fn chain(chain: U64s<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     for (place, ip) in chain.iter().enumerate() {
         let name = CallchainContext::of(ip).and_then(CallchainContext::name);
         let marker = name.map(|name| format!(" PERF_CONTEXT_{name}")).unwrap_or_default();
@@ -122,7 +118,7 @@ pub(super) fn chain<W: Write>(chain: U64s<'_>, lines: &mut Lines<'_, W>) -> io::
     lines.end()
 }
 
-fn branches<W: Write>(stack: &BranchStack<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn branches(stack: &BranchStack<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     let hw_idx = stack.hw_idx.map(u64::cast_signed);
     lines.begin("branch_stack:")?.field("nr", stack.entries().len())?.maybe("hw_idx", hw_idx)?;
     let mut counters = stack.counters.map(|words| words.iter());
@@ -146,12 +142,7 @@ fn branches<W: Write>(stack: &BranchStack<'_>, lines: &mut Lines<'_, W>) -> io::
     lines.end()
 }
 
-fn registers<W: Write>(
-    name: &str,
-    regs: &Regs<'_>,
-    names: Option<RegsArch>,
-    lines: &mut Lines<'_, W>,
-) -> io::Result<()> {
+fn registers(name: &str, regs: &Regs<'_>, names: Option<RegsArch>, lines: &mut Lines<'_>) -> io::Result<()> {
     let abi = match regs.abi {
         RegsAbi::NONE => "none".to_owned(),
         RegsAbi::ABI_32 => "32-bit".to_owned(),

@@ -1,6 +1,6 @@
 //! Fields of the records that perf itself defines.
 
-use std::io::{self, Write};
+use std::io;
 
 use recrep_format::abi::{Cpu, StatRoundKind};
 use recrep_format::build_id::BuildId;
@@ -8,18 +8,18 @@ use recrep_format::feature::FeatureId;
 use recrep_format::record::{Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, RawRecord};
 
 use super::known::FileFacts;
-use super::line::{Escaped, Hex, Lines, fixed};
+use super::line::{Escaped, Hex, Lines, fixed, named};
 use crate::commands::info;
 
 /// Maximum number of CPUs to print.
 const MAX_CPUS: usize = 1 << 16;
 
 /// Prints the fields of a record.
-pub(super) fn print<W: Write>(
+pub(super) fn print(
     known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     body: &Body<'_>,
-    lines: &mut Lines<'_, W>,
+    lines: &mut Lines<'_>,
 ) -> io::Result<()> {
     match body {
         Body::HeaderAttr(header) => {
@@ -139,13 +139,9 @@ fn cpus(map: &CpuMap<'_>) -> String {
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-fn event_update<W: Write>(update: &EventUpdate<'_>, lines: &mut Lines<'_, W>) -> io::Result<()> {
+fn event_update(update: &EventUpdate<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     let kind = update.property.kind();
-    lines.field("id", update.id)?;
-    match kind.name() {
-        Some(name) => lines.field("type", format_args!("{} {name}", kind.0))?,
-        None => lines.field("type", kind.0)?,
-    };
+    lines.field("id", update.id)?.field("type", named(kind.0, kind.name()))?;
     match &update.property {
         EventProperty::Unit(unit) => lines.field("unit", Escaped(unit.as_bytes()))?,
         EventProperty::Scale(scale) => lines.field("scale", scale.value())?,
@@ -157,11 +153,11 @@ fn event_update<W: Write>(update: &EventUpdate<'_>, lines: &mut Lines<'_, W>) ->
     Ok(())
 }
 
-fn feature<W: Write>(
+fn feature(
     known: &FileFacts<'_>,
     raw: &RawRecord<'_>,
     header: &HeaderFeature<'_>,
-    lines: &mut Lines<'_, W>,
+    lines: &mut Lines<'_>,
 ) -> io::Result<()> {
     let id = u8::try_from(header.feat_id).ok().map(FeatureId);
     let name = id.and_then(FeatureId::name).unwrap_or("");
