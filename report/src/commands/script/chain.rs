@@ -4,7 +4,7 @@ use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 
 use super::fields::{Field, Fields};
-use super::frames::{Finder, Function, Lookups, NameId, UNKNOWN, print_function, print_offset};
+use super::frames::{Finder, Function, Lookups, NameId, print_function, print_offset};
 use super::query::ScriptQuery;
 use super::remembered::{Remembered, Slot};
 use super::sample::{Event, Found};
@@ -223,13 +223,8 @@ impl<'s> ChainPrinter<'s> {
             let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
             let function = module.zip(symbol).and_then(|(module, symbol)| finder.function(module, symbol));
             let start = self.names.len();
-            match function {
-                Some((name, _)) => {
-                    self.names.push(b' ');
-                    self.names.extend_from_slice(finder.name(name).as_bytes());
-                }
-                None => self.names.extend_from_slice(UNKNOWN),
-            }
+            self.names.push(b' ');
+            self.names.extend_from_slice(function.map_or("[unknown]", |(name, _)| finder.name(name)).as_bytes());
             let name_end = self.names.len();
             finder.dso(module, None, &mut self.names);
             let text = [start, name_end, self.names.len()];

@@ -136,18 +136,17 @@ impl<'s, 'f> Finder<'s, 'f> {
 
     fn dso_text(&self, id: ModuleId, offset: Option<u64>) -> String {
         let Some(module) = self.module(id) else { return " ([unknown])".into() };
-        let kernel = matches!(module.kind, ModuleKind::Kernel);
-        let file = if kernel && (self.kernel_path || offset.is_some()) { self.kernel_file(id) } else { None };
         let is_file = match module.kind {
             ModuleKind::PerfMap { .. } | ModuleKind::KernelSymbol { .. } => false,
             ModuleKind::Kernel => !self.is_listed(id),
             _ => true,
         };
-        let whole_path = file.or_else(|| {
-            let is_driver = matches!(module.kind, ModuleKind::KernelModule { .. });
-            (is_driver && self.kernel_path).then(|| String::from_utf8_lossy(&module.path).into_owned())
-        });
-        let name = whole_path.map_or_else(|| module.long_name(), Cow::Owned);
+        let whole_path = match module.kind {
+            ModuleKind::Kernel if self.kernel_path || offset.is_some() => self.kernel_file(id).map(Cow::Owned),
+            ModuleKind::KernelModule { .. } if self.kernel_path => Some(String::from_utf8_lossy(&module.path)),
+            _ => None,
+        };
+        let name = whole_path.unwrap_or_else(|| module.long_name());
         let name = escape(&name);
         match offset.filter(|_| is_file) {
             Some(offset) => format!(" ({name}+{})", hex(offset)),
@@ -261,7 +260,7 @@ impl<'s, 'f> Finder<'s, 'f> {
         if fields.has(Field::Sym) {
             match self.symbol(place) {
                 Some(function) => print_function(self.name(function.name), function.offset, fields, out),
-                None => out.extend_from_slice(UNKNOWN),
+                None => out.extend_from_slice(b" [unknown]"),
             }
         }
         if fields.has(Field::Dso) {
@@ -269,9 +268,6 @@ impl<'s, 'f> Finder<'s, 'f> {
         }
     }
 }
-
-/// Text of an unknown function.
-pub(super) const UNKNOWN: &[u8] = b" [unknown]";
 
 /// Appends the name of a function, and the offset if the columns have it.
 pub(super) fn print_function(name: &str, offset: u64, fields: &Fields, out: &mut Vec<u8>) {
