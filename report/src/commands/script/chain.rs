@@ -265,11 +265,8 @@ impl<'s> ChainPrinter<'s> {
         {
             self.texts.extend_from_slice(text);
             let (module, is_found) = (place.module, base.is_some());
-            self.lines.put(Slot {
-                ip,
-                context,
-                found: FrameLine { module, text: (start, len), lookups, is_found, goes_on },
-            });
+            let line = FrameLine { module, text: (start, len), lookups, is_found, goes_on };
+            self.lines.put(ip, context, line);
         }
         goes_on
     }

@@ -6,7 +6,6 @@ use crate::timeline::cache_place;
 /// Log2 of the number of frames that a worker remembers.
 const FRAMES: u32 = 16;
 
-/// What was found for frames.
 #[derive(Default)]
 pub(super) struct Remembered<T>(Vec<Slot<T>>);
 
@@ -14,10 +13,10 @@ pub(super) struct Remembered<T>(Vec<Slot<T>>);
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 pub(super) struct Slot<T> {
-    pub(super) ip: u64,
+    ip: u64,
     /// The number of its context plus one; 0 is no frame.
-    pub(super) context: u32,
-    pub(super) found: T,
+    context: u32,
+    found: T,
 }
 
 impl<T: Copy + Default> Remembered<T> {
@@ -28,17 +27,15 @@ impl<T: Copy + Default> Remembered<T> {
         (slot.ip == ip && slot.context == context).then_some(slot.found)
     }
 
-    /// Remembers a frame.
-    pub(super) fn put(&mut self, slot: Slot<T>) {
+    pub(super) fn put(&mut self, ip: u64, context: u32, found: T) {
         if self.0.is_empty() {
             self.clear();
         }
-        if let Some(place) = self.0.get_mut(cache_place(slot.ip, slot.context, FRAMES)) {
-            *place = slot;
+        if let Some(place) = self.0.get_mut(cache_place(ip, context, FRAMES)) {
+            *place = Slot { ip, context, found };
         }
     }
 
-    /// Forgets all frames.
     pub(super) fn clear(&mut self) {
         self.0 = vec![Slot::default(); 1 << FRAMES];
     }
@@ -52,8 +49,8 @@ mod tests {
     fn a_frame_is_remembered_by_address_and_context() {
         let mut frames = Remembered::default();
         assert_eq!(frames.get(7, 1), None);
-        frames.put(Slot { ip: 7, context: 1, found: 'a' });
-        frames.put(Slot { ip: 7, context: 2, found: 'b' });
+        frames.put(7, 1, 'a');
+        frames.put(7, 2, 'b');
         assert_eq!((frames.get(7, 1), frames.get(7, 2)), (Some('a'), Some('b')));
         assert_eq!((frames.get(8, 1), frames.get(7, 3)), (None, None));
         frames.clear();
