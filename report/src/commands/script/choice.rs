@@ -119,7 +119,7 @@ mod tests {
     fn of(kind: EventType, lists: &[&str]) -> Vec<&'static str> {
         let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
         let attr = Attr { kind, sample_type, ..Attr::default() };
-        FieldChoice::parse(lists.iter().copied()).unwrap().of(&attr).iter().map(|field| field.name()).collect()
+        FieldChoice::parse(lists.iter().copied()).unwrap().of(&attr).set.iter().map(|field| field.name()).collect()
     }
 
     #[test]

@@ -98,7 +98,7 @@ fields! {
 /// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
-    set: Vec<Field>,
+    pub(super) set: Vec<Field>,
     /// The same as bits, once they are complete: every sample asks for many of them.
     bits: u64,
     /// Those that were named.
@@ -163,8 +163,7 @@ impl Fields {
     /// with callchains have `ip`, `sym`, `symoff` and `dso`.
     pub(super) fn usual(attr: &Attr, unasked: bool) -> Self {
         use Field as F;
-        let common = [F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
-        let mut set = common.to_vec();
+        let mut set = vec![F::Comm, F::Tid, F::Cpu, F::Time, F::Event, F::Ip, F::Sym, F::SymOff, F::Dso, F::Period];
         match attr.kind {
             EventType::TRACEPOINT => {
                 set.retain(|f| !matches!(f, F::Period));
@@ -219,11 +218,6 @@ impl Fields {
     /// Returns whether no field is printed.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
-    }
-
-    #[cfg(test)]
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Field> {
-        self.set.iter()
     }
 
     /// Returns the fields that the samples of an event do not have.

@@ -9,7 +9,6 @@ use crate::scan::FileFilters;
 use crate::timeline::ModuleId;
 use crate::timeline::cgroups::Groups;
 
-/// The compiled filters.
 pub(super) struct SampleFilter<'q> {
     filters: &'q ScriptFilters,
     pub(super) compiled: FileFilters,
@@ -67,8 +66,7 @@ impl<'q> SampleFilter<'q> {
 
 fn find_event(flag: &str, name: &Option<String>, session: &Session<'_>) -> anyhow::Result<Option<AttrIndex>> {
     let Some(name) = name else { return Ok(None) };
-    let found = session.events.iter().position(|event| event == name);
-    match found {
+    match session.events.iter().position(|event| event == name) {
         Some(index) => Ok(Some(AttrIndex(index))),
         None => anyhow::bail!("{flag}: unknown event `{name}`; events of the file: {}", session.events.join(", ")),
     }
