@@ -10,7 +10,6 @@ use super::line::{Escaped, Hex, Lines, named};
 use super::sample;
 use crate::commands::info::Value;
 
-/// Prints the fields of a record.
 pub(super) fn print(body: &Body<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
     match body {
         Body::Mmap(map) => {

@@ -7,9 +7,7 @@ use recrep_format::read::File;
 
 use crate::terminal::escape::escape;
 
-/// Facts about the file.
 pub(super) struct FileFacts<'f> {
-    /// The file.
     pub(super) file: &'f File<'f>,
     /// Names of the events, escaped.
     pub(super) events: Vec<String>,

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use crate::terminal::escape::escape;
 
-/// Writer of lines of fields.
 pub(super) struct Lines<'w> {
     out: &'w mut Vec<u8>,
     /// What stands before the next field of the current line; `None` if the line has no text.

@@ -14,7 +14,6 @@ use crate::commands::info;
 /// Maximum number of CPUs to print.
 const MAX_CPUS: usize = 1 << 16;
 
-/// Prints the fields of a record.
 pub(super) fn print(
     known: &FileFacts<'_>,
     raw: &RawRecord<'_>,

@@ -8,7 +8,6 @@ use recrep_format::attr::AttrIndex;
 
 use crate::terminal::escape::escape;
 
-/// The outputs.
 pub(super) struct Outputs<'o, W> {
     main: &'o mut W,
     files: Vec<EventFile>,

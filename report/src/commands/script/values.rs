@@ -47,7 +47,6 @@ pub(super) fn registers(
     Ok(())
 }
 
-/// Prints the page sizes.
 pub(super) fn page_sizes(fields: &Fields, s: &SampleFields<'_>, out: &mut impl Write) -> io::Result<()> {
     let sizes = [(Field::DataPageSize, s.data_page_size), (Field::CodePageSize, s.code_page_size)];
     for (_, size) in sizes.iter().filter(|(field, _)| fields.has(*field)) {
