@@ -31,8 +31,8 @@ pub(super) struct Chunk<'f> {
 pub(super) struct Walk<'f, 'q> {
     known: &'q FileFacts<'f>,
     query: &'q DumpQuery,
-    streams: VecDeque<(Frames<'f>, String)>,
-    current: Option<Stream<'f>>,
+    /// Streams that have not ended.
+    streams: VecDeque<Stream<'f>>,
     /// Chunks that are ready, behind the one that was returned last.
     unpacked: VecDeque<Chunk<'f>>,
     /// What ended streams.
@@ -57,11 +57,17 @@ impl<'f, 'q> Walk<'f, 'q> {
         query: &'q DumpQuery,
         streams: impl IntoIterator<Item = (Frames<'f>, String)>,
     ) -> Self {
+        let stream = |(records, name): (Frames<'f>, String)| Stream {
+            bytes: records.left().len(),
+            records,
+            unpacked_name: format!("{name}unpacked:").into(),
+            name: name.into(),
+            unpacking: None,
+        };
         Self {
             known,
             query,
-            streams: streams.into_iter().collect(),
-            current: None,
+            streams: streams.into_iter().map(stream).collect(),
             unpacked: VecDeque::new(),
             warnings: Vec::new(),
             left: query.limit,
@@ -155,17 +161,10 @@ impl<'f> Iterator for Walk<'f, '_> {
         if let Some(chunk) = self.unpacked.pop_front() {
             return Some(chunk);
         }
-        let mut stream = match self.current.take() {
-            Some(stream) => stream,
-            None => {
-                let (records, name) = self.streams.pop_front()?;
-                let unpacked_name = format!("{name}unpacked:").into();
-                Stream { bytes: records.left().len(), records, name: name.into(), unpacked_name, unpacking: None }
-            }
-        };
+        let mut stream = self.streams.pop_front()?;
         let (chunk, goes_on) = self.chunk(&mut stream);
         if goes_on {
-            self.current = Some(stream);
+            self.streams.push_front(stream);
         } else if let Some(Err(error)) = stream.unpacking.as_ref().and_then(|unpacking| unpacking.records().next()) {
             // The compressed records leave one unfinished.
             self.end(&error, &stream.unpacked_name);
