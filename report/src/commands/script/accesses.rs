@@ -129,15 +129,15 @@ fn list(
     let functions = session.functions(resolver);
     let mut finder = Finder::new(session, &functions, false);
     let filter = SampleFilter::new(&query.filters, session)?;
-    let (mut spans, mut listed) = (RecentSpans::default(), 0);
-    for (position, at) in order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate() {
-        let Some(raw) = order::record_at(session, at).filter(|_| listed < query.limit) else { continue };
+    let mut spans = RecentSpans::default();
+    let positions = order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate();
+    let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
-        let Some((_, found)) = Found::of(session, &mut spans, raw) else { continue };
-        if let Some(line) = line(query, &filter, &mut finder, &found) {
-            listed += 1;
-            writeln!(out, "{line}").context(CANNOT_WRITE)?;
-        }
+        let (_, found) = Found::of(session, &mut spans, order::record_at(session, at)?)?;
+        line(query, &filter, &mut finder, &found)
+    });
+    for line in lines.take(query.limit) {
+        writeln!(out, "{line}").context(CANNOT_WRITE)?;
     }
     Ok(Finder::doubts([finder], &functions).warnings("addresses"))
 }
@@ -162,11 +162,9 @@ fn line(query: &AccessQuery, filter: &SampleFilter<'_>, finder: &mut Finder<'_, 
     let module = finder.long_dso(place).unwrap_or_else(|| "???".into());
     let function = function.unwrap_or("???");
     let (weight, addr) = (values::weight(fields), fields.addr.unwrap_or(0));
-    let is_padded = query.separator.is_none();
-    let decimal = |text: String| if is_padded { format!("{text:>5}") } else { text };
-    let hex = |number: u64, digits: usize| {
-        if is_padded { format!("0x{number:0digits$x}") } else { format!("0x{number:x}") }
-    };
+    let width = |columns: usize| if query.separator.is_none() { columns } else { 0 };
+    let decimal = |text: String| format!("{text:>columns$}", columns = width(5));
+    let hex = |number: u64, digits: usize| format!("0x{number:0digits$x}", digits = width(digits));
     let mut cells = vec![decimal(pid.to_string()), decimal(tid.to_string()), hex(s.ip(), 16), hex(addr, 16)];
     if query.physical {
         cells.push(format!("0x{:016x}", fields.phys_addr.unwrap_or(0)));
