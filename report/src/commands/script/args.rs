@@ -182,12 +182,10 @@ pub fn parse(words: Vec<OsString>) -> Result<ScriptQuery, clap::Error> {
 fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
     let fields = FieldChoice::parse(args.fields.iter().map(String::as_str));
     let source = args.source.source();
-    let per_event_dump = match (&source, args.per_event_dump) {
-        (_, false) => None,
-        (Source::Path(path), true) => Some(path.clone()),
-        (Source::Stdin, true) => {
-            return Err("--per-event-dump needs an input file to name its output files after".into());
-        }
+    let per_event_dump = match &source {
+        _ if !args.per_event_dump => None,
+        Source::Path(path) => Some(path.clone()),
+        Source::Stdin => return Err("--per-event-dump needs an input file to name its output files after".into()),
     };
     Ok(ScriptQuery {
         source,

@@ -1,6 +1,5 @@
 //! Records that are not samples, as `perf script --show-*-events` prints them.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use recrep_format::abi::misc;
@@ -106,7 +105,7 @@ fn namespaces(all: &Namespaces<'_>, [pid, tid]: [i32; 2]) -> String {
             text.push_str(if place.is_multiple_of(4) { ", \n\t\t " } else { ", " });
         }
         let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
-        let _infallible = write!(text, "{place}/{name}: {}/{}", namespace.dev, hex(namespace.inode));
+        text.push_str(&format!("{place}/{name}: {}/{}", namespace.dev, hex(namespace.inode)));
     }
     text + "]"
 }
