@@ -8,26 +8,14 @@ use recrep_format::abi::DataSrc;
 use recrep_format::feature::NumaTopology;
 use serde::{Serialize, Serializer};
 
-use super::args::{C2cQuery, Detail, Display};
+use super::args::{C2cQuery, Detail};
 use super::stats::Stats;
 use crate::commands::derived;
 use crate::pipeline::session::Session;
 use crate::query::lists;
 use crate::query::sort_key::SortKey;
 use crate::query::{Column, Format};
-use crate::table::profile::{EventTable, Row};
-
-/// Accesses to a cache line or an offset.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Counts {
-    pub(super) samples: u64,
-    pub(super) loads: u64,
-    pub(super) stores: u64,
-    pub(super) local_hitm: u64,
-    pub(super) remote_hitm: u64,
-    pub(super) local_peer: u64,
-    pub(super) remote_peer: u64,
-}
+use crate::table::profile::EventTable;
 
 /// A cache line.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -37,9 +25,7 @@ pub(super) struct Line {
     /// CPU mode and mapping, in JSON only; text has a letter before the line instead.
     #[serde(flatten)]
     pub(super) companions: Details,
-    #[serde(flatten)]
-    pub(super) counts: Counts,
-    #[serde(skip)]
+    #[serde(flatten, serialize_with = "counts")]
     pub(super) stats: Stats,
     /// Threads that read, as `tid:comm`.
     pub(super) readers: BTreeSet<String>,
@@ -55,8 +41,8 @@ pub(super) struct Offset {
     /// Fields that distinguish this entry from others at the same offset.
     #[serde(flatten)]
     pub(super) detail: Details,
-    #[serde(flatten)]
-    pub(super) counts: Counts,
+    #[serde(flatten, serialize_with = "counts")]
+    pub(super) stats: Stats,
     /// CPUs that accessed it, by node; `unknown` if the file does not give the node.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) nodes: BTreeMap<String, BTreeSet<u32>>,
@@ -72,40 +58,17 @@ impl Serialize for Details {
     }
 }
 
-impl From<Stats> for Counts {
-    fn from(stats: Stats) -> Self {
-        Self {
-            samples: stats.records,
-            loads: stats.load,
-            stores: stats.store,
-            local_hitm: stats.lcl_hitm,
-            remote_hitm: stats.rmt_hitm,
-            local_peer: stats.lcl_peer,
-            remote_peer: stats.rmt_peer,
-        }
-    }
-}
-
-impl Counts {
-    fn add(&mut self, other: Self) {
-        self.samples += other.samples;
-        self.loads += other.loads;
-        self.stores += other.stores;
-        self.local_hitm += other.local_hitm;
-        self.remote_hitm += other.remote_hitm;
-        self.local_peer += other.local_peer;
-        self.remote_peer += other.remote_peer;
-    }
-
-    /// Returns the number of loads for which lines are listed.
-    pub(super) fn shown(self, display: Display) -> u64 {
-        match display {
-            Display::Tot => self.local_hitm + self.remote_hitm,
-            Display::Lcl => self.local_hitm,
-            Display::Rmt => self.remote_hitm,
-            Display::Peer => self.local_peer + self.remote_peer,
-        }
-    }
+/// Serializes the numbers that are given of each cache line and each offset.
+pub(super) fn counts<S: Serializer>(stats: &Stats, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map([
+        ("samples", stats.records),
+        ("loads", stats.load),
+        ("stores", stats.store),
+        ("local_hitm", stats.lcl_hitm),
+        ("remote_hitm", stats.rmt_hitm),
+        ("local_peer", stats.lcl_peer),
+        ("remote_peer", stats.rmt_peer),
+    ])
 }
 
 /// Returns the columns of the histogram: six fixed ones, those of `-c`, the CPU (for `-N`), and companions.
@@ -146,19 +109,6 @@ pub(super) fn nodes(session: &Session<'_>) -> BTreeMap<u32, u32> {
 /// Index of the first column that distinguishes accesses of an offset.
 const DETAILS: usize = 6;
 
-/// Returns the accesses of a row, classified by data source and addresses.
-fn stats(row: Row<'_>) -> Stats {
-    Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples)
-}
-
-/// Returns the sum of all accesses.
-pub(super) fn total(tables: &[EventTable<'_>]) -> Stats {
-    let mut total = Stats::default();
-    let rows = tables.iter().flat_map(EventTable::rows);
-    rows.for_each(|row| total.add(&stats(row)));
-    total
-}
-
 type Text<'r> = Cow<'r, str>;
 
 /// Returns all lines, those with most of the requested loads first.
@@ -170,18 +120,16 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         let [address, dso, place, thread] = [0, 1, 2, 3].map(|column| row.text(column));
         let mut more: Vec<Text<'_>> = row.texts().skip(DETAILS).collect();
         let own = more.split_off(more.len().saturating_sub(companions.len()));
-        let stats = stats(row);
-        let counts = Counts::from(stats);
+        let stats = Stats::of(DataSrc(row.cell(4)), row.cell(5), row.count().samples);
         let details = companions.iter().zip(&own).map(|((name, _), text)| (*name, text.to_string()));
         let details = Details(details.collect());
         let (line, offsets) = lines.entry((address.clone(), dso.clone(), own)).or_default();
         (line.line, line.dso, line.companions) = (address.into(), dso.into(), details);
-        line.counts.add(counts);
         line.stats.add(&stats);
-        if counts.loads > 0 {
+        if stats.load > 0 {
             line.readers.insert(thread.to_string());
         }
-        if counts.stores > 0 {
+        if stats.store > 0 {
             line.writers.insert(thread.to_string());
         }
         let mut more = more.into_iter();
@@ -198,32 +146,31 @@ pub(super) fn lines(tables: &[EventTable<'_>], asked: &C2cQuery, nodes: &BTreeMa
         if asked.detail.contains(&Detail::Function) {
             at.detail.0.extend(line.companions.0.iter().find(|(name, _)| *name == "cpumode").cloned());
         }
-        at.counts.add(counts);
+        at.stats.add(&stats);
         let cpu = DETAILS + asked.detail.iter().filter(|detail| **detail != Detail::Tid).count();
         if let Some(cpu) = u32::try_from(row.cell(cpu)).ok().filter(|cpu| asked.nodes && *cpu != u32::MAX) {
             let node = nodes.get(&cpu).map_or_else(|| "unknown".to_owned(), ToString::to_string);
             at.nodes.entry(node).or_default().insert(cpu);
         }
     }
-    let order = |counts: Counts| (counts.shown(asked.display), counts.samples);
+    let order = |stats: &Stats| (stats.shown(asked.display), stats.records);
     let whole = |(mut line, offsets): (Line, IndexMap<(Text<'_>, Vec<Text<'_>>), Offset>)| {
         let mut offsets: Vec<_> = offsets.into_iter().collect();
-        offsets.sort_by(|(a_key, a), (b_key, b)| order(b.counts).cmp(&order(a.counts)).then_with(|| a_key.cmp(b_key)));
+        offsets.sort_by(|(a_key, a), (b_key, b)| order(&b.stats).cmp(&order(&a.stats)).then_with(|| a_key.cmp(b_key)));
         line.offsets = offsets.into_iter().map(|(_, offset)| offset).collect();
         line
     };
     let mut lines: Vec<Line> = lines.into_values().map(whole).collect();
     lines.sort_by(|a, b| {
         let by_name = || (&a.line, &a.dso, &a.companions.0).cmp(&(&b.line, &b.dso, &b.companions.0));
-        order(b.counts).cmp(&order(a.counts)).then_with(by_name)
+        order(&b.stats).cmp(&order(&a.stats)).then_with(by_name)
     });
     lines
 }
 
-/// Returns the number of lines with HITMs or peer loads, and the sum of their accesses.
-pub(super) fn shared(lines: &[Line]) -> (usize, Stats) {
-    let mut stats = Stats::default();
-    let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
-    lines.iter().filter(is_shared).for_each(|line| stats.add(&line.stats));
-    (lines.iter().filter(is_shared).count(), stats)
+/// Returns the sum of the lines' accesses.
+pub(super) fn total<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Stats {
+    let mut total = Stats::default();
+    lines.into_iter().for_each(|line| total.add(&line.stats));
+    total
 }

@@ -26,14 +26,15 @@ use crate::table::profile::InputSummary;
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, write_json};
 use args::Display;
-use lines::{Counts, Line};
+use lines::Line;
 use stats::Stats;
 
 #[derive(Serialize)]
 struct Answer<'p> {
     schema: &'static str,
     inputs: &'p [InputSummary],
-    total: Counts,
+    #[serde(rename = "total", serialize_with = "lines::counts")]
+    counts: Stats,
     stats: Stats,
     /// Number of lines with HITMs or peer loads; their accesses are in `shared`.
     shared_lines: usize,
@@ -47,17 +48,18 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     let (profile, query, nodes) = derived::profile_with(&asked.query, &lines::columns(asked), lines::nodes)?;
     let nodes = nodes.into_iter().flatten().collect();
     let tables = profile.tables(&query);
-    let stats = lines::total(&tables);
     let mut lines = lines::lines(&tables, asked, &nodes);
-    let (shared_lines, shared) = lines::shared(&lines);
-    lines.retain(|line| asked.all || line.counts.shown(asked.display) > 0);
+    let stats = lines::total(&lines);
+    let is_shared = |line: &&Line| line.stats.hitm() > 0 || line.stats.peer() > 0;
+    let shared_lines = lines.iter().filter(is_shared).count();
+    let shared = lines::total(lines.iter().filter(is_shared));
+    lines.retain(|line| asked.all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
-    let total = Counts::from(stats);
     if asked.query.format == Format::Json {
         let (inputs, warnings, lines) = (&profile.inputs[..], &profile.warnings[..], &lines[..]);
         let lines = if asked.stats { &[] } else { lines };
         let schema = "recrep-c2c/1";
-        let answer = Answer { schema, inputs, total, stats, shared_lines, shared, lines, warnings };
+        let answer = Answer { schema, inputs, counts: stats, stats, shared_lines, shared, lines, warnings };
         write_json(&answer, out).context(CANNOT_WRITE)?;
     } else if asked.stats {
         stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)).context(CANNOT_WRITE)?;
@@ -69,20 +71,20 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
 
 fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) -> io::Result<()> {
     let by_peer = asked.display == Display::Peer;
-    let number = |counts: Counts| {
-        let Counts { samples, loads, stores, .. } = counts;
+    let number = |stats: &Stats| {
+        let Stats { records, load, store, .. } = stats;
         let (local, remote) = match by_peer {
-            true => (counts.local_peer, counts.remote_peer),
-            false => (counts.local_hitm, counts.remote_hitm),
+            true => (stats.lcl_peer, stats.rmt_peer),
+            false => (stats.lcl_hitm, stats.rmt_hitm),
         };
-        format!("{:>8} {local:>8} {remote:>8} {loads:>8} {stores:>8} {samples:>8}", local + remote)
+        format!("{:>8} {local:>8} {remote:>8} {load:>8} {store:>8} {records:>8}", local + remote)
     };
     let (what, count) = if by_peer { ("from peers", stats.peer()) } else { ("HITM", stats.hitm()) };
     writeln!(out, "# {} accesses, {count} of them {what}\n#", stats.records)?;
     let heading = if by_peer { "peer" } else { "HITM" };
     writeln!(out, "#{heading:>7}    local   remote    loads   stores  samples  cache line")?;
     for line in lines {
-        writeln!(out, "{}  {} ({})", number(line.counts), escape(&line.line), escape(&line.dso))?;
+        writeln!(out, "{}  {} ({})", number(&line.stats), escape(&line.line), escape(&line.dso))?;
         for (what, threads) in [("read by", &line.readers), ("written by", &line.writers)] {
             if !threads.is_empty() {
                 let threads: Vec<_> = threads.iter().map(|thread| escape(thread)).collect();
@@ -91,7 +93,7 @@ fn print(lines: &[Line], stats: &Stats, asked: &C2cQuery, out: &mut impl Write) 
         }
         for at in &line.offsets {
             let detail: Vec<_> = at.detail.0.iter().map(|(_, text)| escape(text)).collect();
-            writeln!(out, "{}    {:>5} {}", number(at.counts), at.offset, detail.join("  "))?;
+            writeln!(out, "{}    {:>5} {}", number(&at.stats), at.offset, detail.join("  "))?;
             for (node, cpus) in &at.nodes {
                 let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
                 writeln!(out, "{:>65}node {node}: CPUs {}", "", cpus.join(", "))?;

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use recrep_format::abi::{DataSrc, mem};
 use serde::Serialize;
 
+use super::args::Display;
+
 macro_rules! stats {
     ($($(#[$meta:meta])* $name:ident,)*) => {
         /// Number of accesses of each kind, under perf's names (`struct c2c_stats`).
@@ -178,6 +180,16 @@ impl Stats {
     /// Returns the number of loads from caches of peers.
     pub(super) fn peer(&self) -> u64 {
         self.lcl_peer + self.rmt_peer
+    }
+
+    /// Returns the number of loads for which lines are listed.
+    pub(super) fn shown(&self, display: Display) -> u64 {
+        match display {
+            Display::Tot => self.hitm(),
+            Display::Lcl => self.lcl_hitm,
+            Display::Rmt => self.rmt_hitm,
+            Display::Peer => self.peer(),
+        }
     }
 
     /// Returns the number of loads that missed the last level cache.
