@@ -133,14 +133,18 @@ impl Session<'_> {
         {
             return (first, last);
         }
+        self.sample_times().unwrap_or_default()
+    }
+
+    /// Returns the earliest and the latest time of a sample, from the samples.
+    pub fn sample_times(&self) -> Option<(u64, u64)> {
         let attrs = &self.file.attrs;
+        let both = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
         let times = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
             let samples = piece.records(buffer).filter(|raw| raw.header.kind == RecordType::SAMPLE);
-            samples.filter_map(|raw| attrs.time_of(&raw)).fold((u64::MAX, 0), |(a, b), t| (a.min(t), b.max(t)))
+            samples.filter_map(|raw| attrs.time_of(&raw)).map(|time| (time, time)).reduce(both)
         };
-        let all = self.split.pieces.par_iter().map_init(UnpackBuffer::default, times);
-        let (first, last) = all.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
-        (first.min(last), last)
+        self.split.pieces.par_iter().map_init(UnpackBuffer::default, times).flatten().reduce_with(both)
     }
 
     /// Returns whether the file is complete: its recorder finished it, and it was not truncated since.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
 use recrep_format::endian::Endian;
 use recrep_format::feature::{FeatureId, NrCpus};
 use recrep_format::read::{File, Magic, Mode, Section};
@@ -11,9 +10,7 @@ use serde::Serialize;
 use super::attr;
 use super::features;
 use super::value::Value;
-use crate::input::split::Piece;
 use crate::input::unpack;
-use crate::input::unpack::UnpackBuffer;
 use crate::input::{Input, Stream};
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
@@ -173,7 +170,7 @@ impl Info {
             missing_features: missing.map(|id| id.to_string()).collect(),
             features,
             records: session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
-            time: time_range(session),
+            time: session.sample_times().map(|(first, last)| TimeRange { first, last }),
             lost_events: session.side_band.lost_events,
             lost_samples: session.side_band.all_lost_samples(),
             filtered_samples: session.side_band.all_filtered_samples(),
@@ -228,24 +225,4 @@ fn features(file: &File<'_>) -> Vec<FeatureInfo> {
         FeatureInfo { number: id.0, name: id.to_string(), section: (*section).into(), value, error }
     };
     file.features.iter().map(one).collect()
-}
-
-/// Returns the earliest and the latest time of a sample.
-fn time_range(session: &Session<'_>) -> Option<TimeRange> {
-    let attrs = &session.file.attrs;
-    let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| {
-        let times = piece.records(buffer).filter_map(|raw| {
-            let (event, sample) = attrs.sample(raw)?;
-            attrs.sample_layout(event).filter(|layout| layout.time.is_some())?;
-            sample.time()
-        });
-        times.map(|time| TimeRange { first: time, last: time }).reduce(TimeRange::with)
-    };
-    session.split.pieces.par_iter().map_init(UnpackBuffer::default, of_piece).flatten().reduce_with(TimeRange::with)
-}
-
-impl TimeRange {
-    fn with(self, other: Self) -> Self {
-        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
-    }
 }
