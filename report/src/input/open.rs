@@ -21,9 +21,10 @@ use crate::query::Source;
 pub struct Input {
     /// Name as the user gave it; `-` for standard input.
     pub name: String,
+    /// The time of the last modification; `None` for a pipe.
+    pub written: Option<SystemTime>,
     bytes: Bytes,
     streams: Vec<Stream>,
-    written: Option<SystemTime>,
 }
 
 /// A stream of records in a file of its own, beside the `data` file of a directory.
@@ -31,13 +32,13 @@ pub struct Input {
 pub struct Stream {
     /// File name in the directory.
     pub name: String,
-    bytes: Option<Bytes>,
+    bytes: Bytes,
 }
 
 impl Stream {
     /// Returns the records.
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.as_ref().map_or(&[], Bytes::get)
+        self.bytes.get()
     }
 }
 
@@ -157,26 +158,21 @@ impl Input {
     }
 
     fn changed(&self) -> Option<Changed> {
-        let beside = |stream: &Stream| Some((format!("{}/{}", self.name, stream.name), stream.bytes.as_ref()?.lost()?));
+        let beside = |stream: &Stream| Some((format!("{}/{}", self.name, stream.name), stream.bytes.lost()?));
         let own = self.bytes.lost().map(|from| (self.name.clone(), from));
         let (name, from) = own.or_else(|| self.streams.iter().find_map(beside))?;
         Some(Changed { name, from })
+    }
+
+    /// Returns the streams beside it, in the order of their numbers.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
     }
 
     /// Returns the number of bytes, including the streams beside it.
     pub fn len(&self) -> u64 {
         let streams = self.streams.iter().map(|stream| stream.bytes().len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
-    }
-
-    /// Returns the time of the last modification; `None` for a pipe.
-    pub fn written(&self) -> Option<SystemTime> {
-        self.written
-    }
-
-    /// Returns the streams beside it, in the order of their numbers.
-    pub fn streams(&self) -> &[Stream] {
-        &self.streams
     }
 
     fn open_path(path: &Path) -> Result<Self, OpenError> {
@@ -192,12 +188,12 @@ impl Input {
         numbered.sort();
         let stream = |(_, file): (u32, PathBuf)| {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match open_file(&file) {
-                Ok(bytes) => Ok(Stream { name, bytes: Some(bytes) }),
+            let bytes = open_file(&file).or_else(|error| match error {
                 // The file of a thread that wrote nothing.
-                Err(OpenError::Empty(_)) => Ok(Stream { name, bytes: None }),
-                Err(error) => Err(error),
-            }
+                OpenError::Empty(_) => Ok(Bytes::Read(Vec::new())),
+                error => Err(error),
+            })?;
+            Ok(Stream { name, bytes })
         };
         let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
         let data = path.join(DATA);
