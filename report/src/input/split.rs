@@ -11,7 +11,7 @@
 //! # On all cores
 //! The start of a record is known only from the size of the record before it, so a walk has to start at the beginning.
 //! To share the work, the data is cut into chunks of 4 MiB (`CHUNK`), and the walk of each chunk starts at a guess: the
-//! first position from which `PLAUSIBLE` headers in a row look valid (`Data::guess`). A guess may be wrong (the data of
+//! first position from which `PLAUSIBLE` headers in a row look valid (`Piece::guess`). A guess may be wrong (the data of
 //! an AUXTRACE record, or the bytes of a copied stack, can look like anything), so the walk of a chunk counts only if
 //! the walk of the chunk before it ended exactly where this one started; otherwise the chunk is walked again from
 //! there. The result is that of one walk from the beginning, whatever the guesses were, in damaged data too.
@@ -38,11 +38,11 @@ const AHEAD: usize = 1 << 11;
 /// Number of headers in a row that must look valid where a chunk starts.
 const PLAUSIBLE: usize = 8;
 
-/// Consecutive whole records.
+/// A part of a stream: for the workers, consecutive whole records.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece<'a> {
     source: Source<'a>,
-    /// Their offset in the file.
+    /// Its offset in the file.
     pub offset: u64,
     endian: Endian,
 }
@@ -83,17 +83,6 @@ pub struct Split<'a> {
     pub damage: Vec<Error>,
 }
 
-/// A part of a stream.
-#[derive(Clone, Copy)]
-struct Data<'a> {
-    /// Its bytes; none if they are not in memory.
-    bytes: &'a [u8],
-    source: Source<'a>,
-    /// Their offset in the file.
-    offset: u64,
-    endian: Endian,
-}
-
 /// A walk over a part of a stream.
 struct Walk<'a> {
     /// Position of its first byte in the stream.
@@ -111,19 +100,19 @@ impl<'a> Split<'a> {
         for source in parts {
             // Once here, once by the workers.
             progress::expect(2 * source.size() as u64);
-            all.push(Data { offset, ..Data::of(source, endian) });
+            all.push(Piece { source, offset, endian });
             offset += source.size() as u64;
         }
         self.walk_chunks(&all, CHUNK);
     }
 
-    fn walk_chunks(&mut self, parts: &[Data<'a>], chunk: usize) {
-        let chunks_of = |data: &Data<'a>| {
-            let (data, len) = (*data, data.bytes.len());
+    fn walk_chunks(&mut self, parts: &[Piece<'a>], chunk: usize) {
+        let chunks_of = |data: &Piece<'a>| {
+            let (data, len) = (*data, data.bytes().len());
             (0..len.max(1)).step_by(chunk).map(move |start| (data, start, start.saturating_add(chunk).min(len)))
         };
-        let chunks: Vec<(Data<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
-        let walk = |(data, start, end): &(Data<'a>, usize, usize)| {
+        let chunks: Vec<(Piece<'a>, usize, usize)> = parts.iter().flat_map(chunks_of).collect();
+        let walk = |(data, start, end): &(Piece<'a>, usize, usize)| {
             let begin = if *start == 0 { Some(0) } else { data.guess(*start, *end) };
             begin.map(|begin| data.walk(begin, *end))
         };
@@ -217,21 +206,17 @@ impl Skimmed {
     /// Finds in whole records all that the pass needs.
     pub fn of(bytes: &[u8], endian: Endian) -> Self {
         let Split { counts, side_band, first_round, .. } =
-            Data::of(Source::Bytes(bytes), endian).walk(0, bytes.len()).found;
+            Piece { source: Source::Bytes(bytes), offset: 0, endian }.walk(0, bytes.len()).found;
         let offsets = side_band.iter().map(|raw| raw.offset).collect();
         let side_band = side_band.iter().flat_map(|raw| raw.bytes).copied().collect();
         Self { len: bytes.len(), counts, first_round, side_band, offsets }
     }
 }
 
-impl<'a> Data<'a> {
-    fn of(source: Source<'a>, endian: Endian) -> Self {
-        let bytes = if let Source::Bytes(bytes) = source { bytes } else { &[] };
-        Self { bytes, source, offset: 0, endian }
-    }
-
-    fn frames(self, begin: usize) -> Frames<'a> {
-        Frames::new(self.bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian)
+impl<'a> Piece<'a> {
+    /// Returns its bytes; none if they are not in memory.
+    fn bytes(self) -> &'a [u8] {
+        self.kept().unwrap_or_default()
     }
 
     /// Walks the records that start in `begin..end`.
@@ -241,12 +226,13 @@ impl<'a> Data<'a> {
         }
         let mut found = Split::default();
         let mut samples = 0u64;
-        let mut frames = self.frames(begin);
+        let bytes = self.bytes();
+        let mut frames = Frames::new(bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian);
         let (mut at, mut cut) = (begin, begin);
         while at < end {
             // A header is found only after the one before it was read. Nothing depends on this byte, so that the
             // processor waits for several cache lines at once.
-            black_box(self.bytes.get(at + AHEAD).copied());
+            black_box(bytes.get(at + AHEAD).copied());
             match frames.next() {
                 None => break,
                 Some(Err(error)) => {
@@ -256,7 +242,7 @@ impl<'a> Data<'a> {
                 Some(Ok(raw)) if raw.header.kind == RecordType::SAMPLE => samples += 1,
                 Some(Ok(raw)) => found.keep(raw),
             }
-            at = self.bytes.len() - frames.left().len();
+            at = bytes.len() - frames.left().len();
             if at - cut >= PIECE {
                 found.pieces.extend(self.piece(cut, at));
                 cut = at;
@@ -269,19 +255,19 @@ impl<'a> Data<'a> {
         Walk { begin, end: at, found }
     }
 
-    fn piece(self, begin: usize, end: usize) -> Option<Piece<'a>> {
-        let bytes = self.bytes.get(begin..end).filter(|bytes| !bytes.is_empty())?;
-        Some(Piece { source: Source::Bytes(bytes), offset: self.offset + begin as u64, endian: self.endian })
+    fn piece(self, begin: usize, end: usize) -> Option<Self> {
+        let bytes = self.bytes().get(begin..end).filter(|bytes| !bytes.is_empty())?;
+        Some(Self { source: Source::Bytes(bytes), offset: self.offset + begin as u64, ..self })
     }
 
     /// Returns what was found before in records whose bytes are not in memory.
     fn skimmed(self, skimmed: &'a Skimmed) -> Split<'a> {
-        let Self { source, offset, endian, .. } = self;
+        let Self { offset, endian, .. } = self;
         let records = Frames::new(&skimmed.side_band, 0, endian).flatten().zip(&skimmed.offsets);
         Split {
             counts: skimmed.counts.clone(),
             side_band: records.map(|(raw, at)| RawRecord { offset: offset + at, ..raw }).collect(),
-            pieces: vec![Piece { source, offset, endian }],
+            pieces: vec![self],
             first_round: skimmed.first_round.map(|at| offset + at),
             damage: Vec::new(),
         }
@@ -294,9 +280,10 @@ impl<'a> Data<'a> {
     }
 
     fn looks_like_records(self, mut at: usize) -> bool {
+        let bytes = self.bytes();
         for _ in 0..PLAUSIBLE {
-            let Some((head, _)) = self.bytes.get(at..).and_then(<[u8]>::split_first_chunk) else {
-                return at == self.bytes.len();
+            let Some((head, _)) = bytes.get(at..).and_then(<[u8]>::split_first_chunk) else {
+                return at == bytes.len();
             };
             let header = RecordHeader::read(*head, self.endian);
             if header.size < 8 || !header.size.is_multiple_of(8) || header.kind.name().is_none() {
@@ -410,7 +397,11 @@ mod tests {
             cut in 0usize..60,
         ) {
             let bytes = misleading(&records, damage);
-            let data = |(bytes, at)| Data { offset: 104 + at as u64, ..Data::of(Source::Bytes(bytes), Endian::Little) };
+            let data = |(bytes, at)| Piece {
+                source: Source::Bytes(bytes),
+                offset: 104 + at as u64,
+                endian: Endian::Little,
+            };
             // Cut into two parts, where a record begins.
             let whole: Vec<_> = Frames::new(&bytes, 0, Endian::Little).flatten().collect();
             let cut = whole.get(cut).map_or(0, |raw| usize::try_from(raw.offset).unwrap());
