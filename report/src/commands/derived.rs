@@ -1,9 +1,6 @@
 //! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options and
 //! the histogram.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
 use clap::{Args, ValueEnum};
 
 use crate::cli::filter_args::FilterArgs;
@@ -90,12 +87,7 @@ pub fn profile_with<T: Send>(
 ) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     settled(&query.sources, || {
         let query = Query { columns: columns.to_vec(), limit: None, percent_limit: None, ..query.clone() };
-        let made = Mutex::new(BTreeMap::new());
-        let profile = report::run_with(&query, &|number, session| {
-            let of_input = of(session);
-            made.lock().unwrap_or_else(PoisonError::into_inner).insert(number, of_input);
-        })?;
-        let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((profile, query, made.into_values().collect()))
+        let (profile, made) = report::run_with(&query, &of)?;
+        Ok((profile, query, made))
     })
 }

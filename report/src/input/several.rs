@@ -33,7 +33,7 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
     outcomes.finish()
 }
 
-/// Like [`each`], but merges what `make` returns for the inputs and their numbers, in order. With `side_by_side`, each
+/// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each
 /// core reads groups of small files; until one input was read, and without it, `make` is called in order, too.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
 pub fn each_merged<T: Send>(
     sources: &[Source],
     side_by_side: bool,
-    make: &(dyn Fn(usize, &Source) -> anyhow::Result<T> + Sync),
+    make: &(dyn Fn(&Source) -> anyhow::Result<T> + Sync),
     merge: &(dyn Fn(&mut T, T) + Sync),
 ) -> anyhow::Result<(Option<T>, Vec<Warning>)> {
     let (inputs, mut outcomes) = inputs(sources);
@@ -55,7 +55,7 @@ pub fn each_merged<T: Send>(
         let most = if side_by_side && outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
         let small = rest.iter().take(most).take_while(|(_, input)| is_small(input)).count();
         if small < 2 {
-            outcomes.add(*number, make(*number, input).map(|one| add(&mut whole, one)))?;
+            outcomes.add(*number, make(input).map(|one| add(&mut whole, one)))?;
             rest = others;
             continue;
         }
@@ -63,7 +63,7 @@ pub fn each_merged<T: Send>(
         rest = others;
         let of_group = |group: &[Numbered]| {
             let mut merged = None;
-            let one = |(number, input): &Numbered| make(*number, input).map(|one| add(&mut merged, one));
+            let one = |(_, input): &Numbered| make(input).map(|one| add(&mut merged, one));
             let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
             (merged, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
         };

@@ -29,16 +29,14 @@ use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::tracepoints::Formats;
 
-/// Additional work on the session of each input; the inputs are numbered in their order.
-pub type Also<'a> = dyn Fn(usize, &Session<'_>) + Sync + 'a;
-
-/// Answers the query, and calls `also` with the session of each input.
+/// Answers the query; also returns what `of` makes of the session of each input, in their order.
 ///
 /// # Errors
 /// Returns an error if no input can be read, or if an input lacks data that the query asks for;
 /// [`Changed`](crate::input::Changed) if an input changed while it was read: there is no second attempt.
-pub fn run_with(query: &Query, also: &Also<'_>) -> anyhow::Result<Profile> {
-    Ok(gather(&Query { has_default_columns: false, ..query.clone() }, also)?.0)
+pub fn run_with<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Vec<T>)> {
+    let (profile, _, made) = gather(&Query { has_default_columns: false, ..query.clone() }, of)?;
+    Ok((profile, made))
 }
 
 /// Answers the query, by `trace` if no columns were named and the first input has only tracepoints; returns the query
@@ -52,40 +50,43 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
             // Only records and samples are counted: no columns, no callchains.
             let chains = ChainOptions::default();
             let counted = Query { columns: Vec::new(), chains, has_default_columns: false, ..query.clone() };
-            return Ok((gather(&counted, &|_, _| {})?.0, query.clone()));
+            return Ok((gather(&counted, |_| ())?.0, query.clone()));
         }
-        gather(query, &|_, _| {})
+        let (profile, query, _) = gather(query, |_| ())?;
+        Ok((profile, query))
     })
 }
 
-fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
+fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Query, Vec<T>)> {
     let resolver = Resolver::new(query.symbol_sources.clone());
     // The first input decides which columns are the default.
     let answered = OnceLock::new();
-    let of_input = |number: usize, source: &Source| {
+    let of_input = |source: &Source| {
         let input = Input::open(source)?;
-        let mut profile = session::without_timeline(&input, query.mode, Keep::Some, |session| {
+        let (mut profile, made) = session::without_timeline(&input, query.mode, Keep::Some, |session| {
             let by_trace = || query.has_default_columns && Formats::cover_all_events(session.file);
             let query = answered.get_or_init(|| {
                 let query = if by_trace() { query.by_trace() } else { query.clone() };
                 Query { has_default_columns: false, ..query }
             });
             let profile = of_session(query, (&input, session), &resolver)?;
-            also(number, session);
-            Ok(profile)
+            Ok((profile, vec![of(session)]))
         })?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
             profile.warnings.iter_mut().for_each(|w| w.message = format!("{}: {}", input.name, w.message));
         }
-        Ok(profile)
+        Ok((profile, made))
     };
-    let merge = |whole: &mut Profile, one| whole.append(one, &answered.get().unwrap_or(query).kinds());
+    let merge = |(whole, all): &mut (Profile, Vec<T>), (one, made)| {
+        whole.append(one, &answered.get().unwrap_or(query).kinds());
+        all.extend(made);
+    };
     // Which names a file has must not depend on when another one's debug file was fetched.
     let side_by_side = query.symbol_sources.servers.is_none();
     let merged = each_merged(&query.sources, side_by_side, &of_input, &merge);
-    let (profile, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
+    let (found, unreadable) = merged.map_err(|error| of_bare_name(error, query))?;
     resolver.check_unchanged()?;
-    let mut profile = profile.unwrap_or_default();
+    let (mut profile, made) = found.unwrap_or_default();
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));
     profile.settle();
@@ -94,7 +95,7 @@ fn gather(query: &Query, also: &Also<'_>) -> anyhow::Result<(Profile, Query)> {
     if let Some((column, _)) = trace_columns.zip(&profile.traced).find(|(_, exists)| !**exists) {
         return Err(KeyError::NoField(column.typed.clone()).into());
     }
-    Ok((profile, query))
+    Ok((profile, query, made))
 }
 
 /// Returns a warning for each name of `--event` that no event of any input has.
