@@ -8,8 +8,8 @@ use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{GroupDesc, GroupDescEntry};
 use recrep_format::read::File;
 
+use super::args::{EventDetail, EvlistQuery};
 use super::attr;
-use super::query::{EventDetail, EvlistQuery};
 use crate::input::Input;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;

@@ -15,7 +15,6 @@ mod attr;
 mod evlist;
 mod features;
 mod gather;
-mod query;
 mod text;
 mod value;
 
@@ -33,12 +32,11 @@ use crate::query::warning::Warning;
 use crate::query::{Format, Source};
 use crate::view::{CANNOT_WRITE, write_json};
 
-pub use args::{parse, parse_evlist};
+pub use args::{EventDetail, EvlistQuery, InfoQuery, parse, parse_evlist};
 pub use attr::text as attr_text;
 pub use evlist::run as run_evlist;
 pub use features::value as feature_value;
 pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, TimeRange};
-pub use query::{EventDetail, EvlistQuery, InfoQuery};
 pub use value::Value;
 
 /// Returns the query for the whole header information as text.
