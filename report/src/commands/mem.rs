@@ -32,7 +32,6 @@ use crate::view::{CANNOT_WRITE, write_json};
 #[derive(Clone, Debug)]
 pub struct MemQuery {
     query: Query,
-    keys: Vec<Column>,
     /// Kinds of accesses to count; all if empty.
     kinds: Vec<Access>,
     /// Separator between fields, in place of padding.
@@ -117,12 +116,12 @@ pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
                 keys.push(column);
             }
         }
-        let keys = Column::with_companions(keys, format);
+        query.columns = Column::with_companions(keys, format);
         let (kinds, separator) = (args.kinds, args.field_separator);
         let listed = args
             .dump_raw_samples
             .then(|| AccessQuery::new(&query, kinds.clone(), (args.phys_data, args.data_page_size), separator.clone()));
-        Ok(MemQuery { listed: listed.transpose()?, query, keys, kinds, separator })
+        Ok(MemQuery { listed: listed.transpose()?, query, kinds, separator })
     })
 }
 
@@ -195,7 +194,7 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     if let Some(listed) = &asked.listed {
         return list_accesses(listed, out);
     }
-    let mut columns = asked.keys.clone();
+    let mut columns = asked.query.columns.clone();
     columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
     let (profile, query) = derived::profile(&asked.query, &columns)?;
     let tables = profile.tables(&query);
@@ -213,7 +212,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
     let mut samples = 0;
     // The operation and the weight are the two columns after the keys.
-    let keys = asked.keys.len();
+    let keys = asked.query.columns.len();
     for row in table.rows() {
         if !asked.kinds.is_empty() && !asked.kinds.iter().any(|kind| kind.name() == row.text(keys)) {
             continue;
@@ -226,7 +225,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     let row = |(texts, weights): (Vec<String>, Vec<(u64, u64)>)| {
         let samples = weights.iter().map(|(_, samples)| samples).sum();
         LatencyRow {
-            key: asked.keys.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
+            key: asked.query.columns.iter().map(|key| key.typed.clone()).zip(texts.iter().cloned()).collect(),
             samples,
             percent: rounded(share(samples, total)),
             weight: weights.iter().fold(0, |sum: u64, (weight, n)| sum.saturating_add(weight.saturating_mul(*n))),
@@ -240,14 +239,13 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
         b.weight.cmp(&a.weight).then_with(|| b.samples.cmp(&a.samples)).then_with(|| a.texts.cmp(&b.texts))
     });
     rows.truncate(asked.query.limit.unwrap_or(usize::MAX));
-    let sort = asked.keys.iter().filter(|key| !key.key.is_companion()).map(|key| key.typed.as_str()).collect();
-    Event { name: table.name, samples: total, sort, rows }
+    Event { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
 }
 
 fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
-        let headings: Vec<&str> = asked.keys.iter().map(|key| key.heading().trim()).collect();
+        let headings: Vec<&str> = asked.query.columns.iter().map(|key| key.heading().trim()).collect();
         if let Some(separator) = &asked.separator {
             separated(event, separator, &headings, out)?;
             continue;
