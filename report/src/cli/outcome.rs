@@ -52,7 +52,7 @@ pub fn refused(error: &clap::Error) -> ExitCode {
 
 /// Prints an error, and returns the exit status. A broken pipe is success: the reader wanted no more output.
 pub fn failed(error: &anyhow::Error) -> ExitCode {
-    if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(is_broken_pipe) {
+    if error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
     say(&format!("rep: {}", escape(&format!("{error:#}"))));
@@ -66,10 +66,6 @@ pub fn written(result: io::Result<()>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&anyhow::Error::new(error).context(CANNOT_WRITE)),
     }
-}
-
-fn is_broken_pipe(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 /// Prints warnings to standard error.
