@@ -10,5 +10,6 @@
 
 mod calls;
 mod cli;
+mod common;
 mod options;
 mod symbols;

@@ -1,13 +1,11 @@
 //! A program with known functions, and `rep` run on its samples.
 
-use std::path::Path;
-use std::process::Command;
-
 use recrep_fixtures::build::{Event, Stream};
 use recrep_format::abi::SampleType;
 use recrep_format::endian::Endian;
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::common::{self, rep};
 
 /// Address of the code of a JIT, with a function every 0x10 bytes.
 pub(crate) const CODE: u64 = 0x10_0000;
@@ -18,26 +16,23 @@ pub(crate) const TEXT: u64 = 0xffff_ffff_8100_0000;
 pub(crate) const KERNEL: u64 = TEXT + 0x10;
 
 /// A directory with a recording, a perf map and a kallsyms file that name its functions.
-pub(crate) struct Place(pub(crate) TempDir);
+pub(crate) struct Place(pub(crate) common::Place);
 
 impl Place {
     pub(crate) fn new(stream: &Stream) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let tmp = dir.path().join("root/tmp");
-        std::fs::create_dir_all(&tmp).unwrap();
+        let place = common::Place::new();
         let functions = [(MAIN, "main"), (WORK, "work"), (PARSE, "parse")];
         let map: String = functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
-        std::fs::write(tmp.join("perf-7.map"), map).unwrap();
-        std::fs::write(dir.path().join("kallsyms"), format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n")).unwrap();
-        std::fs::write(dir.path().join("x.data"), stream.file()).unwrap();
-        Self(dir)
+        place.put("root/tmp/perf-7.map", map);
+        place.put("kallsyms", format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n"));
+        place.put("x.data", stream.file());
+        Self(place)
     }
 
     pub(crate) fn rep(&self, words: &str) -> String {
-        let path = |name: &str| self.0.path().join(name);
-        let mut rep = Command::new(env!("CARGO_BIN_EXE_rep"));
-        rep.args(words.split_whitespace()).arg("--symfs").arg(path("root")).arg("--kallsyms").arg(path("kallsyms"));
-        let output = rep.arg(Path::new(&path("x.data"))).output().unwrap();
+        let (mut rep, place) = (rep(), &self.0);
+        rep.args(words.split_whitespace()).arg("--symfs").arg(place.at("root"));
+        let output = rep.arg("--kallsyms").arg(place.at("kallsyms")).arg(place.at("x.data")).output().unwrap();
         assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -66,6 +61,14 @@ impl Place {
         rows.sort_unstable();
         rows
     }
+}
+
+/// Runs `rep` on a stream, which must fail, and returns its message.
+pub(crate) fn refusal(stream: &Stream, words: &[&str]) -> String {
+    let place = Place::new(stream);
+    let output = rep().args(words).arg(place.0.at("x.data")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
 }
 
 pub(crate) fn stream(event: Event) -> Stream {

@@ -1,12 +1,10 @@
 //! `--branch-history`: branches in front of callers, with known answers.
 
-use std::process::Command;
-
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
 use recrep_format::endian::Endian;
 
-use super::common::{CODE, MAIN, PARSE, Place, WORK, rows, stream};
+use super::common::{CODE, MAIN, PARSE, Place, WORK, refusal, rows, stream};
 
 const GOOD: u64 = 2;
 const BAD: u64 = 1;
@@ -175,9 +173,6 @@ fn filters_apply_to_samples_not_frames() {
 #[test]
 fn a_file_without_branches_and_callchains_is_refused() {
     let stream = Stream::new(Endian::Little).event(Event::new("cycles")).sample(SampleSpec::at(1));
-    let place = Place::new(&stream);
-    let mut rep = Command::new(env!("CARGO_BIN_EXE_rep"));
-    let output = rep.arg("--branch-history").arg(place.0.path().join("x.data")).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && said.contains("record with -b"), "{said}");
+    let said = refusal(&stream, &["--branch-history"]);
+    assert!(said.contains("record with -b"), "{said}");
 }

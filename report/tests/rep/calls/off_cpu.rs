@@ -5,7 +5,7 @@ use recrep_format::abi::{AttrFlags, EventType, HwEvent, SampleType, SwEvent, con
 use recrep_format::record::{Body, SwitchCpuWide};
 use serde_json::Value;
 
-use super::common::{KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
+use super::common::{KERNEL, MAIN, PARSE, Place, WORK, refusal, rows, stream};
 
 /// Direction of a switch.
 #[derive(Clone, Copy)]
@@ -91,11 +91,7 @@ fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
     let answer: Value = serde_json::from_str(&place.rep(&format!("--json -s {key} {words}"))).unwrap();
     let events = answer["events"].as_array().unwrap();
     assert_eq!(events.len(), 1, "{events:?}");
-    let rows = events[0]["rows"].as_array().unwrap().iter();
-    let number = |row: &Value, name: &str| row[name].as_u64().unwrap();
-    let mut rows: Vec<_> = rows
-        .map(|row| (row["key"][key].as_str().unwrap().to_owned(), number(row, "samples"), number(row, "period")))
-        .collect();
+    let mut rows = crate::common::rows(&answer, 0);
     rows.sort_unstable();
     rows
 }
@@ -178,9 +174,9 @@ fn threads_change_no_number() {
     }
     let place = Place::new(&all);
     let with = |threads: &str| {
-        let mut rep = std::process::Command::new(env!("CARGO_BIN_EXE_rep"));
+        let mut rep = crate::common::rep();
         let words = "--wall --json --children -s tid,symbol,switch,time";
-        rep.args(words.split(' ')).arg(place.0.path().join("x.data")).env("RAYON_NUM_THREADS", threads);
+        rep.args(words.split(' ')).arg(place.0.at("x.data")).env("RAYON_NUM_THREADS", threads);
         rep.output().unwrap().stdout
     };
     let one = with("1");
@@ -190,21 +186,14 @@ fn threads_change_no_number() {
 
 #[test]
 fn files_without_switches_are_refused_with_advice() {
-    let fails = |stream: &Stream, words: &[&str]| {
-        let place = Place::new(stream);
-        let mut rep = std::process::Command::new(env!("CARGO_BIN_EXE_rep"));
-        let output = rep.args(words).arg(place.0.path().join("x.data")).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        String::from_utf8(output.stderr).unwrap()
-    };
     let without = running(clock(), 1000, WORK);
     for flag in ["--off-cpu", "--wall"] {
-        let message = fails(&without, &[flag]);
+        let message = refusal(&without, &[flag]);
         assert!(message.contains("rec --off-cpu"), "{message}");
     }
     let faults = stream(Event::new("faults").counting(EventType::SOFTWARE, SwEvent::PAGE_FAULTS.0));
     let faults = switch(switch(faults.at(10), Kind::PerThread, To::Waiting).at(20), Kind::PerThread, To::In);
-    assert!(fails(&faults, &["--wall"]).contains("running time is unknown"));
+    assert!(refusal(&faults, &["--wall"]).contains("running time is unknown"));
     assert_eq!(by(&Place::new(&faults), "--off-cpu", "switch"), rows(&[("waiting", 1, 10)]));
 }
 

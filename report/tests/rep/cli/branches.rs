@@ -1,10 +1,9 @@
 //! Branches that repeat.
 
-use super::common::{Place, json, row, rows};
+use super::common::{group, json, recorded, row, rows};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, ReadFormat, SampleType};
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType};
 use recrep_format::endian::Endian;
-use recrep_format::record::Counter;
 
 const TEXT: u64 = 0x40_0000;
 const BRANCH: BranchEntry = BranchEntry { from: TEXT, to: TEXT + 0x10, flags: BranchFlags(1) };
@@ -21,8 +20,7 @@ fn equal_branches_are_in_what_is_mapped_at_their_moment() {
     let stream = stream.at(30).map("/no/such/b", TEXT, 0x1000, 0x10).at(40).sample(sample());
     let stream = stream.task(8, 8).at(15).map("/no/such/a", TEXT, 0x1000, 0).at(50).sample(sample());
     let stream = stream.task(9, 9).at(60).sample(sample());
-    let place = Place::new();
-    let file = place.put("x.data", &stream.file());
+    let (_place, file) = recorded(&stream);
     let of = |key: &str| rows(&json(&["-b", "-s", key], &file), 0);
     assert_eq!(of("dso_from"), [row("a", 4, 4), row("[unknown]", 2, 2), row("b", 2, 2)]);
     assert_eq!(of("pid,mispredict").len(), 3);
@@ -35,20 +33,8 @@ fn equal_branches_are_in_what_is_mapped_at_their_moment() {
 /// The counter readings of a sample say how often each of its branches counts.
 #[test]
 fn branches_of_a_group_count_for_each_member() {
-    let group = ReadFormat::GROUP | ReadFormat::ID;
-    let member = |name: &str, id| {
-        let event = Event::new(name).sampling(SampleType::READ).reading(group).ids(&[id]);
-        event.branches(branches())
-    };
-    let mut stream = Stream::new(Endian::Little).event(member("leader", 1)).event(member("member", 2));
-    stream = stream.task(7, 7).at(1).comm("app");
-    for (leader, follower) in [(100, 10), (250, 30), (300, 30)] {
-        let read = |value, id| Counter { value, id: Some(id), lost: None };
-        let sample = SampleSpec::at(TEXT).reads(&[read(leader, 1), read(follower, 2)], [0, 0]);
-        stream = stream.sample(sample.branches(&[BRANCH, BRANCH]));
-    }
-    let place = Place::new();
-    let file = place.put("x.data", &stream.file());
+    let sample = SampleSpec::at(TEXT).branches(&[BRANCH, BRANCH]);
+    let (_place, file) = recorded(&group(|event| event.branches(branches()), &sample));
     let answer = json(&["-b", "-s", "comm"], &file);
     assert_eq!(rows(&answer, 0), [row("app", 6, 6)]);
     assert_eq!(rows(&answer, 1), [row("app", 4, 4)]);

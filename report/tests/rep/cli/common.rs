@@ -1,36 +1,21 @@
 //! Runs `rep` on constructed streams and parses its output.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
+use recrep_format::abi::{ReadFormat, SampleType};
 use recrep_format::endian::Endian;
+use recrep_format::record::Counter;
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Returns the command under test.
-pub(crate) fn rep() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
-    command.stdin(Stdio::null());
-    command
-}
+pub(crate) use crate::common::{Place, rep, rows};
 
-/// A directory with files, deleted at the end of a test.
-pub(crate) struct Place {
-    pub(crate) dir: TempDir,
-}
-
-impl Place {
-    pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
-    }
-
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.dir.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        path
-    }
+/// Returns the file of a stream, and the directory that has it.
+pub(crate) fn recorded(stream: &Stream) -> (Place, PathBuf) {
+    let place = Place::new();
+    let file = place.put("x.data", stream.file());
+    (place, file)
 }
 
 /// Runs `rep` with these arguments and a file.
@@ -48,15 +33,6 @@ pub(crate) fn text(words: &[&str], file: &Path) -> String {
 /// Runs `rep --json`, which must succeed, and returns its output.
 pub(crate) fn json(words: &[&str], file: &Path) -> Value {
     serde_json::from_str(&text(&[&["--json"], words].concat(), file)).unwrap()
-}
-
-/// Returns the rows of an event as (columns joined by `|`, samples, period).
-pub(crate) fn rows(answer: &Value, event: usize) -> Vec<(String, u64, u64)> {
-    let row = |row: &Value| {
-        let columns: Vec<_> = row["key"].as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
-        (columns.join("|"), row["samples"].as_u64().unwrap(), row["period"].as_u64().unwrap())
-    };
-    answer["events"][event]["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
 /// Returns a row to compare with.
@@ -84,4 +60,16 @@ pub(crate) fn two_events(endian: Endian, samples: u64) -> Stream {
         stream = stream.of(1).on_cpu(0).task(8, 9).at(5001 + i).sample(spec);
     }
     stream.round()
+}
+
+/// Two events of a group, whose counters three samples read. The second one gains nothing between the last two.
+pub(crate) fn group(of: impl Fn(Event) -> Event, sample: &SampleSpec) -> Stream {
+    let reading = ReadFormat::GROUP | ReadFormat::ID;
+    let member = |name: &str, id| of(Event::new(name).sampling(SampleType::READ).reading(reading).ids(&[id]));
+    let stream = Stream::new(Endian::Little).event(member("leader", 1)).event(member("member", 2));
+    let read = |value, id| Counter { value, id: Some(id), lost: None };
+    let values = [(100, 10), (250, 30), (300, 30)].into_iter();
+    values.fold(stream.task(7, 7).at(1).comm("app"), |stream, (leader, follower)| {
+        stream.sample(sample.clone().reads(&[read(leader, 1), read(follower, 2)], [0, 0]))
+    })
 }

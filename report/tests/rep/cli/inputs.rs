@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::common::{Place, json, rep, run, two_events};
+use super::common::{Place, json, recorded, rep, run, two_events};
 use recrep_fixtures::build::{Event, Stream};
 use recrep_format::endian::Endian;
 
@@ -26,7 +26,7 @@ fn files_that_are_not_perf_data_are_refused_with_a_reason() {
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
     assert!(refusal(Path::new("/dev/null")).contains("it is empty"));
     assert!(refusal(place.dir.path()).contains("no file in this directory"));
-    assert!(refusal(&place.dir.path().join("none")).contains("no such file"));
+    assert!(refusal(&place.at("none")).contains("no such file"));
     assert!(refusal(&place.put("short", b"PERFILE2")).contains("short"), "the message names the file");
     let info = run(&["info"], place.dir.path());
     assert!(String::from_utf8_lossy(&info.stderr).contains("a directory without a recording"));
@@ -40,12 +40,12 @@ fn missing_read_permission_is_reported() {
         return;
     }
     let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 1).file());
+    let file = place.put("x.data", two_events(Endian::Little, 1).file());
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing,
     // and a file that is open for writing cannot be executed.
-    let program = place.dir.path().join("rep");
+    let program = place.at("rep");
     assert!(
         std::process::Command::new("cp")
             .args([env!("CARGO_BIN_EXE_rep").as_ref(), program.as_path()])
@@ -103,10 +103,9 @@ fn an_empty_recording_is_complete_and_a_killed_one_is_not() {
 
 #[test]
 fn a_record_of_size_0_ends_the_walk_and_its_offset_is_reported() {
-    let place = Place::new();
     let good = two_events(Endian::Little, 3);
     let end = good.file().len();
-    let file = place.put("x.data", &good.bytes(&[9, 0, 0, 0, 0, 0, 0, 0]).file());
+    let (_place, file) = recorded(&good.bytes(&[9, 0, 0, 0, 0, 0, 0, 0]));
     let answer = json(&["--sort", "comm"], &file);
     assert_eq!(answer["inputs"][0]["records"]["SAMPLE"], 8);
     let warning = &answer["warnings"][0];
@@ -140,8 +139,8 @@ fn out_data_is_the_default_input_then_perf_data() {
     let place = Place::new();
     let run = || rep().args(["--json", "--sort", "comm"]).current_dir(place.dir.path()).output().unwrap();
     assert_eq!(run().status.code(), Some(1));
-    place.put("perf.data", &two_events(Endian::Little, 1).file());
+    place.put("perf.data", two_events(Endian::Little, 1).file());
     assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"perf.data""#));
-    place.put("out.data", &two_events(Endian::Little, 1).file());
+    place.put("out.data", two_events(Endian::Little, 1).file());
     assert!(String::from_utf8_lossy(&run().stdout).contains(r#""path":"out.data""#));
 }

@@ -1,6 +1,6 @@
 //! Names are never cut, and are the same in every output format.
 
-use super::common::{Place, json, text};
+use super::common::{json, recorded, text};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
 use recrep_format::endian::Endian;
@@ -17,8 +17,7 @@ fn renamed() -> Stream {
 
 #[test]
 fn command_names_are_whole_in_every_format() {
-    let place = Place::new();
-    let file = place.put("x.data", &renamed().file());
+    let (_place, file) = recorded(&renamed());
     let answer = json(&["-s", "comm"], &file);
     let rows = answer["events"][0]["rows"].as_array().unwrap();
     let keys: Vec<&Value> = rows.iter().map(|row| &row["key"]["comm"]).collect();
@@ -30,12 +29,11 @@ fn command_names_are_whole_in_every_format() {
 
 #[test]
 fn module_names_of_branches_are_whole() {
-    let place = Place::new();
     let branch = BranchEntry { from: TEXT, to: TEXT + 0x10, flags: BranchFlags(0) };
     let event = Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY);
     let stream = Stream::new(Endian::Little).event(event).task(7, 7).at(10).comm("app");
     let stream = stream.map("/no/such/a-library-with-a-long-name.so", TEXT, 0x1000, 0);
-    let file = place.put("x.data", &stream.at(20).sample(SampleSpec::at(TEXT).branches(&[branch])).file());
+    let (_place, file) = recorded(&stream.at(20).sample(SampleSpec::at(TEXT).branches(&[branch])));
     let name = "a-library-with-a-long-name.so";
     let answer = json(&["-b", "-s", "dso_from,symbol_from,symbol_to"], &file);
     assert_eq!(answer["events"][0]["sort"], json!(["dso_from", "symbol_from", "symbol_to"]));
@@ -51,11 +49,10 @@ fn module_names_of_branches_are_whole() {
 /// Samples at the same unmapped address in four CPU modes.
 #[test]
 fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
-    let place = Place::new();
     let stream = Stream::new(Endian::Little).event(Event::new("cycles")).task(7, 7).at(10).comm("app");
     let sample = |misc: u16| SampleSpec::at(0x42).misc(misc);
     let stream = stream.sample(sample(1)).sample(sample(2)).sample(sample(3)).sample(sample(0));
-    let file = place.put("x.data", &stream.file());
+    let (_place, file) = recorded(&stream);
     let key = |mode: &str| json!({ "symbol": "0x0000000000000042", "cpumode": mode });
     let answer = json(&["-s", "symbol"], &file);
     let rows = answer["events"][0]["rows"].as_array().unwrap();
@@ -88,13 +85,12 @@ fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
 
 #[test]
 fn folded_stacks_include_all_events() {
-    let place = Place::new();
     let chain = [context::USER, TEXT, TEXT + 8];
     let stream = Stream::new(Endian::Little);
     let stream = stream.event(Event::new("cycles:u").sampling(SampleType::CALLCHAIN)).event(Event::new("page faults"));
     let stream = stream.event(Event::new("unused")).task(7, 7).at(10).comm("app").map("/no/such/app", TEXT, 0x1000, 0);
     let stream = stream.of(0).sample(SampleSpec::at(TEXT).period(5).callchain(&chain));
-    let file = place.put("x.data", &stream.of(1).sample(SampleSpec::at(TEXT).period(7)).file());
+    let (_place, file) = recorded(&stream.of(1).sample(SampleSpec::at(TEXT).period(7)));
     let folded = |words: &[&str]| text(&[&["--format", "folded"], words].concat(), &file);
     assert_eq!(folded(&[]), "cycles:u;app;[app];[app] 5\npage_faults;app;[app] 7\n");
     assert_eq!(folded(&["-n"]), "cycles:u;app;[app];[app] 1\npage_faults;app;[app] 1\n");
@@ -106,13 +102,12 @@ fn folded_stacks_include_all_events() {
 /// Samples whose chain is empty, has an unknown context marker, is cut to nothing, or is of a guest.
 #[test]
 fn a_sample_without_frames_is_a_line_with_its_function() {
-    let place = Place::new();
     let sample = |chain: &[u64]| SampleSpec::at(TEXT).callchain(chain);
     let stream = Stream::new(Endian::Little).event(Event::new("cycles").sampling(SampleType::CALLCHAIN));
     let stream = stream.task(7, 7).at(10).comm("app").map("/no/such/app", TEXT, 0x1000, 0);
     let stream = stream.sample(sample(&[])).sample(sample(&[u64::MAX - 1, TEXT]).period(10));
     let stream = stream.sample(sample(&[context::USER, TEXT, TEXT]).period(100));
-    let file = place.put("x.data", &stream.sample(sample(&[]).misc(4).period(1000)).file());
+    let (_place, file) = recorded(&stream.sample(sample(&[]).misc(4).period(1000)));
     assert_eq!(text(&["--format", "folded"], &file), "app;[app] 11\napp;[app];[app] 100\napp;[unknown] 1000\n");
     assert_eq!(text(&["--format", "folded", "--max-stack", "0"], &file), "app;[app] 111\napp;[unknown] 1000\n");
 }

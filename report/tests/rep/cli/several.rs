@@ -27,8 +27,8 @@ const COMMANDS: [&[&str]; 13] = [
 /// Returns a directory with two good files, a text file and a truncated file.
 fn place() -> Place {
     let place = Place::new();
-    place.put("good", &two_events(Endian::Little, 3).file());
-    place.put("fine", &two_events(Endian::Big, 3).pipe());
+    place.put("good", two_events(Endian::Little, 3).file());
+    place.put("fine", two_events(Endian::Big, 3).pipe());
     place.put("text", b"hello, I am not what you think I am");
     place.put("torn", &two_events(Endian::Little, 3).file()[..110]);
     place
@@ -37,7 +37,7 @@ fn place() -> Place {
 #[test]
 fn unreadable_inputs_are_left_out_by_every_command() {
     let place = place();
-    let path = |name: &str| place.dir.path().join(name);
+    let path = |name: &str| place.at(name);
     for command in COMMANDS {
         let answer = |names: &[&str]| rep().args(command).args(names.iter().map(|name| path(name))).output().unwrap();
         let (alone, with) = (answer(&["good", "fine"]), answer(&["text", "good", "none", "fine", "torn"]));
@@ -63,7 +63,7 @@ fn unreadable_inputs_are_left_out_by_every_command() {
 fn json_has_a_warning_for_each_unreadable_input() {
     let place = place();
     for (command, inputs) in [("--json", "path"), ("--tasks", "path")] {
-        let paths = ["good", "text", "none"].map(|name| place.dir.path().join(name));
+        let paths = ["good", "text", "none"].map(|name| place.at(name));
         let output = rep().args([command, "--json"]).args(&paths).output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(answer["inputs"].as_array().unwrap().len(), 1);
@@ -92,7 +92,7 @@ fn many_small_files_are_answered_in_order() {
         let stream = stream.map("/no/such", 0x1000, 0x1000, 0).at(2).sample(SampleSpec::at(0x1000 + number));
         paths.push(match number % 40 {
             39 => place.put(&name, b"hello, I am not what you think I am"),
-            _ => place.put(&name, &stream.file()),
+            _ => place.put(&name, stream.file()),
         });
     }
     let answer = |command: &[&str], threads: &str| {
@@ -133,7 +133,7 @@ fn unreadable_files_of_a_directory_are_left_out() {
     assert_eq!((warnings.len(), &warnings[0]["code"]), (1, &Value::from("unreadable")));
     assert!(warnings[0]["message"].as_str().unwrap().contains("torn"));
     for name in ["good", "fine"] {
-        fs::remove_file(place.dir.path().join(name)).unwrap();
+        fs::remove_file(place.at(name)).unwrap();
     }
     assert_eq!(rep().arg("--json").arg(place.dir.path()).output().unwrap().status.code(), Some(1));
 }

@@ -1,12 +1,11 @@
 //! `--stats`: counts of records and samples, and nothing else.
 
-use super::common::{Place, json, rep, two_events};
+use super::common::{json, recorded, rep, two_events};
 use recrep_format::endian::Endian;
 
 #[test]
 fn the_counts_are_those_of_the_whole_report() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 5).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 5));
     let (stats, report) = (json(&["--stats"], &file), json(&[], &file));
     assert_eq!(stats["inputs"], report["inputs"]);
     for (counted, full) in stats["events"].as_array().unwrap().iter().zip(report["events"].as_array().unwrap()) {
@@ -19,8 +18,7 @@ fn the_counts_are_those_of_the_whole_report() {
 
 #[test]
 fn sort_keys_are_ignored() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 5).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 5));
     // A report by a field that no event has is refused, once the formats of the events were read.
     let with = |words: &[&str]| rep().args(words).args(["--sort", "nosuchfield"]).arg(&file).output().unwrap();
     assert_eq!(with(&[]).status.code(), Some(2));

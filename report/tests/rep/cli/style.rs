@@ -1,12 +1,11 @@
 //! Options that change the style of the output, but not its contents.
 
-use super::common::{Place, json, run, text, two_events};
+use super::common::{json, recorded, run, text, two_events};
 use recrep_format::endian::Endian;
 
 #[test]
 fn percentages_are_coloured_on_request_only() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let plain = text(&["--sort", "comm,dso"], &file);
     assert!(!plain.contains('\u{1b}'));
     let painted = text(&["--sort", "comm,dso", "--stdio-color=always"], &file);
@@ -17,9 +16,8 @@ fn percentages_are_coloured_on_request_only() {
 
 #[test]
 fn quiet_output_has_only_rows() {
-    let place = Place::new();
     let stream = two_events(Endian::Little, 4).of(0).lost_samples(5);
-    let file = place.put("x.data", &stream.file());
+    let (_place, file) = recorded(&stream);
     let said = run(&["-q", "--sort", "comm,dso"], &file);
     assert!(said.stderr.is_empty());
     let said = String::from_utf8(said.stdout).unwrap();
@@ -32,8 +30,7 @@ fn quiet_output_has_only_rows() {
 
 #[test]
 fn groups_are_limited_by_the_shares_of_their_first_event() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let rows = |limit: &str| {
         let said = text(&["-q", "--group", "--sort", "comm,dso", "--percent-limit", limit], &file);
         said.lines().filter(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
@@ -48,16 +45,14 @@ fn groups_are_limited_by_the_shares_of_their_first_event() {
 
 #[test]
 fn column_widths_are_applied() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let said = text(&["-q", "--sort", "comm,dso,cpu", "-w", "0,3,9"], &file);
     assert!(said.starts_with("    52.63%  fir  lib.so     "), "{said}");
 }
 
 #[test]
 fn the_heading_describes_the_recording_and_the_footer_lost_samples() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).of(0).lost_samples(5).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4).of(0).lost_samples(5));
     let said = text(&["--sort", "comm"], &file);
     assert!(said.starts_with("#\n# On: fixture, Linux 6.1.0, 4 CPUs\n"), "{said}");
     assert!(said.contains("% of the samples were lost: larger rings"), "{said}");
@@ -70,15 +65,13 @@ fn the_heading_describes_the_recording_and_the_footer_lost_samples() {
 
 #[test]
 fn dump_raw_trace_prints_the_same_as_rep_dump() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     assert_eq!(text(&["-D"], &file), text(&["dump"], &file));
 }
 
 #[test]
 fn csv_has_the_same_values_as_json() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let said = text(&["--format", "csv", "--sort", "comm,dso"], &file);
     let mut lines = said.lines();
     assert_eq!(lines.next(), Some("event,comm,dso,samples,period,percent"));
@@ -96,8 +89,7 @@ fn csv_has_the_same_values_as_json() {
 
 #[test]
 fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let event = &json(&["-U", "--sort", "comm"], &file)["events"][0];
     assert_eq!((event["samples"].as_u64(), event["rows"].as_array().map(Vec::len)), (Some(0), Some(0)));
     let all = json(&["--sort", "comm"], &file)["events"].as_array().unwrap().len();
@@ -107,8 +99,7 @@ fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
 
 #[test]
 fn percentages_can_be_relative_to_the_filtered_total() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let event =
         |more: &[&str]| json(&[&["--sort", "comm", "--comm", "second"], more].concat(), &file)["events"][0].clone();
     let (all, left) = (event(&["--percentage", "absolute"]), event(&["--percentage", "relative"]));
@@ -118,8 +109,7 @@ fn percentages_can_be_relative_to_the_filtered_total() {
 
 #[test]
 fn text_options_are_refused_for_other_formats() {
-    let place = Place::new();
-    let file = place.put("x.data", &two_events(Endian::Little, 4).file());
+    let (_place, file) = recorded(&two_events(Endian::Little, 4));
     for flag in ["--header", "-w9", "--stdio-color=always", "-t,"] {
         for format in ["json", "csv"] {
             assert_eq!(run(&[flag, "--format", format], &file).status.code(), Some(2), "{flag} {format}");

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use recrep_format::feature::{Arch, Hostname, OsRelease};
+use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
 use recrep_format::wire::Text;
 use serde_json::Value;
-use tempfile::TempDir;
 
-use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
+pub(crate) use crate::common::Place;
 
 /// Address at which the programs of these tests are mapped.
 pub(crate) const BASE: u64 = 0x10_0000;
@@ -37,25 +37,7 @@ pub(crate) fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A directory, deleted at the end of a test.
-pub(crate) struct Place(TempDir);
-
 impl Place {
-    pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    pub(crate) fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.at(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
     /// Compiles a C program with a static function `inner` and an exported one `outer`.
     pub(crate) fn program(&self, name: &str, flags: &[&str]) -> PathBuf {
         let source = self.put(
@@ -184,7 +166,7 @@ pub(crate) fn rep(place: &Place, words: &[&str], stream: &Stream) -> String {
 /// Runs `rep` on the bytes of a file and returns what it prints.
 pub(crate) fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
     let file = place.put("t.data", bytes);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
+    let mut command = crate::common::rep();
     // Only the copies of files that a test makes are to be found.
     let cleared = ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_URLS"];
     cleared.iter().fold(command.env("HOME", place.at("home")), |command, name| command.env_remove(name));
@@ -194,6 +176,11 @@ pub(crate) fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
 /// Returns the functions of a stream's samples.
 pub(crate) fn symbols(place: &Place, words: &[&str], stream: &Stream) -> Vec<String> {
     let answer: Value = serde_json::from_str(&rep(place, &[&["--json", "-s", "sym"], words].concat(), stream)).unwrap();
+    functions(&answer)
+}
+
+/// Returns the functions in a report by `sym`.
+pub(crate) fn functions(answer: &Value) -> Vec<String> {
     let rows = answer["events"][0]["rows"].as_array().unwrap();
     rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
 }

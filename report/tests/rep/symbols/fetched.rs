@@ -10,7 +10,9 @@ use recrep_format::abi::{SampleType, context};
 use recrep_format::build_id::BuildId;
 use serde_json::Value;
 
-use super::common::{BASE, Place, build_id_in, function, has, map_with_id, mapped, run, sampled, stream, stream_with};
+use super::common::{
+    BASE, Place, build_id_in, function, functions, has, map_with_id, mapped, run, sampled, stream, stream_with,
+};
 use super::server::{Answer, Server};
 
 /// A stripped program, its debug file, its build ID and the offsets of its functions.
@@ -56,7 +58,7 @@ impl Stripped {
 
     fn rep(&self, words: &[&str], urls: &[&str], limits: &[(&str, &str)], stream: &Stream) -> Output {
         let file = self.place.put("t.data", stream.file());
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
+        let mut command = crate::common::rep();
         for name in ["PERF_BUILDID_DIR", "XDG_CACHE_HOME", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
         }
@@ -71,8 +73,7 @@ impl Stripped {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let rows = answer["events"][0]["rows"].as_array().unwrap();
-        (rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect(), said)
+        (functions(&answer), said)
     }
 
     /// Asserts that nothing is fetched from these servers, that a warning says why, and that the cache is empty.
