@@ -39,8 +39,7 @@ pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 }
 
 fn name(entry: &AttrEntry) -> String {
-    let name = entry.event_name().into_owned();
-    escape(&name).into_owned()
+    escape(&entry.event_name()).into_owned()
 }
 
 fn event(entry: &AttrEntry, detail: EventDetail, out: &mut impl Write) -> io::Result<()> {

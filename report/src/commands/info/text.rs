@@ -80,8 +80,7 @@ fn feature(feature: &FeatureInfo, out: &mut impl Write) -> io::Result<()> {
 fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
     match value {
         Value::List(items) if items.is_empty() => writeln!(out, " none"),
-        value if !value.is_block() => writeln!(out, " {value}"),
-        Value::List(items) => {
+        Value::List(items) if value.is_block() => {
             writeln!(out)?;
             for item in items {
                 write!(out, "{:indent$}", "")?;
@@ -89,7 +88,7 @@ fn block(value: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
             }
             Ok(())
         }
-        Value::Map(parts) => {
+        Value::Map(parts) if value.is_block() => {
             writeln!(out)?;
             for (name, part) in parts {
                 write!(out, "{:indent$}{name}:", "")?;

@@ -60,30 +60,22 @@ impl fmt::Display for Value {
             Self::Hex(n) => write!(f, "{n:#x}"),
             Self::Text(text) => f.write_str(&escape(text)),
             Self::Bits(names) => f.write_str(&names.join("|")),
-            Self::Bytes(bytes) => joined(f, bytes, " ", |f, byte| write!(f, "{byte:02x}")),
+            Self::Bytes(bytes) => f.write_str(&joined(" ", bytes.iter().map(|byte| format!("{byte:02x}")))),
             Self::Fields(_, text) => f.write_str(text),
-            Self::List(items) => joined(f, items, " ", |f, item| match item {
-                Self::Text(text) if text.is_empty() || text.contains(' ') => write!(f, "'{}'", escape(text)),
-                item => item.fmt(f),
-            }),
-            Self::Map(parts) => joined(f, parts, ", ", |f, (name, part)| write!(f, "{name}: {part}")),
+            Self::List(items) => {
+                let item = |item: &Self| match item {
+                    Self::Text(text) if text.is_empty() || text.contains(' ') => format!("'{}'", escape(text)),
+                    item => item.to_string(),
+                };
+                f.write_str(&joined(" ", items.iter().map(item)))
+            }
+            Self::Map(parts) => f.write_str(&joined(", ", parts.iter().map(|(name, part)| format!("{name}: {part}")))),
         }
     }
 }
 
-fn joined<T>(
-    f: &mut fmt::Formatter<'_>,
-    items: &[T],
-    separator: &str,
-    one: impl Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result,
-) -> fmt::Result {
-    for (place, item) in items.iter().enumerate() {
-        if place > 0 {
-            f.write_str(separator)?;
-        }
-        one(f, item)?;
-    }
-    Ok(())
+fn joined(separator: &str, texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(separator)
 }
 
 impl Serialize for Value {
