@@ -132,13 +132,32 @@ impl Input {
     /// # Errors
     /// Returns an error if it does not exist, may not be read, is empty, or is a directory that is not a recording.
     pub fn open(source: &Source) -> Result<Self, OpenError> {
-        match source {
-            Source::Stdin => {
-                let bytes = read_all(&mut io::stdin().lock(), Path::new("-"))?;
-                Ok(Self { name: "-".into(), bytes, streams: Vec::new(), written: None })
-            }
-            Source::Path(path) => Self::open_path(path),
+        let Source::Path(path) = source else {
+            let bytes = read_all(&mut io::stdin().lock(), Path::new("-"))?;
+            return Ok(Self { name: "-".into(), bytes, streams: Vec::new(), written: None });
+        };
+        let name = path.display().to_string();
+        if !path.is_dir() {
+            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new(), written: written(path) });
         }
+        if !is_recording(path) {
+            return Err(OpenError::Directory(path.into()));
+        }
+        let mut numbered: Vec<(u32, PathBuf)> =
+            files_in(path)?.into_iter().filter_map(|file| Some((stream_number(&file)?, file))).collect();
+        numbered.sort();
+        let stream = |(_, file): (u32, PathBuf)| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let bytes = open_file(&file).or_else(|error| match error {
+                // The file of a thread that wrote nothing.
+                OpenError::Empty(_) => Ok(Bytes::Read(Vec::new())),
+                error => Err(error),
+            })?;
+            Ok(Stream { name, bytes })
+        };
+        let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
+        let data = path.join(DATA);
+        Ok(Self { name, bytes: open_file(&data)?, streams, written: written(&data) })
     }
 
     /// Returns the bytes.
@@ -173,31 +192,6 @@ impl Input {
     pub fn len(&self) -> u64 {
         let streams = self.streams.iter().map(|stream| stream.bytes().len() as u64);
         self.bytes().len() as u64 + streams.sum::<u64>()
-    }
-
-    fn open_path(path: &Path) -> Result<Self, OpenError> {
-        let name = path.display().to_string();
-        if !path.is_dir() {
-            return Ok(Self { name, bytes: open_file(path)?, streams: Vec::new(), written: written(path) });
-        }
-        if !is_recording(path) {
-            return Err(OpenError::Directory(path.into()));
-        }
-        let mut numbered: Vec<(u32, PathBuf)> =
-            files_in(path)?.into_iter().filter_map(|file| Some((stream_number(&file)?, file))).collect();
-        numbered.sort();
-        let stream = |(_, file): (u32, PathBuf)| {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let bytes = open_file(&file).or_else(|error| match error {
-                // The file of a thread that wrote nothing.
-                OpenError::Empty(_) => Ok(Bytes::Read(Vec::new())),
-                error => Err(error),
-            })?;
-            Ok(Stream { name, bytes })
-        };
-        let streams = numbered.into_iter().map(stream).collect::<Result<_, _>>()?;
-        let data = path.join(DATA);
-        Ok(Self { name, bytes: open_file(&data)?, streams, written: written(&data) })
     }
 }
 
