@@ -125,21 +125,15 @@ fn print(branches: u64, edges: &[Edge], loops: &[Edge], ranges: &[Range], out: &
             let share = rounded(share(edge.count, branches));
             let missed = edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
             let cycles = edge.mean_cycles.map_or("-".into(), |cycles| format!("{cycles:.1}"));
-            let (from, to) = (edge.from.to_string(), edge.to.to_string());
-            writeln!(
-                out,
-                "{:>10}  {share:>6.2}%  {missed:>12}  {cycles:>6}  {} → {}",
-                edge.count,
-                escape(&from),
-                escape(&to)
-            )?;
+            let ends = format!("{} → {}", edge.from, edge.to);
+            writeln!(out, "{:>10}  {share:>6.2}%  {missed:>12}  {cycles:>6}  {}", edge.count, escape(&ends))?;
         }
         writeln!(out)?;
     }
     writeln!(out, "# Fall-throughs: code from the target of a branch to the next branch\n#\n#    Count  From … To")?;
     for range in ranges {
-        let (start, end) = (range.start.to_string(), range.end.to_string());
-        writeln!(out, "{:>10}  {} … {}", range.count, escape(&start), escape(&end))?;
+        let ends = format!("{} … {}", range.start, range.end);
+        writeln!(out, "{:>10}  {}", range.count, escape(&ends))?;
     }
     Ok(())
 }
