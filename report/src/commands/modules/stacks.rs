@@ -1,13 +1,14 @@
 //! Stacks that were truncated when they were recorded, so that outer callers are missing.
 
 use rayon::prelude::*;
-use recrep_format::abi::{RecordType, SampleType};
+use recrep_format::abi::SampleType;
 use recrep_format::layout::UpTo;
 use recrep_format::record::{RawRecord, SampleFields};
 use serde::Serialize;
 
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
+use crate::pipeline::counted::samples_have;
 use crate::pipeline::session::Session;
 
 /// The kernel's default maximum depth of callchains (`kernel.perf_event_max_stack`).
@@ -32,7 +33,7 @@ impl StackSummary {
     /// Counts the stacks of an input.
     pub(super) fn of(session: &Session<'_>) -> Self {
         let wanted = SampleType::CALLCHAIN | SampleType::STACK_USER;
-        if !session.file.attrs.entries().iter().any(|entry| entry.attr.sample_type.intersects(wanted)) {
+        if !samples_have(session, wanted) {
             return Self::default();
         }
         let of_piece = |buffer: &mut UnpackBuffer, piece: &Piece<'_>| Self::of_records(session, piece.records(buffer));
@@ -42,11 +43,7 @@ impl StackSummary {
     fn of_records<'r>(session: &Session<'_>, records: impl Iterator<Item = RawRecord<'r>>) -> Self {
         let attrs = &session.file.attrs;
         let mut all = Self::default();
-        for raw in records {
-            if raw.header.kind != RecordType::SAMPLE {
-                continue;
-            }
-            let Some((event, sample)) = attrs.sample(raw) else { continue };
+        for (event, sample) in records.filter_map(|raw| attrs.sample(raw)) {
             let mut fields = SampleFields::default();
             if sample.walk(const { UpTo::field(SampleType::STACK_USER) }, &mut fields).is_err() {
                 continue;
