@@ -183,9 +183,7 @@ impl Latency {
             });
             reached.map_or(0, |(weight, _)| *weight)
         };
-        let (min, max) = (weights.first(), weights.last());
-        let weight = |of: Option<&(u64, u64)>| of.map_or(0, |(weight, _)| *weight);
-        Self { min: weight(min), p50: at(50), p90: at(90), p99: at(99), max: weight(max) }
+        Self { min: at(0), p50: at(50), p90: at(90), p99: at(99), max: at(100) }
     }
 }
 
