@@ -57,23 +57,18 @@ fn events(info: &Info, out: &mut impl Write) -> io::Result<()> {
 
 fn features(info: &Info, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nfeatures: {}", info.features.len())?;
-    for feature in &info.features {
-        self::feature(feature, out)?;
+    for FeatureInfo { number, name, section, value, error } in &info.features {
+        write!(out, "  {name} ({number}, {} bytes at {:#x}):", section.size, section.offset)?;
+        match (value, error) {
+            (Some(value), _) => block(value, 4, out)?,
+            (None, Some(error)) => {
+                let at = error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
+                writeln!(out, " cannot be read: {}{at}", escape(&error.message))?;
+            }
+            (None, None) => writeln!(out, " unknown feature")?,
+        }
     }
     writeln!(out, "missing features: {}", info.missing_features.join(" "))
-}
-
-fn feature(feature: &FeatureInfo, out: &mut impl Write) -> io::Result<()> {
-    let FeatureInfo { number, name, section, value, error } = feature;
-    write!(out, "  {name} ({number}, {} bytes at {:#x}):", section.size, section.offset)?;
-    match (value, error) {
-        (Some(value), _) => block(value, 4, out),
-        (None, Some(error)) => {
-            let at = error.offset.map(|offset| format!(", at byte {offset}")).unwrap_or_default();
-            writeln!(out, " cannot be read: {}{at}", escape(&error.message))
-        }
-        (None, None) => writeln!(out, " unknown feature"),
-    }
 }
 
 /// Prints a value on the rest of the line, or its parts on separate lines.
