@@ -1,5 +1,5 @@
-//! What distinguishes frames; images, which are what the frames of a mapped piece have in common; words of keys for
-//! frames.
+//! Properties of frames: those that distinguish them, those that all frames of a mapped piece share (its image), and
+//! the words of keys that stand for frames.
 
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;

@@ -27,7 +27,7 @@ pub struct Scanned {
     pub stacks: Stacks,
 }
 
-/// What the keys of one worker stand for.
+/// Meaning of the numbers in one worker's keys.
 struct Part {
     images: Images,
     /// Its frames, by the numbers in [`Field::Frame`], and its chains, until they are joined.

@@ -7,7 +7,7 @@ use crate::terminal::escape::escape;
 
 pub(super) struct Lines<'w> {
     out: &'w mut Vec<u8>,
-    /// What stands before the next field of the current line; `None` if the line has no text.
+    /// Text before the next field of the current line; `None` if the line is empty.
     separator: Option<&'static str>,
 }
 
