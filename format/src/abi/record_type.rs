@@ -169,6 +169,13 @@ impl CpuMode {
         }
     }
 
+    /// Returns whether it is one of a guest.
+    #[inline]
+    #[must_use]
+    pub const fn is_guest(self) -> bool {
+        matches!(self, Self::GuestKernel | Self::GuestUser)
+    }
+
     /// Returns the bits of `misc` for this mode.
     #[must_use]
     pub const fn bits(self) -> u16 {

@@ -17,6 +17,8 @@
 
 use std::ops::Range;
 
+use recrep_format::abi::CpuMode;
+
 use super::history::parts;
 use super::images::{FrameFields, Image, Images, UNMAPPED, word_of};
 use super::source::for_each_address;
@@ -24,7 +26,6 @@ use super::stacks::{Frame, Stacks};
 use crate::query::key::End;
 use crate::symbols::Functions;
 use crate::timeline::{Contexts, Epoch, ModuleId, Moment, SpaceEpoch, SpaceId, Timeline, cache_place};
-use recrep_format::abi::CpuMode;
 
 /// Finds the frames and chains of one worker's samples.
 #[derive(Debug)]

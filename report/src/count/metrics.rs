@@ -63,6 +63,7 @@ impl Metrics {
         let parts = of.more.and_then(|more| more.parts);
         self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() })).parts = parts;
     }
+
     fn add_more(&mut self, other: &Self) {
         let all = self.all();
         let own = self.more.get_or_insert_with(|| Box::new(More { all, ..More::default() }));

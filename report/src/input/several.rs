@@ -33,8 +33,8 @@ pub fn each(sources: &[Source], mut act: impl FnMut(&Source) -> anyhow::Result<(
     outcomes.finish()
 }
 
-/// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each
-/// core reads groups of small files; until one input was read, and without it, `make` is called in order, too.
+/// Like [`each`], but merges what `make` returns for the inputs, in order. With `side_by_side`, each core reads groups
+/// of small files; until one input was read, and without it, `make` is called in order, too.
 ///
 /// # Errors
 /// Returns the errors of [`each`].

@@ -21,7 +21,7 @@ pub mod word_text;
 
 pub use column::{Column, KeyError};
 pub use output::{Format, Inspection};
-pub use request::{ChainOptions, Filters, Query};
+pub use request::{ChainOptions, Filters, MAX_STACK, Query};
 pub use servers::Servers;
 pub use source::Source;
 pub use symbol_options::SymbolOptions;

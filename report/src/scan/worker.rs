@@ -283,7 +283,7 @@ impl<'s> Worker<'s> {
     pub(super) fn key_at(&mut self, event: u16, point: &Point, key: &mut Key) -> Option<SampleContext> {
         let (layout, filter) = (self.scan.layout, self.scan.filter);
         let mode = point.mode;
-        if !self.scan.guests && matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+        if !self.scan.guests && mode.is_guest() {
             self.dropped.guest += 1;
             return None;
         }

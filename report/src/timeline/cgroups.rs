@@ -37,7 +37,7 @@ impl Groups {
                 Body::Namespaces(all) => {
                     if let Some(space) = all.iter().nth(CGROUP_NS_INDEX) {
                         let (place, _) = groups.spaces.insert_full((space.dev, space.inode));
-                        let at = clock.moment(file.attrs.time_of(raw), raw.offset);
+                        let at = clock.moment(record.trailer.time, raw.offset);
                         groups.threads.entry(all.tid.cast_signed()).or_default().push((at, place));
                     }
                 }

@@ -302,8 +302,8 @@ impl<'a> Part<'_, 'a> {
             }
             _ => None,
         };
-        let attrs = &self.file.attrs;
-        self.found.changes.extend(change.map(|change| (self.clock.moment(attrs.time_of(raw), raw.offset), change)));
+        let at = |change| (self.clock.moment(record.trailer.time, raw.offset), change);
+        self.found.changes.extend(change.map(at));
     }
 
     fn map(&mut self, mode: CpuMode, map: &Mmap2<'a>) -> Option<Change> {

@@ -111,15 +111,17 @@ fn mmap2(map: &Mmap2<'_>, lines: &mut Lines<'_>) -> io::Result<()> {
             lines.field("build_id_size", id.size)?.field("build_id", text.unwrap_or_default())?;
         }
     }
-    lines.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map)))?.field("flags", Hex(map.flags))?;
+    lines
+        .field("prot", format_args!("{:#x} {}", map.prot, access_letters(map.prot, map.flags)))?
+        .field("flags", Hex(map.flags))?;
     lines.field("filename", Escaped(map.filename.as_bytes()))?;
     Ok(())
 }
 
 /// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
-pub fn access_letters(map: &Mmap2<'_>) -> String {
-    let letter = |bit, letter| if map.prot & bit != 0 { letter } else { '-' };
-    let shared = if map.flags & map_flags::SHARED != 0 { 's' } else { 'p' };
+pub fn access_letters(prot: u32, flags: u32) -> String {
+    let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
+    let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
     [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect()
 }
 

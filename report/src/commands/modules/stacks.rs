@@ -10,9 +10,7 @@ use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::pipeline::counted::samples_have;
 use crate::pipeline::session::Session;
-
-/// The kernel's default maximum depth of callchains (`kernel.perf_event_max_stack`).
-const MAX_STACK: usize = 127;
+use crate::query::MAX_STACK;
 
 /// Numbers of recorded and of truncated stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

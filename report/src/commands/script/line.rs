@@ -178,7 +178,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let (Ok(Record { trailer, body, .. }), Some(entry)) = (attrs.decode(&raw), attrs.get(index)) else {
             return Ok(());
         };
-        let at = session.clock.moment(attrs.time_of(&raw), raw.offset);
+        let at = session.clock.moment(trailer.time, raw.offset);
         let mut own = trailer.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let mut cpu = trailer.cpu.map(|[cpu, _]| cpu);
         let mut time = trailer.time;

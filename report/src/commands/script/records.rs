@@ -85,7 +85,7 @@ fn mmap2(map: &Mmap2<'_>, task: [i32; 2]) -> String {
             text.push_str(&format!(" <{}>", id.unwrap_or_default()));
         }
     }
-    text + "]: " + &dump::access_letters(map) + " " + &escape(&map.filename.to_text())
+    text + "]: " + &dump::access_letters(map.prot, map.flags) + " " + &escape(&map.filename.to_text())
 }
 
 /// Returns the direction of a context switch, as perf prints it.

@@ -40,7 +40,7 @@ impl<'a> Found<'a> {
     ) -> Option<(AttrIndex, Self)> {
         let (index, sample) = session.file.attrs.sample(raw)?;
         let mode = sample.cpu_mode();
-        if matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser) {
+        if mode.is_guest() {
             return None;
         }
         let fields = sample.fields().ok()?;

@@ -14,10 +14,11 @@ use std::io::Write;
 
 use anyhow::Context as _;
 
-use recrep_format::abi::{map_flags, misc, prot};
+use recrep_format::abi::{misc, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::record::{Body, MmapIdentity};
 
+use crate::commands::dump;
 use crate::input::Input;
 use crate::input::several::{each, settled};
 use crate::input::streams::Keep;
@@ -88,12 +89,10 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
         _ => (0, 0, 0, MappedFile::Inode(0)),
     };
     let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
-    let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
-    let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
     MappedRow {
         start: part.start,
         end: part.end,
-        prot: [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect(),
+        prot: dump::access_letters(prot, flags),
         pgoff: pgoff.wrapping_add(part.start - part.mapping.start),
         file,
         path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),
