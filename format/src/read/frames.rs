@@ -4,6 +4,7 @@
 //! good.
 
 use crate::abi::RecordType;
+use crate::bytes::read_early;
 use crate::endian::Endian;
 use crate::error::{Error, ErrorKind, Result};
 use crate::record::{HEADER_SIZE, RawRecord, RecordHeader};
@@ -31,13 +32,22 @@ pub struct Frames<'a> {
     offset: u64,
     endian: Endian,
     done: bool,
+    /// Number of bytes at the end that were not read early.
+    unread: usize,
 }
+
+/// Number of bytes that are read early, at once. A header is found only after the one before it was read, and records
+/// have any size, so the processor would wait for each: of records of 150 bytes a walk takes a quarter of the time.
+const EARLY: usize = 8 << 10;
+
+/// Size of a cache line in bytes.
+const LINE: usize = 64;
 
 impl<'a> Frames<'a> {
     /// Returns the records in `bytes`, which begin at byte `offset` of the file.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
-        Self { left: bytes, offset, endian, done: false }
+        Self { left: bytes, offset, endian, done: false, unread: usize::MAX }
     }
 
     /// Returns the offset of the next record.
@@ -99,6 +109,10 @@ impl<'a> Iterator for Frames<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         if self.done || self.left.is_empty() {
             return None;
+        }
+        if self.left.len() <= self.unread {
+            read_early(self.left.iter().take(EARLY).step_by(LINE).map(|byte| u64::from(*byte)));
+            self.unread = self.left.len().saturating_sub(EARLY);
         }
         let item = frame(self.left, self.offset, self.endian);
         match &item {

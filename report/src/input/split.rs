@@ -17,7 +17,6 @@
 //! there. The result is that of one walk from the beginning, whatever the guesses were, in damaged data too.
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
 
 use rayon::prelude::*;
 use recrep_format::abi::RecordType;
@@ -33,8 +32,6 @@ use crate::terminal::progress;
 const PIECE: usize = 1 << 20;
 /// Length of a chunk in bytes.
 const CHUNK: usize = 4 * PIECE;
-/// Distance in bytes at which the walk reads ahead.
-const AHEAD: usize = 1 << 11;
 /// Number of headers in a row that must look valid where a chunk starts.
 const PLAUSIBLE: usize = 8;
 
@@ -230,9 +227,6 @@ impl<'a> Piece<'a> {
         let mut frames = Frames::new(bytes.get(begin..).unwrap_or_default(), self.offset + begin as u64, self.endian);
         let (mut at, mut cut) = (begin, begin);
         while at < end {
-            // A header is found only after the one before it was read. Nothing depends on this byte, so that the
-            // processor waits for several cache lines at once.
-            black_box(bytes.get(at + AHEAD).copied());
             match frames.next() {
                 None => break,
                 Some(Err(error)) => {
