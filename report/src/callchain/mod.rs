@@ -33,6 +33,6 @@ pub use cumulate::{Classified, RowId, Sample};
 pub use deferred::Deferred;
 pub use history::History;
 pub use images::{FrameFields, Images, UNMAPPED};
-pub use place::FrameFinder;
+pub use place::{FrameFinder, Sampled};
 pub use source::{ChainLimit, Recorded, callers, is_sound};
 pub use stacks::{ChainRef, Frame, Stacks};

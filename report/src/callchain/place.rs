@@ -80,6 +80,13 @@ struct ChainWord {
     chain: u32,
 }
 
+/// Context of sampled instructions: all that decides their frames, but for the address.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled {
+    word: ChainWord,
+    space: Option<SpaceId>,
+}
+
 /// Piece of an address space in which the same is mapped.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
@@ -153,12 +160,17 @@ impl<'t> FrameFinder<'t> {
         }
     }
 
+    /// Returns the context of instructions that are sampled in this mode from now on, and when it ends.
+    pub fn sampled(&mut self, mode: CpuMode, space: Option<SpaceId>, at: Moment) -> (Sampled, Range<Moment>) {
+        let word = self.code(Some(mode), true, space, 0, at);
+        (Sampled { word, space }, self.epoch.map_or(at..at, |epoch| epoch.moments()))
+    }
+
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
     /// [`Images::frame`]).
     #[inline]
-    pub fn named(&mut self, mode: CpuMode, space: Option<SpaceId>, ip: u64, at: Moment) -> u64 {
-        let word = self.code(Some(mode), true, space, ip, at);
-        let Piece { shift, image, is_mapped, .. } = self.piece(&word, space, at);
+    pub fn named(&mut self, Sampled { word, space }: Sampled, ip: u64, at: Moment) -> u64 {
+        let Piece { shift, image, is_mapped, .. } = self.piece(&ChainWord { ip, ..word }, space, at);
         let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
         let frame = if is_mapped { self.function_at(address, image) } else { NO_FUNCTION };
@@ -486,7 +498,9 @@ mod tests {
                 prop_assert_eq!(finder.mapped(mode, space, address, at), expected);
                 if let Some(mode) = mode {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
-                    let named = finder.named(mode, space, address, at);
+                    let (sampled, moments) = finder.sampled(mode, space, at);
+                    prop_assert!(moments.contains(&at));
+                    let named = finder.named(sampled, address, at);
                     prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };

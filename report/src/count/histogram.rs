@@ -2,7 +2,7 @@
 
 use recrep_format::bytes::read_early;
 
-use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, hash, of_place, place};
+use super::partition::{PARTITIONS, PLACES, Partition, Sum, are_equal, for_width, hash, of_place, place};
 
 /// Count of a key: samples and period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,8 +119,27 @@ impl Histogram {
         let Some(([samples, period], key)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
         (*samples, *period) = (count.samples, count.period);
         put(key);
+        let hash = hash(key);
+        self.wait(hash);
+    }
+
+    /// Like [`Histogram::add`], for as many words as keys have.
+    #[inline]
+    pub fn add_key<const WIDTH: usize>(&mut self, key: [u64; WIDTH], count: Count) {
+        // Nothing is read back that was just written, for which the processor would have to wait.
+        let hash = hash(&key);
+        let next = self.next.get_mut(self.waiting * (2 + WIDTH)..).and_then(|next| next.get_mut(..2 + WIDTH));
+        let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
+        (*samples, *period) = (count.samples, count.period);
+        copy(&key, into);
+        self.wait(hash);
+    }
+
+    /// Ends the next entry, whose key has this hash.
+    #[inline]
+    fn wait(&mut self, hash: u64) {
         if let Some(at) = self.places.get_mut(self.waiting) {
-            *at = place(hash(key));
+            *at = place(hash);
         }
         self.waiting += 1;
         if self.waiting == BATCH {
@@ -128,48 +147,53 @@ impl Histogram {
         }
     }
 
+    /// Returns the number of words of a count and its key.
+    #[inline]
+    fn size<const WIDTH: usize>(&self) -> usize {
+        2 + if WIDTH > 0 { WIDTH } else { self.width }
+    }
+
     /// Adds the counts of the next keys.
     fn look_up(&mut self) {
-        let size = 2 + self.width;
+        for_width!(self.width, self.look_up_all());
+    }
+
+    fn look_up_all<const WIDTH: usize>(&mut self) {
+        let size = self.size::<WIDTH>();
         let waiting = std::mem::take(&mut self.waiting);
         if self.recent.is_empty() && waiting > 0 {
             // Zeroed by the system: unused pages cost nothing.
             self.recent = vec![0; PLACES * size];
         }
-        let places = self.places;
-        let places = || places.iter().take(waiting);
-        let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| self.recent.get(at).copied());
-        read_early(places().flat_map(ends).flatten());
-        let next = std::mem::take(&mut self.next);
-        for (place, entry) in places().zip(next.chunks_exact(size)) {
-            if let Some(([samples, period], key)) = entry.split_first_chunk() {
-                self.add_at(*place, key, Count { samples: *samples, period: *period });
+        let Self { next, places, recent, used, partitions, .. } = self;
+        let places = places.get(..waiting).unwrap_or_default();
+        let ends = |place: &usize| [place * size, (place + 1) * size - 1].map(|at| recent.get(at).copied());
+        read_early(places.iter().flat_map(ends).flatten());
+        for (place, entry) in places.iter().zip(next.chunks_exact(size)) {
+            let slot = recent.get_mut(place * size..).and_then(|slots| slots.get_mut(..size));
+            let Some(([samples, period], key)) = slot.and_then(<[u64]>::split_first_chunk_mut) else { continue };
+            let Some((&[new_samples, new_period], new)) = entry.split_first_chunk() else { continue };
+            if *samples > 0 && are_equal(key, new) {
+                *samples += new_samples;
+                *period = period.wrapping_add(new_period);
+                continue;
             }
+            if *samples == 0 {
+                used.push(*place);
+            } else if let Some(partition) = partitions.get_mut(of_place(*place)) {
+                partition.push(key, Count { samples: *samples, period: *period });
+            }
+            (*samples, *period) = (new_samples, new_period);
+            copy(new, key);
         }
-        self.next = next;
-    }
-
-    #[inline]
-    fn add_at(&mut self, place: usize, key: &[u64], count: Count) {
-        let Some(([samples, period], have)) = slot(&mut self.recent, self.width, place) else { return };
-        let before = Count { samples: *samples, period: *period };
-        let mut sum = count;
-        if before.samples == 0 {
-            self.used.push(place);
-        } else if are_equal(have, key) {
-            sum.add(before);
-        } else if let Some(partition) = self.partitions.get_mut(of_place(place)) {
-            partition.push(have, before);
-        }
-        (*samples, *period) = (sum.samples, sum.period);
-        copy(key, have);
     }
 
     /// Returns the table of counts by key, and the totals by event.
     pub fn finish(mut self) -> (Vec<Partition<Count>>, Vec<Count>) {
         self.look_up();
-        for place in std::mem::take(&mut self.used) {
-            let slot = slot(&mut self.recent, self.width, place);
+        let size = 2 + self.width;
+        for place in self.used {
+            let slot = self.recent.get(place * size..(place + 1) * size).and_then(<[u64]>::split_first_chunk);
             if let Some((([samples, period], key), partition)) = slot.zip(self.partitions.get_mut(of_place(place))) {
                 partition.push(key, Count { samples: *samples, period: *period });
             }
@@ -183,12 +207,6 @@ impl Histogram {
 #[inline]
 fn copy(from: &[u64], to: &mut [u64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-}
-
-/// Returns the count and the key in a cache slot.
-#[inline]
-fn slot(recent: &mut [u64], width: usize, place: usize) -> Option<(&mut [u64; 2], &mut [u64])> {
-    recent.get_mut(place * (2 + width)..(place + 1) * (2 + width))?.split_first_chunk_mut()
 }
 
 /// Adds another worker's totals to `all`.

@@ -126,6 +126,11 @@ impl Layout {
         self.fields.len()
     }
 
+    /// Returns the place of a field among the words in use.
+    pub fn place(&self, field: Field) -> Option<usize> {
+        self.fields.iter().position(|used| *used == field)
+    }
+
     /// Returns whether this field is in use.
     #[inline]
     pub fn has(&self, field: Field) -> bool {

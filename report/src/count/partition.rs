@@ -62,6 +62,21 @@ pub(super) fn of_place(place: usize) -> usize {
     place / (PLACES / PARTITIONS)
 }
 
+/// Calls a function for keys of a fixed number of words, so that loops over them are unrolled; wider keys have the
+/// number 0, which stands for any.
+macro_rules! for_width {
+    ($width:expr, $this:ident.$method:ident($($arg:expr),*)) => {
+        match $width {
+            1 => $this.$method::<1>($($arg),*),
+            2 => $this.$method::<2>($($arg),*),
+            3 => $this.$method::<3>($($arg),*),
+            4 => $this.$method::<4>($($arg),*),
+            _ => $this.$method::<0>($($arg),*),
+        }
+    };
+}
+pub(crate) use for_width;
+
 /// Part of a table: the keys whose hashes belong to one partition.
 #[derive(Clone, Debug, Default)]
 pub struct Partition<V> {
@@ -91,7 +106,8 @@ impl<V: Sum> Partition<V> {
     /// Adds to a key. The entry may wait until the partition is settled.
     #[inline]
     pub fn push(&mut self, key: &[u64], value: V) {
-        self.words.extend(key);
+        // Keys are short, so a call of memcpy would take longer.
+        key.iter().for_each(|word| self.words.push(*word));
         self.values.push(value);
         let waiting = self.values.len() - self.index.len();
         if waiting * (size_of::<V>() + 8 * self.width) >= MAX_WAITING {
@@ -104,7 +120,7 @@ impl<V: Sum> Partition<V> {
         self.settle();
         self.words.extend_from_slice(key);
         self.values.push(value);
-        let at = self.settle_one(self.values.len() - 1);
+        let at = self.settle_one::<0>(self.values.len() - 1);
         self.values.truncate(self.index.len());
         self.words.truncate(self.index.len() * self.width);
         at
@@ -117,14 +133,18 @@ impl<V: Sum> Partition<V> {
     }
 
     /// Merges the waiting entries into the settled ones.
-    #[allow(clippy::indexing_slicing, reason = "settled indexes are below the number of values")]
     pub fn settle(&mut self) {
+        for_width!(self.width, self.settle_all());
+    }
+
+    #[allow(clippy::indexing_slicing, reason = "settled indexes are below the number of values")]
+    fn settle_all<const WIDTH: usize>(&mut self) {
         let (width, words) = (self.width, &self.words);
         let rehash = |&(_, at): &(u32, u32)| hash(&words[at as usize * width..][..width]);
         // Many may be equal, so only some are reserved: a small table need not grow.
         self.index.reserve((self.values.len() - self.index.len()).min(MAX_RESERVED), rehash);
         for waiting in self.index.len()..self.values.len() {
-            self.settle_one(waiting);
+            self.settle_one::<WIDTH>(waiting);
         }
         self.values.truncate(self.index.len());
         self.words.truncate(self.index.len() * self.width);
@@ -133,8 +153,8 @@ impl<V: Sum> Partition<V> {
     /// Merges the entry at `from` into the settled entry of its key, or settles it as the last one. Returns its index.
     #[inline]
     #[allow(clippy::indexing_slicing, reason = "settled indexes and `from` are below the number of values")]
-    fn settle_one(&mut self, from: usize) -> usize {
-        let (width, settled) = (self.width, self.index.len());
+    fn settle_one<const WIDTH: usize>(&mut self, from: usize) -> usize {
+        let (width, settled) = (if WIDTH > 0 { WIDTH } else { self.width }, self.index.len());
         let (before, key) = self.words.split_at(from * width);
         let key = &key[..width];
         let hash = hash(key);

@@ -67,7 +67,7 @@ impl Worker<'_> {
         let mut key = NO_KEY;
         let Some((space, at)) = self.key_at(EVENT, point, &mut key) else { return };
         if self.scan.layout.has(Field::Chain) {
-            self.chain(event, sample, (space, at, None), &mut key);
+            *Field::Chain.of_mut(&mut key) = self.chain(event, sample, (space, at, None));
         }
         if self.scan.layout.last.is_some() {
             self.extras(event, (&mut key, Some((space, at))), sample, &fields);
@@ -96,7 +96,7 @@ impl Worker<'_> {
                     // The addresses are those of its own moment.
                     let at = self.scan.clock.moment(nearest.time, nearest.offset);
                     let (task, _) = self.task(nearest.pid, nearest.tid, at);
-                    self.chain(event, sample, (task.space, at, Some(frame)), &mut key);
+                    *Field::Chain.of_mut(&mut key) = self.chain(event, sample, (task.space, at, Some(frame)));
                 }
                 None => *Field::Chain.of_mut(&mut key) = self.chains.alone(frame, at).pack(),
             }

@@ -1,5 +1,7 @@
 //! One worker: turns samples into keys and counts them.
 
+use std::ops::Range;
+
 use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
@@ -10,8 +12,8 @@ use super::chains::ChainCounter;
 use super::recent::RecentBranches;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
-use crate::callchain::{ChainRef, Frame, FrameFinder};
-use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows};
+use crate::callchain::{ChainRef, Frame, FrameFinder, Sampled};
+use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
 use crate::query::key::{End, Field, Key, Meta, NO_KEY};
@@ -50,8 +52,10 @@ pub(super) struct Worker<'s> {
     pub(super) rows: SampleRows,
     /// Packed key of the current sample or branch.
     pub(super) packed: Vec<u64>,
-    /// Key of a sample before, to be filled again: only the words in use are cleared for each sample.
-    unpacked: Option<Box<Key>>,
+    /// Words that only a sample itself tells; `None` if there are other such words than these, or filters.
+    own: Option<OwnWords>,
+    /// What the keys of the samples before had in common, in user code and in the kernel.
+    common: [Option<Common>; 2],
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
 }
@@ -65,6 +69,45 @@ pub(super) struct Event {
     has_time: bool,
     group: bool,
     origin: Origin,
+}
+
+/// Places of the words of a key that differ between the samples of a thread.
+#[derive(Clone, Copy)]
+struct OwnWords {
+    ip: Option<usize>,
+    frame: Option<usize>,
+    chain: Option<usize>,
+}
+
+/// What the keys of consecutive samples have in common, as long as nothing that decides it changes.
+#[derive(Clone)]
+struct Common {
+    event: u16,
+    mode: CpuMode,
+    /// `true` if it depends on the thread.
+    has_task: bool,
+    pid: i32,
+    tid: i32,
+    cpu: Option<u32>,
+    moments: Range<Moment>,
+    space: Option<SpaceId>,
+    sampled: Sampled,
+    /// The packed key of one of them.
+    words: [u64; Common::WIDTH],
+}
+
+impl Common {
+    /// Number of words of the widest keys that are put together from what samples have in common.
+    const WIDTH: usize = 4;
+
+    #[inline]
+    fn covers(&self, event: u16, point: &Point, at: Moment) -> bool {
+        // Compared in registers: a point that was just made would have to be waited for in memory.
+        (!self.has_task || (self.pid ^ point.pid) | (self.tid ^ point.tid) == 0)
+            && (self.event, self.mode) == (event, point.mode)
+            && (self.cpu.is_none() || self.cpu == point.cpu)
+            && self.moments.contains(&at)
+    }
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
@@ -128,7 +171,8 @@ impl<'s> Worker<'s> {
             recent: RecentBranches::new(scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
-            unpacked: None,
+            own: own_words(&layout, scan),
+            common: [None, None],
             buffer: UnpackBuffer::default(),
             layout,
         }
@@ -155,6 +199,13 @@ impl<'s> Worker<'s> {
 
     /// Counts the samples of a piece.
     pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
+        let width = self.own.map_or(0, |_| self.layout.len());
+        for_width!(width, self.samples(index, piece));
+    }
+
+    /// Counts the samples of a piece, whose keys have `WIDTH` words: own ones and common ones. With 0, all words of each
+    /// key are found anew.
+    fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -163,7 +214,7 @@ impl<'s> Worker<'s> {
                 continue;
             }
             match attrs.sample(raw) {
-                Some((event, sample)) => self.sample(event, &sample, &mut reads),
+                Some((event, sample)) => self.sample::<WIDTH>(event, &sample, &mut reads),
                 None => self.dropped.unknown_id += 1,
             }
         }
@@ -172,7 +223,7 @@ impl<'s> Worker<'s> {
     }
 
     #[inline]
-    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
+    fn sample<const WIDTH: usize>(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
         if let Some(off_cpu) = self.scan.off_cpu {
             return self.times(off_cpu, (index, event), sample);
@@ -185,12 +236,55 @@ impl<'s> Worker<'s> {
         }
         let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
         self.histogram.count_total(index.0, count);
-        let mut key = self.unpacked.take().unwrap_or_else(|| Box::new(NO_KEY));
-        self.layout.clear(&mut key);
+        if WIDTH == 0 {
+            return self.count_alone(event, sample, count);
+        }
+        let point = Point::of(event, sample);
+        let at = self.scan.clock.moment(point.time, point.offset);
+        let of_mode = usize::from(point.mode == CpuMode::Kernel);
+        #[allow(clippy::indexing_slicing, reason = "there are two")]
+        if !self.common[of_mode].as_ref().is_some_and(|common| common.covers(event.number, &point, at)) {
+            self.common[of_mode] = self.common(event.number, point);
+        }
+        let common = self.common.get(of_mode).and_then(Option::as_ref);
+        let (Some(Common { space, sampled, words, .. }), Some(own)) = (common, self.own) else { return };
+        let (space, sampled, words) = (*space, *sampled, *words);
+        let frame = own.frame.map_or(0, |_| self.chains.finder.named(sampled, point.ip, at));
+        let chain = own.chain.map_or(0, |_| self.chain(event, sample, (space, at, None)));
+        let word = |place: usize| match Some(place) {
+            place if place == own.ip => point.ip,
+            place if place == own.frame => frame,
+            place if place == own.chain => chain,
+            _ => words.get(place).copied().unwrap_or(0),
+        };
+        self.histogram.add_key::<WIDTH>(std::array::from_fn(word), count);
+    }
+
+    /// Counts a sample without what its key has in common with those before.
+    #[inline(never)]
+    fn count_alone(&mut self, event: Event, sample: &Sample<'_, '_>, count: Count) {
+        let mut key = NO_KEY;
         if self.key(event, sample, &mut key).is_some() {
             self.add(&key, count);
         }
-        self.unpacked = Some(key);
+    }
+
+    /// Returns what the keys of samples like this have in common; `None` if it gets no row.
+    #[inline(never)]
+    fn common(&mut self, event: u16, point: Point) -> Option<Common> {
+        let (mut key, mut words) = (NO_KEY, [0; Common::WIDTH]);
+        let (space, at) = self.key_at(event, &point, &mut key)?;
+        self.layout.pack(&key, &mut words);
+        let Point { mode, pid, tid, .. } = point;
+        let (sampled, mut moments) = self.chains.finder.sampled(mode, space, at);
+        let has_task = self.scan.has_tasks;
+        if has_task {
+            let (span, _) = self.spans.get(self.scan.timeline, (pid, tid), at, |_| true);
+            let of_task = span.moments();
+            moments = moments.start.max(of_task.start)..moments.end.min(of_task.end);
+        }
+        let cpu = point.cpu.filter(|_| self.layout.cpu);
+        Some(Common { event, mode, has_task, pid, tid, cpu, moments, space, sampled, words })
     }
 
     /// Adds to the count of a key.
@@ -273,7 +367,7 @@ impl<'s> Worker<'s> {
     fn key(&mut self, event: Event, sample: &Sample<'_, '_>, key: &mut Key) -> Option<SampleContext> {
         let (space, at) = self.key_at(event.number, &Point::of(event, sample), key)?;
         if self.scan.layout.has(Field::Chain) {
-            self.chain(event, sample, (space, at, None), key);
+            *Field::Chain.of_mut(key) = self.chain(event, sample, (space, at, None));
         }
         Some((space, at))
     }
@@ -305,7 +399,8 @@ impl<'s> Worker<'s> {
             }
             // If branches are counted, their ends are what has a module.
             if self.names_own {
-                *Field::Frame.of_mut(key) = self.chains.finder.named(mode, task.space, ip, at);
+                let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
+                *Field::Frame.of_mut(key) = self.chains.finder.named(sampled, ip, at);
             } else if !self.scan.mode.is_of_branches() {
                 self.code(Some(mode), (task.space, at), ip).put(key);
             }
@@ -324,21 +419,20 @@ impl<'s> Worker<'s> {
         Some((task.space, at))
     }
 
-    /// Sets the callchain in the sample's key; it may be that of a frame that stands in for another stack.
+    /// Returns the word of the sample's callchain; it may be that of a frame that stands in for another stack.
     #[inline]
     pub(super) fn chain(
         &mut self,
         event: Event,
         sample: &Sample<'_, '_>,
         (space, at, stand_in): (Option<SpaceId>, Moment, Option<StandIn>),
-        key: &mut Key,
-    ) {
+    ) -> u64 {
         let chained = self.chains.of((sample, event.origin), (space, at), stand_in);
         let chained = chained.unwrap_or_else(|_| {
             self.dropped.torn_chains += 1;
             ChainRef::default()
         });
-        *Field::Chain.of_mut(key) = chained.pack();
+        chained.pack()
     }
 
     /// Returns the frame of an instruction: a sampled one, or without a CPU mode the end of a branch.
@@ -377,4 +471,15 @@ impl<'s> Worker<'s> {
         let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
         (span.task, *is_taken)
     }
+}
+
+/// Returns the words that only a sample itself tells; `None` if all words of each key must be found.
+fn own_words(layout: &Layout, scan: &Scan<'_>) -> Option<OwnWords> {
+    let common = [Field::Meta, Field::Comm, Field::Thread, Field::Process];
+    let [ip, frame, chain] = [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
+    let own = [ip, frame, chain].iter().flatten().count();
+    let filters = &scan.filter.compiled;
+    let has_filters = filters.modules.is_some() || filters.socket.is_some();
+    let is_all = own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
+    (is_all && !has_filters && layout.len() <= Common::WIDTH).then_some(OwnWords { ip, frame, chain })
 }

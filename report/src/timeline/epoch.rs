@@ -1,6 +1,7 @@
 //! Periods in which the mappings do not change.
 
 use std::hash::Hash;
+use std::ops::Range;
 
 use recrep_format::abi::CpuMode;
 use rustc_hash::FxHashMap;
@@ -85,6 +86,11 @@ impl Epoch {
     #[inline]
     pub fn covers(&self, space: Option<SpaceId>, at: Moment) -> bool {
         self.of.space == space && self.from <= at && at < self.until
+    }
+
+    /// Returns the moments that it covers.
+    pub fn moments(&self) -> Range<Moment> {
+        self.from..self.until
     }
 }
 

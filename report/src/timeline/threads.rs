@@ -3,6 +3,8 @@
 //! The kernel reuses tids; each use is a [`Life`], from one fork with that tid to the next. The time before the first
 //! fork is a life too: the only one of a thread that existed before the recording.
 
+use std::ops::Range;
+
 use super::moment::Moment;
 use super::space::SpaceId;
 
@@ -106,6 +108,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// Returns the moments that it covers.
+    pub fn moments(&self) -> Range<Moment> {
+        self.from..self.until
+    }
+
     /// Returns whether this span is valid for this thread at this moment.
     #[inline]
     pub fn covers(&self, pid: i32, tid: i32, at: Moment) -> bool {
