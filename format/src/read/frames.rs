@@ -81,14 +81,17 @@ pub(super) fn frame(bytes: &[u8], offset: u64, endian: Endian) -> Result<RawReco
     let Some((own, rest)) = bytes.split_at_checked(size) else {
         return Err(Error::truncated(offset, "a record", size as u64, bytes.len() as u64));
     };
-    let payload_len = match header.kind {
-        RecordType::AUXTRACE | RecordType::TRACING_DATA => payload_len(header.kind, own, endian),
-        _ => 0,
-    };
+    let payload_len = if has_payload(header.kind) { payload_len(header.kind, own, endian) } else { 0 };
     let Some(payload) = usize::try_from(payload_len).ok().and_then(|len| rest.get(..len)) else {
         return Err(Error::truncated(offset, "the data after a record", payload_len, rest.len() as u64));
     };
     Ok(RawRecord { header, offset, bytes: own, payload })
+}
+
+/// Returns whether data follows records of this type.
+#[inline]
+fn has_payload(kind: RecordType) -> bool {
+    matches!(kind, RecordType::AUXTRACE | RecordType::TRACING_DATA)
 }
 
 /// Returns the number of bytes of data behind a record; 0 for types without, and for a record too short to say.
@@ -105,15 +108,39 @@ fn payload_len(kind: RecordType, bytes: &[u8], endian: Endian) -> u64 {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<RawRecord<'a>>;
 
-    #[inline]
+    // A call would pass each record through memory.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.done || self.left.is_empty() {
             return None;
         }
         if self.left.len() <= self.unread {
-            read_early(self.left.iter().take(EARLY).step_by(LINE).map(|byte| u64::from(*byte)));
-            self.unread = self.left.len().saturating_sub(EARLY);
+            self.read_early();
         }
+        if let Some((head, _)) = self.left.split_first_chunk::<HEADER_SIZE>() {
+            let header = RecordHeader::read(*head, self.endian);
+            let size = usize::from(header.size);
+            let is_plain = size >= HEADER_SIZE && !has_payload(header.kind);
+            if let Some((bytes, left)) = self.left.split_at_checked(size).filter(|_| is_plain) {
+                let offset = self.offset;
+                (self.left, self.offset) = (left, offset + size as u64);
+                return Some(Ok(RawRecord { header, offset, bytes, payload: &[] }));
+            }
+        }
+        Some(self.unusual())
+    }
+}
+
+impl<'a> Frames<'a> {
+    #[cold]
+    fn read_early(&mut self) {
+        read_early(self.left.iter().take(EARLY).step_by(LINE).map(|byte| u64::from(*byte)));
+        self.unread = self.left.len().saturating_sub(EARLY);
+    }
+
+    /// Returns the next record if data follows it, or the error.
+    #[cold]
+    fn unusual(&mut self) -> Result<RawRecord<'a>> {
         let item = frame(self.left, self.offset, self.endian);
         match &item {
             Ok(raw) => {
@@ -123,7 +150,7 @@ impl<'a> Iterator for Frames<'a> {
             }
             Err(_) => self.done = true,
         }
-        Some(item)
+        item
     }
 }
 

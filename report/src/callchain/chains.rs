@@ -8,14 +8,11 @@
 //! A chain is the number of its innermost frame's node. Callers have smaller numbers than what they call, so sums over
 //! subtrees and properties of paths take one pass over the nodes, in one direction or the other.
 
-use std::hash::{BuildHasher, Hash};
-
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use rustc_hash::FxBuildHasher;
 
 /// Innermost frame of a chain, and the chain of its callers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Chain of the callers: the parent in the tree.
     pub callers: u32,
@@ -27,6 +24,9 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Chains {
     nodes: Vec<Node>,
+    /// Hashes of the chains: of all their frames.
+    hashes: Vec<u64>,
+    /// Indexes of nodes, by the hashes of their chains.
     indexes: HashTable<u32>,
 }
 
@@ -66,37 +66,62 @@ impl Chains {
 
     /// Makes room for this many more chains.
     pub fn reserve(&mut self, more: usize) {
-        let nodes = &self.nodes;
-        self.indexes.reserve(more, |index| nodes.get(*index as usize).map_or(0, hash));
+        let hashes = &self.hashes;
+        self.indexes.reserve(more, |index| hashes.get(*index as usize).copied().unwrap_or(0));
         self.nodes.reserve(more);
+        self.hashes.reserve(more);
     }
 
     /// Adds a frame that `callers` call, and returns the number of the longer chain.
     #[inline]
     pub fn add(&mut self, callers: u32, frame: u32) -> u32 {
-        index_of(Node { callers, frame }, &mut self.nodes, &mut self.indexes).saturating_add(1)
-    }
-}
-
-/// Returns the index of a node or a frame, adding it if it is new; `indexes` finds them by their hashes.
-#[inline]
-pub(super) fn index_of<T: Copy + Eq + Hash>(value: T, values: &mut Vec<T>, indexes: &mut HashTable<u32>) -> u32 {
-    let of = |index: &u32| values.get(*index as usize);
-    match indexes.entry(hash(&value), |index| of(index) == Some(&value), |index| of(index).map_or(0, hash)) {
-        Entry::Occupied(index) => *index.get(),
-        Entry::Vacant(slot) => {
-            let index = u32::try_from(values.len()).unwrap_or(u32::MAX);
-            slot.insert(index);
-            values.push(value);
-            index
+        let (hash, node) = (longer(self.hash(callers), frame), Node { callers, frame });
+        let Self { nodes, hashes, indexes } = self;
+        let is_equal = |index: &u32| nodes.get(*index as usize) == Some(&node);
+        match indexes.entry(hash, is_equal, |index| hashes.get(*index as usize).copied().unwrap_or(0)) {
+            Entry::Occupied(index) => index.get().saturating_add(1),
+            Entry::Vacant(slot) => {
+                slot.insert(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+                nodes.push(node);
+                hashes.push(hash);
+                u32::try_from(nodes.len()).unwrap_or(u32::MAX)
+            }
         }
     }
+
+    /// Adds frames of which each calls the next, the first being called by `callers`, and writes the numbers of the
+    /// longer chains into `chains`.
+    #[inline]
+    pub fn add_all(&mut self, callers: u32, frames: &[u32], chains: &mut Vec<u32>) {
+        chains.clear();
+        // Chains are looked up by hashes that do not depend on the numbers of their callers, so the processor waits for
+        // several at once. Nearly all are found so.
+        let mut hash = self.hash(callers);
+        chains.extend(frames.iter().map(|frame| {
+            hash = longer(hash, *frame);
+            let is_like = |index: &u32| self.nodes.get(*index as usize).is_some_and(|node| node.frame == *frame);
+            self.indexes.find(hash, is_like).map_or(0, |index| index.saturating_add(1))
+        }));
+        let mut callers = callers;
+        for (frame, chain) in frames.iter().zip(chains) {
+            if self.node(*chain) != Some(Node { callers, frame: *frame }) {
+                *chain = self.add(callers, *frame);
+            }
+            callers = *chain;
+        }
+    }
+
+    /// Returns the hash of a chain.
+    #[inline]
+    fn hash(&self, chain: u32) -> u64 {
+        (chain as usize).checked_sub(1).and_then(|index| self.hashes.get(index)).copied().unwrap_or(0)
+    }
 }
 
-/// Returns the hash of a node or a frame.
+/// Returns the hash of a chain with one more frame.
 #[inline]
-pub(super) fn hash<T: Hash>(value: &T) -> u64 {
-    FxBuildHasher.hash_one(value)
+fn longer(hash: u64, frame: u32) -> u64 {
+    (hash ^ u64::from(frame)).wrapping_mul(0xf135_7aea_2e62_a9c5).rotate_left(26)
 }
 
 /// Returns where each of `count` groups starts among items sorted by group, and where the last one ends.

@@ -49,6 +49,8 @@ pub struct FrameFinder<'t> {
     of_symbols: Vec<Vec<u32>>,
     recent: Vec<Recent>,
     words: Vec<ChainWord>,
+    /// Frames that are not those of the chain before, outermost first, and the chains that begin there.
+    new: (Vec<u32>, Vec<u32>),
     /// The chain before.
     before: Vec<ChainWord>,
 }
@@ -84,7 +86,8 @@ struct ChainWord {
 #[derive(Clone, Copy, Debug)]
 pub struct Sampled {
     word: ChainWord,
-    space: Option<SpaceId>,
+    /// Address space.
+    pub space: Option<SpaceId>,
 }
 
 /// Piece of an address space in which the same is mapped.
@@ -104,8 +107,8 @@ struct Piece {
 
 impl Piece {
     #[inline]
-    fn has(&self, word: &ChainWord) -> bool {
-        self.context == word.context && self.start <= word.ip && word.ip < self.end
+    fn has(&self, context: u32, ip: u64) -> bool {
+        self.context == context && self.start <= ip && ip < self.end
     }
 }
 
@@ -156,6 +159,7 @@ impl<'t> FrameFinder<'t> {
             of_symbols: Vec::new(),
             recent: Vec::new(),
             words: Vec::new(),
+            new: Default::default(),
             before: Vec::new(),
         }
     }
@@ -169,8 +173,11 @@ impl<'t> FrameFinder<'t> {
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
     /// [`Images::frame`]).
     #[inline]
-    pub fn named(&mut self, Sampled { word, space }: Sampled, ip: u64, at: Moment) -> u64 {
-        let Piece { shift, image, is_mapped, .. } = self.piece(&ChainWord { ip, ..word }, space, at);
+    pub fn named(&mut self, sampled: &Sampled, ip: u64, at: Moment) -> u64 {
+        if !self.last.has(sampled.word.context, ip) {
+            self.last = self.cached_piece(&ChainWord { ip, ..sampled.word }, sampled.space, at);
+        }
+        let Piece { shift, image, is_mapped, .. } = self.last;
         let address = ip.wrapping_add(shift);
         // Unlike callers, sampled instructions are always code, so unmapped ones differ.
         let frame = if is_mapped { self.function_at(address, image) } else { NO_FUNCTION };
@@ -261,11 +268,15 @@ impl<'t> FrameFinder<'t> {
             word.chain = chain;
             new -= 1;
         }
-        for word in found.iter_mut().take(new).rev() {
-            let (frame, _) = self.frame(word, space, at);
-            chain = self.stacks.chains.add(chain, frame);
+        let (mut frames, mut chains) = std::mem::take(&mut self.new);
+        frames.clear();
+        frames.extend(found.iter().take(new).rev().map(|word| self.frame(word, space, at).0));
+        self.stacks.chains.add_all(chain, &frames, &mut chains);
+        for (word, added) in found.iter_mut().take(new).rev().zip(&chains) {
+            chain = *added;
             word.chain = chain;
         }
+        self.new = (frames, chains);
         self.words = std::mem::replace(&mut self.before, found);
         chain
     }
@@ -381,7 +392,7 @@ impl<'t> FrameFinder<'t> {
     /// Returns the piece that a word's address is in.
     #[inline]
     fn piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
-        if !self.last.has(word) {
+        if !self.last.has(word.context, word.ip) {
             self.last = self.cached_piece(word, space, at);
         }
         self.last
@@ -393,7 +404,7 @@ impl<'t> FrameFinder<'t> {
         let places =
             [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| cache_place(block, word.context, PIECES));
         for (pieces, place) in self.pieces.iter().zip(places) {
-            if let Some(piece) = pieces.get(place).filter(|piece| piece.has(word)) {
+            if let Some(piece) = pieces.get(place).filter(|piece| piece.has(word.context, word.ip)) {
                 return *piece;
             }
         }
@@ -500,7 +511,7 @@ mod tests {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
                     let (sampled, moments) = finder.sampled(mode, space, at);
                     prop_assert!(moments.contains(&at));
-                    let named = finder.named(sampled, address, at);
+                    let named = finder.named(&sampled, address, at);
                     prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };

@@ -1,8 +1,12 @@
 //! Frames, and chains of them.
 
-use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
-use super::chains::{Chains, hash, index_of};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
+
+use super::chains::Chains;
 use crate::query::key::{End, Field, Key, Meta};
 
 /// A frame: a function, or an address without a function.
@@ -127,7 +131,17 @@ impl Stacks {
 
     /// Returns the number of a frame, adding the frame if it is new.
     pub fn number(&mut self, frame: Frame) -> u32 {
-        index_of(frame, &mut self.frames, &mut self.numbers)
+        let Self { frames, numbers, .. } = self;
+        let of = |number: &u32| frames.get(*number as usize);
+        match numbers.entry(hash(&frame), |number| of(number) == Some(&frame), |number| of(number).map_or(0, hash)) {
+            Entry::Occupied(number) => *number.get(),
+            Entry::Vacant(slot) => {
+                let number = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+                slot.insert(number);
+                frames.push(frame);
+                number
+            }
+        }
     }
 
     /// Adds a frame of which the caller knows that it is new, and returns its number. It is not found again.
@@ -136,6 +150,12 @@ impl Stacks {
         self.frames.push(frame);
         number
     }
+}
+
+/// Returns the hash of a frame.
+#[inline]
+fn hash(frame: &Frame) -> u64 {
+    FxBuildHasher.hash_one(frame)
 }
 
 #[cfg(test)]

@@ -71,11 +71,12 @@ pub(super) struct Event {
     origin: Origin,
 }
 
-/// Places of the words of a key that differ between the samples of a thread.
-#[derive(Clone, Copy)]
+/// Words of a key that differ between the samples of a thread: masks for the sampled address and for its frame, and the
+/// place of the callchain.
 struct OwnWords {
-    ip: Option<usize>,
-    frame: Option<usize>,
+    ip: [u64; Common::WIDTH],
+    frame: [u64; Common::WIDTH],
+    has_frame: bool,
     chain: Option<usize>,
 }
 
@@ -90,9 +91,8 @@ struct Common {
     tid: i32,
     cpu: Option<u32>,
     moments: Range<Moment>,
-    space: Option<SpaceId>,
     sampled: Sampled,
-    /// The packed key of one of them.
+    /// The packed key, with 0 for what only a sample itself tells.
     words: [u64; Common::WIDTH],
 }
 
@@ -199,7 +199,7 @@ impl<'s> Worker<'s> {
 
     /// Counts the samples of a piece.
     pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
-        let width = self.own.map_or(0, |_| self.layout.len());
+        let width = self.own.as_ref().map_or(0, |_| self.layout.len());
         for_width!(width, self.samples(index, piece));
     }
 
@@ -247,17 +247,18 @@ impl<'s> Worker<'s> {
             self.common[of_mode] = self.common(event.number, point);
         }
         let common = self.common.get(of_mode).and_then(Option::as_ref);
-        let (Some(Common { space, sampled, words, .. }), Some(own)) = (common, self.own) else { return };
-        let (space, sampled, words) = (*space, *sampled, *words);
-        let frame = own.frame.map_or(0, |_| self.chains.finder.named(sampled, point.ip, at));
-        let chain = own.chain.map_or(0, |_| self.chain(event, sample, (space, at, None)));
-        let word = |place: usize| match Some(place) {
-            place if place == own.ip => point.ip,
-            place if place == own.frame => frame,
-            place if place == own.chain => chain,
-            _ => words.get(place).copied().unwrap_or(0),
-        };
-        self.histogram.add_key::<WIDTH>(std::array::from_fn(word), count);
+        let (Some(Common { sampled, words, .. }), Some(own)) = (common, &self.own) else { return };
+        let frame = if own.has_frame { self.chains.finder.named(sampled, point.ip, at) } else { 0 };
+        let mut key: [u64; WIDTH] = std::array::from_fn(|_| 0);
+        for (((word, common), ip_mask), frame_mask) in key.iter_mut().zip(words).zip(&own.ip).zip(&own.frame) {
+            *word = common | point.ip & ip_mask | frame & frame_mask;
+        }
+        if let Some(place) = own.chain {
+            let space = sampled.space;
+            let chain = self.chain(event, sample, (space, at, None));
+            key.get_mut(place).into_iter().for_each(|word| *word = chain);
+        }
+        self.histogram.add_key(key, count);
     }
 
     /// Counts a sample without what its key has in common with those before.
@@ -274,6 +275,9 @@ impl<'s> Worker<'s> {
     fn common(&mut self, event: u16, point: Point) -> Option<Common> {
         let (mut key, mut words) = (NO_KEY, [0; Common::WIDTH]);
         let (space, at) = self.key_at(event, &point, &mut key)?;
+        for field in [Field::Ip, Field::Frame] {
+            *field.of_mut(&mut key) = 0;
+        }
         self.layout.pack(&key, &mut words);
         let Point { mode, pid, tid, .. } = point;
         let (sampled, mut moments) = self.chains.finder.sampled(mode, space, at);
@@ -284,7 +288,7 @@ impl<'s> Worker<'s> {
             moments = moments.start.max(of_task.start)..moments.end.min(of_task.end);
         }
         let cpu = point.cpu.filter(|_| self.layout.cpu);
-        Some(Common { event, mode, has_task, pid, tid, cpu, moments, space, sampled, words })
+        Some(Common { event, mode, has_task, pid, tid, cpu, moments, sampled, words })
     }
 
     /// Adds to the count of a key.
@@ -400,7 +404,7 @@ impl<'s> Worker<'s> {
             // If branches are counted, their ends are what has a module.
             if self.names_own {
                 let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
-                *Field::Frame.of_mut(key) = self.chains.finder.named(sampled, ip, at);
+                *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, at);
             } else if !self.scan.mode.is_of_branches() {
                 self.code(Some(mode), (task.space, at), ip).put(key);
             }
@@ -481,5 +485,7 @@ fn own_words(layout: &Layout, scan: &Scan<'_>) -> Option<OwnWords> {
     let filters = &scan.filter.compiled;
     let has_filters = filters.modules.is_some() || filters.socket.is_some();
     let is_all = own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
-    (is_all && !has_filters && layout.len() <= Common::WIDTH).then_some(OwnWords { ip, frame, chain })
+    let mask = |of: Option<usize>| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 });
+    let own = OwnWords { ip: mask(ip), frame: mask(frame), has_frame: frame.is_some(), chain };
+    (is_all && !has_filters && layout.len() <= Common::WIDTH).then_some(own)
 }
