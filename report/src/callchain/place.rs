@@ -45,8 +45,8 @@ pub struct FrameFinder<'t> {
     pieces: [Vec<Piece>; 2],
     /// Images that were met.
     pub images: Images,
-    /// Numbers plus one of the frames of symbols, by image and symbol; 0 if unknown.
-    of_symbols: Vec<Vec<u32>>,
+    /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if unknown.
+    of_symbols: Vec<Vec<Vec<u32>>>,
     recent: Vec<Recent>,
     words: Vec<ChainWord>,
     /// Frames that are not those of the chain before, outermost first, and the chains that begin there.
@@ -123,6 +123,9 @@ struct Recent {
     image: u32,
     frame: u32,
 }
+
+/// Number of neighboring symbols whose frames are in one list.
+const SYMBOLS: usize = 1 << 10;
 
 /// Log2 of the number of recent ranges.
 const RECENT: u32 = 14;
@@ -350,9 +353,13 @@ impl<'t> FrameFinder<'t> {
             frame.end.is_symbol && !self.fields.ip && frame.branch == 0
         });
         let known = symbol.and_then(|symbol| {
-            let frames = self.of_symbols.get_mut(image as usize)?;
-            frames.resize(frames.len().max(symbol + 1), 0);
-            frames.get_mut(symbol)
+            let lists = self.of_symbols.get_mut(image as usize)?;
+            let list = symbol / SYMBOLS;
+            if lists.get(list).is_none_or(Vec::is_empty) {
+                lists.resize(lists.len().max(list + 1), Vec::new());
+                *lists.get_mut(list)? = vec![0; SYMBOLS];
+            }
+            lists.get_mut(list)?.get_mut(symbol % SYMBOLS)
         });
         match known {
             Some(known) => {

@@ -106,6 +106,9 @@ impl<V: Sum> Partition<V> {
     /// Adds to a key. The entry may wait until the partition is settled.
     #[inline]
     pub fn push(&mut self, key: &[u64], value: V) {
+        if self.values.len() == self.values.capacity() {
+            self.grow();
+        }
         // Keys are short, so a call of memcpy would take longer.
         key.iter().for_each(|word| self.words.push(*word));
         self.values.push(value);
@@ -113,6 +116,14 @@ impl<V: Sum> Partition<V> {
         if waiting * (size_of::<V>() + 8 * self.width) >= MAX_WAITING {
             self.settle();
         }
+    }
+
+    /// Makes room for as many entries again, and for some at first: small tables would grow many times.
+    #[cold]
+    fn grow(&mut self) {
+        let more = self.values.len().max(64);
+        self.values.reserve_exact(more);
+        self.words.reserve_exact(more * self.width);
     }
 
     /// Adds to a key at once and returns its index.
@@ -204,6 +215,14 @@ impl<V: Sum> Partition<V> {
     /// Returns the words of all keys, and the values.
     pub fn into_parts(self) -> (Vec<u64>, Vec<V>) {
         (self.words, self.values)
+    }
+}
+
+/// Adds to a key of a table. The entry may wait.
+#[inline]
+pub fn push<V: Sum>(table: &mut [Partition<V>], key: &[u64], value: V) {
+    if let Some(partition) = table.get_mut(of_place(place(hash(key)))) {
+        partition.push(key, value);
     }
 }
 

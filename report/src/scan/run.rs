@@ -8,7 +8,7 @@ use super::naming::Naming;
 use super::task::{Dropped, Scan};
 use super::worker::Worker;
 use crate::callchain::{ChainRef, Frame, FrameFinder, Images, Stacks};
-use crate::count::{Count, Histogram, Layout, Partition, Rows, add_totals, merged, settle_reads};
+use crate::count::{Count, Histogram, Layout, Partition, Rows, add_totals, merged, push, settle_reads};
 use crate::input::split::Piece;
 use crate::query::key::{Field, Key};
 use crate::terminal::progress;
@@ -103,18 +103,20 @@ impl Scan<'_> {
             let all = counts.into_iter().zip(&parts);
             let all = all.flat_map(|(table, part)| table.into_iter().map(move |one| (one, part)));
             let all: Vec<(Partition<Count>, &Part)> = all.collect();
-            let named = |(mut into, mut words): (Histogram, Vec<u64>), (mut one, part): (Partition<Count>, &Part)| {
+            type Named = (Vec<Partition<Count>>, Vec<u64>);
+            let named_rows = |(mut into, mut words): Named, (mut one, part): (Partition<Count>, &Part)| {
                 one.settle();
                 for (key, count) in one.iter() {
                     row(part, key, &mut words);
-                    into.add(&words, *count);
+                    push(&mut into, &words, *count);
                 }
                 (into, words)
             };
             let most = all.len().div_ceil(rayon::current_num_threads()).max(1);
-            let new = || (Histogram::new(width, 0), vec![0; width]);
-            let named = all.into_par_iter().with_min_len(most).fold(new, named);
-            tables.par_extend(named.map(|(histogram, _)| histogram.finish().0));
+            let named = all.into_par_iter().with_min_len(most);
+            tables.par_extend(
+                named.fold(|| (Partition::table(width), vec![0; width]), named_rows).map(|(table, _)| table),
+            );
         } else {
             tables.extend(counts);
         }
