@@ -111,6 +111,9 @@ fn function(name: &str) -> Option<String> {
     if name.starts_with('(') {
         return None;
     }
+    if memchr::memchr2(b'(', b';', name.as_bytes()).is_none() && !name.contains("->") {
+        return Some(name.to_owned());
+    }
     let parts = name.split("->").enumerate().map(|(place, part)| {
         let mut text = without_parameters(&part.replace(';', ":")).to_owned();
         // Functions after the first are inlined.
