@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
-//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info  evlist  dump       │ a module each
+//!  commands   │ report  script  mem  c2c  branches  timeline  modules  info (+ evlist)  dump   │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
 //!               cli  (shared options)   view  (text, tree, JSON, CSV, folded; line width)   │
 //!                │                                  │                                      │
 //!  pipeline      │    inputs ─► session ─► counted ─► report: one profile of all inputs   ◄─┘
 //!                │
-//!  table         │    counts ─► rows of typed cells, names, percentages, order; rows of several inputs are merged here
+//!  table         │    counts ─► rows of cells, names, percentages, order; rows of several inputs are merged here
 //!  scan          │    samples ─► packed keys, on all cores
 //!  callchain     │    callchains ─► frames, call trees, folded stacks; unwinding of copied stacks
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
@@ -20,8 +20,7 @@
 //!  terminal           colours, progress, escaping
 //! ```
 //!
-//! Modules import only those below them (`tests/tests/all/architecture.rs` checks this); `evlist` is in the module
-//! `info`. Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK,
+//! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens and splits, [`timeline`] is built once from the side-band records (COMM, FORK,
 //! MMAP, …) and never changed, [`scan`] counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct
 //! keys into rows, and [`view`] prints them. In reports, samples are never sorted and never kept.
 

@@ -11,7 +11,7 @@
 //! instructions, but few distinct lists of callers. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. If an event has no callchains, the sampled address is the chain.
+//! frames of each CPU mode. An event without callchains has chains of one frame, the sampled address.
 //! Entries of the branch stack can precede the callers ([`History`]).
 
 mod branch_info;

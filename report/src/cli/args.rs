@@ -41,12 +41,12 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
-    /// Show how long threads were off CPUs, with the callchains where they stopped, as one event, `off-cpu`, in
-    /// nanoseconds. Needs a file recorded with rec --off-cpu
+    /// Show how long threads were off CPUs, in nanoseconds, by the callchain at which they stopped (event `off-cpu`).
+    /// Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, plus the time on CPUs, divided among the samples there, as one event, `wall`, in nanoseconds
+    /// Like --off-cpu, plus the time on CPUs, which is divided among the CPU samples: event `wall`, in nanoseconds
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -71,8 +71,8 @@ struct Args {
     percent_limit: Option<f64>,
 
     /// Show these columns, in this order: overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
-    /// overhead_guest_us, sample, period, weight1, weight2, weight3 and sort keys (at least one, unless -s has some).
-    /// With --children, overhead as the first column becomes two: Children and Self
+    /// overhead_guest_us, sample, period, weight1, weight2, weight3 and sort keys (at least one key, here or in -s).
+    /// With --children, a leading overhead becomes two columns: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -15,7 +15,7 @@ enum PercentageArg {
 /// Options for the header information above the output.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct HeaderArgs {
-    /// Print comments above the output: what `rep info` prints
+    /// Print what `rep info` prints above the output, as comments
     #[arg(long)]
     header: bool,
 

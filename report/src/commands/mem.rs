@@ -71,7 +71,7 @@ struct MemArgs {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Only accesses by known functions
+    /// Leave out accesses without a known function, also from the totals
     #[arg(short = 'U', long)]
     hide_unresolved: bool,
 

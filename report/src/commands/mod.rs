@@ -1,8 +1,8 @@
 //! The commands of `rep`: command line → query → output → exit status. [`info`] has `evlist` too; [`tasks`] is
 //! `--tasks` and `--mmaps` of `rep report`; [`derived`] has what several commands share.
 //!
-//! [`report`] runs if no command is named. The others have `run` (query → output and warnings) and, except
-//! [`tasks`], `parse` (command line → query).
+//! [`report`] is the default. Other commands have `run` (query → output and warnings) and, except [`tasks`], `parse`
+//! (command line → query).
 
 pub mod branches;
 pub mod c2c;

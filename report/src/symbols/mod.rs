@@ -28,7 +28,7 @@
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.
 //!
-//! Only [`Resolver::fetch`] contacts servers. A first count finds modules where enough samples have no function; the
+//! Only [`Resolver::fetch`] contacts servers. A first count finds modules with many samples without a function; the
 //! files of these modules are fetched, and then the query is answered.
 
 mod bytes;

@@ -7,7 +7,7 @@
 //!           (space, ip, moment) ─► Timeline::place ──► module, address in it
 //! ```
 //!
-//! Samples are never sorted, and each looks up the state at its own moment. That state follows
+//! Samples need no order: each looks up the state at its own moment. That state follows
 //! `perf report` (its `machine.c`, `thread.c`, `maps.c`): a thread's first comm also applies to the time before it; a
 //! fork copies comm and mappings, and a child with a tid that was used before is a new thread; an exit changes nothing
 //! (the task still runs in the kernel); an exec keeps the old mappings; and a new mapping covers what it overlaps.

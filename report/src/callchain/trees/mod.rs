@@ -1,13 +1,13 @@
 //! Call trees below the rows of a profile.
 //!
 //! ```text
-//!   per file: Stacks, classified samples ─► the rows that each sample counts for, and the first frame for each
+//!   per file: Stacks, samples ─► for each sample its rows, and its first frame in each of them
 //!                                             │ only for displayed rows
 //!                                             ▼
 //!             items (sample, first frame) ─► grouped by frame, depth by depth ─► nodes (paths compressed)
 //! ```
 //!
-//! Trees are built from data that the scan keeps anyway, when rows are printed, and only for the printed rows. Nodes
+//! Trees are built when rows are printed, only for those rows, from data that the scan keeps anyway. Nodes
 //! that are too small to be displayed are never built. Frames of different files are equal if module and function have
 //! the same text.
 

@@ -2,12 +2,12 @@
 //! information of the mapped files.
 //!
 //! ```text
-//!   registers at the sample ─► ip ─► mapping at that moment ─► its file's frames ─► the caller's registers ─► ip …
+//!   registers at the sample ─► ip ─► mapping at that moment ─► its file's rules  ─► the caller's registers ─► ip …
 //!                                    (timeline)                (once per file)      (from the copied stack)
 //! ```
 //!
-//! Frames are looked up by the file's own addresses, so that a file is prepared only once, whatever processes mapped it
-//! and wherever. The timeline says which file was mapped at the sample's moment. Nothing is kept per sample. As in
+//! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared only once, whichever
+//! processes mapped it, and where. The timeline says which file was mapped at the sample's moment. Nothing is kept per sample. As in
 //! perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
 //!
 //! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end

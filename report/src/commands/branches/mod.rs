@@ -40,7 +40,7 @@ pub struct BranchesQuery {
     bolt: bool,
 }
 
-/// Show paths through the code from branch stacks: edges, loops, and code between branches
+/// Show code paths, from branch stacks: edges, loops, and code between branches
 #[derive(Debug, Parser)]
 #[command(name = "rep branches", version, long_about = None, args_override_self = true)]
 struct BranchesArgs {

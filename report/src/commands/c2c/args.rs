@@ -21,7 +21,7 @@ pub struct C2cQuery {
     pub(super) all: bool,
 }
 
-/// Show cache lines that cores take from each other, and which code and threads access them
+/// Show contended cache lines, and which code and threads access them
 #[derive(Debug, Parser)]
 #[command(name = "rep c2c", version, long_about = None)]
 #[command(args_override_self = true)]
@@ -41,7 +41,7 @@ struct C2cArgs {
     #[arg(long)]
     show_all: bool,
 
-    /// Split the accesses at an offset in a cache line by these fields instead of by function
+    /// Group the accesses to each offset of a cache line by these fields, not by function
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "FIELD[,FIELD…]")]
     coalesce: Vec<Detail>,
 
@@ -69,7 +69,7 @@ struct C2cArgs {
 /// Loads for which a cache line is listed, and by which lines are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Display {
-    /// All HITM loads (another core's cache had modified the line)
+    /// All HITM loads (another core had modified the line)
     Tot,
     /// HITM loads from other cores of the same node
     Lcl,

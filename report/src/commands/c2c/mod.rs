@@ -1,4 +1,4 @@
-//! `rep c2c`: cache lines that cores take from each other.
+//! `rep c2c`: contended cache lines.
 //!
 //! A HITM (hit modified) is a load whose cache line another core had modified in its cache. Lines with many HITMs are
 //! contended, often by accident (false sharing). Each line has the offsets that were accessed, the functions that did
@@ -6,7 +6,7 @@
 //! stores with different events. Where the hardware does not report HITM, use loads from the caches of peers
 //! (`-d peer`).
 //!
-//! Accesses are classified as in perf c2c; `stats` has each of its numbers.
+//! Accesses are classified as in perf c2c; `stats` has all of its numbers.
 
 mod args;
 mod lines;

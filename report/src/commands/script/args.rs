@@ -24,7 +24,7 @@ pub struct ScriptArgs {
     source: SourceArgs,
 
     /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
-    /// dso, srcline, brstack, … (a wrong name prints the list). +FIELD adds to the defaults, -FIELD removes. A prefix
+    /// dso, srcline, brstack, … (for all, give a wrong name). +FIELD adds to the defaults, -FIELD removes. A prefix
     /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,

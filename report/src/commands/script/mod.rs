@@ -13,7 +13,7 @@
 //! recorded callchain, the hardware's call stack in place of its user part, frames unwound from a copied stack, and
 //! deferred parts in records of their own after the sample. The first pass over all record headers has found the
 //! deferred parts, and [`Deferred`] keeps their positions in the file by thread and cookie. So no sample waits for a
-//! later record, and memory grows only with the deferred records, which are fewer than samples.
+//! later record, and deferred parts take memory only for their positions.
 
 mod accesses;
 mod args;

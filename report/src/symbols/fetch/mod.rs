@@ -3,7 +3,7 @@
 //! ```text
 //!   wanted files ─► a few threads ─► each server in turn: GET URL/buildid/HEX/debuginfo (or executable)
 //!                                      200 ─► temporary file in the cache ─► build ID checked ─► renamed
-//!                                      else ─► an attempt with the server's error
+//!                                      else ─► the error is kept as a failed attempt
 //! ```
 //!
 //! Files are stored where debuginfod's own clients store and look for them (`DIR/HEX/debuginfo`), and only when they
