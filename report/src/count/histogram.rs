@@ -108,31 +108,22 @@ impl Histogram {
     /// Adds to the count of a key.
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
-        self.add_with(count, |into| copy(key, into));
-    }
-
-    /// Adds to the count of the key that `put` writes into its words.
-    #[inline]
-    pub fn add_with(&mut self, count: Count, put: impl FnOnce(&mut [u64])) {
         let size = 2 + self.width;
         let next = self.next.get_mut(self.waiting * size..(self.waiting + 1) * size);
-        let Some(([samples, period], key)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
+        let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
         (*samples, *period) = (count.samples, count.period);
-        put(key);
-        let hash = hash(key);
-        self.wait(hash);
+        copy(key, into);
+        self.wait(hash(key));
     }
 
     /// Like [`Histogram::add`], for as many words as keys have.
     #[inline]
     pub fn add_key<const WIDTH: usize>(&mut self, key: [u64; WIDTH], count: Count) {
-        // Nothing is read back that was just written, for which the processor would have to wait.
-        let hash = hash(&key);
         let next = self.next.get_mut(self.waiting * (2 + WIDTH)..).and_then(|next| next.get_mut(..2 + WIDTH));
         let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
         (*samples, *period) = (count.samples, count.period);
         copy(&key, into);
-        self.wait(hash);
+        self.wait(hash(&key));
     }
 
     /// Ends the next entry, whose key has this hash.

@@ -181,11 +181,20 @@ impl<'a> Piece<'a> {
     where
         'a: 'b,
     {
+        self.frames(buffer).map_while(Result::ok)
+    }
+
+    /// Like [`Piece::records`]; all items are records.
+    #[inline]
+    pub fn frames<'b>(&self, buffer: &'b mut UnpackBuffer) -> Frames<'b>
+    where
+        'a: 'b,
+    {
         let bytes = match self.source {
             Source::Bytes(bytes) => bytes,
             Source::Packed(section, _) => section.unpack(self.endian, buffer),
         };
-        Frames::new(bytes, self.offset, self.endian).map_while(Result::ok)
+        Frames::new(bytes, self.offset, self.endian)
     }
 }
 

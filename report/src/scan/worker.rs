@@ -209,7 +209,9 @@ impl<'s> Worker<'s> {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
         let mut buffer = std::mem::take(&mut self.buffer);
-        for raw in piece.records(&mut buffer) {
+        let mut frames = piece.frames(&mut buffer);
+        // Records stay in registers: an adapter of the iterator would pass them through memory.
+        while let Some(Ok(raw)) = frames.next() {
             if raw.header.kind != RecordType::SAMPLE {
                 continue;
             }
@@ -294,7 +296,8 @@ impl<'s> Worker<'s> {
     /// Adds to the count of a key.
     #[inline]
     pub(super) fn add(&mut self, key: &Key, count: Count) {
-        self.histogram.add_with(count, |packed| self.layout.pack(key, packed));
+        self.layout.pack(key, &mut self.packed);
+        self.histogram.add(&self.packed, count);
     }
 
     /// Counts a sample whose fields of variable size must be walked.
