@@ -40,6 +40,9 @@ pub struct Frames<'a> {
 /// have any size, so the processor would wait for each: of records of 150 bytes a walk takes a quarter of the time.
 const EARLY: usize = 8 << 10;
 
+/// Size in bytes from which on a record is read when its turn comes.
+const LONG: usize = 2048;
+
 /// Size of a cache line in bytes.
 const LINE: usize = 64;
 
@@ -132,10 +135,13 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
+    /// Reads the next bytes early, unless the next record is so long that its other bytes would be read in vain.
     #[cold]
     fn read_early(&mut self) {
-        read_early(self.left.iter().take(EARLY).step_by(LINE).map(|byte| u64::from(*byte)));
-        self.unread = self.left.len().saturating_sub(EARLY);
+        let is_long = |head: &[u8; HEADER_SIZE]| usize::from(RecordHeader::read(*head, self.endian).size) > LONG;
+        let len = if self.left.first_chunk().is_some_and(is_long) { 1 } else { EARLY };
+        read_early(self.left.iter().take(len).step_by(LINE).map(|byte| u64::from(*byte)));
+        self.unread = self.left.len().saturating_sub(len);
     }
 
     /// Returns the next record if data follows it, or the error.

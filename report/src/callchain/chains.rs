@@ -140,6 +140,8 @@ pub(super) fn starts(count: usize, groups_of_items: impl Iterator<Item = u32>) -
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -151,5 +153,26 @@ mod tests {
         let depths = chains.from_callers(0, |_, depth| depth + 1);
         assert_eq!((depths[0], numbers.map(|chain| depths[chain as usize])), (0, [3, 2, 3, 0]));
         assert_eq!(chains.frames(numbers[0]).collect::<Vec<_>>(), [3, 2, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_added_at_once_are_those_added_one_by_one(
+            all in prop::collection::vec((prop::collection::vec(0u32..4, 0..6), 0usize..6), 0..40),
+        ) {
+            let (mut chains, mut one_by_one, mut found) = (Chains::default(), Chains::default(), Vec::new());
+            for (frames, known) in all {
+                let (known, new) = frames.split_at(known.min(frames.len()));
+                let callers = known.iter().fold(0, |callers, frame| chains.add(callers, *frame));
+                chains.add_all(callers, new, &mut found);
+                let mut before = known.iter().fold(0, |callers, frame| one_by_one.add(callers, *frame));
+                let expected = new.iter().map(|frame| {
+                    before = one_by_one.add(before, *frame);
+                    before
+                });
+                prop_assert_eq!(&found, &expected.collect::<Vec<_>>());
+            }
+            prop_assert_eq!(chains.nodes(), one_by_one.nodes());
+        }
     }
 }

@@ -21,6 +21,7 @@ mod deferred;
 pub mod folded;
 mod history;
 mod images;
+mod pieces;
 mod place;
 mod source;
 mod stacks;

@@ -21,6 +21,7 @@ use recrep_format::abi::CpuMode;
 
 use super::history::parts;
 use super::images::{FrameFields, Image, Images, UNMAPPED, word_of};
+use super::pieces::{Piece, RecentPieces};
 use super::source::for_each_address;
 use super::stacks::{Frame, Stacks};
 use crate::query::key::End;
@@ -41,8 +42,7 @@ pub struct FrameFinder<'t> {
     contexts: Contexts<Kind>,
     /// The piece that was used last.
     last: Piece,
-    /// Recent pieces of mappings: small ones and large ones.
-    pieces: [Vec<Piece>; 2],
+    pieces: RecentPieces,
     /// Images that were met.
     pub images: Images,
     /// Numbers plus one of the frames of symbols, by image and symbol, [`SYMBOLS`] in a list; 0 if unknown.
@@ -90,28 +90,6 @@ pub struct Sampled {
     pub space: Option<SpaceId>,
 }
 
-/// Piece of an address space in which the same is mapped.
-#[derive(Clone, Copy, Debug, Default)]
-struct Piece {
-    start: u64,
-    end: u64,
-    /// Number to add to an address to get the address in the module.
-    shift: u64,
-    /// 0 if all its addresses have the same frame, else all ones. Like `is_mapped` a copy of what the image says, since
-    /// each address needs it.
-    mask: u64,
-    context: u32,
-    image: u32,
-    is_mapped: bool,
-}
-
-impl Piece {
-    #[inline]
-    fn has(&self, context: u32, ip: u64) -> bool {
-        self.context == context && self.start <= ip && ip < self.end
-    }
-}
-
 /// Number that stands for no function.
 const NO_FUNCTION: u32 = u32::MAX;
 
@@ -133,12 +111,6 @@ const RECENT: u32 = 14;
 /// Log2 of the number of neighboring addresses that share a place in the cache of ranges.
 const NEIGHBORS: u32 = 6;
 
-/// Log2 of the number of recent pieces of each kind.
-const PIECES: u32 = 10;
-
-/// Size from which a piece is large, in bytes.
-const LARGE: u64 = 1 << 26;
-
 impl<'t> FrameFinder<'t> {
     /// Creates a finder that has found nothing yet. With `functions`, these replace the addresses of sampled
     /// instructions, and if `names_callers` those of callers.
@@ -157,7 +129,7 @@ impl<'t> FrameFinder<'t> {
             epoch: None,
             contexts: Contexts::default(),
             last: Piece::default(),
-            pieces: [Vec::new(), Vec::new()],
+            pieces: RecentPieces::default(),
             images: Images::default(),
             of_symbols: Vec::new(),
             recent: Vec::new(),
@@ -407,19 +379,11 @@ impl<'t> FrameFinder<'t> {
 
     #[inline]
     fn cached_piece(&mut self, word: &ChainWord, space: Option<SpaceId>, at: Moment) -> Piece {
-        // User code is below 2^47; what chains have above it that is no code is in one large piece.
-        let places =
-            [word.ip >> 18, (word.ip >> 30).min(1 << 17)].map(|block| cache_place(block, word.context, PIECES));
-        for (pieces, place) in self.pieces.iter().zip(places) {
-            if let Some(piece) = pieces.get(place).filter(|piece| piece.has(word.context, word.ip)) {
-                return *piece;
-            }
-        }
-        self.new_piece(word, (space, at), places)
+        self.pieces.get(word.context, word.ip).unwrap_or_else(|| self.new_piece(word, (space, at)))
     }
 
     #[cold]
-    fn new_piece(&mut self, word: &ChainWord, (space, at): (Option<SpaceId>, Moment), places: [usize; 2]) -> Piece {
+    fn new_piece(&mut self, word: &ChainWord, (space, at): (Option<SpaceId>, Moment)) -> Piece {
         let (fields, Kind { mode, is_return, is_named, branch }) = (self.fields, word.kind);
         let (mode, place, Range { start, end }) = match mode {
             Some(mode) => {
@@ -451,13 +415,7 @@ impl<'t> FrameFinder<'t> {
             image,
             is_mapped,
         };
-        let kind = usize::from(end - start >= LARGE);
-        if let Some((pieces, at)) = self.pieces.get_mut(kind).zip(places.get(kind)) {
-            pieces.resize(1 << PIECES, Piece::default());
-            if let Some(slot) = pieces.get_mut(*at) {
-                *slot = piece;
-            }
-        }
+        self.pieces.put(piece, word.ip);
         piece
     }
 }

@@ -9,7 +9,7 @@ use crate::query::times::Times;
 /// Options that filter samples, shared by all commands that read samples.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SampleFilterArgs {
-    /// Only samples in these time ranges: START,END in seconds, as `rep script` prints them (separate ranges by spaces),
+    /// Only samples in these time ranges: START,END in seconds as `rep script` prints them (separate ranges by spaces),
     /// or percentages of the recording (separate ranges by commas): 10%/2 is the second tenth, 0%-10% the first
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,

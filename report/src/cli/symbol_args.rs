@@ -41,8 +41,8 @@ pub struct SymbolArgs {
     #[arg(long, value_name = "DIR")]
     buildid_dir: Option<PathBuf>,
 
-    /// Fetch a module's debug file from the servers in DEBUGINFOD_URLS if at least PERCENT (if omitted: 1) of all samples
-    /// are in it and have no function (if lines are shown: no line) [without this option: fetch nothing]
+    /// Fetch a module's debug file from the servers in DEBUGINFOD_URLS if at least PERCENT (if omitted: 1) of all
+    /// samples are in it and have no function (if lines are shown: no line) [without this option: fetch nothing]
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     debuginfod: Option<u32>,

@@ -108,29 +108,14 @@ impl Histogram {
     /// Adds to the count of a key.
     #[inline]
     pub fn add(&mut self, key: &[u64], count: Count) {
-        let size = 2 + self.width;
-        let next = self.next.get_mut(self.waiting * size..(self.waiting + 1) * size);
+        // The length of an array is known where this is inlined; that of `width` is the same.
+        let size = 2 + key.len();
+        let next = self.next.get_mut(self.waiting * size..).and_then(|next| next.get_mut(..size));
         let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
         (*samples, *period) = (count.samples, count.period);
         copy(key, into);
-        self.wait(hash(key));
-    }
-
-    /// Like [`Histogram::add`], for as many words as keys have.
-    #[inline]
-    pub fn add_key<const WIDTH: usize>(&mut self, key: [u64; WIDTH], count: Count) {
-        let next = self.next.get_mut(self.waiting * (2 + WIDTH)..).and_then(|next| next.get_mut(..2 + WIDTH));
-        let Some(([samples, period], into)) = next.and_then(<[u64]>::split_first_chunk_mut) else { return };
-        (*samples, *period) = (count.samples, count.period);
-        copy(&key, into);
-        self.wait(hash(&key));
-    }
-
-    /// Ends the next entry, whose key has this hash.
-    #[inline]
-    fn wait(&mut self, hash: u64) {
         if let Some(at) = self.places.get_mut(self.waiting) {
-            *at = place(hash);
+            *at = place(hash(key));
         }
         self.waiting += 1;
         if self.waiting == BATCH {

@@ -203,8 +203,8 @@ impl<'s> Worker<'s> {
         for_width!(width, self.samples(index, piece));
     }
 
-    /// Counts the samples of a piece, whose keys have `WIDTH` words: own ones and common ones. With 0, all words of each
-    /// key are found anew.
+    /// Counts the samples of a piece, whose keys have `WIDTH` words: own ones and common ones. With 0, all words of a key
+    /// are found anew.
     fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
@@ -260,7 +260,7 @@ impl<'s> Worker<'s> {
             let chain = self.chain(event, sample, (space, at, None));
             key.get_mut(place).into_iter().for_each(|word| *word = chain);
         }
-        self.histogram.add_key(key, count);
+        self.histogram.add(&key, count);
     }
 
     /// Counts a sample without what its key has in common with those before.
