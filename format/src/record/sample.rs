@@ -1,6 +1,6 @@
 //! A sample, read lazily: fixed fields straight from their places, the rest by a walk when asked for.
 
-use super::{RawRecord, SampleFields};
+use super::{RawRecord, ReadValues, SampleFields, sample_fields};
 use crate::abi::{CpuMode, SampleType};
 use crate::bytes::{Cursor, U64s};
 use crate::endian::Endian;
@@ -138,9 +138,15 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// Returns an error if the record is too short for what it says.
     pub fn callchain(&self) -> Result<Option<U64s<'a>>> {
-        let mut fields = SampleFields::default();
-        self.walk(const { UpTo::field(SampleType::CALLCHAIN) }, &mut fields)?;
-        Ok(fields.callchain)
+        if !self.layout.sample_type.contains(SampleType::CALLCHAIN) {
+            return Ok(None);
+        }
+        // Every sample of a call tree comes here: filling all fields but one in vain would take longer than this.
+        let mut cursor = self.variable()?;
+        if self.layout.sample_type.contains(SampleType::READ) {
+            ReadValues::decode(&mut cursor, self.layout.read_format)?;
+        }
+        sample_fields::callchain(&mut cursor).map(Some)
     }
 
     /// Puts the fields of variable size and those behind them, up to a last one, into `fields`. Those before them have
@@ -150,9 +156,7 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// Returns an error if the record is too short for what it says.
     #[inline]
     pub fn walk(&self, last: UpTo, fields: &mut SampleFields<'a>) -> Result<()> {
-        let mut cursor = self.cursor();
-        cursor.take(self.layout.variable.at() - super::HEADER_SIZE, "sample")?;
-        fields.walk(&mut cursor, self.layout, last)
+        fields.walk(&mut self.variable()?, self.layout, last)
     }
 
     /// Returns every field.
@@ -160,8 +164,18 @@ impl<'a, 'l> Sample<'a, 'l> {
     /// # Errors
     /// Returns an error if the record is too short for what it says.
     pub fn fields(&self) -> Result<SampleFields<'a>> {
+        let mut fields = SampleFields::default();
+        self.read(&mut fields)?;
+        Ok(fields)
+    }
+
+    /// Like [`Sample::fields`], but sets `fields`, which had better not be moved for each sample: they are large.
+    ///
+    /// # Errors
+    /// Returns an error if the record is too short for what it says.
+    pub fn read(&self, fields: &mut SampleFields<'a>) -> Result<()> {
         // From their places all at once: decoding one after the other takes longer.
-        let mut fields = SampleFields {
+        *fields = SampleFields {
             identifier: self.word(self.layout.identifier),
             ip: self.ip(),
             tid: self.pair(self.layout.tid),
@@ -173,8 +187,7 @@ impl<'a, 'l> Sample<'a, 'l> {
             period: self.period(),
             ..SampleFields::default()
         };
-        self.walk(UpTo::ALL, &mut fields)?;
-        Ok(fields)
+        self.walk(UpTo::ALL, fields)
     }
 
     /// Returns a field of eight bytes; all fixed fields have as many, one after the other.
@@ -195,8 +208,12 @@ impl<'a, 'l> Sample<'a, 'l> {
         Some([[a, b, c, d], [e, f, g, h]].map(|half| self.endian.u32(half)))
     }
 
-    fn cursor(&self) -> Cursor<'a> {
+    /// Returns a cursor at the first field of variable size.
+    #[inline]
+    fn variable(&self) -> Result<Cursor<'a>> {
         let body = self.bytes.get(super::HEADER_SIZE..).unwrap_or_default();
-        Cursor::new(body, self.offset + super::HEADER_SIZE as u64, self.endian)
+        let mut cursor = Cursor::new(body, self.offset + super::HEADER_SIZE as u64, self.endian);
+        cursor.take(self.layout.variable.at() - super::HEADER_SIZE, "sample")?;
+        Ok(cursor)
     }
 }

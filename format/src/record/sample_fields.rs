@@ -64,6 +64,13 @@ pub struct SampleFields<'a> {
     pub aux: Option<&'a [u8]>,
 }
 
+/// Reads a callchain: the number of its words, then the words.
+#[inline]
+pub(super) fn callchain<'a>(c: &mut Cursor<'a>) -> Result<U64s<'a>> {
+    let nr = c.u64("sample.callchain.nr")?;
+    c.take_u64s(nr, "sample.callchain")
+}
+
 impl<'a> SampleFields<'a> {
     /// Reads every field.
     pub(super) fn decode(c: &mut Cursor<'a>, layout: &SampleLayout) -> Result<Self> {
@@ -92,10 +99,7 @@ impl<'a> SampleFields<'a> {
             SampleType::CPU => self.cpu = Some(Wire::decode(c, "sample.cpu")?),
             SampleType::PERIOD => self.period = Some(c.u64("sample.period")?),
             SampleType::READ => self.read = Some(ReadValues::decode(c, layout.read_format)?),
-            SampleType::CALLCHAIN => {
-                let nr = c.u64("sample.callchain.nr")?;
-                self.callchain = Some(c.take_u64s(nr, "sample.callchain")?);
-            }
+            SampleType::CALLCHAIN => self.callchain = Some(callchain(c)?),
             SampleType::RAW => {
                 let size = c.u32("sample.raw.size")?;
                 self.raw = Some(c.take(size as usize, "sample.raw")?);

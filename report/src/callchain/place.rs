@@ -148,9 +148,9 @@ impl<'t> FrameFinder<'t> {
     /// Returns the word that stands for the frame of a sampled instruction, with its function if it has one (see
     /// [`Images::frame`]).
     #[inline]
-    pub fn named(&mut self, sampled: &Sampled, ip: u64, at: Moment) -> u64 {
+    pub fn named(&mut self, sampled: &Sampled, ip: u64, at: impl FnOnce() -> Moment) -> u64 {
         if !self.last.has(sampled.word.context, ip) {
-            self.last = self.cached_piece(&ChainWord { ip, ..sampled.word }, sampled.space, at);
+            self.last = self.cached_piece(&ChainWord { ip, ..sampled.word }, sampled.space, at());
         }
         let Piece { shift, image, is_mapped, .. } = self.last;
         let address = ip.wrapping_add(shift);
@@ -476,7 +476,7 @@ mod tests {
                     let expected = Frame { ip: if ip { address } else { 0 }, ..expected };
                     let (sampled, moments) = finder.sampled(mode, space, at);
                     prop_assert!(moments.contains(&at));
-                    let named = finder.named(&sampled, address, at);
+                    let named = finder.named(&sampled, address, || at);
                     prop_assert_eq!(finder.images.frame(named, &finder.stacks.frames), Some(expected));
                     let is_one = expected.module == 0 && !unmapped;
                     let expected = Frame { address: if is_one { UNMAPPED } else { expected.address }, ..expected };

@@ -62,6 +62,11 @@ impl<'f> SampleFilter<'f> {
             && (self.compiled.times.is_none() || self.compiled.takes_time(sample.time()))
     }
 
+    /// Returns whether any filter may leave out samples ([`SampleFilter::counts`]).
+    pub(super) fn leaves_out_samples(&self) -> bool {
+        self.compiled.events.is_some() || self.filters.cpus.is_some() || self.compiled.times.is_some()
+    }
+
     /// Returns whether time from this moment on, after running on this CPU, counts at all.
     pub(super) fn counts_time(&self, cpu: Option<u32>, time: u64) -> bool {
         self.filters.cpus.as_ref().is_none_or(|cpus| cpu.is_some_and(|cpu| cpus.contains(&cpu)))

@@ -13,6 +13,7 @@ mod naming;
 mod off_cpu;
 mod recent;
 mod run;
+mod short;
 mod task;
 mod worker;
 

@@ -1,7 +1,5 @@
 //! One worker: turns samples into keys and counts them.
 
-use std::ops::Range;
-
 use recrep_format::abi::{CpuMode, ReadFormat, RecordType, SampleType};
 use recrep_format::attr::AttrIndex;
 use recrep_format::layout::UpTo;
@@ -10,9 +8,10 @@ use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
 use super::recent::RecentBranches;
+use super::short::Short;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
-use crate::callchain::{ChainRef, Frame, FrameFinder, Sampled};
+use crate::callchain::{ChainRef, Frame, FrameFinder};
 use crate::count::{Count, Histogram, Layout, PieceReads, SampleRows, for_width};
 use crate::input::split::Piece;
 use crate::input::unpack::UnpackBuffer;
@@ -26,7 +25,7 @@ use crate::tracepoints::PayloadTexts;
 pub(super) struct Worker<'s> {
     pub(super) scan: &'s Scan<'s>,
     /// Layout of the keys that are counted.
-    layout: Layout,
+    pub(super) layout: Layout,
     /// Counted samples.
     pub(super) histogram: Histogram,
     /// Counter readings, kept until those of earlier pieces are known.
@@ -36,12 +35,12 @@ pub(super) struct Worker<'s> {
     /// Number of addresses that were looked up in each module.
     pub(super) hits: Vec<u64>,
     /// States of recent threads, and whether the filters select them.
-    spans: RecentSpans<bool>,
+    pub(super) spans: RecentSpans<bool>,
     /// Numbers of tracepoint payloads that were seen.
     pub(super) seen: PayloadTexts,
     /// Callchains of the samples.
     pub(super) chains: ChainCounter<'s>,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     /// Last field to decode.
     pub(super) last: UpTo,
     /// `true` if functions replace the addresses of sampled instructions.
@@ -52,10 +51,8 @@ pub(super) struct Worker<'s> {
     pub(super) rows: SampleRows,
     /// Packed key of the current sample or branch.
     pub(super) packed: Vec<u64>,
-    /// Words that only a sample itself tells; `None` if there are other such words than these, or filters.
-    own: Option<OwnWords>,
-    /// What the keys of the samples before had in common, in user code and in the kernel.
-    common: [Option<Common>; 2],
+    /// What samples that are counted the short way need; `None` if all must be counted the long way.
+    pub(super) short: Option<Short>,
     /// Memory for the records of compressed pieces.
     buffer: UnpackBuffer,
 }
@@ -65,49 +62,10 @@ pub(super) struct Worker<'s> {
 pub(super) struct Event {
     pub(super) number: u16,
     pub(super) period: u64,
-    reads: bool,
+    pub(super) reads: bool,
     has_time: bool,
     group: bool,
-    origin: Origin,
-}
-
-/// Words of a key that differ between the samples of a thread: masks for the sampled address and for its frame, and the
-/// place of the callchain.
-struct OwnWords {
-    ip: [u64; Common::WIDTH],
-    frame: [u64; Common::WIDTH],
-    has_frame: bool,
-    chain: Option<usize>,
-}
-
-/// What the keys of consecutive samples have in common, as long as nothing that decides it changes.
-#[derive(Clone)]
-struct Common {
-    event: u16,
-    mode: CpuMode,
-    /// `true` if it depends on the thread.
-    has_task: bool,
-    pid: i32,
-    tid: i32,
-    cpu: Option<u32>,
-    moments: Range<Moment>,
-    sampled: Sampled,
-    /// The packed key, with 0 for what only a sample itself tells.
-    words: [u64; Common::WIDTH],
-}
-
-impl Common {
-    /// Number of words of the widest keys that are put together from what samples have in common.
-    const WIDTH: usize = 4;
-
-    #[inline]
-    fn covers(&self, event: u16, point: &Point, at: Moment) -> bool {
-        // Compared in registers: a point that was just made would have to be waited for in memory.
-        (!self.has_task || (self.pid ^ point.pid) | (self.tid ^ point.tid) == 0)
-            && (self.event, self.mode) == (event, point.mode)
-            && (self.cpu.is_none() || self.cpu == point.cpu)
-            && self.moments.contains(&at)
-    }
+    pub(super) origin: Origin,
 }
 
 /// Place and time of a count: a sample's data, or those of time without a sample.
@@ -171,8 +129,7 @@ impl<'s> Worker<'s> {
             recent: RecentBranches::new(scan.layout),
             rows: SampleRows::default(),
             packed: vec![0; layout.len()],
-            own: own_words(&layout, scan),
-            common: [None, None],
+            short: Short::of(&layout, scan),
             buffer: UnpackBuffer::default(),
             layout,
         }
@@ -199,12 +156,11 @@ impl<'s> Worker<'s> {
 
     /// Counts the samples of a piece.
     pub(super) fn piece(&mut self, index: usize, piece: &Piece<'_>) {
-        let width = self.own.as_ref().map_or(0, |_| self.layout.len());
+        let width = self.short.as_ref().map_or(0, |_| self.layout.len());
         for_width!(width, self.samples(index, piece));
     }
 
-    /// Counts the samples of a piece, whose keys have `WIDTH` words: own ones and common ones. With 0, all words of a key
-    /// are found anew.
+    /// Counts the samples of a piece, the short way if `WIDTH`, the number of words of the keys, is not 0.
     fn samples<const WIDTH: usize>(&mut self, index: usize, piece: &Piece<'_>) {
         let attrs = self.scan.attrs;
         let mut reads = PieceReads::new(index);
@@ -212,11 +168,11 @@ impl<'s> Worker<'s> {
         let mut frames = piece.frames(&mut buffer);
         // Records stay in registers: an adapter of the iterator would pass them through memory.
         while let Some(Ok(raw)) = frames.next() {
-            if raw.header.kind != RecordType::SAMPLE {
+            if raw.header.kind != RecordType::SAMPLE || WIDTH > 0 && self.count_short::<WIDTH>(raw) {
                 continue;
             }
             match attrs.sample(raw) {
-                Some((event, sample)) => self.sample::<WIDTH>(event, &sample, &mut reads),
+                Some((event, sample)) => self.sample(event, &sample, &mut reads),
                 None => self.dropped.unknown_id += 1,
             }
         }
@@ -224,8 +180,7 @@ impl<'s> Worker<'s> {
         self.buffer = buffer;
     }
 
-    #[inline]
-    fn sample<const WIDTH: usize>(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
+    fn sample(&mut self, index: AttrIndex, sample: &Sample<'_, '_>, reads: &mut PieceReads) {
         let Some(&event) = self.events.get(index.0) else { return };
         if let Some(off_cpu) = self.scan.off_cpu {
             return self.times(off_cpu, (index, event), sample);
@@ -238,59 +193,10 @@ impl<'s> Worker<'s> {
         }
         let count = Count { samples: 1, period: sample.period().unwrap_or(event.period) };
         self.histogram.count_total(index.0, count);
-        if WIDTH == 0 {
-            return self.count_alone(event, sample, count);
-        }
-        let point = Point::of(event, sample);
-        let at = self.scan.clock.moment(point.time, point.offset);
-        let of_mode = usize::from(point.mode == CpuMode::Kernel);
-        #[allow(clippy::indexing_slicing, reason = "there are two")]
-        if !self.common[of_mode].as_ref().is_some_and(|common| common.covers(event.number, &point, at)) {
-            self.common[of_mode] = self.common(event.number, point);
-        }
-        let common = self.common.get(of_mode).and_then(Option::as_ref);
-        let (Some(Common { sampled, words, .. }), Some(own)) = (common, &self.own) else { return };
-        let frame = if own.has_frame { self.chains.finder.named(sampled, point.ip, at) } else { 0 };
-        let mut key: [u64; WIDTH] = std::array::from_fn(|_| 0);
-        for (((word, common), ip_mask), frame_mask) in key.iter_mut().zip(words).zip(&own.ip).zip(&own.frame) {
-            *word = common | point.ip & ip_mask | frame & frame_mask;
-        }
-        if let Some(place) = own.chain {
-            let space = sampled.space;
-            let chain = self.chain(event, sample, (space, at, None));
-            key.get_mut(place).into_iter().for_each(|word| *word = chain);
-        }
-        self.histogram.add(&key, count);
-    }
-
-    /// Counts a sample without what its key has in common with those before.
-    #[inline(never)]
-    fn count_alone(&mut self, event: Event, sample: &Sample<'_, '_>, count: Count) {
         let mut key = NO_KEY;
         if self.key(event, sample, &mut key).is_some() {
             self.add(&key, count);
         }
-    }
-
-    /// Returns what the keys of samples like this have in common; `None` if it gets no row.
-    #[inline(never)]
-    fn common(&mut self, event: u16, point: Point) -> Option<Common> {
-        let (mut key, mut words) = (NO_KEY, [0; Common::WIDTH]);
-        let (space, at) = self.key_at(event, &point, &mut key)?;
-        for field in [Field::Ip, Field::Frame] {
-            *field.of_mut(&mut key) = 0;
-        }
-        self.layout.pack(&key, &mut words);
-        let Point { mode, pid, tid, .. } = point;
-        let (sampled, mut moments) = self.chains.finder.sampled(mode, space, at);
-        let has_task = self.scan.has_tasks;
-        if has_task {
-            let (span, _) = self.spans.get(self.scan.timeline, (pid, tid), at, |_| true);
-            let of_task = span.moments();
-            moments = moments.start.max(of_task.start)..moments.end.min(of_task.end);
-        }
-        let cpu = point.cpu.filter(|_| self.layout.cpu);
-        Some(Common { event, mode, has_task, pid, tid, cpu, moments, sampled, words })
     }
 
     /// Adds to the count of a key.
@@ -407,7 +313,7 @@ impl<'s> Worker<'s> {
             // If branches are counted, their ends are what has a module.
             if self.names_own {
                 let (sampled, _) = self.chains.finder.sampled(mode, task.space, at);
-                *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, at);
+                *Field::Frame.of_mut(key) = self.chains.finder.named(&sampled, ip, || at);
             } else if !self.scan.mode.is_of_branches() {
                 self.code(Some(mode), (task.space, at), ip).put(key);
             }
@@ -478,17 +384,4 @@ impl<'s> Worker<'s> {
         let (span, is_taken) = self.spans.get(timeline, (pid, tid), at, takes);
         (span.task, *is_taken)
     }
-}
-
-/// Returns the words that only a sample itself tells; `None` if all words of each key must be found.
-fn own_words(layout: &Layout, scan: &Scan<'_>) -> Option<OwnWords> {
-    let common = [Field::Meta, Field::Comm, Field::Thread, Field::Process];
-    let [ip, frame, chain] = [Field::Ip, Field::Frame, Field::Chain].map(|field| layout.place(field));
-    let own = [ip, frame, chain].iter().flatten().count();
-    let filters = &scan.filter.compiled;
-    let has_filters = filters.modules.is_some() || filters.socket.is_some();
-    let is_all = own + common.iter().filter(|field| layout.has(**field)).count() == layout.len();
-    let mask = |of: Option<usize>| std::array::from_fn(|place| if Some(place) == of { u64::MAX } else { 0 });
-    let own = OwnWords { ip: mask(ip), frame: mask(frame), has_frame: frame.is_some(), chain };
-    (is_all && !has_filters && layout.len() <= Common::WIDTH).then_some(own)
 }

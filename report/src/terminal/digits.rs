@@ -33,10 +33,22 @@ fn hexadecimal(out: &mut Vec<u8>, number: u64, fill: u8, width: usize) {
     out.resize(out.len() + width.saturating_sub(16), fill);
     // Leading zeros become `fill`; the first digit to print moves to the front, and all 16 bytes are copied, which is
     // faster than a copy of any other length.
-    let leading = !(u128::MAX >> (8 * zeros)) & (u128::MAX / 0xff * u128::from(b'0' ^ fill));
     let end = out.len() + 16 - first;
-    out.extend_from_slice(&((digits ^ leading) << (8 * first)).to_be_bytes());
+    out.extend_from_slice(&((digits ^ leading(zeros, fill)) << (8 * first)).to_be_bytes());
     out.truncate(end);
+}
+
+/// Returns a number in hexadecimal, right-aligned in 16 columns.
+#[inline]
+pub fn hex_column(number: u64) -> [u8; 16] {
+    let (digits, zeros) = hex_digits(number);
+    (digits ^ leading(zeros, b' ')).to_be_bytes()
+}
+
+/// Returns what turns this many leading zeros among 16 digits into `fill`.
+#[inline]
+fn leading(zeros: usize, fill: u8) -> u128 {
+    !(u128::MAX >> (8 * zeros)) & (u128::MAX / 0xff * u128::from(b'0' ^ fill))
 }
 
 /// Returns all hexadecimal digits of a number as the bytes of another, and how many zeros to leave out.
@@ -86,6 +98,7 @@ mod tests {
                 hex(&mut out, number, width);
                 hex_zeros(&mut out, number, width);
                 decimal(&mut out, number.cast_signed(), width);
+                prop_assert_eq!(hex_column(number).to_vec(), format!("{number:>16x}").into_bytes());
                 let mut text = String::from_utf8(out).unwrap();
                 push_address(&mut text, number);
                 let signed = number.cast_signed();

@@ -1,5 +1,6 @@
 //! Computation of the moment at which each record of a file takes effect.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use recrep_format::abi::RecordType;
@@ -43,6 +44,11 @@ impl<'f> Clock<'f> {
             Some(time) if is_time(time) => Moment::timed(time, offset),
             _ => self.untimed(offset),
         }
+    }
+
+    /// Returns times that records have only at these moments.
+    pub fn times_within(&self, moments: &Range<Moment>) -> Range<u64> {
+        if self.ordered { moments.start.time().saturating_add(1)..moments.end.time() } else { 0..0 }
     }
 
     #[cold]

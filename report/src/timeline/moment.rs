@@ -45,6 +45,11 @@ impl Moment {
         Self { time: limit, seq: offset | UNTIMED }
     }
 
+    /// Returns the time, or the limit of a record without one.
+    pub fn time(self) -> u64 {
+        self.time
+    }
+
     /// Returns the record's offset in its file.
     pub fn offset(self) -> u64 {
         self.seq & !UNTIMED

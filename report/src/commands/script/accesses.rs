@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use recrep_format::abi::DataSrc;
+use recrep_format::record::SampleFields;
 
 use super::filter::SampleFilter;
 use super::frames::Finder;
@@ -133,7 +134,8 @@ fn list(
     let positions = order::listed(session, &BTreeSet::new()).into_iter().flatten().enumerate();
     let lines = positions.filter_map(|(position, at)| {
         finder.now = position;
-        let (_, found) = Found::of(session, &mut spans, order::record_at(session, at)?)?;
+        let mut fields = SampleFields::default();
+        let (_, found) = Found::of(session, &mut spans, order::record_at(session, at)?, &mut fields)?;
         line(query, &filter, &mut finder, &found)
     });
     for line in lines.take(query.limit) {

@@ -30,7 +30,7 @@ pub(super) struct ChainPrinter<'s> {
     resolved: Vec<(u32, u64)>,
     /// Functions and modules, by the frames' numbers.
     functions: Vec<FrameFunction>,
-    /// Their texts.
+    /// Their texts, and [`BLOCK`] more bytes.
     names: Vec<u8>,
     /// Numbers of event, CPU mode, distance to the call, whether it was unwound, and epoch.
     line_contexts: Contexts<(usize, CpuMode, u64, bool)>,
@@ -41,6 +41,10 @@ pub(super) struct ChainPrinter<'s> {
     texts: Vec<u8>,
 }
 
+/// Number of bytes of a name that are copied at a time. A copy of a fixed length takes a few instructions; of another,
+/// a call.
+const BLOCK: usize = 32;
+
 /// Length of the texts of remembered lines in bytes at which all are forgotten. Most lines have fewer than 100 bytes.
 const MOST_TEXT: usize = 1 << 23;
 
@@ -49,7 +53,7 @@ struct FrameFunction {
     /// Name and start of the function.
     function: Option<(NameId, u64)>,
     /// Positions of the text, of the module in it, and of the text's end.
-    text: [usize; 3],
+    text: [u32; 3],
     /// Number of lookups, and the first record with one.
     lookups: (u64, usize),
 }
@@ -200,15 +204,15 @@ impl<'s> ChainPrinter<'s> {
         lookups.0 += 1 + u64::from(fields.has(Field::Sym));
         lookups.1 = lookups.1.min(finder.now);
         out.push(b'\t');
-        digits::hex(out, ip, 16);
+        out.extend_from_slice(&digits::hex_column(ip));
         if fields.has(Field::Sym) {
-            out.extend_from_slice(self.names.get(*start..*module).unwrap_or_default());
+            append(out, &self.names, *start, *module);
             if let Some((_, start)) = function {
                 print_offset(address.wrapping_sub(*start), fields, out);
             }
         }
         if fields.has(Field::Dso) {
-            out.extend_from_slice(self.names.get(*module..*end).unwrap_or_default());
+            append(out, &self.names, *module, *end);
         }
         out.push(b'\n');
         let stop_at = &self.query.look.stop_at;
@@ -218,18 +222,21 @@ impl<'s> ChainPrinter<'s> {
     /// Makes the texts of new frames.
     #[cold]
     fn name_frames(&mut self, finder: &mut Finder<'_, '_>) {
+        self.names.truncate(self.names.len().saturating_sub(BLOCK));
+        let position = |names: &Vec<u8>| u32::try_from(names.len()).unwrap_or(u32::MAX);
         for frame in self.resolver.stacks.frames.iter().skip(self.functions.len()) {
             let module = frame.module.checked_sub(1).map(ModuleId);
             let symbol = u32::try_from(frame.address).ok().filter(|_| frame.end.is_symbol).map(SymbolId);
             let function = module.zip(symbol).and_then(|(module, symbol)| finder.function(module, symbol));
-            let start = self.names.len();
+            let start = position(&self.names);
             self.names.push(b' ');
             self.names.extend_from_slice(function.map_or("[unknown]", |(name, _)| finder.name(name)).as_bytes());
-            let name_end = self.names.len();
+            let name_end = position(&self.names);
             finder.dso(module, None, &mut self.names);
-            let text = [start, name_end, self.names.len()];
+            let text = [start, name_end, position(&self.names)];
             self.functions.push(FrameFunction { function, text, lookups: (0, usize::MAX) });
         }
+        self.names.extend_from_slice(&[0; BLOCK]);
     }
 
     /// Prints a frame whose line has more than function and module, and returns whether the next one follows.
@@ -312,4 +319,16 @@ impl<'s> ChainPrinter<'s> {
         out.push(b'\n');
         !base.is_some_and(|function| stop_at.contains(finder.name(function.name)))
     }
+}
+
+/// Appends a part of `texts`, behind which there are [`BLOCK`] more bytes.
+#[inline]
+fn append(out: &mut Vec<u8>, texts: &[u8], start: u32, end: u32) {
+    let (start, end) = (start as usize, end as usize);
+    let len = out.len() + (end - start);
+    for at in (start..end).step_by(BLOCK) {
+        let Some(block) = texts.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) else { break };
+        out.extend_from_slice(block);
+    }
+    out.truncate(len);
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use recrep_format::abi::{CpuMode, DataSrc, EventType, HwEvent, ReadFormat, RecordType, RegsArch, SampleType, SwEvent};
 use recrep_format::attr::{Attr, AttrEntry, AttrIndex};
 use recrep_format::feature::{Arch, ClockData};
-use recrep_format::record::{RawRecord, Record};
+use recrep_format::record::{RawRecord, Record, SampleFields};
 use rustc_hash::FxHashMap;
 
 use super::branches;
@@ -214,14 +214,16 @@ impl<'s, 'f> Printer<'s, 'f> {
 
     /// Returns the module that a sample hit.
     pub(super) fn module(&mut self, raw: RawRecord<'f>) -> Option<ModuleId> {
-        let (_, found) = Found::of(self.listing.session, &mut self.spans, raw)?;
+        let mut fields = SampleFields::default();
+        let (_, found) = Found::of(self.listing.session, &mut self.spans, raw, &mut fields)?;
         self.finder.place_of(&found).module
     }
 
     /// Prints a sample: once, or for each counter that it reads.
     fn sample(&mut self, raw: RawRecord<'f>, lines: &mut Lines) -> io::Result<()> {
         let session = self.listing.session;
-        let Some((index, mut found)) = Found::of(session, &mut self.spans, raw) else { return Ok(()) };
+        let mut fields = SampleFields::default();
+        let Some((index, found)) = Found::of(session, &mut self.spans, raw, &mut fields) else { return Ok(()) };
         let Some(read) = found.fields.read.take() else { return self.counted(index, &found, lines) };
         let attrs = &session.file.attrs;
         let group = attrs.get(index).is_some_and(|entry| entry.attr.read_format.contains(ReadFormat::GROUP));
@@ -320,7 +322,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             *width = text.len().max(*width);
             write!(out, "{text:<width$}")?;
         }
-        values::weights(fields, &s.fields, out)?;
+        values::weights(fields, s.fields, out)?;
         if fields.has(Field::Cgroup) {
             let cgroup = s.fields.cgroup.and_then(|id| self.listing.groups.cgroup(id));
             write!(out, " {}", escape(cgroup.unwrap_or("unknown")))?;
@@ -328,7 +330,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::Ip) {
             self.ip(event, fields.has(Field::SrcLine), s, out);
         }
-        values::registers(fields, self.listing.registers, &s.fields, out)?;
+        values::registers(fields, self.listing.registers, s.fields, out)?;
         if let Some(stack) = s.fields.branch_stack {
             branches::print(stack.entries(), fields, s, &mut self.finder, out);
         }
@@ -339,7 +341,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if fields.has(Field::PhysAddr) {
             digits::hex(out, s.fields.phys_addr.unwrap_or(0), 16);
         }
-        values::page_sizes(fields, &s.fields, out)?;
+        values::page_sizes(fields, s.fields, out)?;
         out.push(b'\n');
         Ok(())
     }

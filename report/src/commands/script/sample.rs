@@ -23,7 +23,7 @@ pub(super) struct Found<'a> {
     pub(super) mode: CpuMode,
     pub(super) misc: u16,
     pub(super) sample: Sample<'a, 'a>,
-    pub(super) fields: SampleFields<'a>,
+    pub(super) fields: &'a mut SampleFields<'a>,
     pub(super) task: Task,
     pub(super) tid: [i32; 2],
     pub(super) comm: Cow<'a, str>,
@@ -31,19 +31,21 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Returns a sample with its task; `None` for one of a guest, or one that cannot be read.
+    /// Returns a sample with its task, its fields being read into `fields`; `None` for one of a guest, or one that cannot
+    /// be read.
     #[inline]
     pub(super) fn of(
         session: &'a Session<'_>,
         spans: &mut RecentSpans<()>,
         raw: RawRecord<'a>,
+        fields: &'a mut SampleFields<'a>,
     ) -> Option<(AttrIndex, Self)> {
         let (index, sample) = session.file.attrs.sample(raw)?;
         let mode = sample.cpu_mode();
         if mode.is_guest() {
             return None;
         }
-        let fields = sample.fields().ok()?;
+        sample.read(fields).ok()?;
         let at = session.clock.moment(fields.time, raw.offset);
         let tid = fields.tid.map_or([-1, -1], |tid| tid.map(u32::cast_signed));
         let (span, ()) = *spans.get(&session.timeline, tid.into(), at, |_| ());
