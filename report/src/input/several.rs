@@ -1,8 +1,9 @@
 //! Commands with several inputs: unreadable ones are left out, small ones are read side by side, and ones that change
 //! while they are read are read again.
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use rayon::ThreadPool;
 
 use crate::input::{Changed, Input, OpenError};
 use crate::query::Source;
@@ -20,7 +21,7 @@ const SMALL: u64 = 32 << 20;
 /// Number of small files that a core reads and merges at a time.
 const GROUP: usize = 8;
 
-/// Number of groups for each core whose results are in memory at once.
+/// Number of groups of each core whose results may wait to be merged.
 const AHEAD: usize = 4;
 
 /// Calls `act` with each input of `sources`, in order; returns a warning for each input that cannot be read.
@@ -52,8 +53,8 @@ pub fn each_merged<T: Send>(
     let mut whole = None;
     let mut rest = &inputs[..];
     while let Some(((number, input), others)) = rest.split_first() {
-        let most = if side_by_side && outcomes.answered { AHEAD * GROUP * rayon::current_num_threads() } else { 0 };
-        let small = rest.iter().take(most).take_while(|(_, input)| is_small(input)).count();
+        let may_be = side_by_side && outcomes.answered;
+        let small = rest.iter().take_while(|(_, input)| may_be && is_small(input)).count();
         if small < 2 {
             outcomes.add(*number, make(input).map(|one| add(&mut whole, one)))?;
             rest = others;
@@ -67,10 +68,11 @@ pub fn each_merged<T: Send>(
             let results: Vec<anyhow::Result<()>> = group.iter().map(one).collect();
             (merged, group.iter().map(|(number, _)| *number).zip(results).collect::<Vec<_>>())
         };
-        for (merged, results) in on_one_core_each(batch, &of_group)? {
+        on_one_core_each(batch, &of_group, |(merged, results)| {
             results.into_iter().try_for_each(|(number, result)| outcomes.add(number, result))?;
             merged.into_iter().for_each(|one| add(&mut whole, one));
-        }
+            Ok(())
+        })?;
     }
     Ok((whole, outcomes.finish()?))
 }
@@ -92,26 +94,36 @@ fn is_small(source: &Source) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.len() < SMALL)
 }
 
-/// Calls `make` with groups of these inputs, and returns the results in their order. What elsewhere is done on all
-/// cores is done by one core here.
-fn on_one_core_each<T: Send>(inputs: &[Numbered], make: &(dyn Fn(&[Numbered]) -> T + Sync)) -> anyhow::Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut made = Vec::new();
-        loop {
-            let group = next.fetch_add(1, Ordering::Relaxed);
-            let Some(inputs) = inputs.chunks(GROUP).nth(group) else { return made };
-            made.push((group, make(inputs)));
-        }
-    };
+/// Calls `make` with groups of these inputs, and `merge` with the results, in their order. What elsewhere is done on all
+/// cores is done by one core here. The groups are dealt to the cores in turn, and each may be [`AHEAD`] of the merging:
+///
+/// ```text
+///   core 0   groups 0, 2, 4, …  ─► queue ─┐
+///   core 1   groups 1, 3, 5, …  ─► queue ─┴─► merged in turn: 0, 1, 2, …
+/// ```
+fn on_one_core_each<T: Send>(
+    inputs: &[Numbered],
+    make: &(dyn Fn(&[Numbered]) -> T + Sync),
+    mut merge: impl FnMut(T) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let cores = rayon::current_num_threads();
     let pool = |_| rayon::ThreadPoolBuilder::new().num_threads(1).build();
-    let pools = (0..rayon::current_num_threads()).map(pool).collect::<Result<Vec<_>, _>>()?;
-    let mut made: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = pools.iter().map(|pool| scope.spawn(|| pool.install(work))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
-    made.sort_unstable_by_key(|(group, _)| *group);
-    Ok(made.into_iter().map(|(_, made)| made).collect())
+    let pools = (0..cores).map(pool).collect::<Result<Vec<_>, _>>()?;
+    std::thread::scope(|scope| {
+        let start = |(core, pool)| {
+            let (sender, results) = sync_channel(AHEAD);
+            let groups = inputs.chunks(GROUP).skip(core).step_by(cores);
+            // Nobody receives after an error, which ends all.
+            let work = move || groups.map(make).try_for_each(|made| sender.send(made).ok());
+            scope.spawn(move || ThreadPool::install(pool, work));
+            results
+        };
+        let queues: Vec<Receiver<T>> = pools.iter().enumerate().map(start).collect();
+        let mut in_turn = queues.iter().cycle();
+        // A queue ends early only if its thread panics, which the scope passes on.
+        let made = std::iter::from_fn(|| in_turn.next()?.recv().ok());
+        made.take(inputs.len().div_ceil(GROUP)).try_for_each(&mut merge)
+    })
 }
 
 /// Outcomes of the inputs so far.
