@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn kernel_of(origin: Origin) -> Module {
-        Module::kernel(b"[kernel.kallsyms]", origin.kernel).on(&Arc::new(origin))
+        Module::new(b"[kernel.kallsyms]", origin.kernel, ModuleKind::Kernel).on(&Arc::new(origin))
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(table.lookup(0xffff_ffff_8100_0021).unwrap().name, b"c");
         // A module may be elsewhere at each boot.
         for (start, is_there) in [(0xffff_ffff_c000_0000, true), (0xffff_ffff_bfff_0000, false)] {
-            let module = Module::kernel_module(b"/lib/d.ko", start, None).on(&Arc::new(with_id(8)));
+            let module = Module::new(b"/lib/d.ko", None, ModuleKind::KernelModule { start }).on(&Arc::new(with_id(8)));
             assert_eq!(kernel.load(&module, &options, &mut Outcome::default()).is_some(), is_there, "{start:#x}");
         }
     }
@@ -376,7 +376,7 @@ mod tests {
         let load = |start, id: Option<u8>, origin| {
             let mut outcome = Outcome::default();
             let id = id.and_then(|id| BuildId::new(&[id; 20]));
-            let module = Module::kernel_module(b"/lib/snd-pcm.ko", start, id).on(&Arc::new(origin));
+            let module = Module::new(b"/lib/snd-pcm.ko", id, ModuleKind::KernelModule { start }).on(&Arc::new(origin));
             let table = kernel.load(&module, &SymbolOptions::default(), &mut outcome);
             (table.map(|table| table.len()), outcome)
         };

@@ -108,6 +108,7 @@ fn append(root: &Path, path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use super::super::module::ModuleKind;
     use super::*;
 
     fn paths(places: Vec<(Source, PathBuf)>) -> Vec<String> {
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn places_of_a_stripped_file() {
         let id = BuildId::new(&[0xab, 0xcd, 0xef]).unwrap();
-        let module = Module::file(b"/usr/bin/x", Some(id));
+        let module = Module::new(b"/usr/bin/x", Some(id), ModuleKind::File);
         let options = SymbolOptions { build_id_dir: Some("/home/u/.debug".into()), ..SymbolOptions::default() };
         assert_eq!(
             paths(elsewhere(&module, &options)),
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn symfs_is_the_root_of_all_but_the_cache() {
         let options = SymbolOptions { symfs: Some("/sys root".into()), ..SymbolOptions::default() };
-        let module = Module::file(b"/bin/x", None);
+        let module = Module::new(b"/bin/x", None, ModuleKind::File);
         assert_eq!(recorded(&module, &options), [Path::new("/sys root/bin/x")]);
         assert_eq!(
             paths(elsewhere(&module, &options)),
@@ -151,7 +152,7 @@ mod tests {
     fn a_deleted_file_with_a_build_id_is_also_searched_without_the_suffix() {
         let options = SymbolOptions::default();
         let id = BuildId::new(&[1]);
-        assert_eq!(recorded(&Module::file(b"/b/x (deleted)", None), &options).len(), 1);
-        assert_eq!(recorded(&Module::file(b"/b/x (deleted)", id), &options)[1], Path::new("/b/x"));
+        assert_eq!(recorded(&Module::new(b"/b/x (deleted)", None, ModuleKind::File), &options).len(), 1);
+        assert_eq!(recorded(&Module::new(b"/b/x (deleted)", id, ModuleKind::File), &options)[1], Path::new("/b/x"));
     }
 }

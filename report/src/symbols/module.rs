@@ -119,41 +119,18 @@ impl ModuleKind {
 }
 
 impl Module {
-    fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
-        Self { path: path.into(), build_id, kind, mounts: None, file: None, written: None, origin: Arc::default() }
-    }
-
-    /// Creates the module of a mapped file.
-    pub fn file(path: &[u8], build_id: Option<BuildId>) -> Self {
-        Self::new(path, build_id, ModuleKind::File)
-    }
-
-    /// Creates the kernel image, named as in its `MMAP` record or in the build ID table.
-    pub fn kernel(path: &[u8], build_id: Option<BuildId>) -> Self {
-        Self::new(path, build_id, ModuleKind::Kernel)
-    }
-
-    /// Creates a kernel module loaded at `start`; `path` is its file, or its name in brackets.
-    pub fn kernel_module(path: &[u8], start: u64, build_id: Option<BuildId>) -> Self {
-        Self::new(path, build_id, ModuleKind::KernelModule { start })
-    }
-
-    /// Creates the module of code that the kernel generated at `start..end`.
-    pub fn kernel_symbol(name: &[u8], start: u64, end: u64) -> Self {
-        Self::new(name, None, ModuleKind::KernelSymbol { start, end })
+    /// Creates the module that a record with this name and build ID maps. Code of a JIT is named after its map.
+    pub fn new(path: &[u8], build_id: Option<BuildId>, kind: ModuleKind) -> Self {
+        let (path, build_id) = match kind {
+            ModuleKind::PerfMap { pid, .. } => (format!("/tmp/perf-{pid}.map").into_bytes().into(), None),
+            _ => (path.into(), build_id),
+        };
+        Self { path, build_id, kind, mounts: None, file: None, written: None, origin: Arc::default() }
     }
 
     /// Sets the machine on which the module was mapped.
     pub fn on(self, origin: &Arc<Origin>) -> Self {
         Self { origin: origin.clone(), ..self }
-    }
-
-    /// Creates the module of a user mapping of this kind, from the file name of its record.
-    pub fn of_user_mapping(path: &[u8], kind: ModuleKind, build_id: Option<BuildId>) -> Self {
-        match kind {
-            ModuleKind::PerfMap { pid, .. } => Self::new(format!("/tmp/perf-{pid}.map").as_bytes(), None, kind),
-            _ => Self::new(path, build_id, kind),
-        }
     }
 
     /// Returns the name shown in reports: the base name of a path, or a special name for objects that are not files.
@@ -188,9 +165,7 @@ impl Module {
     /// Returns a kernel module's name as `/proc/modules` spells it: from `[name]`, or from the file name without `.ko`
     /// and compression suffix, with `-` replaced by `_`.
     pub(super) fn kernel_module_name(&self) -> String {
-        let base = self.base_name();
-        let inner = base.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&base);
-        without_ko(inner).unwrap_or(inner).replace('-', "_")
+        loaded_name(&self.base_name())
     }
 
     fn base_name(&self) -> Cow<'_, str> {
@@ -203,7 +178,12 @@ impl Module {
 pub fn kernel_module_name(path: &[u8]) -> Option<String> {
     let base = String::from_utf8_lossy(base_name(path));
     let is_module = if base.starts_with('[') { !base.starts_with("[kernel.") } else { without_ko(&base).is_some() };
-    is_module.then(|| Module::kernel_module(path, 0, None).kernel_module_name())
+    is_module.then(|| loaded_name(&base))
+}
+
+fn loaded_name(base: &str) -> String {
+    let inner = base.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(base);
+    without_ko(inner).unwrap_or(inner).replace('-', "_")
 }
 
 fn base_name(path: &[u8]) -> &[u8] {
@@ -235,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_kernel_is_named_after_its_image() {
-        let name = |path: &[u8]| Module::kernel(path, None).name().into_owned();
+        let name = |path: &[u8]| Module::new(path, None, ModuleKind::Kernel).name().into_owned();
         assert_eq!(name(b"[kernel.kallsyms]"), "[kernel.kallsyms]");
         assert_eq!(name(b"/lib/modules/4.16/build/vmlinux"), "[kernel.vmlinux]");
         assert_eq!(name(b"/boot/kernel-5"), "kernel-5");
@@ -252,9 +232,8 @@ mod tests {
 
     #[test]
     fn user_mappings_are_classified_by_name() {
-        let of = |path: &[u8], executable| {
-            Module::of_user_mapping(path, ModuleKind::of_user_mapping(path, 7, executable, false), None)
-        };
+        let of =
+            |path: &[u8], executable| Module::new(path, None, ModuleKind::of_user_mapping(path, 7, executable, false));
         assert_eq!(of(b"/bin/ls", true).kind, ModuleKind::File);
         assert_eq!(of(b"/bin/ls", true).name(), "ls");
         assert_eq!(of(b"[vdso]", true).kind, ModuleKind::Vdso);
@@ -271,7 +250,7 @@ mod tests {
 
     #[test]
     fn kernel_modules_are_named_by_their_file() {
-        let name = |path: &[u8]| Module::kernel_module(path, 1, None).name().into_owned();
+        let name = |path: &[u8]| Module::new(path, None, ModuleKind::KernelModule { start: 1 }).name().into_owned();
         assert_eq!(name(b"/lib/modules/6.1/kernel/net/nf-tables.ko.xz"), "[nf_tables]");
         assert_eq!(name(b"[ext4]"), "[ext4]");
         assert_eq!(name(b"/x/a.kot"), "[a.kot]");

@@ -41,7 +41,7 @@ fn here() -> Arc<Origin> {
 
 /// A file mapped on this machine, as the kernel records it: by build ID, or by device and inode.
 fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
-    let module = Module::file(path, id.and_then(BuildId::new)).on(&here());
+    let module = Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&here());
     let metadata = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
     let file = metadata.map(|metadata| FileId {
         major: rustix::fs::major(metadata.dev()),
@@ -243,7 +243,7 @@ fn several_threads_load_a_module_once() {
 #[test]
 fn the_vdso_of_this_process_is_used_for_its_own_kernel_only() {
     let resolver = Resolver::new(SymbolOptions::default());
-    let vdso = Module::of_user_mapping(b"[vdso]", ModuleKind::Vdso, None);
+    let vdso = Module::new(b"[vdso]", None, ModuleKind::Vdso);
     assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());
     let other = BuildId::new(&[1; 20]);
     let of_other_kernel = Origin { kernel: other, ..Origin::clone(&here()) };

@@ -255,7 +255,7 @@ impl SideBand {
 
     /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
     fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
-        let module = Some(self.number(Module::kernel_symbol(name, start, end))?);
+        let module = Some(self.number(Module::new(name, None, ModuleKind::KernelSymbol { start, end }))?);
         let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
         (start < end).then_some(Change::KernelMap(mapping))
     }
@@ -315,10 +315,10 @@ impl<'a> Part<'_, 'a> {
                 let (module, end) = if path.starts_with(KERNEL) {
                     // Recorders that could not read the kernel's addresses wrote 0 for start and length.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (Module::kernel(known.kernel.unwrap_or(KERNEL), self.origin.kernel), end)
+                    (Module::new(known.kernel.unwrap_or(KERNEL), self.origin.kernel, ModuleKind::Kernel), end)
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
                     let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
-                    (Module::kernel_module(path, map.addr, build_id.or_else(by_name)), end)
+                    (Module::new(path, build_id.or_else(by_name), ModuleKind::KernelModule { start: map.addr }), end)
                 } else {
                     return None;
                 };
@@ -347,7 +347,7 @@ impl<'a> Part<'_, 'a> {
                     let build_id = build_id.or_else(|| known.files.get(path).copied());
                     // A build ID proves more, and modules of several recordings are to be equal.
                     let written = known.written.filter(|_| is_file && build_id.is_none());
-                    let module = Module::of_user_mapping(path, key.1.clone(), build_id).on(self.origin);
+                    let module = Module::new(path, build_id, key.1.clone()).on(self.origin);
                     self.found.number(Module { mounts, file, written, ..module })
                 });
                 Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, addressing)? })

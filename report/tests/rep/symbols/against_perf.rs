@@ -70,10 +70,10 @@ fn frames(data: &Path) -> Vec<(u64, String, String)> {
 fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str) -> Option<String> {
     let module = match module {
         "[unknown]" => return None,
-        "[kernel.kallsyms]" => Module::kernel(b"[kernel.kallsyms]", kernel),
+        "[kernel.kallsyms]" => Module::new(b"[kernel.kallsyms]", kernel, ModuleKind::Kernel),
         _ => {
             let path = module.as_bytes();
-            Module::of_user_mapping(path, ModuleKind::of_user_mapping(path, 0, true, false), None)
+            Module::new(path, None, ModuleKind::of_user_mapping(path, 0, true, false))
         }
     };
     let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use recrep_report::query::SymbolOptions;
-use recrep_report::symbols::{Module, Resolver, SourceFrame};
+use recrep_report::symbols::{Module, ModuleKind, Resolver, SourceFrame};
 
 use std::collections::HashMap;
 
@@ -98,7 +98,7 @@ fn compare(program: &Path, most: usize) -> usize {
     let (addresses, bias) = addresses(program, most);
     let path = program.to_str().unwrap().as_bytes();
     let resolver = Resolver::new(SymbolOptions { mangled: true, trust_paths: true, ..SymbolOptions::default() });
-    let loaded = resolver.load(&Module::file(path, None));
+    let loaded = resolver.load(&Module::new(path, None, ModuleKind::File));
     assert!(loaded.lines().is_known());
     let mut known = 0;
     let mut differing = Vec::new();
@@ -205,7 +205,7 @@ fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
     run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
     run(Command::new("strip").arg(&program));
     run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
-    let module = Module::file(program.to_str().unwrap().as_bytes(), None);
+    let module = Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File);
     let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
     let line = loaded.lines().line(offset, || "none".into());
     assert_eq!(loaded.lines().text(line), "p.c:1");
