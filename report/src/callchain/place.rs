@@ -439,9 +439,8 @@ mod tests {
             let mapping = |&(_, start, len, module): &(i32, u64, u64, u32)| Mapping {
                 start: start << 24,
                 end: (start + len) << 24,
-                pgoff: u64::from(module) << 12,
+                first: if module == 3 { start << 24 } else { u64::from(module) << 12 },
                 module: Some(ModuleId(module)),
-                identity: module == 3,
                 is_shared: false,
             };
             let change = |map: &(i32, u64, u64, u32)| match map.0 {

@@ -23,7 +23,7 @@ fields! {
     Comm,
     /// Number of the module plus one; 0 if nothing was mapped. Of a branch, the target's.
     Module,
-    /// Address in its module ([`crate::symbols::ModuleKind::addressing`]); the recorded address if there is no module.
+    /// Address in its module ([`crate::symbols::ModuleKind::first_address`]); the recorded address if there is no module.
     /// Of a branch, the target.
     Address,
     /// Sampled address.

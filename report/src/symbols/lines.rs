@@ -75,7 +75,7 @@ impl Lines {
         self.file.is_some()
     }
 
-    /// Returns the functions at an address of the module ([`super::ModuleKind::addressing`]), innermost first; empty if
+    /// Returns the functions at an address of the module ([`super::ModuleKind::first_address`]), innermost first; empty if
     /// debug information has none. For a return address, pass the address of the byte before.
     pub fn frames(&self, address: u64) -> Vec<SourceFrame> {
         let Some(file) = &self.file else { return Vec::new() };

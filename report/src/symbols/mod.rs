@@ -12,12 +12,11 @@
 //! a module is loaded once, other callers wait for it), and looks each address up with [`Loaded::lookup`].
 //!
 //! # Address spaces
-//! [`ModuleKind::addressing`] says in which space a module's symbols are looked up:
-//! * [`Addressing::FileOffset`]: look up `ip - map.start + map.pgoff`. This is an offset in the mapped file. `MMAP`
-//!   records and ELF program headers both use such offsets, so position-independent and fixed executables need no
-//!   distinction.
-//! * [`Addressing::ImageOffset`]: look up `ip - map.start` (`[vdso]`, whose records have a meaningless page offset).
-//! * [`Addressing::Absolute`]: look up the sampled address itself (kernel, kernel modules, JIT maps).
+//! A module's kind decides in which space its symbols are looked up ([`ModuleKind::first_address`]):
+//! * Files by offset: `ip - map.start + map.pgoff`. `MMAP` records and ELF program headers both use offsets in the file,
+//!   so position-independent and fixed executables need no distinction.
+//! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
+//! * All others (kernel, kernel modules, JIT maps) by the sampled address itself.
 //!
 //! # Choice of names
 //! The rules are those of `perf report`, so that both print the same names: which symbols count (`elf_symbols`),
@@ -69,7 +68,7 @@ pub use call_frames::{CallFrames, Cpu};
 pub use explain::{Explanation, GUEST, UNMAPPED, explain};
 pub use functions::Functions;
 pub use lines::{LineId, Lines, SourceFrame};
-pub use module::{Addressing, JitDump, Module, ModuleKind, Modules, kernel_module_name};
+pub use module::{JitDump, Module, ModuleKind, Modules, kernel_module_name};
 pub use origin::{FileId, Origin, Reference};
 pub use outcome::{Attempt, Contradiction, Outcome, Refusal, Source};
 pub use recrep_format::build_id::BuildId;

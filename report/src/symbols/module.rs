@@ -81,17 +81,6 @@ pub struct JitDump {
     pub file: Option<FileId>,
 }
 
-/// Kind of address by which a module's symbols are looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Addressing {
-    /// `ip - map.start + map.pgoff`.
-    FileOffset,
-    /// `ip - map.start`: the mapping starts at the image's first byte, whatever page offset its record has.
-    ImageOffset,
-    /// `ip`.
-    Absolute,
-}
-
 impl ModuleKind {
     /// Returns the kind of a user mapping of process `pid`, from the file name, the protection (`PROT_EXEC`) and the
     /// `MAP_HUGETLB` flag of its record.
@@ -104,16 +93,13 @@ impl ModuleKind {
         }
     }
 
-    /// Returns the kind of address by which a module's symbols are looked up.
-    pub fn addressing(&self) -> Addressing {
+    /// Returns the address by which the first byte of a mapping is looked up, given the start and the page offset in its
+    /// record; those of the other bytes follow it.
+    pub fn first_address(&self, start: u64, pgoff: u64) -> u64 {
         match self {
-            Self::File => Addressing::FileOffset,
-            Self::Vdso => Addressing::ImageOffset,
-            Self::Kernel
-            | Self::KernelModule { .. }
-            | Self::KernelSymbol { .. }
-            | Self::PerfMap { .. }
-            | Self::Opaque => Addressing::Absolute,
+            Self::File => pgoff,
+            Self::Vdso => 0,
+            _ => start,
         }
     }
 }

@@ -54,7 +54,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns the symbol at an address of the module ([`ModuleKind::addressing`]).
+    /// Returns the symbol at an address of the module ([`ModuleKind::first_address`]).
     pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
         self.table.lookup(address)
     }

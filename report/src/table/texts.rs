@@ -14,7 +14,7 @@ use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{Column, Format};
-use crate::symbols::{Addressing, LineId, Module, ModuleKind, SymbolId};
+use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
 use crate::table::cells::{Labelled, Labels, cpu, hex};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
@@ -273,5 +273,5 @@ type Distinct = IndexMap<[u64; 4], usize, FxBuildHasher>;
 
 /// Returns whether addresses in a module are printed relative to its start.
 fn has_offsets(module: &Module) -> bool {
-    module.kind.addressing() != Addressing::Absolute || matches!(module.kind, ModuleKind::KernelModule { .. })
+    matches!(module.kind, ModuleKind::File | ModuleKind::Vdso | ModuleKind::KernelModule { .. })
 }

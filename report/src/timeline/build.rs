@@ -207,15 +207,8 @@ mod tests {
     }
 
     fn map(pid: i32, start: u64, module: u32) -> Change {
-        let mapping = Mapping {
-            start,
-            end: start + 0x100,
-            pgoff: 0,
-            module: Some(ModuleId(module)),
-            identity: false,
-            is_shared: false,
-        };
-        Change::Map { pid, tid: pid, mapping }
+        let (end, module) = (start + 0x100, Some(ModuleId(module)));
+        Change::Map { pid, tid: pid, mapping: Mapping { start, end, first: 0, module, is_shared: false } }
     }
 
     fn build(changes: Vec<(u64, Change)>) -> Timeline {

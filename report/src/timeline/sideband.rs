@@ -15,7 +15,7 @@ use recrep_format::read::File;
 use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapIdentity, Namespaces, RawRecord};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::symbols::{Addressing, FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
+use crate::symbols::{FileId, JitDump, Module, ModuleKind, Modules, Origin, Reference, kernel_module_name};
 use crate::timeline::clock::Clock;
 use crate::timeline::off_cpu::StandIn;
 use crate::timeline::{Change, Mapping, ModuleId, Moment};
@@ -256,7 +256,7 @@ impl SideBand {
     /// Returns the mapping of kernel code with this name, for instance of code that the kernel generated.
     fn kernel_code(&mut self, name: &[u8], Range { start, end }: Range<u64>) -> Option<Change> {
         let module = Some(self.number(Module::new(name, None, ModuleKind::KernelSymbol { start, end }))?);
-        let mapping = Mapping { start, end, pgoff: 0, module, is_shared: false, identity: true };
+        let mapping = Mapping { start, end, first: start, module, is_shared: false };
         (start < end).then_some(Change::KernelMap(mapping))
     }
 }
@@ -322,9 +322,9 @@ impl<'a> Part<'_, 'a> {
                 } else {
                     return None;
                 };
-                let addressing = module.kind.addressing();
+                let first = module.kind.first_address(map.addr, map.pgoff);
                 let module = self.found.number(module.on(self.origin));
-                Some(Change::KernelMap(mapping(map, end, module?, addressing)?))
+                Some(Change::KernelMap(mapping(map, end, module?, first)?))
             }
             CpuMode::GuestKernel => None,
             _ => {
@@ -338,7 +338,7 @@ impl<'a> Part<'_, 'a> {
                 }
                 let (executable, huge) = (map.prot & prot::EXEC != 0, map.flags & map_flags::HUGETLB != 0);
                 let kind = ModuleKind::of_user_mapping(path, pid, executable, huge);
-                let addressing = kind.addressing();
+                let first = kind.first_address(map.addr, map.pgoff);
                 let in_files = matches!(kind, ModuleKind::File | ModuleKind::PerfMap { .. });
                 let mounts = if in_files { known.mounts.get(&pid).copied() } else { None };
                 let is_file = kind == ModuleKind::File;
@@ -350,20 +350,19 @@ impl<'a> Part<'_, 'a> {
                     let module = Module::new(path, build_id, key.1.clone()).on(self.origin);
                     self.found.number(Module { mounts, file, written, ..module })
                 });
-                Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, addressing)? })
+                Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, first)? })
             }
         }
     }
 }
 
-/// Returns the mapping of a module, from its start to `end`.
-fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, addressing: Addressing) -> Option<Mapping> {
+/// Returns the mapping of a module, from its start, which is looked up as `first`, to `end`.
+fn mapping(map: &Mmap2<'_>, end: u64, module: ModuleId, first: u64) -> Option<Mapping> {
     (map.addr < end).then_some(Mapping {
         start: map.addr,
         end,
-        pgoff: if addressing == Addressing::FileOffset { map.pgoff } else { 0 },
+        first,
         module: Some(module),
-        identity: addressing == Addressing::Absolute,
         is_shared: map.flags & map_flags::SHARED != 0 && map.prot & prot::EXEC == 0 && is_file(map),
     })
 }

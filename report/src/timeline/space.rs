@@ -34,12 +34,10 @@ pub struct Mapping {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// Page offset: symbols of the module are looked up at `address - start + pgoff`.
-    pub pgoff: u64,
+    /// Address by which `start` is looked up in the module.
+    pub first: u64,
     /// Module; `None` if the range was unmapped.
     pub module: Option<ModuleId>,
-    /// `true` if symbols are looked up at the address itself (anonymous memory, the kernel image).
-    pub identity: bool,
     /// `true` if it is a shared mapping of a file's data.
     pub is_shared: bool,
 }
@@ -48,7 +46,7 @@ impl Mapping {
     /// Returns the address at which the module's symbols are looked up.
     #[inline]
     pub fn relative(&self, address: u64) -> u64 {
-        if self.identity { address } else { address.wrapping_sub(self.start).wrapping_add(self.pgoff) }
+        address.wrapping_sub(self.start).wrapping_add(self.first)
     }
 }
 
@@ -275,7 +273,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn mapping(start: u64, end: u64, module: u32) -> Mapping {
-        Mapping { start, end, pgoff: 0, module: Some(ModuleId(module)), identity: false, is_shared: false }
+        Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false }
     }
 
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
@@ -299,10 +297,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lookup_address_follows_from_the_page_offset() {
-        let m = Mapping { pgoff: 0x3000, ..mapping(0x7000, 0x8000, 0) };
+    fn the_lookup_address_follows_from_that_of_the_start() {
+        let m = Mapping { first: 0x3000, ..mapping(0x7000, 0x8000, 0) };
         assert_eq!(m.relative(0x7123), 0x3123);
-        assert_eq!(Mapping { identity: true, ..m }.relative(0x7123), 0x7123);
+        assert_eq!(Mapping { first: m.start, ..m }.relative(0x7123), 0x7123);
     }
 
     #[test]
@@ -346,7 +344,7 @@ mod tests {
             fork in 0u64..60,
         ) {
             let make = |start, len, module: Option<u32>| Mapping {
-                start, end: start + len, pgoff: 0, module: module.map(ModuleId), identity: false, is_shared: false,
+                start, end: start + len, first: 0, module: module.map(ModuleId), is_shared: false,
             };
             let parent: Vec<_> = (1u64..).zip(&raw)
                 .map(|(t, &(s, l, m))| (Moment::timed(t, 0), make(s, l, m))).collect();
