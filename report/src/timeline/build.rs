@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::frozen::Timeline;
 use super::moment::Moment;
-use super::space::{Draft, Mapping, Space, SpaceId};
+use super::space::{Mapping, Space, SpaceId};
 use super::threads::Life;
 
 /// Tid of the idle task, as in perf.
@@ -59,8 +59,8 @@ struct Builder {
     /// Comms: the tid, its use, and the moment from which on it has the comm.
     names: Vec<(i32, usize, (Moment, u32))>,
     comms: IndexSet<String, FxBuildHasher>,
-    spaces: Vec<Draft>,
-    kernel: Draft,
+    spaces: Vec<Space>,
+    kernel: Space,
 }
 
 impl Timeline {
@@ -83,8 +83,8 @@ impl Builder {
             Change::Fork { pid, tid, ppid, ptid, copies } => self.fork((pid, tid), (ppid, ptid), copies, at),
             Change::Map { pid, tid, mapping } => {
                 let space = self.ensure_space(pid, tid);
-                if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
-                    draft.mappings.push((at, mapping));
+                if let Some(space) = self.spaces.get_mut(space.0 as usize) {
+                    space.mappings.push((at, mapping));
                 }
             }
             Change::KernelMap(mapping) => self.kernel.mappings.push((at, mapping)),
@@ -128,7 +128,7 @@ impl Builder {
 
     fn new_space(&mut self) -> SpaceId {
         let id = SpaceId(u32::try_from(self.spaces.len()).unwrap_or(u32::MAX));
-        self.spaces.push(Draft::default());
+        self.spaces.push(Space::default());
         id
     }
 
@@ -159,16 +159,16 @@ impl Builder {
         comm.into_iter().for_each(|comm| self.name(tid, (at, comm)));
         // A new process has a space of its own, newer than its parent's: only then does every chain of parents end.
         let parent = parent.filter(|parent| pid != ppid && copies && *parent < space);
-        if let Some(draft) = self.spaces.get_mut(space.0 as usize) {
-            draft.parent = draft.parent.or(parent.map(|parent| (parent, at)));
+        if let Some(space) = self.spaces.get_mut(space.0 as usize) {
+            space.parent = space.parent.or(parent.map(|parent| (parent, at)));
         }
     }
 
     fn freeze(mut self) -> Timeline {
         let mut timeline = Timeline {
             comms: self.comms.into_iter().collect(),
-            spaces: self.spaces.into_par_iter().map(Space::freeze).collect(),
-            kernel: Space::freeze(self.kernel),
+            spaces: self.spaces.into_par_iter().map(Space::indexed).collect(),
+            kernel: self.kernel.indexed(),
             ..Timeline::default()
         };
         let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);

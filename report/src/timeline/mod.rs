@@ -19,7 +19,6 @@ pub mod cgroups;
 pub mod clock;
 mod epoch;
 mod frozen;
-mod listing;
 mod moment;
 pub mod off_cpu;
 mod recent;
@@ -29,8 +28,7 @@ mod threads;
 
 pub use build::Change;
 pub use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
-pub use frozen::{Place, Timeline};
-pub use listing::LastLife;
+pub use frozen::{LastLife, Place, Timeline};
 pub use moment::{FlushLimits, Moment, is_time};
 pub use off_cpu::Activity;
 pub use recent::RecentSpans;

@@ -63,22 +63,14 @@ pub struct VisiblePart {
     pub mapping: Mapping,
 }
 
-/// An address space while the timeline is being built.
+/// An address space.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct Space {
     /// Space of which this one began as a copy, and the moment of the fork.
     pub(super) parent: Option<(SpaceId, Moment)>,
     /// Mappings in the order of their moments.
     pub(super) mappings: Vec<(Moment, Mapping)>,
-}
-
-/// Finished address space.
-#[derive(Debug, Default)]
-pub(super) struct Space {
-    parent: Option<(SpaceId, Moment)>,
-    /// Mappings in the order of their moments.
-    mappings: Vec<(Moment, Mapping)>,
-    /// Finds mappings, if there are many.
+    /// Finds mappings, if there are many and all are known.
     tree: Option<Tree>,
 }
 
@@ -96,10 +88,10 @@ impl Space {
     /// Number of mappings up to which looking through them takes no longer than walking the tree.
     const FEW: usize = 16;
 
-    pub(super) fn freeze(draft: Draft) -> Self {
-        let Draft { parent, mappings } = draft;
-        let tree = (mappings.len() > Self::FEW).then(|| Tree::of(&mappings));
-        Self { parent, mappings, tree }
+    /// Makes lookups fast; to be called when all mappings are known.
+    pub(super) fn indexed(mut self) -> Self {
+        self.tree = (self.mappings.len() > Self::FEW).then(|| Tree::of(&self.mappings));
+        self
     }
 
     /// Returns the number of mappings up to `at`, the moment of the last of them, and that of the next one.
@@ -276,6 +268,10 @@ mod tests {
         Mapping { start, end, first: 0, module: Some(ModuleId(module)), is_shared: false }
     }
 
+    fn space(parent: Option<(SpaceId, Moment)>, mappings: Vec<(Moment, Mapping)>) -> Space {
+        Space { parent, mappings, tree: None }.indexed()
+    }
+
     fn found(spaces: &[Space], id: u32, address: u64, time: u64) -> Option<u32> {
         let (mapping, range) = find(spaces, SpaceId(id), address, Moment::timed(time, 0));
         assert!(range.contains(&address), "{range:?}");
@@ -288,7 +284,7 @@ mod tests {
     fn a_later_mapping_covers_an_earlier_one_from_its_moment_on() {
         let at = |t| Moment::timed(t, 0);
         let mappings = vec![(at(1), mapping(0x1000, 0x4000, 0)), (at(5), mapping(0x2000, 0x3000, 1))];
-        let spaces = [Space::freeze(Draft { parent: None, mappings })];
+        let spaces = [space(None, mappings)];
         assert_eq!(found(&spaces, 0, 0x2800, 4), Some(0));
         assert_eq!(found(&spaces, 0, 0x2800, 5), Some(1));
         assert_eq!(found(&spaces, 0, 0x3000, 5), Some(0));
@@ -305,11 +301,10 @@ mod tests {
 
     #[test]
     fn lookups_work_through_ten_thousand_forks() {
-        let mut spaces =
-            vec![Space::freeze(Draft { parent: None, mappings: vec![(Moment::timed(1, 0), mapping(0, 10, 7))] })];
+        let mut spaces = vec![space(None, vec![(Moment::timed(1, 0), mapping(0, 10, 7))])];
         for i in 0..10_000u32 {
             let parent = Some((SpaceId(i), Moment::timed(u64::from(i) + 2, 0)));
-            spaces.push(Space::freeze(Draft { parent, mappings: Vec::new() }));
+            spaces.push(space(parent, Vec::new()));
         }
         assert_eq!(found(&spaces, 10_000, 5, 20_000), Some(7));
     }
@@ -319,10 +314,7 @@ mod tests {
         let at = |t| Moment::timed(t, 0);
         let before = vec![(at(1), mapping(0x1000, 0x5000, 0)), (at(9), mapping(0x8000, 0x9000, 4))];
         let own = vec![(at(6), mapping(0x2000, 0x3000, 1)), (at(7), mapping(0x2800, 0x3800, 2))];
-        let spaces = [
-            Space::freeze(Draft { parent: None, mappings: before }),
-            Space::freeze(Draft { parent: Some((SpaceId(0), at(5))), mappings: own }),
-        ];
+        let spaces = [space(None, before), space(Some((SpaceId(0), at(5))), own)];
         let pieces = |id| -> Vec<_> {
             shown(&spaces, SpaceId(id)).iter().map(|p| (p.start, p.end, p.mapping.module.unwrap().0)).collect()
         };
@@ -352,10 +344,7 @@ mod tests {
                 .map(|(t, &(s, l))| (Moment::timed(t, 0), make(s, l, Some(99)))).collect();
             let mut copy: Vec<_> = parent.iter().filter(|(t, _)| *t <= Moment::timed(fork, 0)).copied().collect();
             copy.extend(child.iter().copied());
-            let spaces = [
-                Space::freeze(Draft { parent: None, mappings: parent.clone() }),
-                Space::freeze(Draft { parent: Some((SpaceId(0), Moment::timed(fork, 0))), mappings: child }),
-            ];
+            let spaces = [space(None, parent.clone()), space(Some((SpaceId(0), Moment::timed(fork, 0))), child)];
             for id in [0, 1] {
                 let pieces = shown(&spaces, SpaceId(id));
                 for address in 0..62 {
