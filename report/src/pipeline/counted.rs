@@ -77,8 +77,8 @@ pub(crate) fn histogram(
     let by_function = !layout.has(Field::Line) && !layout.has(Field::Offset);
     let asked = query.trace_columns();
     let formats = if asked.is_empty() { Formats::default() } else { Formats::read(session.file) };
-    let kernel = RecordedKernel::new(&formats, timeline, &functions);
-    let (traced, found) = Traced::new(&asked, &session.events, &formats, kernel)?;
+    let kernel = RecordedKernel { formats: &formats, timeline, functions: &functions };
+    let (traced, found) = Traced::new(&asked, &session.events, kernel)?;
     let traced = (!asked.is_empty()).then_some(&traced);
     profile.add_traced(&found);
     profile.warnings.extend(formats.warnings.iter().cloned());

@@ -6,7 +6,8 @@
 use recrep_format::feature::tracing::{EventField, RawFields};
 
 use super::bitmap::{list, words};
-use super::expr::{CType, Expr};
+use super::expr::{CType, Expr, ctype};
+use super::lex::Token;
 use super::operators::unsigned;
 use super::printf::Spec;
 
@@ -23,7 +24,7 @@ pub trait Kernel {
 
 /// Evaluates an event's expressions for one sample.
 pub(super) struct Values<'e> {
-    pub(super) fields: Vec<&'e EventField>,
+    pub(super) fields: &'e [EventField],
     pub(super) raw: RawFields<'e>,
     pub(super) kernel: &'e dyn Kernel,
     pub(super) long_size: usize,
@@ -48,8 +49,6 @@ impl Values<'_> {
             Expr::Unary('!', inner) => u64::from(self.number(inner) == 0),
             Expr::Unary('~', inner) => !self.number(inner),
             Expr::Unary(_, inner) => self.number(inner).wrapping_neg(),
-            Expr::Binary("&&", left, right) => u64::from(self.number(left) != 0 && self.number(right) != 0),
-            Expr::Binary("||", left, right) => u64::from(self.number(left) != 0 || self.number(right) != 0),
             Expr::Binary(sign, left, right) => unsigned(sign, self.number(left), self.number(right)).unwrap_or(0),
             Expr::Choice(parts) => self.number(self.chosen(parts)),
             Expr::Element(array, index) => self.element(array, self.number(index)),
@@ -76,12 +75,20 @@ impl Values<'_> {
             Expr::Cast(_, inner) => self.array(inner),
             Expr::Field(place) | Expr::Dynamic(place) | Expr::Bitmask(place) | Expr::Cpumask(place) => {
                 let Some(field) = self.fields.get(*place) else { return (&[], 1) };
-                let size =
-                    if field.is_dynamic() { dynamic_element(field, self.long_size) } else { field.element_size() };
-                (self.raw.bytes_of(field), size)
+                (self.raw.bytes_of(field), self.element_size(field))
             }
             _ => (&[], 1),
         }
+    }
+
+    /// Returns the size of an element of an array or of a `__data_loc type[]`.
+    fn element_size(&self, field: &EventField) -> usize {
+        if !field.is_dynamic() {
+            return field.element_size();
+        }
+        let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
+        let words: Vec<_> = inner.filter(|word| !word.is_empty()).map(|word| Token::Name(word.to_owned())).collect();
+        ctype(&words, self.long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
     }
 
     /// Returns the bytes that the argument of `%pI4`, `%pM` and so on points to.
@@ -173,14 +180,6 @@ impl Values<'_> {
         let elements: Vec<String> = bytes.chunks_exact(size.max(1)).take(count).map(text).collect();
         out.extend_from_slice(format!("{{{}}}", elements.join(",")).as_bytes());
     }
-}
-
-/// Returns the size of an element of a `__data_loc type[]`.
-fn dynamic_element(field: &EventField, long_size: usize) -> usize {
-    let inner = field.type_name.split_whitespace().skip(1).map(|word| word.trim_end_matches("[]"));
-    let words: Vec<_> =
-        inner.filter(|word| !word.is_empty()).map(|word| super::lex::Token::Name(word.to_owned())).collect();
-    super::expr::ctype(&words, long_size).map(|ctype| ctype.size).filter(|size| *size > 0).unwrap_or(1)
 }
 
 /// Writes bytes as pairs of hexadecimal digits.

@@ -5,12 +5,17 @@ use recrep_format::feature::tracing::{EventField, EventFormat, RawFields};
 
 use super::eval::{Kernel, LONGEST, Values};
 use super::print_fmt::{self, Piece};
-use super::raw_fields::{write_field, write_fields};
+use super::raw_fields::write_field;
 
 /// A tracepoint.
 #[derive(Clone, Debug)]
 pub struct Event {
-    format: EventFormat,
+    /// All fields; the common ones come first.
+    pub(super) fields: Vec<EventField>,
+    /// Number of the common fields.
+    pub(super) common: usize,
+    /// Number of leading bytes, those of the common fields, that the print fmt does not show.
+    pub(super) hidden: usize,
     /// `None` if the print fmt uses something unsupported.
     print_fmt: Option<Vec<Piece>>,
     endian: Endian,
@@ -20,77 +25,54 @@ pub struct Event {
 impl Event {
     /// Parses the print fmt of `format`.
     pub fn new(format: EventFormat, endian: Endian, long_size: usize) -> Self {
-        let fields: Vec<&EventField> = format.common.iter().chain(&format.fields).collect();
-        let print_fmt = print_fmt::parse(&format.print_fmt, &fields, long_size);
-        Self { format, print_fmt, endian, long_size }
+        let EventFormat { common: mut fields, fields: own, print_fmt, .. } = format;
+        let first_own = own.iter().map(|field| field.offset).min().unwrap_or(0);
+        let hidden = if print_fmt.contains("common_") { 0 } else { first_own };
+        let common = fields.len();
+        fields.extend(own);
+        let print_fmt = print_fmt::parse(&print_fmt, &fields, long_size);
+        Self { fields, common, hidden, print_fmt, endian, long_size }
     }
 
-    /// Returns the format.
-    pub fn format(&self) -> &EventFormat {
-        &self.format
-    }
-
-    /// Returns a field's index among all fields; the common fields come first.
-    pub fn place_of(&self, name: &str) -> Option<usize> {
-        self.fields().iter().position(|field| field.name == name)
-    }
-
-    fn fields(&self) -> Vec<&EventField> {
-        self.format.common.iter().chain(&self.format.fields).collect()
-    }
-
-    /// Returns the sample that has these raw bytes.
-    pub(super) fn sample<'e>(&'e self, bytes: &'e [u8], kernel: &'e dyn Kernel) -> RawSample<'e> {
+    /// Returns the values in the sample that has these raw bytes.
+    pub(super) fn values<'e>(&'e self, bytes: &'e [u8], kernel: &'e dyn Kernel) -> Values<'e> {
         let raw = RawFields { bytes, endian: self.endian };
-        RawSample { event: self, values: Values { fields: self.fields(), raw, kernel, long_size: self.long_size } }
+        Values { fields: &self.fields, raw, kernel, long_size: self.long_size }
     }
 
-    /// Returns the text that the kernel would print.
+    /// Returns the text that the kernel would print for the sample that has these raw bytes.
     pub fn text(&self, bytes: &[u8], kernel: &dyn Kernel) -> String {
-        self.sample(bytes, kernel).text()
+        self.text_of(&self.values(bytes, kernel))
     }
-}
 
-/// The raw bytes of a sample, with the event that decodes them.
-pub(super) struct RawSample<'e> {
-    event: &'e Event,
-    values: Values<'e>,
-}
-
-impl RawSample<'_> {
     /// Returns the text that the kernel would print; if the print fmt is unsupported, the fields.
-    pub(super) fn text(&self) -> String {
-        match &self.event.print_fmt {
-            Some(pieces) => written(|out| print_fmt::write(pieces, &self.values, out)),
-            None => format!("[FAILED TO PARSE]{}", self.fields()),
+    pub(super) fn text_of(&self, values: &Values<'_>) -> String {
+        match &self.print_fmt {
+            Some(pieces) => written(|out| print_fmt::write(pieces, values, out)),
+            None => format!("[FAILED TO PARSE]{}", self.fields_of(values)),
         }
     }
 
     /// Returns all fields but the common ones as ` name=value …`.
-    pub(super) fn fields(&self) -> String {
-        let common = self.event.format.common.len();
-        written(|out| write_fields(self.pieces(), common, &self.values, out))
+    pub(super) fn fields_of(&self, values: &Values<'_>) -> String {
+        let mut from = 0;
+        written(|out| {
+            for (place, field) in self.fields.iter().enumerate().skip(self.common) {
+                out.push(b' ');
+                out.extend_from_slice(field.name.as_bytes());
+                out.push(b'=');
+                write_field(self.pieces(), place, &mut from, values, out);
+            }
+        })
     }
 
     /// Returns the text of one field.
-    pub(super) fn field(&self, place: usize) -> String {
-        written(|out| write_field(self.pieces(), place, &mut 0, &self.values, out))
-    }
-
-    /// Returns the name of a field.
-    pub(super) fn name(&self, place: usize) -> &str {
-        self.values.fields.get(place).map_or("", |field| field.name.as_str())
-    }
-
-    /// Returns all fields but the common ones as `name=value …`, with the values that `value` gives.
-    pub(super) fn each_field(&self, value: impl Fn(usize, &str) -> String) -> String {
-        let one = |(place, field): (usize, &&EventField)| format!("{}={}", field.name, value(place, &field.name));
-        let own = self.values.fields.iter().enumerate().skip(self.event.format.common.len());
-        own.map(one).collect::<Vec<_>>().join(" ")
+    pub(super) fn field_of(&self, values: &Values<'_>, place: usize) -> String {
+        written(|out| write_field(self.pieces(), place, &mut 0, values, out))
     }
 
     fn pieces(&self) -> &[Piece] {
-        self.event.print_fmt.as_deref().unwrap_or_default()
+        self.print_fmt.as_deref().unwrap_or_default()
     }
 }
 

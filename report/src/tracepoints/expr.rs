@@ -68,7 +68,7 @@ pub(super) struct CType {
 /// Parser of expressions.
 pub(super) struct Reader<'t> {
     pub(super) left: &'t [Token],
-    fields: &'t [&'t EventField],
+    fields: &'t [EventField],
     long_size: usize,
     depth: usize,
     operators: usize,
@@ -90,7 +90,7 @@ const PRECEDENCE: [&[&str]; 10] = [
 
 impl<'t> Reader<'t> {
     /// Creates a parser of the tokens `left`.
-    pub(super) fn new(left: &'t [Token], fields: &'t [&'t EventField], long_size: usize) -> Self {
+    pub(super) fn new(left: &'t [Token], fields: &'t [EventField], long_size: usize) -> Self {
         Self { left, fields, long_size, depth: 0, operators: 0 }
     }
 

@@ -1,12 +1,15 @@
-//! The tracepoints of a file: the format of each event, and the kernel's strings.
+//! The tracepoints of a file: the format of each event, and the recorded kernel's functions and strings.
 
-use recrep_format::abi::EventType;
+use recrep_format::abi::{CpuMode, EventType};
 use recrep_format::feature::tracing::Tracing;
 use recrep_format::read::File;
 use rustc_hash::FxHashMap;
 
+use super::eval::Kernel;
 use super::event::Event;
 use crate::query::warning::Warning;
+use crate::symbols::Functions;
+use crate::timeline::{Moment, Place, Timeline};
 
 /// The formats of a file's tracepoints, and the kernel's strings.
 #[derive(Debug, Default)]
@@ -76,9 +79,29 @@ impl Formats {
         let are_tracepoints = entries.iter().all(|entry| entry.attr.kind == EventType::TRACEPOINT);
         are_tracepoints && !entries.is_empty() && Self::read(file).events.iter().all(Option::is_some)
     }
+}
 
-    /// Returns the kernel's string at an address.
-    pub fn string(&self, address: u64) -> Option<&[u8]> {
-        self.strings.get(&address).map(Vec::as_slice)
+/// Functions of the kernel and its modules as mapped at the end of the recording, and the kernel's strings. Symbols are
+/// loaded on first use.
+#[derive(Debug)]
+pub struct RecordedKernel<'s> {
+    /// Formats and strings of the file.
+    pub formats: &'s Formats,
+    /// Timeline of the file.
+    pub timeline: &'s Timeline,
+    /// Functions in the modules of the timeline.
+    pub functions: &'s Functions<'s>,
+}
+
+impl Kernel for RecordedKernel<'_> {
+    fn function(&self, address: u64) -> Option<(String, u64)> {
+        let (Place { module, address, .. }, _) = self.timeline.place_in(CpuMode::Kernel, None, address, Moment::END);
+        let loaded = self.functions.loaded(module?.0 as usize)?;
+        let symbol = loaded.lookup(address)?;
+        Some((loaded.shown(symbol.name).into_owned(), address.wrapping_sub(symbol.start)))
+    }
+
+    fn string(&self, address: u64) -> Option<&[u8]> {
+        self.formats.strings.get(&address).map(Vec::as_slice)
     }
 }

@@ -20,7 +20,6 @@ mod operators;
 mod print_fmt;
 mod printf;
 mod raw_fields;
-mod running;
 mod special;
 mod traced;
 
@@ -29,6 +28,5 @@ mod tests;
 
 pub use eval::Kernel;
 pub use event::Event;
-pub use formats::Formats;
-pub use running::RecordedKernel;
+pub use formats::{Formats, RecordedKernel};
 pub use traced::{PayloadTexts, Traced};

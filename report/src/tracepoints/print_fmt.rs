@@ -35,7 +35,7 @@ pub(super) struct Argument {
 }
 
 /// Parses a print fmt. Returns `None` if it uses something unsupported.
-pub(super) fn parse(text: &str, fields: &[&EventField], long_size: usize) -> Option<Vec<Piece>> {
+pub(super) fn parse(text: &str, fields: &[EventField], long_size: usize) -> Option<Vec<Piece>> {
     let tokens = tokens(text)?;
     let mut reader = Reader::new(&tokens, fields, long_size);
     let Expr::Text(format) = reader.argument()? else { return None };

@@ -27,17 +27,6 @@ pub(super) fn write_field(pieces: &[Piece], place: usize, from: &mut usize, valu
     *from = at + 1;
 }
 
-/// Writes all fields but the first `common` ones as ` name=value`.
-pub(super) fn write_fields(pieces: &[Piece], common: usize, values: &Values<'_>, out: &mut Vec<u8>) {
-    let mut from = 0;
-    for (place, field) in values.fields.iter().enumerate().skip(common) {
-        out.push(b' ');
-        out.extend_from_slice(field.name.as_bytes());
-        out.push(b'=');
-        write_field(pieces, place, &mut from, values, out);
-    }
-}
-
 fn is_alone(expr: &Expr, place: usize) -> bool {
     match expr {
         Expr::Field(field) => *field == place,

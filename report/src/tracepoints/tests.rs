@@ -112,7 +112,7 @@ fn unsupported_print_fmts_show_the_fields() {
     }
     // A field is written as in the print fmt if an argument is just this field.
     let event = event("\"0x%x %#lx\", REC->b, REC->p", Endian::Little);
-    let text = event.sample(&payload(Endian::Little), &Machine).fields();
+    let text = event.fields_of(&event.values(&payload(Endian::Little), &Machine));
     assert!(text.starts_with(" comm=bash a=-2 b=0x5 p=0x1010"), "{text}");
 }
 
@@ -151,7 +151,7 @@ proptest! {
         let text: Vec<&str> = parts.iter().filter_map(|part| WORDS.get(*part).copied()).collect();
         for print_fmt in [text.join(" "), format!("\"%s %d %pM %s %c\", {}", text.join(","))] {
             let event = event(&print_fmt, Endian::Little);
-            let texts = [event.text(&bytes, &Machine), event.sample(&bytes, &Machine).fields()];
+            let texts = [event.text(&bytes, &Machine), event.fields_of(&event.values(&bytes, &Machine))];
             prop_assert!(texts.iter().all(|text| text.len() < 1 << 20));
         }
     }

@@ -10,9 +10,9 @@ use std::sync::{PoisonError, RwLock};
 use indexmap::IndexSet;
 use rustc_hash::FxHashMap;
 
-use super::event::{Event, RawSample};
-use super::formats::Formats;
-use super::running::RecordedKernel;
+use super::eval::Values;
+use super::event::Event;
+use super::formats::RecordedKernel;
 use crate::query::sort_key::SortKey;
 use crate::query::{Ambiguous, TraceColumn};
 
@@ -40,7 +40,6 @@ struct Plan {
 /// The tracepoint columns of a query for one file, and the texts found so far.
 #[derive(Debug)]
 pub struct Traced<'f> {
-    formats: &'f Formats,
     kernel: RecordedKernel<'f>,
     keys: Vec<SortKey>,
     plans: Vec<Option<Plan>>,
@@ -66,7 +65,6 @@ impl<'f> Traced<'f> {
     pub fn new(
         columns: &[(SortKey, TraceColumn)],
         names: &[String],
-        formats: &'f Formats,
         kernel: RecordedKernel<'f>,
     ) -> Result<(Self, Vec<bool>), Ambiguous> {
         let (keys, columns): (Vec<SortKey>, Vec<&TraceColumn>) =
@@ -80,13 +78,14 @@ impl<'f> Traced<'f> {
         };
         let column_events = columns.iter().map(events_of).collect::<Result<Vec<_>, _>>()?;
         let plan = |(place, _): (usize, &String)| {
-            let event = formats.event(place)?;
+            let event = kernel.formats.event(place)?;
             let part = |(column, events): (&&TraceColumn, &Option<Vec<usize>>)| {
                 let applies = events.as_ref().is_none_or(|events| events.contains(&place));
                 if applies { part(column, event) } else { Part::Nothing }
             };
             let parts: Vec<Part> = columns.iter().zip(&column_events).map(part).collect();
-            let skipped = skipped(&parts, event);
+            let of_common = |part: &Part| matches!(part, Part::Field(place, _) if *place < event.common);
+            let skipped = if parts.iter().any(of_common) { 0 } else { event.hidden };
             Some(Plan { parts, skipped })
         };
         let plans: Vec<Option<Plan>> = names.iter().enumerate().map(plan).collect();
@@ -96,17 +95,17 @@ impl<'f> Traced<'f> {
         };
         let found = columns.iter().enumerate().map(has).collect();
         let none = vec![NOTHING.to_owned(); columns.len()];
-        Ok((Self { formats, kernel, keys, plans, found: RwLock::new([none].into()) }, found))
+        Ok((Self { kernel, keys, plans, found: RwLock::new([none].into()) }, found))
     }
 
     /// Returns the number of the texts that a sample shows.
     pub fn number(&self, event: u16, raw: Option<&[u8]>, cache: &mut PayloadTexts) -> u64 {
         let place = usize::from(event);
         let plan = self.plans.get(place).and_then(Option::as_ref);
-        let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.formats.event(place)) else { return 0 };
+        let (Some(plan), Some(raw), Some(format)) = (plan, raw, self.kernel.formats.event(place)) else { return 0 };
         // Payloads that differ only in bytes that are not shown are the same.
         let shown = raw.get(plan.skipped..).unwrap_or_default();
-        cache.number(event, shown, || self.intern(texts(&format.sample(raw, &self.kernel), plan)))
+        cache.number(event, shown, || self.intern(texts(format, &format.values(raw, &self.kernel), plan)))
     }
 
     fn intern(&self, texts: Vec<String>) -> u64 {
@@ -156,34 +155,26 @@ fn part(column: &TraceColumn, event: &Event) -> Part {
         TraceColumn::Field(spec) if spec.is_all() && spec.is_raw => Part::RawText,
         TraceColumn::Field(spec) if spec.is_all() => Part::Fields,
         TraceColumn::Field(spec) => {
-            event.place_of(&spec.field).map_or(Part::Nothing, |place| Part::Field(place, spec.is_raw))
+            let place = event.fields.iter().position(|field| field.name == spec.field);
+            place.map_or(Part::Nothing, |place| Part::Field(place, spec.is_raw))
         }
     }
 }
 
-/// Returns the number of leading bytes that no column shows.
-fn skipped(parts: &[Part], event: &Event) -> usize {
-    let format = event.format();
-    let common = format.common.len();
-    let is_of_common = |part: &Part| matches!(part, Part::Field(place, _) if *place < common);
-    if parts.iter().any(is_of_common) || format.print_fmt.contains("common_") {
-        return 0;
-    }
-    format.fields.iter().map(|field| field.offset).min().unwrap_or(0)
-}
-
-fn texts(sample: &RawSample<'_>, plan: &Plan) -> Vec<String> {
+fn texts(event: &Event, values: &Values<'_>, plan: &Plan) -> Vec<String> {
     let needs_text = plan.parts.iter().any(|part| matches!(part, Part::Text | Part::Fields | Part::Field(_, false)));
-    let text = if needs_text { sample.text() } else { String::new() };
+    let text = if needs_text { event.text_of(values) } else { String::new() };
+    let name = |place: usize| event.fields.get(place).map_or("", |field| field.name.as_str());
     let printed =
-        |place: usize, name: &str| printed_value(&text, name).map_or_else(|| sample.field(place), str::to_owned);
+        |place: usize| printed_value(&text, name(place)).map_or_else(|| event.field_of(values, place), str::to_owned);
+    let with_name = |place: usize| format!("{}={}", name(place), printed(place));
     let shown = |part: &Part| match part {
         Part::Nothing => NOTHING.to_owned(),
         Part::Text => text.clone(),
-        Part::RawText => sample.fields().trim_start().to_owned(),
-        Part::Fields => sample.each_field(printed),
-        Part::Field(place, true) => sample.field(*place),
-        Part::Field(place, false) => printed(*place, sample.name(*place)),
+        Part::RawText => event.fields_of(values).trim_start().to_owned(),
+        Part::Fields => (event.common..event.fields.len()).map(with_name).collect::<Vec<_>>().join(" "),
+        Part::Field(place, true) => event.field_of(values, *place),
+        Part::Field(place, false) => printed(*place),
     };
     plan.parts.iter().map(shown).collect()
 }

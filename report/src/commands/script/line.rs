@@ -41,7 +41,6 @@ pub(super) struct Listing<'s, 'f> {
     start: Start<'s>,
     groups: Groups,
     registers: Option<RegsArch>,
-    formats: &'s Formats,
     kernel: RecordedKernel<'s>,
     /// Fields of each event.
     fields: Vec<Fields>,
@@ -104,8 +103,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
-            formats,
-            kernel: RecordedKernel::new(formats, &session.timeline, functions),
+            kernel: RecordedKernel { formats, timeline: &session.timeline, functions },
             fields,
             names: session.events.iter().map(|name| format!("{:>width$}: ", escape(name))).collect(),
             missing: missing.into_iter().flatten().collect(),
@@ -292,7 +290,7 @@ impl<'s, 'f> Printer<'s, 'f> {
             out.extend_from_slice(name.as_bytes());
         }
         if let Some(raw) = s.fields.raw.filter(|_| fields.has(Field::Trace)) {
-            let text = self.listing.formats.event(index.0).map(|event| event.text(raw, &self.listing.kernel));
+            let text = self.listing.kernel.formats.event(index.0).map(|event| event.text(raw, &self.listing.kernel));
             out.extend_from_slice(escape(text.as_deref().unwrap_or_default()).as_bytes());
         }
         if is_branch_trace(attr) {
