@@ -22,7 +22,7 @@ use super::file;
 use super::kallsyms::Kallsyms;
 use super::locate;
 use super::module::{Module, ModuleKind, same_build_id};
-use super::origin::{Host, Origin};
+use super::origin::Origin;
 use super::outcome::{Contradiction, Outcome, Refusal, Source};
 use super::table::SymbolTable;
 use super::vmlinux;
@@ -33,7 +33,7 @@ use crate::query::SymbolOptions;
 pub(super) struct Kernel {
     /// Directory with `proc` and `sys`: `/`, except in tests.
     root: PathBuf,
-    host: Host,
+    host: Origin,
     /// Directory for copies of the running kernel's list.
     cache: Option<PathBuf>,
     build_id: OnceLock<Option<BuildId>>,
@@ -42,7 +42,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    pub(super) fn new(root: impl Into<PathBuf>, host: Host, cache: Option<PathBuf>) -> Self {
+    pub(super) fn new(root: impl Into<PathBuf>, host: Origin, cache: Option<PathBuf>) -> Self {
         let (build_id, given, running) = Default::default();
         Self { root: root.into(), host, cache, build_id, given, running }
     }
@@ -236,8 +236,7 @@ mod tests {
         let list = "ffffffff81000000 T _text\nffffffff81000010 t a\nffffffffc0000000 t b\t[snd_pcm]\n";
         fs::write(root.path().join("proc/kallsyms"), list).unwrap();
         fs::write(root.path().join("proc/modules"), "snd_pcm 16384 0 - Live 0xffffffffc0000000\n").unwrap();
-        let host = Host { hostname: "desk".into(), release: "6.1.0".into(), arch: "x86_64".into() };
-        let kernel = Kernel::new(root.path(), host, None);
+        let kernel = Kernel::new(root.path(), origin("desk", "6.1.0", 0), None);
         (root, kernel)
     }
 

@@ -3,7 +3,7 @@
 //! A symbol name is shown only if it is proven to come from the recorded file, by one of these:
 //!
 //! 1. The recorded build ID is that of the file ([`super::search`]) or of the running kernel ([`super::kernel`]).
-//! 2. The recording was made on this machine ([`Host::made`]), and the file at the recorded path has the recorded
+//! 2. The recording was made on this machine ([`Origin::made`]), and the file at the recorded path has the recorded
 //!    device and inode ([`FileId`]) and was not written to since.
 //! 3. The running kernel has the recorded release, and either the recording was made on this machine or the kernel's
 //!    reference symbol has the recorded address. If no release was recorded, the address must match.
@@ -18,7 +18,7 @@ use recrep_format::record::Inode;
 
 use super::outcome::Refusal;
 
-/// Recorded machine, as far as the recording describes it.
+/// Recorded machine, as far as the recording describes it; or this one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin {
     /// Host name (`HOSTNAME`).
@@ -64,6 +64,28 @@ impl Origin {
         }
     }
 
+    /// Returns this machine as `uname(2)` describes it.
+    pub(super) fn here() -> Self {
+        let name = rustix::system::uname();
+        let text = |name: &std::ffi::CStr| Some(name.to_string_lossy().into_owned());
+        let (hostname, release, arch) = (text(name.nodename()), text(name.release()), text(name.machine()));
+        Self { hostname, release, arch, ..Self::default() }
+    }
+
+    /// Checks that the recording was made on this machine, with the kernel release that runs now.
+    pub(super) fn made(&self, recording: &Self) -> Result<(), Refusal> {
+        self.is_like(recording)?;
+        check_same("host name", &recording.hostname, &self.hostname)?;
+        let known = [&recording.hostname, &recording.release, &recording.arch];
+        if known.iter().all(|text| text.is_some()) { Ok(()) } else { Err(Refusal::UnknownMachine) }
+    }
+
+    /// Checks that neither release nor architecture was recorded with another value than this machine has.
+    pub(super) fn is_like(&self, recording: &Self) -> Result<(), Refusal> {
+        check_same("kernel release", &recording.release, &self.release)?;
+        check_same("architecture", &recording.arch, &self.arch)
+    }
+
     /// Checks that a file for this ELF machine can run on the recorded architecture, if that is known.
     pub(super) fn runs(&self, machine: elf::Machine) -> Result<(), Refusal> {
         let Some(arch) = self.arch.as_deref() else { return Ok(()) };
@@ -71,6 +93,15 @@ impl Origin {
             Some(machines) if !machines.contains(&machine) => Err(Refusal::OtherArchitecture { recorded: arch.into() }),
             _ => Ok(()),
         }
+    }
+}
+
+fn check_same(what: &'static str, recorded: &Option<String>, found: &Option<String>) -> Result<(), Refusal> {
+    match (recorded, found) {
+        (Some(recorded), Some(found)) if recorded != found => {
+            Err(Refusal::OtherMachine { what, recorded: recorded.clone(), found: found.clone() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -106,48 +137,6 @@ impl FileId {
     /// Returns the device and inode in a record; `None` if the inode is 0, which means unknown.
     pub fn of(inode: &Inode) -> Option<Self> {
         (inode.ino != 0).then_some(Self { major: inode.maj, minor: inode.min, inode: inode.ino })
-    }
-}
-
-/// This machine.
-#[derive(Clone, Debug)]
-pub(super) struct Host {
-    pub(super) hostname: String,
-    pub(super) release: String,
-    pub(super) arch: String,
-}
-
-impl Host {
-    /// Returns this machine as `uname(2)` describes it.
-    pub(super) fn this() -> Self {
-        let name = rustix::system::uname();
-        let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
-        Self { hostname: text(name.nodename()), release: text(name.release()), arch: text(name.machine()) }
-    }
-
-    /// Checks that the recording was made on this machine, with the kernel release that runs now.
-    pub(super) fn made(&self, origin: &Origin) -> Result<(), Refusal> {
-        self.is_like(origin)?;
-        match &origin.hostname {
-            Some(recorded) if *recorded != self.hostname => Err(Refusal::OtherMachine {
-                what: "host name",
-                recorded: recorded.clone(),
-                found: self.hostname.clone(),
-            }),
-            Some(_) if origin.release.is_some() && origin.arch.is_some() => Ok(()),
-            _ => Err(Refusal::UnknownMachine),
-        }
-    }
-
-    /// Checks that neither release nor architecture was recorded with another value than this machine has.
-    pub(super) fn is_like(&self, origin: &Origin) -> Result<(), Refusal> {
-        let both = [("kernel release", &origin.release, &self.release), ("architecture", &origin.arch, &self.arch)];
-        for (what, recorded, found) in both {
-            if let Some(recorded) = recorded.as_ref().filter(|recorded| *recorded != found) {
-                return Err(Refusal::OtherMachine { what, recorded: recorded.clone(), found: found.clone() });
-            }
-        }
-        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use super::file::{self, Contents};
 use super::kernel::Kernel;
 use super::lines::Lines;
 use super::module::{JitDump, Module, ModuleKind};
-use super::origin::Host;
+use super::origin::Origin;
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
@@ -104,7 +104,7 @@ impl Drop for Resolver {
 impl Resolver {
     /// Creates a resolver without any loaded modules.
     pub fn new(options: SymbolOptions) -> Self {
-        let host = Host::this();
+        let host = Origin::here();
         let kernel = Kernel::new("/", host.clone(), options.cache.clone());
         let search = Arc::new(Search { options, roots: Roots::new(Path::new("/")), host });
         Self { search, kernel, modules: Mutex::default(), asked: Mutex::default() }

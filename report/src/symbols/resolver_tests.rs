@@ -5,7 +5,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::origin::Host;
 use super::test_elf::{TestElf, function};
 use super::{BuildId, FileId, Loaded, Module, ModuleKind, Origin, Refusal, Resolver, Source};
 use crate::query::SymbolOptions;
@@ -33,15 +32,9 @@ fn debug() -> TestElf {
     TestElf { debug_only: true, ..full() }
 }
 
-/// The origin of a recording made on this machine.
-fn here() -> Arc<Origin> {
-    let Host { hostname, release, arch } = Host::this();
-    Origin { hostname: Some(hostname), release: Some(release), arch: Some(arch), ..Origin::default() }.into()
-}
-
 /// A file mapped on this machine, as the kernel records it: by build ID, or by device and inode.
 fn mapped(path: &[u8], id: Option<&[u8]>) -> Module {
-    let module = Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&here());
+    let module = Module::new(path, id.and_then(BuildId::new), ModuleKind::File).on(&Origin::here().into());
     let metadata = fs::metadata(module.as_path()).ok().filter(|_| id.is_none());
     let file = metadata.map(|metadata| FileId {
         major: rustix::fs::major(metadata.dev()),
@@ -154,14 +147,13 @@ fn a_file_without_build_id_is_identified_by_machine_and_inode() {
     let known = mapped(&path, None);
     assert_eq!(refused(&known, false), None);
     let on = |origin: Origin| known.clone().on(&Arc::new(origin));
-    let here = || Origin::clone(&here());
     let text = |text: &str| Some(text.to_owned());
     for (module, why) in [
-        (on(Origin { hostname: text("elsewhere"), ..here() }), "recorded host name is elsewhere"),
-        (on(Origin { release: text("2.6.0"), ..here() }), "recorded kernel release is 2.6.0"),
-        (on(Origin { arch: text("vax"), ..here() }), "recorded architecture is vax"),
-        (on(Origin { hostname: None, ..here() }), "does not say that it was made on this machine"),
-        (on(Origin { release: None, ..here() }), "does not say that it was made on this machine"),
+        (on(Origin { hostname: text("elsewhere"), ..Origin::here() }), "recorded host name is elsewhere"),
+        (on(Origin { release: text("2.6.0"), ..Origin::here() }), "recorded kernel release is 2.6.0"),
+        (on(Origin { arch: text("vax"), ..Origin::here() }), "recorded architecture is vax"),
+        (on(Origin { hostname: None, ..Origin::here() }), "does not say that it was made on this machine"),
+        (on(Origin { release: None, ..Origin::here() }), "does not say that it was made on this machine"),
         (on(Origin::default()), "does not say that it was made on this machine"),
         (Module { written: Some(std::time::UNIX_EPOCH), ..known.clone() }, "written to after the recording"),
         (Module { file: None, ..known.clone() }, "neither its build ID nor its device and inode"),
@@ -244,9 +236,9 @@ fn several_threads_load_a_module_once() {
 fn the_vdso_of_this_process_is_used_for_its_own_kernel_only() {
     let resolver = Resolver::new(SymbolOptions::default());
     let vdso = Module::new(b"[vdso]", None, ModuleKind::Vdso);
-    assert!(!resolver.load(&vdso.clone().on(&here())).table.is_empty());
+    assert!(!resolver.load(&vdso.clone().on(&Origin::here().into())).table.is_empty());
     let other = BuildId::new(&[1; 20]);
-    let of_other_kernel = Origin { kernel: other, ..Origin::clone(&here()) };
+    let of_other_kernel = Origin { kernel: other, ..Origin::here() };
     for module in [
         Module { build_id: other, ..vdso.clone() },
         vdso.clone().on(&Arc::new(of_other_kernel)),

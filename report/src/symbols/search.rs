@@ -13,7 +13,7 @@ use super::elf::{Image, Segment};
 use super::elf_symbols::{Placing, add_symbols};
 use super::file::Contents;
 use super::module::{Module, same_build_id};
-use super::origin::{Host, Origin};
+use super::origin::Origin;
 use super::outcome::{Contradiction, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::table::{SymbolTable, TableBuilder};
@@ -28,7 +28,7 @@ pub(super) type Place = (Source, PathBuf, Image);
 pub(super) struct Search {
     pub(super) options: SymbolOptions,
     pub(super) roots: Roots,
-    pub(super) host: Host,
+    pub(super) host: Origin,
 }
 
 /// Proof required that a file is the recorded one, or belongs to it.

@@ -14,7 +14,7 @@ use super::elf::Image;
 use super::elf_symbols::{Placing, add_symbols};
 use super::file::{self, Contents};
 use super::module::Module;
-use super::origin::{Host, Reference};
+use super::origin::{Origin, Reference};
 use super::outcome::{Outcome, Refusal, Source};
 use super::search::{Proof, checked_image, contradiction, open_image};
 use super::table::{SymbolTable, TableBuilder};
@@ -82,7 +82,7 @@ fn collect(image: &Image, placing: Placing<'_>) -> Result<SymbolTable, Refusal> 
 pub(super) fn of_module(
     module: &Module,
     start: u64,
-    host: &Host,
+    host: &Origin,
     options: &SymbolOptions,
     outcome: &mut Outcome,
 ) -> Option<SymbolTable> {
