@@ -27,6 +27,7 @@ use crate::scan::Dropped;
 use crate::symbols::Resolver;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
+use crate::timeline::sideband::total;
 use crate::tracepoints::Formats;
 
 /// Answers the query; also returns what `of` makes of the session of each input, in their order.
@@ -141,8 +142,8 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
         bytes: input.len(),
         records: split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
         lost_events: side_band.lost_events,
-        lost_samples: side_band.all_lost_samples(),
-        filtered_samples: side_band.all_filtered_samples(),
+        lost_samples: total(&side_band.lost_samples),
+        filtered_samples: total(&side_band.filtered_samples),
         complete: session.is_complete(),
         recording: Recording::of(session.file, split.counts.get(&RecordType::THROTTLE).copied().unwrap_or(0)),
     });

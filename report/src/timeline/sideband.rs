@@ -32,6 +32,9 @@ const BATCH: usize = 16;
 /// Size of a cache line in bytes.
 const LINE: usize = 64;
 
+/// Inode in records of mappings without a file.
+const NO_INODE: Inode = Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 };
+
 /// Decoded side-band of a file.
 #[derive(Debug, Default)]
 pub struct SideBand {
@@ -60,7 +63,7 @@ struct Known<'a> {
     kernel_modules: FxHashMap<String, BuildId>,
     /// Path with which the kernel's build ID was recorded.
     kernel: Option<&'a [u8]>,
-    origin: Origin,
+    origin: Arc<Origin>,
     /// Time at which the file was last written.
     written: Option<SystemTime>,
     /// Last recorded mount namespace of each process.
@@ -75,14 +78,13 @@ struct Part<'r, 'a> {
     file: &'r File<'a>,
     clock: &'r Clock<'r>,
     known: &'r Known<'a>,
-    origin: &'r Arc<Origin>,
     users: Users<'a>,
     found: SideBand,
 }
 
 impl<'a> Known<'a> {
     fn of(file: &File<'a>, records: &[RawRecord<'a>], written: Option<SystemTime>) -> Self {
-        let mut known = Self { origin: Origin::of(file), written, ..Self::default() };
+        let mut known = Self { origin: Origin::of(file).into(), written, ..Self::default() };
         if let Some(Ok(table)) = file.feature::<BuildIds<'a>>() {
             for entry in &table.entries {
                 known.add(entry.name(), entry.build_id(), entry.cpu_mode());
@@ -104,9 +106,8 @@ impl<'a> Known<'a> {
                         known.mounts.insert(signed(namespaces.pid), mounts.inode);
                     }
                 }
-                Ok(Body::Mmap(map)) => known.add_kernel(&of_mmap(&map, raw.header.misc)),
-                Ok(Body::Mmap2(map)) => known.add_kernel(&map),
-                _ => {}
+                Ok(body) => mapping_in(&body, raw.header.misc).iter().for_each(|map| known.add_kernel(map)),
+                Err(_) => {}
             }
         }
         known
@@ -123,7 +124,7 @@ impl<'a> Known<'a> {
                 // The first one counts, as in perf.
                 None if self.kernel.is_none() => {
                     self.kernel = Some(path);
-                    self.origin.kernel = Some(id);
+                    Arc::make_mut(&mut self.origin).kernel = Some(id);
                 }
                 None => {}
             },
@@ -138,7 +139,7 @@ impl<'a> Known<'a> {
     fn add_kernel(&mut self, map: &Mmap2<'a>) {
         let name = map.filename.as_bytes();
         if name.starts_with(KERNEL) {
-            let origin = &mut self.origin;
+            let origin = Arc::make_mut(&mut self.origin);
             origin.reference = Reference::of(name, map.pgoff).or(origin.reference.take());
             origin.kernel = map.identity.build_id().or(origin.kernel);
         }
@@ -148,11 +149,9 @@ impl<'a> Known<'a> {
 impl SideBand {
     /// Decodes the side-band records of `file`; `written` is the time at which it was last written, if it is a file.
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>, written: Option<SystemTime>) -> Self {
-        let mut known = Known::of(file, records, written);
-        let origin = Arc::new(std::mem::take(&mut known.origin));
+        let known = Known::of(file, records, written);
         let read = |records: &[RawRecord<'_>]| {
-            let mut part =
-                Part { file, clock, known: &known, origin: &origin, users: Users::default(), found: Self::default() };
+            let mut part = Part { file, clock, known: &known, users: Users::default(), found: Self::default() };
             for batch in records.chunks(BATCH) {
                 read_early(
                     batch
@@ -194,16 +193,6 @@ impl SideBand {
         if let Some((count, first)) = later.malformed {
             self.malformed.get_or_insert((0, first)).0 += count;
         }
-    }
-
-    /// Returns the number of lost samples of all events.
-    pub fn all_lost_samples(&self) -> u64 {
-        total(&self.lost_samples)
-    }
-
-    /// Returns the number of samples of all events dropped by BPF filters.
-    pub fn all_filtered_samples(&self) -> u64 {
-        total(&self.filtered_samples)
     }
 
     /// Maps the frames that stand in for stacks that were not recorded.
@@ -282,8 +271,9 @@ impl<'a> Part<'_, 'a> {
                 ptid: signed(t.ptid),
                 copies: record.misc & misc::FORK_EXEC == 0,
             }),
-            Body::Mmap(map) => self.map(raw.header.cpu_mode(), &of_mmap(map, record.misc)),
-            Body::Mmap2(map) => self.map(raw.header.cpu_mode(), map),
+            body @ (Body::Mmap(_) | Body::Mmap2(_)) => {
+                mapping_in(body, record.misc).and_then(|map| self.map(raw.header.cpu_mode(), &map))
+            }
             // Removed symbols are ignored, since code that replaces them has its own record.
             Body::KSymbol(symbol) if !symbol.flags.contains(KSymbolFlags::UNREGISTER) => {
                 let end = symbol.addr.checked_add(symbol.len.into());
@@ -315,7 +305,7 @@ impl<'a> Part<'_, 'a> {
                 let (module, end) = if path.starts_with(KERNEL) {
                     // Recorders that could not read the kernel's addresses wrote 0 for start and length.
                     let end = if map.addr == 0 && end == 0 { u64::MAX } else { end };
-                    (Module::new(known.kernel.unwrap_or(KERNEL), self.origin.kernel, ModuleKind::Kernel), end)
+                    (Module::new(known.kernel.unwrap_or(KERNEL), known.origin.kernel, ModuleKind::Kernel), end)
                 } else if matches!(path.first(), Some(b'/' | b'[')) {
                     let by_name = || known.kernel_modules.get(&kernel_module_name(path)?).copied();
                     (Module::new(path, build_id.or_else(by_name), ModuleKind::KernelModule { start: map.addr }), end)
@@ -323,7 +313,7 @@ impl<'a> Part<'_, 'a> {
                     return None;
                 };
                 let first = module.kind.first_address(map.addr, map.pgoff);
-                let module = self.found.number(module.on(self.origin));
+                let module = self.found.number(module.on(&known.origin));
                 Some(Change::KernelMap(mapping(map, end, module?, first)?))
             }
             CpuMode::GuestKernel => None,
@@ -347,7 +337,7 @@ impl<'a> Part<'_, 'a> {
                     let build_id = build_id.or_else(|| known.files.get(path).copied());
                     // A build ID proves more, and modules of several recordings are to be equal.
                     let written = known.written.filter(|_| is_file && build_id.is_none());
-                    let module = Module::new(path, build_id, key.1.clone()).on(self.origin);
+                    let module = Module::new(path, build_id, key.1.clone()).on(&known.origin);
                     self.found.number(Module { mounts, file, written, ..module })
                 });
                 Some(Change::Map { pid, tid: signed(map.tid), mapping: mapping(map, end, module?, first)? })
@@ -374,14 +364,15 @@ fn add_all(counts: &mut FxHashMap<Option<AttrIndex>, u64>, others: FxHashMap<Opt
     }
 }
 
-fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
+/// Returns the number of samples of all events.
+pub fn total(counts: &FxHashMap<Option<AttrIndex>, u64>) -> u64 {
     counts.values().copied().fold(0, u64::saturating_add)
 }
 
 /// Returns whether an `MMAP2` record has the device and inode of a file.
 fn is_file(map: &Mmap2<'_>) -> bool {
     match map.identity {
-        MmapIdentity::Inode(inode) => inode != Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 },
+        MmapIdentity::Inode(inode) => inode != NO_INODE,
         MmapIdentity::BuildId(_) => false,
     }
 }
@@ -398,17 +389,16 @@ fn signed(number: u32) -> i32 {
     number.cast_signed()
 }
 
-/// Converts an `MMAP` record to an `MMAP2` record. Without protection flags, it is code unless marked as data.
-fn of_mmap<'a>(map: &Mmap<'a>, bits: u16) -> Mmap2<'a> {
-    Mmap2 {
-        pid: map.pid,
-        tid: map.tid,
-        addr: map.addr,
-        len: map.len,
-        pgoff: map.pgoff,
-        identity: MmapIdentity::Inode(Inode { maj: 0, min: 0, ino: 0, ino_generation: 0 }),
-        prot: if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 },
-        flags: 0,
-        filename: map.filename,
+/// Returns the mapping in an `MMAP2` or an `MMAP` record. The latter says nothing about the file, and the mapping is code
+/// unless it is marked as data.
+pub fn mapping_in<'a>(body: &Body<'a>, bits: u16) -> Option<Mmap2<'a>> {
+    match *body {
+        Body::Mmap2(map) => Some(map),
+        Body::Mmap(Mmap { pid, tid, addr, len, pgoff, filename }) => {
+            let prot = if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 };
+            let identity = MmapIdentity::Inode(NO_INODE);
+            Some(Mmap2 { pid, tid, addr, len, pgoff, identity, prot, flags: 0, filename })
+        }
+        _ => None,
     }
 }

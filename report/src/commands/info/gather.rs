@@ -14,6 +14,7 @@ use crate::input::unpack;
 use crate::input::{Input, Stream};
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
+use crate::timeline::sideband::total;
 
 /// Description of a file. Its fields are the JSON schema `recrep-info/1`.
 #[derive(Clone, Debug, Serialize)]
@@ -172,8 +173,8 @@ impl Info {
             records: session.split.counts.iter().map(|(kind, count)| (kind.to_string(), *count)).collect(),
             time: session.sample_times().map(|(first, last)| TimeRange { first, last }),
             lost_events: session.side_band.lost_events,
-            lost_samples: session.side_band.all_lost_samples(),
-            filtered_samples: session.side_band.all_filtered_samples(),
+            lost_samples: total(&session.side_band.lost_samples),
+            filtered_samples: total(&session.side_band.filtered_samples),
             complete: session.is_complete(),
             warnings,
         }

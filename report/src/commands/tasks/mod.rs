@@ -14,9 +14,8 @@ use std::io::Write;
 
 use anyhow::Context as _;
 
-use recrep_format::abi::{misc, prot};
 use recrep_format::build_id::BuildId;
-use recrep_format::record::{Body, MmapIdentity};
+use recrep_format::record::MmapIdentity;
 
 use crate::commands::dump;
 use crate::input::Input;
@@ -27,6 +26,7 @@ use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::query::{Format, Inspection, Query};
 use crate::timeline::VisiblePart;
+use crate::timeline::sideband::mapping_in;
 use crate::view;
 use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
 
@@ -71,22 +71,15 @@ fn list(path: &str, session: &Session<'_>, with_mappings: bool) -> TaskList {
 fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
     let records = &session.split.side_band;
     let at = records.partition_point(|raw| raw.offset < part.since.offset());
-    let record = records.get(at).and_then(|raw| session.file.attrs.decode(raw).ok());
-    let (pgoff, prot, flags, file) = match record.map(|record| (record.misc, record.body)) {
-        Some((_, Body::Mmap2(map))) => {
-            let file = match map.identity {
-                MmapIdentity::Inode(inode) => MappedFile::Inode(inode.ino),
-                MmapIdentity::BuildId(_) => {
-                    MappedFile::BuildId(map.identity.build_id().as_ref().map(BuildId::to_string).unwrap_or_default())
-                }
-            };
-            (map.pgoff, map.prot, map.flags, file)
-        }
-        // An MMAP record says only whether the mapping is executable, and nothing about its file.
-        Some((bits, Body::Mmap(map))) => {
-            (map.pgoff, if bits & misc::MMAP_DATA == 0 { prot::EXEC } else { 0 }, 0, MappedFile::Inode(0))
-        }
-        _ => (0, 0, 0, MappedFile::Inode(0)),
+    let map = records.get(at).and_then(|raw| {
+        let record = session.file.attrs.decode(raw).ok()?;
+        mapping_in(&record.body, record.misc)
+    });
+    let (pgoff, prot, flags) = map.map_or((0, 0, 0), |map| (map.pgoff, map.prot, map.flags));
+    let file = match map.map(|map| map.identity) {
+        Some(MmapIdentity::Inode(inode)) => MappedFile::Inode(inode.ino),
+        Some(identity) => MappedFile::BuildId(identity.build_id().as_ref().map(BuildId::to_string).unwrap_or_default()),
+        None => MappedFile::Inode(0),
     };
     let module = part.mapping.module.and_then(|id| session.side_band.modules.get_index(id.0 as usize));
     MappedRow {
