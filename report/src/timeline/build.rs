@@ -52,12 +52,10 @@ pub enum Change {
 
 #[derive(Default)]
 struct Builder {
-    /// Uses of all tids, each with its last comm.
-    lives: Vec<(Life, Option<u32>)>,
+    /// Uses of all tids.
+    lives: Vec<Life>,
     /// Last use of each tid.
     last: FxHashMap<i32, usize>,
-    /// Comms: the tid, its use, and the moment from which on it has the comm.
-    names: Vec<(i32, usize, (Moment, u32))>,
     comms: IndexSet<String, FxBuildHasher>,
     spaces: Vec<Space>,
     kernel: Space,
@@ -93,27 +91,22 @@ impl Builder {
 
     /// Begins a use of a tid; later records with it are about this thread.
     fn begin(&mut self, tid: i32, start: Moment) -> usize {
-        let life = Life { start, tid, pid: None, parent: None, space: None, names: (0, 0) };
-        self.lives.push((life, None));
-        let number = self.lives.len() - 1;
+        let number = self.lives.len();
+        self.lives.push(Life { start, tid, pid: None, parent: None, space: None, names: Vec::new() });
         self.last.insert(tid, number);
         number
     }
 
-    /// Returns the number of the last use of a tid.
-    fn last(&mut self, tid: i32) -> usize {
-        self.last.get(&tid).copied().unwrap_or_else(|| self.begin(tid, Moment::START))
-    }
-
-    fn life(&mut self, tid: i32) -> &mut (Life, Option<u32>) {
-        let number = self.last(tid);
+    /// Returns the last use of a tid.
+    fn life(&mut self, tid: i32) -> &mut Life {
+        let number = self.last.get(&tid).copied().unwrap_or_else(|| self.begin(tid, Moment::START));
         #[allow(clippy::indexing_slicing, reason = "uses are only added")]
         &mut self.lives[number]
     }
 
     /// Makes sure that the thread has a process and an address space: its own if it is the leader, else its leader's.
     fn ensure_space(&mut self, pid: i32, tid: i32) -> SpaceId {
-        let (life, _) = self.life(tid);
+        let life = self.life(tid);
         let unplaced = life.pid.is_none_or(|known| known == -1 && pid != -1);
         if let (Some(space), false) = (life.space, unplaced) {
             return space;
@@ -121,7 +114,7 @@ impl Builder {
         let own = life.space;
         let space =
             if pid == tid || pid == -1 { own.unwrap_or_else(|| self.new_space()) } else { self.ensure_space(pid, pid) };
-        let (life, _) = self.life(tid);
+        let life = self.life(tid);
         (life.pid, life.space) = (Some(pid), Some(space));
         space
     }
@@ -135,28 +128,24 @@ impl Builder {
     fn set_comm(&mut self, pid: i32, tid: i32, comm: String, at: Moment) {
         let (id, _) = self.comms.insert_full(comm);
         self.ensure_space(pid, tid);
-        self.name(tid, (at, u32::try_from(id).unwrap_or(u32::MAX)));
-    }
-
-    fn name(&mut self, tid: i32, name: (Moment, u32)) {
-        let life = self.last(tid);
-        self.names.push((tid, life, name));
-        self.life(tid).1 = Some(name.1);
+        self.life(tid).names.push((at, u32::try_from(id).unwrap_or(u32::MAX)));
     }
 
     fn fork(&mut self, (pid, tid): (i32, i32), (ppid, ptid): (i32, i32), copies: bool, at: Moment) {
         self.ensure_space(ppid, ptid);
-        if self.life(ptid).0.pid != Some(ppid) {
+        if self.life(ptid).pid != Some(ppid) {
             self.begin(ptid, at);
             self.ensure_space(ppid, ptid);
         }
-        let (Life { space: parent, .. }, comm) = self.life(ptid).clone();
+        let Life { space: parent, names, .. } = self.life(ptid);
+        let (parent, comm) = (*parent, names.last().map(|(_, comm)| *comm));
         // What a tid was used for before is unknown, unless there was a fork.
-        self.last(tid);
+        self.life(tid);
         self.begin(tid, at);
         let space = self.ensure_space(pid, tid);
-        self.life(tid).0.parent = Some(ptid);
-        comm.into_iter().for_each(|comm| self.name(tid, (at, comm)));
+        let life = self.life(tid);
+        life.parent = Some(ptid);
+        life.names.extend(comm.map(|comm| (at, comm)));
         // A new process has a space of its own, newer than its parent's: only then does every chain of parents end.
         let parent = parent.filter(|parent| pid != ppid && copies && *parent < space);
         if let Some(space) = self.spaces.get_mut(space.0 as usize) {
@@ -165,25 +154,15 @@ impl Builder {
     }
 
     fn freeze(mut self) -> Timeline {
-        let mut timeline = Timeline {
-            comms: self.comms.into_iter().collect(),
-            spaces: self.spaces.into_par_iter().map(Space::indexed).collect(),
-            kernel: self.kernel.indexed(),
-            ..Timeline::default()
-        };
-        let length = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let mut lives: Vec<(usize, Life)> = self.lives.into_iter().map(|(life, _)| life).enumerate().collect();
-        lives.sort_unstable_by_key(|(number, life)| (life.tid, *number));
-        self.names.sort_by_key(|(tid, life, _)| (*tid, *life));
-        let mut names = self.names.into_iter().peekable();
-        for (number, life) in lives {
-            let first = timeline.names.len();
-            let own = std::iter::from_fn(|| names.next_if(|(_, life, _)| *life == number));
-            timeline.names.extend(own.map(|(.., name)| name));
-            timeline.tids.entry(life.tid).or_insert((length(timeline.lives.len()), 0)).1 += 1;
-            timeline.lives.push(Life { names: (length(first), length(timeline.names.len() - first)), ..life });
+        // Stable: the uses of a tid stay in their order.
+        self.lives.sort_by_key(|life| life.tid);
+        let mut tids: FxHashMap<i32, (u32, u32)> = FxHashMap::default();
+        for (index, life) in (0u32..).zip(&self.lives) {
+            tids.entry(life.tid).or_insert((index, 0)).1 += 1;
         }
-        timeline
+        let spaces = self.spaces.into_par_iter().map(Space::indexed).collect();
+        let comms = self.comms.into_iter().collect();
+        Timeline { tids, lives: self.lives, comms, spaces, kernel: self.kernel.indexed() }
     }
 }
 

@@ -15,7 +15,6 @@ pub struct Timeline {
     /// First index and number of each tid's lives in `lives`.
     pub(super) tids: FxHashMap<i32, (u32, u32)>,
     pub(super) lives: Vec<Life>,
-    pub(super) names: Vec<(Moment, u32)>,
     pub(super) comms: Vec<String>,
     pub(super) spaces: Vec<Space>,
     pub(super) kernel: Space,
@@ -122,10 +121,10 @@ impl Timeline {
         let task = Task {
             thread: ThreadRef::Known(index),
             pid: life.pid.unwrap_or(pid),
-            comm: self.name(life, at),
+            comm: life.comm(at),
             space: life.space.or_else(|| self.leader_space(pid, tid, at)),
         };
-        let names = self.names_of(life);
+        let names = &life.names;
         let named = names.first().map_or(Moment::START, |(when, _)| *when);
         if life.space.is_none() {
             return Span { pid, tid, from: at, until: at, named, task };
@@ -145,7 +144,7 @@ impl Timeline {
             ThreadRef::Bare(tid) => (tid, CommRef::Unnamed(tid)),
             ThreadRef::Known(index) => {
                 let Some(life) = self.lives.get(index as usize) else { return (-1, CommRef::Unnamed(-1)) };
-                let last = self.names_of(life).last().map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id));
+                let last = life.names.last().map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id));
                 (life.tid, last)
             }
         }
@@ -176,17 +175,6 @@ impl Timeline {
         let lives = self.lives.get(first as usize..(first + count) as usize)?;
         let index = if count == 1 { 0 } else { lives.partition_point(|l| l.start <= at).checked_sub(1)? };
         Some((first + u32::try_from(index).ok()?, lives.get(index)?))
-    }
-
-    fn names_of(&self, life: &Life) -> &[(Moment, u32)] {
-        let (first, count) = life.names;
-        self.names.get(first as usize..(first + count) as usize).unwrap_or_default()
-    }
-
-    fn name(&self, life: &Life, at: Moment) -> CommRef {
-        let names = self.names_of(life);
-        let last = names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
-        names.get(last).map_or(CommRef::Unnamed(life.tid), |&(_, id)| CommRef::Named(id))
     }
 
     /// Returns the leader's address space, for a thread that has none from its own records.

@@ -20,8 +20,16 @@ pub(super) struct Life {
     pub(super) parent: Option<i32>,
     /// Address space; `None` if not recorded.
     pub(super) space: Option<SpaceId>,
-    /// First index and number of its comms in `Timeline::names`.
-    pub(super) names: (u32, u32),
+    /// Its comms, each with the moment from which on it has it.
+    pub(super) names: Vec<(Moment, u32)>,
+}
+
+impl Life {
+    /// Returns the comm at this moment. The first one also applies to the time before it.
+    pub(super) fn comm(&self, at: Moment) -> CommRef {
+        let last = self.names.partition_point(|(when, _)| *when <= at).saturating_sub(1);
+        self.names.get(last).map_or(CommRef::Unnamed(self.tid), |&(_, id)| CommRef::Named(id))
+    }
 }
 
 /// A comm: an interned one, or the label of a thread without one.
