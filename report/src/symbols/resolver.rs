@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use recrep_format::build_id::BuildId;
@@ -301,5 +303,52 @@ impl Resolver {
             }
         };
         checked_image(vdso::running()?, proof, &module.origin)
+    }
+}
+
+/// Finds functions in a file's modules. Loads a module when it is first needed.
+#[derive(Debug)]
+pub struct Functions<'f> {
+    modules: Vec<&'f Module>,
+    loaded: Vec<OnceLock<Arc<Loaded>>>,
+    resolver: &'f Resolver,
+}
+
+impl<'f> Functions<'f> {
+    /// Creates a finder for `modules`, indexed by module number.
+    pub fn new(modules: Vec<&'f Module>, resolver: &'f Resolver) -> Self {
+        let loaded = modules.iter().map(|_| OnceLock::new()).collect();
+        Self { modules, loaded, resolver }
+    }
+
+    /// Loads the modules that were hit on all cores, given the number of hits of each: workers that meet them one by one
+    /// would wait for each other. One worker alone would not. Those that take long begin first: the kernel, whose list
+    /// may have to be made, then those with the largest files.
+    pub fn preload(&self, hits: impl FnOnce() -> Vec<u64>) {
+        if rayon::current_num_threads() == 1 {
+            return;
+        }
+        let size = |module: &Module| std::fs::metadata(module.as_path()).map_or(0, |file| file.len());
+        let modules = self.modules.iter().zip(hits()).enumerate().filter(|(_, (_, hits))| *hits > 0);
+        let mut hit: Vec<(bool, u64, usize)> =
+            modules.map(|(number, (module, _))| (module.kind == ModuleKind::Kernel, size(module), number)).collect();
+        hit.sort_unstable_by_key(|module| std::cmp::Reverse(*module));
+        let next = AtomicUsize::new(0);
+        rayon::broadcast(|_| {
+            while let Some((.., module)) = hit.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.loaded(*module);
+            }
+        });
+    }
+
+    /// Returns the function at an address of a module, and the addresses around it with the same result.
+    pub fn find(&self, module: usize, address: u64) -> (Option<SymbolId>, Range<u64>) {
+        self.loaded(module).map_or((None, 0..u64::MAX), |loaded| loaded.table.find_range(address))
+    }
+
+    /// Returns the symbols of a module. They stay the same, even if its debug file is fetched meanwhile.
+    pub fn loaded(&self, module: usize) -> Option<&Arc<Loaded>> {
+        let (slot, module) = self.loaded.get(module).zip(self.modules.get(module))?;
+        Some(slot.get_or_init(|| self.resolver.load(module)))
     }
 }

@@ -21,16 +21,14 @@ mod epoch;
 mod frozen;
 mod moment;
 pub mod off_cpu;
-mod recent;
 pub mod sideband;
 mod space;
 mod threads;
 
 pub use build::Change;
 pub use epoch::{Contexts, Epoch, SpaceEpoch, cache_place};
-pub use frozen::{LastLife, Place, Timeline};
+pub use frozen::{LastLife, Place, RecentSpans, Timeline};
 pub use moment::{FlushLimits, Moment, is_time};
 pub use off_cpu::Activity;
-pub use recent::RecentSpans;
 pub use space::{Mapping, ModuleId, SpaceId, VisiblePart};
 pub use threads::{CommRef, Span, Task, ThreadRef};

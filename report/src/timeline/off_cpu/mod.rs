@@ -14,13 +14,11 @@
 
 mod collect;
 mod roles;
-mod stand_in;
 mod walk;
 
 use rustc_hash::FxHashMap;
 
 pub use roles::{Role, Roles, is_switches};
-pub use stand_in::StandIn;
 
 /// Activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +52,34 @@ impl Activity {
             Self::Running => "running",
             Self::Waiting => "waiting",
             Self::Preempted => "preempted",
+        }
+    }
+}
+
+/// A frame that stands in for the stack of a switch without a sample of its own. It is mapped like kernel code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    /// The callers are the stack of the thread's nearest CPU sample before.
+    NearestSample,
+    /// The thread has no CPU sample before, so there are no callers.
+    NoSample,
+}
+
+impl StandIn {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::NearestSample, Self::NoSample];
+
+    /// Returns the address of the frame.
+    pub const fn address(self) -> u64 {
+        // No processor uses these addresses.
+        (1 << 63) + self as u64
+    }
+
+    /// Returns the name of the frame.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NearestSample => "[nearest sample]",
+            Self::NoSample => "[no sample]",
         }
     }
 }
