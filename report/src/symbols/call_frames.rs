@@ -47,7 +47,7 @@ impl CallFrames {
         };
         let read = |name: &[u8]| {
             let (range, section) = section(name)?;
-            Some((range, image.read(section).ok().filter(|bytes| !bytes.is_empty())?))
+            Some((range, image.view(section).ok().filter(|bytes| !bytes.is_empty())?.to_vec()))
         };
         let eh_frame = read(b".eh_frame");
         let debug_frame = if eh_frame.is_none() { read(b".debug_frame").map(|(_, bytes)| bytes) } else { None };

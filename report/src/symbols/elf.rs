@@ -6,8 +6,8 @@
 //!
 //! Source: the System V ABI's chapters on object files and program loading; `elf(5)`.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use object::elf::{
@@ -35,15 +35,6 @@ pub(super) struct Image {
     pub(super) build_id: Option<BuildId>,
     pub(super) segments: Vec<Segment>,
     pub(super) sections: Vec<Section>,
-}
-
-/// Contents of `.gnu_debuglink`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DebugLink {
-    /// Name of the debug file, without directory.
-    pub(super) name: Vec<u8>,
-    /// CRC-32 of its contents.
-    pub(super) crc: Option<u32>,
 }
 
 /// Loadable segment (`PT_LOAD`).
@@ -108,37 +99,30 @@ impl Image {
         }
     }
 
-    /// Returns a copy of the contents of a section; empty if it has no bytes in the file.
-    pub(super) fn read(&self, section: &Section) -> Result<Vec<u8>, Refusal> {
-        if section.is_in_memory_only() { Ok(Vec::new()) } else { self.contents.read(section.offset, section.size) }
-    }
-
     pub(super) fn is_x86(&self) -> bool {
         matches!(self.machine, EM_386 | EM_X86_64)
     }
 
-    /// Returns the name and checksum of the debug file of a stripped file (`.gnu_debuglink`).
-    pub(super) fn debug_link(&self) -> Option<DebugLink> {
-        let mut name = self.read(self.section(b".gnu_debuglink")?).ok()?;
-        let end = memchr::memchr(0, &name)?;
-        let crc = name.get((end + 1).next_multiple_of(4)..).and_then(|rest| rest.first_chunk::<4>());
+    /// Returns the name of the debug file of a stripped file (`.gnu_debuglink`), without directory, and its CRC-32.
+    pub(super) fn debug_link(&self) -> Option<(Vec<u8>, Option<u32>)> {
+        let section = self.view(self.section(b".gnu_debuglink")?).ok()?;
+        let name = section.get(..memchr::memchr(0, &section)?)?;
+        let crc = section.get((name.len() + 1).next_multiple_of(4)..).and_then(|rest| rest.first_chunk::<4>());
         let crc = crc.map(|bytes| self.endian.read_u32(*bytes));
-        name.truncate(end);
-        (!name.is_empty() && !name.contains(&b'/')).then_some(DebugLink { name, crc })
+        (!name.is_empty() && !name.contains(&b'/')).then(|| (name.to_vec(), crc))
     }
 
     /// Unpacks the small ELF file with function symbols that is embedded in a stripped file (`.gnu_debugdata`).
     pub(super) fn mini_debug_info(&self) -> Option<Result<Self, Refusal>> {
         let section = self.section(b".gnu_debugdata")?;
-        let unpack = || Self::parse(Contents::Memory(decompress::xz(&self.read(section)?)?));
+        let unpack = || Self::parse(Contents::Memory(decompress::xz(&self.view(section)?)?));
         Some(unpack())
     }
 
     /// Returns the path of the file with debug information that several debug files share (`.gnu_debugaltlink`).
     pub(super) fn alternate_link(&self) -> Option<PathBuf> {
-        let mut name = self.read(self.section(b".gnu_debugaltlink")?).ok()?;
-        name.truncate(memchr::memchr(0, &name)?);
-        Some(PathBuf::from(OsString::from_vec(name)))
+        let section = self.view(self.section(b".gnu_debugaltlink")?).ok()?;
+        Some(OsStr::from_bytes(section.get(..memchr::memchr(0, &section)?)?).into())
     }
 
     /// Returns whether the file has DWARF debug information, the source of lines and inlined functions.

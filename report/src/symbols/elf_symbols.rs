@@ -80,10 +80,10 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
     let RawSymbols { entries, names } = RawSymbols::read(image, section)?;
     let source = table.add_source(names.clone());
     let arm = image.machine == EM_ARM || image.machine == EM_AARCH64;
-    let before = table.len();
+    let before = table.symbols.len();
     let extended = extended_indices(image, table_kind);
     let entries = elf::entries::<Elf::Sym>(&entries);
-    table.reserve(entries.len());
+    table.symbols.reserve(entries.len());
     for (at, symbol) in entries.iter().enumerate() {
         let name = symbol.st_name(image.endian);
         if name == 0 || name as usize >= names.len() {
@@ -108,9 +108,9 @@ fn add<Elf: FileHeader<Endian = Endianness>>(
         let size: u64 = symbol.st_size(image.endian).into();
         let binding = symbol.st_bind();
         let ifunc = symbol.st_type() == STT_GNU_IFUNC;
-        table.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
+        table.symbols.push(RawSymbol { start, end: start.saturating_add(size), name, binding, ifunc });
     }
-    Ok(table.len() - before)
+    Ok(table.symbols.len() - before)
 }
 
 /// Returns whether a symbol counts by the rules in the module's documentation.

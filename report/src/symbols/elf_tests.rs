@@ -147,7 +147,7 @@ fn build_id_and_debug_link() {
     let file = TestElf { build_id: Some([9; 20]), debug_link: Some("x.debug"), ..TestElf::default() };
     let image = file.image();
     assert_eq!(image.build_id.unwrap().as_bytes(), [9; 20]);
-    assert_eq!(image.debug_link().unwrap().name, b"x.debug");
+    assert_eq!(image.debug_link().unwrap().0, b"x.debug");
     let outside = TestElf { debug_link: Some("../../etc/passwd"), ..TestElf::default() }.image();
     assert_eq!(outside.debug_link(), None);
 }

@@ -136,7 +136,7 @@ impl Kallsyms {
         let mut table = TableBuilder::new(false);
         let source = table.add_source(self.text.clone());
         for symbol in self.symbols.iter().filter(|symbol| symbol.module == module) {
-            table.push(RawSymbol {
+            table.symbols.push(RawSymbol {
                 start: symbol.start.wrapping_sub(moved),
                 end: symbol.end.wrapping_sub(moved),
                 name: NameRef::new(source, symbol.name.into()),

@@ -22,7 +22,7 @@ use super::origin::Origin;
 use super::outcome::{Attempt, Outcome, Refusal, Source};
 use super::roots::Roots;
 use super::search::{Proof, Search, build, checked_image, open_image};
-use super::table::{Symbol, SymbolId, SymbolTable, TableBuilder};
+use super::table::{SymbolId, SymbolTable, TableBuilder};
 use super::{demangle, jitdump, locate, perf_map, vdso};
 use crate::input::Changed;
 use crate::query::SymbolOptions;
@@ -43,12 +43,13 @@ type Slot = Arc<OnceLock<Arc<Loaded>>>;
 /// A loaded module: its symbols and the result of the search for them.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Symbols; empty if none were found.
+    /// Symbols, by the module's kind of address ([`ModuleKind::first_address`]); empty if none were found.
     pub table: SymbolTable,
     /// Result of the search: every place that was tried.
     pub outcome: Outcome,
+    /// Identity of the module.
+    pub module: Module,
     demangle: bool,
-    module: Module,
     search: Arc<Search>,
     lines: OnceLock<Lines>,
     /// Demangled names by symbol: several files show the same ones. Empty until one is shown.
@@ -56,16 +57,6 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns the symbol at an address of the module ([`ModuleKind::first_address`]).
-    pub fn lookup(&self, address: u64) -> Option<Symbol<'_>> {
-        self.table.lookup(address)
-    }
-
-    /// Returns the module's identity.
-    pub fn module(&self) -> &Module {
-        &self.module
-    }
-
     /// Returns the module's source lines and inlined functions. The first call searches for the debug information.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| {

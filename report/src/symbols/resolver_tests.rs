@@ -49,7 +49,7 @@ fn load(path: &[u8], id: Option<&[u8]>, options: SymbolOptions) -> Arc<Loaded> {
 }
 
 fn name_at(loaded: &Loaded, address: u64) -> Option<String> {
-    let symbol = loaded.lookup(address)?;
+    let symbol = loaded.table.lookup(address)?;
     Some(loaded.name(symbol.id).unwrap().into_owned())
 }
 

@@ -195,14 +195,14 @@ impl Search {
         // The mapped file's own build ID finds its debug file. It is the recorded one, unless none was recorded or the
         // user trusts another version.
         let build_id = found.and_then(|image| image.build_id).or(module.build_id);
-        let link = found.and_then(Image::debug_link);
+        let (link, checksum) = found.and_then(Image::debug_link).unzip();
         let known = Module { build_id, ..module.clone() };
         let mut places = Vec::new();
         for options in self.options_of(module) {
-            places.extend(link.iter().flat_map(|link| locate::debug_link(module, &link.name, &options)));
+            places.extend(link.iter().flat_map(|link| locate::debug_link(module, link, &options)));
             places.extend(locate::elsewhere(&known, &options));
         }
-        let proof = match (build_id, link.and_then(|link| link.crc)) {
+        let proof = match (build_id, checksum.flatten()) {
             (Some(build_id), _) => Some(Proof::BuildId(build_id)),
             (None, Some(crc)) => Some(Proof::Checksum(crc)),
             (None, None) => trusted.then_some(Proof::Trust),
@@ -260,7 +260,7 @@ pub(super) fn build(
     if let Some((source, path, image)) = separate.filter(|_| !both) {
         outcome.add(*source, path, add_tables(image, placing, &mut table));
     }
-    if table.len() == 0 {
+    if table.symbols.is_empty() {
         return None;
     }
     elf_plt::add_plt_symbols(mapped, &mut table);

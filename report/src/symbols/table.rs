@@ -108,7 +108,7 @@ struct Tie {
 /// Builder of a [`SymbolTable`].
 #[derive(Debug, Default)]
 pub(super) struct TableBuilder {
-    symbols: Vec<RawSymbol>,
+    pub(super) symbols: Vec<RawSymbol>,
     /// Number of leading `symbols` sorted by earlier rounds.
     settled: usize,
     names: Names,
@@ -215,23 +215,11 @@ impl TableBuilder {
         let name_at = NameRef::new(0, self.names.own.len() as u64);
         self.names.own.extend_from_slice(name);
         self.names.own.push(0);
-        self.push(RawSymbol { start, end, name: name_at, binding: STB_GLOBAL, ifunc: false });
+        self.symbols.push(RawSymbol { start, end, name: name_at, binding: STB_GLOBAL, ifunc: false });
     }
 
     pub(super) fn name(&self, name: NameRef) -> &[u8] {
         self.names.get(name)
-    }
-
-    pub(super) fn reserve(&mut self, more: usize) {
-        self.symbols.reserve(more);
-    }
-
-    pub(super) fn push(&mut self, symbol: RawSymbol) {
-        self.symbols.push(symbol);
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.symbols.len()
     }
 
     /// Ends the symbols at `address` there if they begin before it, of those that earlier rounds sorted.

@@ -68,9 +68,9 @@ impl Labeller<'_> {
     /// Returns the source line of an address. If it is unknown, the text is `function+offset`, or `module[address]`
     /// without a function, as in perf.
     pub(super) fn line(&self, loaded: &Loaded, address: u64) -> LineId {
-        loaded.lines().line(address, || match loaded.lookup(address) {
+        loaded.lines().line(address, || match loaded.table.lookup(address) {
             Some(symbol) => format!("{}+{}", loaded.shown(symbol.name), address.wrapping_sub(symbol.start)),
-            None => format!("{}[{address:x}]", loaded.module().name()),
+            None => format!("{}[{address:x}]", loaded.module.name()),
         })
     }
 

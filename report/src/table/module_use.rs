@@ -154,7 +154,7 @@ fn module_of(
 ) -> (Option<Module>, Option<Arc<Loaded>>) {
     let Some(place) = number.checked_sub(1) else { return (None, None) };
     let loaded = symbols.get(place).and_then(Clone::clone);
-    let module = loaded.as_ref().map(|loaded| loaded.module()).or_else(|| modules.get_index(place));
+    let module = loaded.as_ref().map(|loaded| &loaded.module).or_else(|| modules.get_index(place));
     (module.cloned(), loaded)
 }
 

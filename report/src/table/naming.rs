@@ -29,7 +29,7 @@ impl Naming<'_, '_> {
             && let Some(loaded) = module_of(self.symbols, u64::from(frame.module))
         {
             named.line = self.labeller.line(loaded, frame.address).0 + 1;
-            let start = loaded.lookup(frame.address).map_or(frame.address, |symbol| symbol.start);
+            let start = loaded.table.lookup(frame.address).map_or(frame.address, |symbol| symbol.start);
             named.offset = u32::try_from(frame.address.wrapping_sub(start)).unwrap_or(u32::MAX);
         }
         named

@@ -235,7 +235,7 @@ impl Texts<'_, '_> {
 
     /// Returns the symbol at an address in a module and the offset in it; without a symbol, the address `shown`.
     fn data_symbol(&self, module: u64, address: u64, shown: u64) -> String {
-        match module_of(self.symbols, module).and_then(|loaded| Some((loaded, loaded.lookup(address)?))) {
+        match module_of(self.symbols, module).and_then(|loaded| Some((loaded, loaded.table.lookup(address)?))) {
             Some((loaded, symbol)) => format!("{}+{}", loaded.shown(symbol.name), hex(address - symbol.start)),
             None => self.address(shown),
         }

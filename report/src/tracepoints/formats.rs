@@ -97,7 +97,7 @@ impl Kernel for RecordedKernel<'_> {
     fn function(&self, address: u64) -> Option<(String, u64)> {
         let (Place { module, address, .. }, _) = self.timeline.place_in(CpuMode::Kernel, None, address, Moment::END);
         let loaded = self.functions.loaded(module?.0 as usize)?;
-        let symbol = loaded.lookup(address)?;
+        let symbol = loaded.table.lookup(address)?;
         Some((loaded.shown(symbol.name).into_owned(), address.wrapping_sub(symbol.start)))
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use ureq::http::{HeaderMap, Response, StatusCode};
+use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, Error, Timeout};
 
 use crate::query::Servers;
@@ -20,12 +20,6 @@ pub(super) struct Client {
     agent: Agent,
     read_timeout: Duration,
     max_bytes: Option<u64>,
-}
-
-/// Successful response of a server.
-pub(super) struct Answer<'c> {
-    client: &'c Client,
-    response: Response<Body>,
 }
 
 impl Client {
@@ -47,7 +41,7 @@ impl Client {
     }
 
     /// Requests a file; the whole transfer may take up to `limit`.
-    pub(super) fn ask(&self, url: &str, limit: Duration) -> Result<Answer<'_>, Refusal> {
+    pub(super) fn ask(&self, url: &str, limit: Duration) -> Result<Response<Body>, Refusal> {
         let mut request = self.agent.get(url).config().timeout_global(Some(limit)).build();
         if let Some(max) = self.max_bytes {
             request = request.header("X-DEBUGINFOD-MAXSIZE", max);
@@ -57,9 +51,8 @@ impl Client {
         if status != StatusCode::OK {
             return Err(Refusal::NotFetched(status.to_string()));
         }
-        let answer = Answer { client: self, response };
-        self.check_size(answer.size().unwrap_or(0))?;
-        Ok(answer)
+        self.check_size(size(&response).unwrap_or(0))?;
+        Ok(response)
     }
 
     fn check_size(&self, size: u64) -> Result<(), Refusal> {
@@ -86,19 +79,15 @@ impl Client {
             error => error.to_string(),
         })
     }
-}
-
-impl Answer<'_> {
-    /// Returns the size of the file in bytes, if the server sends it.
-    pub(super) fn size(&self) -> Option<u64> {
-        let headers: &HeaderMap = self.response.headers();
-        let number = |name: &str| headers.get(name)?.to_str().ok()?.parse().ok();
-        number("x-debuginfod-size").or_else(|| number("content-length"))
-    }
 
     /// Writes the whole response into `file`; calls `on_bytes` with the size of each piece.
-    pub(super) fn read_into(self, file: &mut File, on_bytes: impl Fn(u64), limit: Duration) -> Result<(), Refusal> {
-        let Self { client, response } = self;
+    pub(super) fn store(
+        &self,
+        response: Response<Body>,
+        file: &mut File,
+        on_bytes: impl Fn(u64),
+        limit: Duration,
+    ) -> Result<(), Refusal> {
         let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
         let mut chunk = vec![0; CHUNK];
         let mut sum = 0;
@@ -107,13 +96,19 @@ impl Answer<'_> {
                 Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(client.refusal(&error.into(), limit)),
+                Err(error) => return Err(self.refusal(&error.into(), limit)),
             };
             sum += read as u64;
-            client.check_size(sum)?;
+            self.check_size(sum)?;
             let bytes = chunk.get(..read).unwrap_or_default();
             file.write_all(bytes).map_err(|error| Refusal::NotFetched(format!("cannot write it: {error}")))?;
             on_bytes(read as u64);
         }
     }
+}
+
+/// Returns the size of the file in bytes, if the server sends it.
+pub(super) fn size(response: &Response<Body>) -> Option<u64> {
+    let number = |name: &str| response.headers().get(name)?.to_str().ok()?.parse().ok();
+    number("x-debuginfod-size").or_else(|| number("content-length"))
 }

@@ -100,14 +100,14 @@ fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, dead
     }
     let shown = progress::fetching(&format!("{} of {}", file.kind, file.name), url);
     let limit = servers.max_time.map_or(left, |most| most.min(left));
-    let answer = client.ask(url, limit)?;
-    shown.expect(answer.size());
+    let response = client.ask(url, limit)?;
+    shown.expect(http::size(&response));
     let entry = Entry::new(servers, file).map_err(|error| cannot_store(&servers.cache, &error))?;
     let mut temporary = tempfile::Builder::new()
         .prefix(&format!("{}.", file.kind))
         .tempfile_in(&entry.directory)
         .map_err(|error| cannot_store(&entry.directory, &error))?;
-    answer.read_into(temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
+    client.store(response, temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
     open_image(temporary.path(), Proof::BuildId(file.build_id), &Origin::default())?;
     // Same permissions as by debuginfod's own clients.
     let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));

@@ -78,7 +78,7 @@ fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str
     };
     let module = module.on(&Arc::new(Origin { kernel, ..Origin::default() }));
     let loaded = resolver.load(&module);
-    let symbol = loaded.lookup(address);
+    let symbol = loaded.table.lookup(address);
     Some(
         symbol.map_or("[unknown]".into(), |symbol| {
             format!("{}+{:#x}", loaded.shown(symbol.name), address - symbol.start)
