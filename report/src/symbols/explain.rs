@@ -62,7 +62,7 @@ pub fn explain(module: &Module, outcome: &Outcome) -> Explanation {
 }
 
 fn kernel(outcome: &Outcome, found: bool) -> Explanation {
-    let has = |is: fn(&Refusal) -> bool| refusals(outcome).any(is);
+    let has = |is: fn(&Refusal) -> bool| outcome.refusals().any(is);
     if found {
         BETWEEN
     } else if has(|refusal| matches!(refusal, Refusal::Restricted)) {
@@ -115,14 +115,14 @@ const BETWEEN: Explanation = because(
 );
 
 fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
-    let other_version = refusals(outcome).any(|refusal| {
+    let other_version = outcome.refusals().any(|refusal| {
         matches!(refusal, Refusal::BuildIdMismatch { .. } | Refusal::NoBuildId { .. } | Refusal::CrcMismatch { .. })
     });
     let recorded_is_other = outcome.attempts.iter().any(|attempt| {
         let mismatch = matches!(attempt.result, Err(Refusal::BuildIdMismatch { .. } | Refusal::NoBuildId { .. }));
         attempt.source == Source::Path && mismatch && outcome.contradiction.is_none()
     });
-    let stripped = outcome.dynamic_only || refusals(outcome).any(|refusal| matches!(refusal, Refusal::NoSymbols));
+    let stripped = outcome.dynamic_only || outcome.refusals().any(|refusal| matches!(refusal, Refusal::NoSymbols));
     if recorded_is_other || (other_version && !found && !stripped) {
         because(
             "build-id-mismatch",
@@ -146,7 +146,7 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
             "the file was deleted while it was mapped, and no copy is known",
             "keep copies by build ID (perf buildid-cache, perf archive), or put the file below --symfs DIR",
         )
-    } else if refusals(outcome).any(|refusal| matches!(refusal, Refusal::Io(_) | Refusal::Malformed(_))) {
+    } else if outcome.refusals().any(|refusal| matches!(refusal, Refusal::Io(_) | Refusal::Malformed(_))) {
         because("unreadable", "the file exists but cannot be read", "see the attempts below")
     } else {
         because(
@@ -156,8 +156,4 @@ fn file(module: &Module, outcome: &Outcome, found: bool) -> Explanation {
              fetch it with --debuginfod from the servers in DEBUGINFOD_URLS",
         )
     }
-}
-
-fn refusals(outcome: &Outcome) -> impl Iterator<Item = &Refusal> {
-    outcome.attempts.iter().filter_map(|attempt| attempt.result.as_ref().err())
 }

@@ -155,9 +155,11 @@ impl Refusal {
 impl Outcome {
     /// Returns the first refusal for lack of proof, if no symbols were found at all.
     pub fn unproven(&self) -> Option<&Refusal> {
-        let refusals = self.attempts.iter().map(|attempt| attempt.result.as_ref().err());
-        let first = refusals.flatten().find(|refusal| refusal.is_unproven());
-        first.filter(|_| self.found().next().is_none())
+        self.refusals().find(|refusal| refusal.is_unproven()).filter(|_| self.found().next().is_none())
+    }
+
+    pub(super) fn refusals(&self) -> impl Iterator<Item = &Refusal> {
+        self.attempts.iter().filter_map(|attempt| attempt.result.as_ref().err())
     }
 
     /// Returns the failed requests to debuginfod servers, with the reasons.

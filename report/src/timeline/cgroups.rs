@@ -27,7 +27,7 @@ pub struct Groups {
 impl Groups {
     /// Reads them from a file.
     pub fn read(file: &File<'_>, records: &[RawRecord<'_>], clock: &Clock<'_>) -> Self {
-        let mut groups = Self { sockets: sockets(file), ..Self::default() };
+        let mut groups = Self { sockets: sockets(file).unwrap_or_default(), ..Self::default() };
         for raw in records {
             let Ok(record) = file.attrs.decode(raw) else { continue };
             match &record.body {
@@ -78,14 +78,9 @@ impl Groups {
     }
 }
 
-/// Returns the socket of each CPU; empty if not recorded.
-fn sockets(file: &File<'_>) -> Vec<u32> {
+/// Returns the socket of each CPU, if recorded.
+fn sockets(file: &File<'_>) -> Option<Vec<u32>> {
     let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-    match file.feature::<CpuTopology<'_>>() {
-        Some(Ok(topology)) => {
-            let all = topology.tail.cpus(cpus).unwrap_or_default();
-            all.into_iter().map(|(_, socket)| socket).collect()
-        }
-        _ => Vec::new(),
-    }
+    let topology = file.feature::<CpuTopology<'_>>()?.ok()?;
+    Some(topology.tail.cpus(cpus).ok()?.into_iter().map(|(_, socket)| socket).collect())
 }

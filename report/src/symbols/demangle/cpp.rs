@@ -213,64 +213,47 @@ fn past_closing(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn shown(name: &str) -> String {
-        let mut text = String::new();
-        assert!(demangle_into(name.as_bytes(), &mut text).is_some(), "{name}");
-        text
-    }
-
     #[test]
-    fn without_parameters_and_return_types() {
-        assert_eq!(shown("_ZN2ns3FooIdEC1Ei"), "ns::Foo<double>::Foo");
-        assert_eq!(shown("_ZN2ns3FooIdED2Ev"), "ns::Foo<double>::~Foo");
-        assert_eq!(shown("_ZN12_GLOBAL__N_14anonEi"), "(anonymous namespace)::anon");
-        assert_eq!(shown("_Z4variILi3EJiPcEEiDpT0_"), "vari<3, int, char*>");
-        assert_eq!(shown("_ZltRKN2ns3FooIiEES3_"), "operator<");
-        assert_eq!(shown("_ZNKR1a1bEv"), "a::b");
-        assert_eq!(shown("_ZN1a1bEv.constprop.0"), "a::b");
-        assert_eq!(shown("_ZNSo5flushEv@@GLIBCXX_3.4"), "std::ostream::flush");
-    }
-
-    #[test]
-    fn constants_of_templates() {
-        assert_eq!(shown("_Z2ppILj1ElLm2EEvPT_"), "pp<1u, long, 2ul>");
-        assert_eq!(shown("_Z2ppILln1EEvv"), "pp<-1l>");
-        assert_eq!(shown("_Z2ppILb1EEvv"), "pp<true>");
-    }
-
-    #[test]
-    fn empty_packs() {
-        assert_eq!(shown("_ZN1AI1BJEE3runEv"), "A<B>::run");
-        assert_eq!(shown("_ZN1AI1BS_IS0_JEEJEE3runEv"), "A<B, A<B>>::run");
-    }
-
-    #[test]
-    fn functions_as_arguments() {
-        assert_eq!(shown("_ZN1FIFN1a1bIiEEiEE4swapEv"), "F<a::b<int> (int)>::swap");
-        assert_eq!(shown("_ZN1FIFN1a1bEmEE4swapEv"), "F<a::b (unsigned long)>::swap");
-        assert_eq!(shown("_ZN1FIFviEE4swapEv"), "F<void (int)>::swap");
-        assert_eq!(shown("_Z1tIXadL_Z1fiEEEvv"), "t<&(f(int))>");
-        assert_eq!(shown("_ZZ1gIiEvT_ENKUliE_clEi"), "g<int>(int)::{lambda(int)#1}::operator()");
-    }
-
-    #[test]
-    fn tables_and_thunks() {
-        assert_eq!(shown("_ZTV1A"), "vtable for A");
-        assert_eq!(shown("_ZTT1A"), "VTT for A");
-        assert_eq!(shown("_ZTI1A"), "typeinfo for A");
-        assert_eq!(shown("_ZThn8_N1AD0Ev"), "non-virtual thunk to A::~A()");
-        assert_eq!(shown("_ZTv0_n24_N1A1bEi"), "virtual thunk to A::b(int)");
-        assert_eq!(shown("_ZGTtNKSt9exception4whatEv"), "transaction clone for std::exception::what() const");
-    }
-
-    #[test]
-    fn abbreviated_classes_name_their_constructors_in_full() {
-        assert_eq!(
-            shown("_ZNSsC1ERKSs"),
-            "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string"
-        );
-        assert_eq!(shown("_ZNSoD1Ev"), "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream");
-        assert_eq!(shown("_ZNSs6appendEm"), "std::string::append");
-        assert_eq!(shown("_ZNSi4readEPcl"), "std::istream::read");
+    fn names_are_spelt_as_by_binutils() {
+        for (name, spelt) in [
+            // Without parameters and return types.
+            ("_ZN2ns3FooIdEC1Ei", "ns::Foo<double>::Foo"),
+            ("_ZN2ns3FooIdED2Ev", "ns::Foo<double>::~Foo"),
+            ("_ZN12_GLOBAL__N_14anonEi", "(anonymous namespace)::anon"),
+            ("_Z4variILi3EJiPcEEiDpT0_", "vari<3, int, char*>"),
+            ("_ZltRKN2ns3FooIiEES3_", "operator<"),
+            ("_ZNKR1a1bEv", "a::b"),
+            ("_ZN1a1bEv.constprop.0", "a::b"),
+            ("_ZNSo5flushEv@@GLIBCXX_3.4", "std::ostream::flush"),
+            // Constants of templates.
+            ("_Z2ppILj1ElLm2EEvPT_", "pp<1u, long, 2ul>"),
+            ("_Z2ppILln1EEvv", "pp<-1l>"),
+            ("_Z2ppILb1EEvv", "pp<true>"),
+            // Empty packs.
+            ("_ZN1AI1BJEE3runEv", "A<B>::run"),
+            ("_ZN1AI1BS_IS0_JEEJEE3runEv", "A<B, A<B>>::run"),
+            // Functions as arguments.
+            ("_ZN1FIFN1a1bIiEEiEE4swapEv", "F<a::b<int> (int)>::swap"),
+            ("_ZN1FIFN1a1bEmEE4swapEv", "F<a::b (unsigned long)>::swap"),
+            ("_ZN1FIFviEE4swapEv", "F<void (int)>::swap"),
+            ("_Z1tIXadL_Z1fiEEEvv", "t<&(f(int))>"),
+            ("_ZZ1gIiEvT_ENKUliE_clEi", "g<int>(int)::{lambda(int)#1}::operator()"),
+            // Tables and thunks.
+            ("_ZTV1A", "vtable for A"),
+            ("_ZTT1A", "VTT for A"),
+            ("_ZTI1A", "typeinfo for A"),
+            ("_ZThn8_N1AD0Ev", "non-virtual thunk to A::~A()"),
+            ("_ZTv0_n24_N1A1bEi", "virtual thunk to A::b(int)"),
+            ("_ZGTtNKSt9exception4whatEv", "transaction clone for std::exception::what() const"),
+            // Abbreviated classes name their constructors in full.
+            ("_ZNSsC1ERKSs", "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string"),
+            ("_ZNSoD1Ev", "std::basic_ostream<char, std::char_traits<char> >::~basic_ostream"),
+            ("_ZNSs6appendEm", "std::string::append"),
+            ("_ZNSi4readEPcl", "std::istream::read"),
+        ] {
+            let mut text = String::new();
+            assert!(demangle_into(name.as_bytes(), &mut text).is_some(), "{name}");
+            assert_eq!(text, spelt, "{name}");
+        }
     }
 }
