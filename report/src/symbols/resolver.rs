@@ -33,7 +33,7 @@ pub struct Resolver {
     search: Arc<Search>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
-    /// Files requested from debuginfod servers ([`Wanted::file`]), with the results.
+    /// Files requested from debuginfod servers ([`Wanted::id`]), with the results.
     asked: Mutex<FxHashMap<(BuildId, &'static str), Vec<Attempt>>>,
 }
 
@@ -109,13 +109,13 @@ impl Resolver {
         let Some(servers) = &self.search.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.missing_files(module)).collect();
-        wanted.retain(|wanted| !asked.contains_key(&wanted.file()));
+        wanted.retain(|wanted| !asked.contains_key(&wanted.id));
         wanted.sort();
         // Several containers may have copies of the same file.
-        wanted.dedup_by_key(|wanted| wanted.file());
+        wanted.dedup_by_key(|wanted| wanted.id);
         if !wanted.is_empty() {
             let attempts = fetch::all(servers, &wanted);
-            asked.extend(wanted.iter().map(Wanted::file).zip(attempts));
+            asked.extend(wanted.iter().map(|wanted| wanted.id).zip(attempts));
         }
         drop(asked);
         let mut loaded = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl Resolver {
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
         let is_here = |kind| (kind == locate::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
-        let wanted = |kind| Wanted { build_id, kind, name: module.name().into_owned() };
+        let wanted = |kind| Wanted { id: (build_id, kind), name: module.name().into_owned() };
         [locate::DEBUG_INFO, locate::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 

@@ -16,14 +16,13 @@ pub(super) const CONNECT: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 << 10;
 
 /// HTTP client; keeps connections for the next file.
-pub(super) struct Client {
+pub(super) struct Client<'s> {
     agent: Agent,
-    read_timeout: Duration,
-    max_bytes: Option<u64>,
+    pub(super) servers: &'s Servers,
 }
 
-impl Client {
-    pub(super) fn new(servers: &Servers) -> Self {
+impl<'s> Client<'s> {
+    pub(super) fn new(servers: &'s Servers) -> Self {
         let config = Agent::config_builder()
             .user_agent(concat!("rep/", env!("CARGO_PKG_VERSION")))
             .http_status_as_error(false)
@@ -37,13 +36,13 @@ impl Client {
             let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier);
             config.tls_config(tls.build())
         };
-        Self { agent: config.build().into(), read_timeout: servers.patience, max_bytes: servers.max_bytes }
+        Self { agent: config.build().into(), servers }
     }
 
     /// Requests a file; the whole transfer may take up to `limit`.
     pub(super) fn ask(&self, url: &str, limit: Duration) -> Result<Response<Body>, Refusal> {
         let mut request = self.agent.get(url).config().timeout_global(Some(limit)).build();
-        if let Some(max) = self.max_bytes {
+        if let Some(max) = self.servers.max_bytes {
             request = request.header("X-DEBUGINFOD-MAXSIZE", max);
         }
         let response = request.call().map_err(|error| self.refusal(&error, limit))?;
@@ -56,7 +55,7 @@ impl Client {
     }
 
     fn check_size(&self, size: u64) -> Result<(), Refusal> {
-        match self.max_bytes {
+        match self.servers.max_bytes {
             Some(max) if size > max => {
                 Err(Refusal::NotFetched(format!("it is larger than DEBUGINFOD_MAXSIZE allows ({max} bytes)")))
             }
@@ -70,7 +69,7 @@ impl Client {
                 format!("no connection within {} s", CONNECT.as_secs())
             }
             Error::Timeout(Timeout::Global) => format!("it took longer than {} s", limit.as_secs()),
-            Error::Timeout(_) => format!("no data for {} s (DEBUGINFOD_TIMEOUT)", self.read_timeout.as_secs()),
+            Error::Timeout(_) => format!("no data for {} s (DEBUGINFOD_TIMEOUT)", self.servers.patience.as_secs()),
             Error::Io(error) => error.to_string(),
             #[cfg(not(feature = "https"))]
             Error::TlsRequired | Error::Tls(_) => {

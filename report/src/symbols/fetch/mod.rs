@@ -42,19 +42,10 @@ const MAX_THREADS: usize = 4;
 /// Missing file to fetch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Wanted {
-    /// Build ID.
-    pub(super) build_id: BuildId,
-    /// Debuginfod's name for this kind of file.
-    pub(super) kind: &'static str,
+    /// Build ID, and debuginfod's name for this kind of file.
+    pub(super) id: (BuildId, &'static str),
     /// Name of the module, to show.
     pub(super) name: String,
-}
-
-impl Wanted {
-    /// Returns the identity of the file, which excludes its name.
-    pub(super) fn file(&self) -> (BuildId, &'static str) {
-        (self.build_id, self.kind)
-    }
 }
 
 /// Fetches the files into the cache. Returns the failed attempts for each file, one per server; none if it was fetched.
@@ -69,7 +60,7 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
         for _ in 0..wanted.len().min(MAX_THREADS) {
             scope.spawn(|| {
                 while let Some((file, attempts)) = next() {
-                    *attempts = fetch(servers, &client, file, deadline);
+                    *attempts = fetch(&client, file, deadline);
                 }
             });
         }
@@ -78,11 +69,11 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
 }
 
 /// Asks one server after the other until one has the file. Returns the failed attempts; none if the file was fetched.
-fn fetch(servers: &Servers, client: &Client, file: &Wanted, deadline: Instant) -> Vec<Attempt> {
-    let mut attempts = Vec::new();
-    for server in &servers.urls {
-        let url = format!("{server}/buildid/{}/{}", file.build_id, file.kind);
-        match fetch_from(&url, servers, client, file, deadline) {
+fn fetch(client: &Client<'_>, file: &Wanted, deadline: Instant) -> Vec<Attempt> {
+    let ((build_id, kind), mut attempts) = (file.id, Vec::new());
+    for server in &client.servers.urls {
+        let url = format!("{server}/buildid/{build_id}/{kind}");
+        match fetch_from(&url, client, file, deadline) {
             Ok(()) => return Vec::new(),
             Err(refusal) => {
                 attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
@@ -92,26 +83,28 @@ fn fetch(servers: &Servers, client: &Client, file: &Wanted, deadline: Instant) -
     attempts
 }
 
-fn fetch_from(url: &str, servers: &Servers, client: &Client, file: &Wanted, deadline: Instant) -> Result<(), Refusal> {
+fn fetch_from(url: &str, client: &Client<'_>, file: &Wanted, deadline: Instant) -> Result<(), Refusal> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         let total = TOTAL.as_secs();
         return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
     }
-    let shown = progress::fetching(&format!("{} of {}", file.kind, file.name), url);
-    let limit = servers.max_time.map_or(left, |most| most.min(left));
+    let (build_id, kind) = file.id;
+    let shown = progress::fetching(&format!("{kind} of {}", file.name), url);
+    let limit = client.servers.max_time.map_or(left, |most| most.min(left));
     let response = client.ask(url, limit)?;
     shown.expect(http::size(&response));
-    let entry = Entry::new(servers, file).map_err(|error| cannot_store(&servers.cache, &error))?;
+    let cache = &client.servers.cache;
+    let entry = Entry::new(cache.join(build_id.to_string())).map_err(|error| cannot_store(cache, &error))?;
     let mut temporary = tempfile::Builder::new()
-        .prefix(&format!("{}.", file.kind))
+        .prefix(&format!("{kind}."))
         .tempfile_in(&entry.directory)
         .map_err(|error| cannot_store(&entry.directory, &error))?;
     client.store(response, temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
-    open_image(temporary.path(), Proof::BuildId(file.build_id), &Origin::default())?;
+    open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
     // Same permissions as by debuginfod's own clients.
     let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
-    let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(file.kind))?));
+    let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(kind))?));
     kept.map(drop).map_err(|error| cannot_store(&entry.directory, &error))
 }
 
@@ -125,8 +118,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(servers: &Servers, file: &Wanted) -> io::Result<Self> {
-        let directory = servers.cache.join(file.build_id.to_string());
+    fn new(directory: PathBuf) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
         remove_stale(&directory);
         Ok(Self { directory })
