@@ -9,7 +9,6 @@ use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::help::commands_and_keys;
 use crate::cli::source_args::SourcesArgs;
-use crate::cli::style_args::StyleArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::mode::Mode;
@@ -122,7 +121,7 @@ struct Args {
     symbol_sources: SymbolArgs,
 
     #[command(flatten)]
-    style: StyleArgs,
+    style: Style,
 
     /// Leave out samples without a known function, also from the totals
     #[arg(short = 'U', long)]
@@ -212,8 +211,7 @@ fn query(args: Args) -> Result<Query, String> {
     let by_ip = columns.iter().any(|column| column.key == SortKey::Ip);
     let chains = args.calls.chains((mode, format), (args.hierarchy, by_ip), has, percent_limit)?;
     let inspection = inspection(&args);
-    let style = args.style.clone().style();
-    check_format(format, &style, inspection, &args)?;
+    check_format(format, inspection, &args)?;
     Ok(Query {
         mode,
         columns,
@@ -236,17 +234,18 @@ fn query(args: Args) -> Result<Query, String> {
         percent_limit,
         separator: args.field_separator,
         symbol_sources: args.symbol_sources.options()?,
-        style,
+        style: args.style,
         inspection,
         sources: args.sources.sources(),
     })
 }
 
 /// Rejects options that the output format does not support.
-fn check_format(format: Format, style: &Style, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
+fn check_format(format: Format, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
+    let style = &args.style;
     let text_only = [
-        (style.header, "--header"),
-        (!style.widths.is_empty(), "--column-widths"),
+        (style.has_header(), "--header"),
+        (!style.widths().is_empty(), "--column-widths"),
         (style.colour == Colour::Always, "--stdio-color"),
         (args.field_separator.is_some(), "--field-separator"),
     ];

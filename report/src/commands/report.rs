@@ -48,7 +48,7 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
     }
     let screen = Screen::of(&io::stdout(), query.style.colour);
     let mut out = output();
-    if query.style.header
+    if query.style.has_header()
         && let Err(error) = each(info::whole, info::comment)(query, &mut out)
     {
         return failed(&error);

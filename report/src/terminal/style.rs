@@ -1,24 +1,86 @@
-//! Display options that change neither samples nor rows.
+//! Display options that change neither samples nor rows, under their names on the command line.
 
 use std::str::FromStr;
 
+use clap::{Args, ValueEnum};
+
 /// Display options of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Style {
-    /// Colouring of percentages by size.
+    /// Colour percentages: always, never, or auto (on a terminal, unless NO_COLOR is set)
+    #[arg(long = "stdio-color", value_name = "auto|always|never", default_value = "auto")]
     pub colour: Colour,
-    /// `true` if only rows are printed: no heading, no advice, no warnings.
+
+    /// Print only rows: no headings, hints or warnings
+    #[arg(short, long)]
     pub quiet: bool,
-    /// `true` if the files' headers are printed above the table.
-    pub header: bool,
-    /// Column widths, left to right; 0 fits the contents.
-    pub widths: Vec<usize>,
-    /// Index of the group's event by which rows are sorted.
+
+    #[command(flatten)]
+    header: HeaderArgs,
+
+    /// Print only the header information of the files, as `rep info` does; always as text (JSON: `rep info --json`)
+    #[arg(long)]
+    pub header_only: bool,
+
+    /// Column widths, left to right; longer text is cut; 0: as wide as the contents
+    #[arg(short = 'w', long = "column-widths", value_name = "WIDTH[,WIDTH…]")]
+    widths: Option<Widths>,
+
+    /// Sort the rows of --group by the column of event N; the first is 0
+    #[arg(long = "group-sort-idx", value_name = "N", default_value_t = 0, requires = "group")]
     pub group_sort: usize,
-    /// `true` if percentages are of the filtered samples, not of all.
-    pub relative: bool,
-    /// `true` if events without samples are left out of JSON and CSV too.
+
+    /// Show percentages of all samples (absolute) or of those that pass the filters (relative)
+    #[arg(long, value_enum, default_value = "absolute")]
+    percentage: Percentage,
+
+    /// Leave events without samples out of JSON and CSV too (text never shows them)
+    #[arg(long)]
     pub skip_empty: bool,
+}
+
+/// Options for the header information above the output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct HeaderArgs {
+    /// Print what `rep info` prints above the output, as comments
+    #[arg(long)]
+    header: bool,
+
+    /// Same as --header (perf prints more with -I; rep always prints all)
+    #[arg(short = 'I', long)]
+    show_info: bool,
+}
+
+impl HeaderArgs {
+    /// Returns whether the header information is printed above the output.
+    pub fn is_asked(self) -> bool {
+        self.header || self.show_info
+    }
+}
+
+/// Total that percentages refer to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Percentage {
+    #[default]
+    Absolute,
+    Relative,
+}
+
+impl Style {
+    /// Returns whether the files' headers are printed above the table.
+    pub fn has_header(&self) -> bool {
+        self.header.is_asked()
+    }
+
+    /// Returns the requested column widths, left to right; 0 fits the contents.
+    pub fn widths(&self) -> &[usize] {
+        self.widths.as_ref().map_or(&[], |widths| &widths.0)
+    }
+
+    /// Returns whether percentages are of the filtered samples, not of all.
+    pub fn is_relative(&self) -> bool {
+        self.percentage == Percentage::Relative
+    }
 }
 
 /// The condition for colours.
@@ -48,7 +110,7 @@ impl FromStr for Colour {
 
 /// Column widths, such as `20,0,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Widths(pub Vec<usize>);
+struct Widths(Vec<usize>);
 
 impl FromStr for Widths {
     type Err = String;

@@ -180,7 +180,7 @@ fn aligned(
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    for (width, wanted) in widths.iter_mut().zip(&query.style.widths).filter(|(_, wanted)| **wanted > 0) {
+    for (width, wanted) in widths.iter_mut().zip(query.style.widths()).filter(|(_, wanted)| **wanted > 0) {
         *width = *wanted;
     }
     let lines = Aligned { widths: &widths, heads: &heads, screen };

@@ -11,10 +11,10 @@ use super::query::{ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 use crate::cli;
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
-use crate::cli::style_args::HeaderArgs;
 use crate::cli::symbol_args::SymbolArgs;
 use crate::query::Source;
 use crate::query::lists;
+use crate::terminal::style::HeaderArgs;
 
 /// Print samples as text, in time order
 #[derive(Debug, Parser)]
