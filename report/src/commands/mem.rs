@@ -17,28 +17,16 @@ use serde::Serialize;
 use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::{FormatArgs, ViewArgs};
-use crate::commands::script::{Access, AccessQuery, list_accesses};
+use crate::commands::script::{Access, AccessQuery, check_listed, list_accesses};
 use crate::count::metrics::{rounded, share};
 use crate::query::mode::{Availability, Mode};
 use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::warning::Warning;
-use crate::query::{Column, Format, Query};
+use crate::query::{Column, Format};
 use crate::table::profile::{EventTable, InputSummary};
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, write_json};
-
-/// Query of `rep mem`.
-#[derive(Clone, Debug)]
-pub struct MemQuery {
-    query: Query,
-    /// Kinds of accesses to count; all if empty.
-    kinds: Vec<Access>,
-    /// Separator between fields, in place of padding.
-    separator: Option<String>,
-    /// List of single accesses (`-D`), in place of the table.
-    listed: Option<AccessQuery>,
-}
 
 /// Show the cost of memory accesses: samples by memory level, with percentiles of the weight (usually the latency)
 #[derive(Debug, Parser)]
@@ -93,7 +81,7 @@ struct MemArgs {
 }
 
 /// Parses a command line, whose first word is `rep mem`.
-pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
+pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
     cli::parse(words, |args: MemArgs| {
         if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
             return Err("--percent-limit takes a number from 0 to 100".into());
@@ -117,11 +105,12 @@ pub fn parse(words: Vec<OsString>) -> Result<MemQuery, clap::Error> {
             }
         }
         query.columns = Column::with_companions(keys, format);
-        let (kinds, separator) = (args.kinds, args.field_separator);
-        let listed = args
-            .dump_raw_samples
-            .then(|| AccessQuery::new(&query, kinds.clone(), (args.phys_data, args.data_page_size), separator.clone()));
-        Ok(MemQuery { listed: listed.transpose()?, query, kinds, separator })
+        let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
+        if listed {
+            check_listed(&query.filters)?;
+        }
+        let (physical, page_size) = (args.phys_data, args.data_page_size);
+        Ok(AccessQuery { query, kinds, physical, page_size, separator, listed })
     })
 }
 
@@ -188,9 +177,9 @@ impl Latency {
 }
 
 /// Answers the query, and returns warnings.
-pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    if let Some(listed) = &asked.listed {
-        return list_accesses(listed, out);
+pub fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    if asked.listed {
+        return list_accesses(asked, out);
     }
     let mut columns = asked.query.columns.clone();
     columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
@@ -206,7 +195,7 @@ pub fn run(asked: &MemQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     Ok(profile.warnings)
 }
 
-fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
+fn event<'p>(table: &EventTable<'p>, asked: &'p AccessQuery) -> Event<'p> {
     let mut costs = IndexMap::<Vec<String>, Vec<(u64, u64)>>::new();
     let mut samples = 0;
     // The operation and the weight are the two columns after the keys.
@@ -240,7 +229,7 @@ fn event<'p>(table: &EventTable<'p>, asked: &'p MemQuery) -> Event<'p> {
     Event { name: table.name, samples: total, sort: asked.query.sort().collect(), rows }
 }
 
-fn print(events: &[Event<'_>], asked: &MemQuery, out: &mut impl Write) -> std::io::Result<()> {
+fn print(events: &[Event<'_>], asked: &AccessQuery, out: &mut impl Write) -> std::io::Result<()> {
     for event in events.iter().filter(|event| event.samples > 0) {
         writeln!(out, "# Accesses: {} of event '{}'\n#", event.samples, escape(event.name))?;
         let headings: Vec<&str> = asked.query.columns.iter().map(|key| key.heading().trim()).collect();

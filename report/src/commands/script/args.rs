@@ -1,25 +1,27 @@
-//! Command line of `rep script`. Letters and meanings are those of `perf script`; unknown options are refused by name.
+//! Command line and query of `rep script`. Letters and meanings are those of `perf script`; unknown options are refused
+//! by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::convert::Infallible;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Parser};
 use recrep_format::abi::RecordType;
 
 use super::choice::FieldChoice;
-use super::query::{ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
 use crate::cli;
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
 use crate::cli::symbol_args::SymbolArgs;
-use crate::query::Source;
 use crate::query::lists;
+use crate::query::{Filters, Source, SymbolOptions};
 use crate::terminal::style::HeaderArgs;
 
 /// Print samples as text, in time order
 #[derive(Debug, Parser)]
 #[command(name = "rep script", version, long_about = None, mut_arg("dsos", |arg| arg.short(None)))]
-pub struct ScriptArgs {
+struct ScriptArgs {
     #[command(flatten)]
     source: SourceArgs,
 
@@ -53,7 +55,7 @@ pub struct ScriptArgs {
 
     // Those with headings come last: options without one would stand below them.
     #[command(flatten)]
-    look: StyleArgs,
+    look: ScriptStyle,
 
     #[command(flatten)]
     filters: FilterArgs,
@@ -62,49 +64,62 @@ pub struct ScriptArgs {
     records: RecordArgs,
 }
 
-#[derive(Debug, Args)]
+/// Output style.
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output style")]
-struct StyleArgs {
+pub(super) struct ScriptStyle {
     /// Print times to the nanosecond
     #[arg(long)]
-    ns: bool,
+    pub(super) ns: bool,
 
     /// Print times relative to the first line
     #[arg(long, conflicts_with = "deltatime")]
-    reltime: bool,
+    pub(super) reltime: bool,
 
     /// Print times relative to the previous line
     #[arg(long)]
-    deltatime: bool,
+    pub(super) deltatime: bool,
 
     /// Print only the sampled address, not the callchain
     #[arg(short = 'G', long)]
-    hide_call_graph: bool,
+    pub(super) hide_call_graph: bool,
 
     /// Print at most N frames of each callchain
     #[arg(long, value_name = "N", default_value_t = 127)]
-    max_stack: usize,
+    pub(super) max_stack: usize,
 
     /// End callchains at these functions
-    #[arg(long, value_name = "NAME[,NAME…]")]
-    stop_bt: Option<String>,
+    #[arg(long, value_name = "NAME[,NAME…]", value_parser = |list: &str| Ok::<_, Infallible>(lists::names(list)))]
+    pub(super) stop_bt: Option<HashSet<String>>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
     /// unwound from stacks that perf or rec copied (--call-graph dwarf)]
     #[arg(long, overrides_with = "no_inline")]
-    inline: bool,
+    pub(super) inline: bool,
 
     /// Do not show inlined functions
     #[arg(long, overrides_with = "inline")]
-    no_inline: bool,
+    pub(super) no_inline: bool,
 
     /// Print paths of the kernel image and modules instead of names such as [kernel.kallsyms]
     #[arg(long)]
-    show_kernel_path: bool,
+    pub(super) show_kernel_path: bool,
 
     /// Cut comms to 8 characters and print CPUs without brackets, as latency tracers do
     #[arg(short = 'L', long = "Latency")]
-    latency: bool,
+    pub(super) latency: bool,
+}
+
+impl ScriptStyle {
+    /// Returns whether inlined functions are printed as frames; `None`: those of unwound frames only.
+    pub(super) fn inlined(&self) -> Option<bool> {
+        (self.inline || self.no_inline).then_some(self.inline)
+    }
+
+    /// Returns whether callchains end at this function.
+    pub(super) fn ends_at(&self, function: &str) -> bool {
+        self.stop_bt.as_ref().is_some_and(|names| names.contains(function))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -121,17 +136,24 @@ struct FilterArgs {
     #[arg(long, value_name = "BYTES", requires = "symbols")]
     addr_range: Option<u64>,
 
+    #[command(flatten)]
+    switches: Switches,
+}
+
+/// Events whose samples start and stop printing.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct Switches {
     /// Start printing after a sample of this event
     #[arg(long, value_name = "EVENT")]
-    switch_on: Option<String>,
+    pub(super) switch_on: Option<String>,
 
     /// Stop printing at a sample of this event; a --switch-on event starts it again
     #[arg(long, value_name = "EVENT")]
-    switch_off: Option<String>,
+    pub(super) switch_off: Option<String>,
 
     /// Also print the samples of --switch-on and --switch-off
     #[arg(long)]
-    show_on_off_events: bool,
+    pub(super) show_on_off_events: bool,
 }
 
 #[derive(Debug, Args)]
@@ -193,7 +215,7 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
         filters: args.filters.compiled()?,
         records: args.records.kinds(),
         symbol_sources: args.symbol_sources.options()?,
-        look: args.look.compiled(),
+        look: args.look,
         header: args.header.is_asked() || args.header_only,
         header_only: args.header_only,
         per_event_dump,
@@ -202,33 +224,12 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
     })
 }
 
-impl StyleArgs {
-    fn compiled(self) -> ScriptStyle {
-        ScriptStyle {
-            nanoseconds: self.ns,
-            since: match (self.reltime, self.deltatime) {
-                (true, _) => Since::First,
-                (_, true) => Since::Previous,
-                _ => Since::Clock,
-            },
-            chains: !self.hide_call_graph,
-            max_stack: self.max_stack,
-            stop_at: self.stop_bt.as_deref().map(lists::names).unwrap_or_default(),
-            inline: (self.inline || self.no_inline).then_some(self.inline),
-            kernel_path: self.show_kernel_path,
-            latency: self.latency,
-        }
-    }
-}
-
 impl FilterArgs {
     fn compiled(self) -> Result<ScriptFilters, String> {
         Ok(ScriptFilters {
             samples: self.samples.compiled()?,
             symbols: self.symbols.as_deref().map(|list| Symbols::parse(list, self.addr_range.unwrap_or(1))),
-            switch_on: self.switch_on,
-            switch_off: self.switch_off,
-            show_switches: self.show_on_off_events,
+            switches: self.switches,
         })
     }
 }
@@ -251,6 +252,69 @@ impl RecordArgs {
     }
 }
 
+/// Query of `rep script`.
+#[derive(Clone, Debug)]
+pub struct ScriptQuery {
+    pub(super) source: Source,
+    pub(super) fields: FieldChoice,
+    pub(super) filters: ScriptFilters,
+    /// Types of other records to print among the samples.
+    pub(super) records: BTreeSet<RecordType>,
+    pub(super) symbol_sources: SymbolOptions,
+    pub(super) look: ScriptStyle,
+    /// `true` if the file's header is printed.
+    pub(super) header: bool,
+    /// `true` if nothing else is printed.
+    pub(super) header_only: bool,
+    /// If set, each event's samples go to a file of their own, whose name begins with this path.
+    pub(super) per_event_dump: Option<PathBuf>,
+    /// `true` to print all records as `rep dump` does.
+    pub(super) dump: bool,
+    /// Maximum number of samples to print.
+    pub(super) limit: Option<usize>,
+}
+
+/// Filters of samples.
+#[derive(Clone, Debug)]
+pub(super) struct ScriptFilters {
+    /// Filters that histograms have too.
+    pub(super) samples: Filters,
+    /// Only these functions, by name, by start address, or by sampled address.
+    pub(super) symbols: Option<Symbols>,
+    pub(super) switches: Switches,
+}
+
+/// Functions by name and by address.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Symbols {
+    pub(super) names: HashSet<String>,
+    /// Start addresses of functions, or sampled addresses.
+    addresses: Vec<u64>,
+    /// Number of bytes from each address in which a sampled address matches.
+    range: u64,
+}
+
+impl Symbols {
+    /// Parses a list such as `main,0x401000`.
+    fn parse(list: &str, range: u64) -> Self {
+        let mut found = Self { range: range.max(1), ..Self::default() };
+        for name in list.split(',').map(str::trim) {
+            let address = name.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            match address {
+                Some(address) => found.addresses.push(address),
+                None => drop(found.names.insert(name.to_owned())),
+            }
+        }
+        found
+    }
+
+    /// Returns whether a sampled address, or the start of its function, matches one of the addresses.
+    pub(super) fn has_address(&self, ip: u64, start: Option<u64>) -> bool {
+        let is_near = |from: u64| ip.checked_sub(from).is_some_and(|past| past < self.range);
+        self.addresses.iter().any(|address| is_near(*address) || start == Some(*address))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,12 +326,12 @@ mod tests {
     #[test]
     fn options_have_perfs_letters() {
         let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
-        assert!(!query.look.chains && query.filters.samples.comms.unwrap().len() == 2);
+        assert!(query.look.hide_call_graph && query.filters.samples.comms.unwrap().len() == 2);
         assert_eq!(query.filters.symbols.unwrap().range, 8);
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
         assert_eq!((query.records.len(), query.header, query.header_only), (5, true, false));
-        assert_eq!(read("--inline --no-inline x").unwrap().look.inline, Some(false));
-        assert_eq!(read("--no-inline --inline x").unwrap().look.inline, Some(true));
+        assert_eq!(read("--inline --no-inline x").unwrap().look.inlined(), Some(false));
+        assert_eq!(read("--no-inline --inline x").unwrap().look.inlined(), Some(true));
     }
 
     #[test]
@@ -283,5 +347,14 @@ mod tests {
             let error = read(line).unwrap_err();
             assert!(error.to_string().contains(word) && error.exit_code() == 2, "{line}: {error}");
         }
+    }
+    #[test]
+    fn functions_go_by_name_and_address() {
+        let symbols = Symbols::parse("main, 0x1000,add", 16);
+        assert_eq!(symbols.names, ["main".to_owned(), "add".to_owned()].into());
+        let has = |ip, start| symbols.has_address(ip, start);
+        assert!(has(0x1000, None) && has(0x100f, None) && has(0x2000, Some(0x1000)));
+        assert!(!has(0x1010, None) && !has(0xfff, Some(0xff0)));
+        assert!(!Symbols::parse("0x1000", 0).has_address(0x1001, None));
     }
 }

@@ -3,9 +3,9 @@
 use recrep_format::abi::{CpuMode, SampleType, context};
 use recrep_format::attr::Attr;
 
+use super::args::ScriptQuery;
 use super::fields::{Field, Fields};
 use super::frames::{Finder, Function, Lookups, NameId, print_function, print_offset};
-use super::query::ScriptQuery;
 use super::remembered::{Remembered, Slot};
 use super::sample::{Event, Found};
 use super::source;
@@ -111,7 +111,7 @@ impl<'s> ChainPrinter<'s> {
 
     /// Returns whether the samples of an event are printed with their callchains.
     pub(super) fn has(&self, attr: &Attr) -> bool {
-        self.query.look.chains && attr.sample_type.contains(SampleType::CALLCHAIN)
+        !self.query.look.hide_call_graph && attr.sample_type.contains(SampleType::CALLCHAIN)
     }
 
     /// Prints the callchain of a sample of an event, beginning on a new line.
@@ -123,7 +123,7 @@ impl<'s> ChainPrinter<'s> {
         frames.clear();
         self.frames(attr, s, &mut frames);
         let are_long = fields.has(Field::SrcLine) || fields.has(Field::DsOff);
-        let is_long = |frame: &Frame| are_long || self.query.look.inline.unwrap_or(frame.is_unwound);
+        let is_long = |frame: &Frame| are_long || self.query.look.inlined().unwrap_or(frame.is_unwound);
         let short = frames.iter().take_while(|frame| !is_long(frame)).map(|frame| (frame.mode, frame.ip));
         self.resolved.clear();
         self.resolver.resolve((epoch, s.at), short, &mut self.resolved);
@@ -215,8 +215,8 @@ impl<'s> ChainPrinter<'s> {
             append(out, &self.names, *module, *end);
         }
         out.push(b'\n');
-        let stop_at = &self.query.look.stop_at;
-        stop_at.is_empty() || !function.is_some_and(|(name, _)| stop_at.contains(finder.name(name)))
+        let look = &self.query.look;
+        look.stop_bt.is_none() || !function.is_some_and(|(name, _)| look.ends_at(finder.name(name)))
     }
 
     /// Makes the texts of new frames.
@@ -288,14 +288,14 @@ impl<'s> ChainPrinter<'s> {
         finder: &mut Finder<'_, '_>,
         out: &mut Vec<u8>,
     ) -> bool {
-        let inlined = match self.query.look.inline.unwrap_or(is_unwound) {
+        let inlined = match self.query.look.inlined().unwrap_or(is_unwound) {
             true => finder.inlined(place, place.address.saturating_sub(back)),
             false => [].into(),
         };
         let offset = base.map_or(place.address, |function| function.offset);
         let (outermost, inner) = inlined.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
         let has_line = fields.has(Field::SrcLine);
-        let (stop_at, source_paths) = (&self.query.look.stop_at, self.query.symbol_sources.source_paths);
+        let (look, source_paths) = (&self.query.look, self.query.symbol_sources.source_paths);
         for at in inner {
             out.push(b'\t');
             digits::hex(out, ip, 16);
@@ -305,7 +305,7 @@ impl<'s> ChainPrinter<'s> {
             }
             source::print(source::written(at, source_paths).filter(|_| has_line), out);
             out.extend_from_slice(b" (inlined)\n");
-            if stop_at.contains(&*name) {
+            if look.ends_at(&name) {
                 return false;
             }
         }
@@ -317,7 +317,7 @@ impl<'s> ChainPrinter<'s> {
             source::print(line.or_else(|| source::line(finder, place, source_paths)), out);
         }
         out.push(b'\n');
-        !base.is_some_and(|function| stop_at.contains(finder.name(function.name)))
+        !base.is_some_and(|function| look.ends_at(finder.name(function.name)))
     }
 }
 

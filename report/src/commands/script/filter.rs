@@ -2,41 +2,44 @@
 
 use recrep_format::attr::AttrIndex;
 
-use super::query::ScriptFilters;
+use super::args::Switches;
 use super::sample::Found;
 use crate::pipeline::session::Session;
+use crate::query::Filters;
 use crate::scan::FileFilters;
 use crate::timeline::ModuleId;
 use crate::timeline::cgroups::Groups;
 
 pub(super) struct SampleFilter<'q> {
-    filters: &'q ScriptFilters,
+    filters: &'q Filters,
     pub(super) compiled: FileFilters,
     /// Event whose samples switch samples on; until the first of them, samples are left out.
     pub(super) on: Option<AttrIndex>,
     /// Event whose samples switch samples off.
     pub(super) off: Option<AttrIndex>,
+    /// `true` if the samples of these two events are printed too.
+    shows_switches: bool,
 }
 
 impl<'q> SampleFilter<'q> {
     /// # Errors
     /// Returns an error if the event of `--switch-on` or `--switch-off` is not in the file.
-    pub(super) fn new(filters: &'q ScriptFilters, session: &Session<'_>) -> anyhow::Result<Self> {
-        let on = find_event("--switch-on", &filters.switch_on, session)?;
-        let off = find_event("--switch-off", &filters.switch_off, session)?;
-        let compiled = session.filters(&filters.samples, &Groups::default());
-        Ok(Self { filters, compiled, on, off })
+    pub(super) fn new(filters: &'q Filters, switches: &Switches, session: &Session<'_>) -> anyhow::Result<Self> {
+        let on = find_event("--switch-on", &switches.switch_on, session)?;
+        let off = find_event("--switch-off", &switches.switch_off, session)?;
+        let compiled = session.filters(filters, &Groups::default());
+        Ok(Self { filters, compiled, on, off, shows_switches: switches.show_on_off_events })
     }
 
     /// Returns whether records of this CPU are printed. Those without a CPU always are.
     pub(super) fn lists_records_of(&self, cpu: Option<u32>) -> bool {
         let cpu = cpu.filter(|cpu| *cpu != u32::MAX);
-        self.filters.samples.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
+        self.filters.cpus.as_ref().zip(cpu).is_none_or(|(wanted, cpu)| wanted.contains(&cpu))
     }
 
     /// Returns whether a sample of a module passes all filters except those by function and event.
     pub(super) fn passes(&self, s: &Found<'_>, module: Option<ModuleId>) -> bool {
-        let filters = &self.filters.samples;
+        let filters = self.filters;
         // Samples without a time are the last ones.
         self.compiled.takes_time(s.fields.time.or(Some(u64::MAX)))
             && self.lists_records_of(s.cpu())
@@ -53,11 +56,11 @@ impl<'q> SampleFilter<'q> {
                 return false;
             }
             *is_off = false;
-            return self.filters.show_switches;
+            return self.shows_switches;
         }
         if self.off == Some(event) && !*is_off {
             *is_off = true;
-            return self.filters.show_switches;
+            return self.shows_switches;
         }
         // Without an event that switches on, nothing comes after the one that switches off.
         !*is_off

@@ -8,13 +8,13 @@ use recrep_format::feature::{Arch, ClockData};
 use recrep_format::record::{RawRecord, Record, SampleFields};
 use rustc_hash::FxHashMap;
 
+use super::args::ScriptQuery;
 use super::branches;
 use super::chain::ChainPrinter;
 use super::fields::{Field, Fields};
 use super::filter::SampleFilter;
 use super::frames::{Finder, Function};
 use super::outputs::Lines;
-use super::query::{ScriptQuery, Since};
 use super::sample::{Event, Found};
 use super::source::{self, SourceFiles};
 use super::start::{LineStart, Start};
@@ -99,7 +99,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             functions,
             deferred,
             unwinding,
-            filter: SampleFilter::new(&query.filters, session)?,
+            filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
@@ -119,7 +119,8 @@ impl<'s, 'f> Listing<'s, 'f> {
     pub(super) fn is_ordered(&self) -> bool {
         let reads = |entry: &AttrEntry| entry.attr.sample_type.contains(SampleType::READ);
         self.query.limit.is_some()
-            || self.query.look.since != Since::Clock
+            || self.query.look.reltime
+            || self.query.look.deltatime
             || self.filter.on.or(self.filter.off).is_some()
             || self.has(Field::DataSrc)
             || self.has(Field::SrcCode)
@@ -133,7 +134,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         let Listing { session, query, functions, .. } = *listing;
         Self {
             listing,
-            finder: Finder::new(session, functions, query.look.kernel_path),
+            finder: Finder::new(session, functions, query.look.show_kernel_path),
             chains: ChainPrinter::new((session, query, functions), listing.deferred, listing.unwinding),
             spans: RecentSpans::default(),
             start: listing.start.clone(),

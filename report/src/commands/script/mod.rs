@@ -26,7 +26,6 @@ mod frames;
 mod line;
 mod order;
 mod outputs;
-mod query;
 mod records;
 mod remembered;
 mod sample;
@@ -34,11 +33,9 @@ mod source;
 mod start;
 mod values;
 
-pub use accesses::{Access, AccessQuery, list_accesses};
-pub use args::{ScriptArgs, parse};
-pub use choice::FieldChoice;
-pub use fields::{Field, Fields};
-pub use query::{ScriptFilters, ScriptQuery, ScriptStyle, Since, Symbols};
+pub use accesses::{Access, AccessQuery, check_listed, list_accesses};
+pub use args::{ScriptQuery, parse};
+use fields::{Field, Fields};
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -76,9 +73,9 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     if any(&[Field::SrcLine, Field::SrcCode]) {
         columns.push(Column { typed: "srcline".into(), key: SortKey::Srcline });
     }
-    let children = query.look.chains && !columns.is_empty() && any(&[Field::Ip]);
+    let children = !query.look.hide_call_graph && !columns.is_empty() && any(&[Field::Ip]);
     let look = &query.look;
-    let chains = ChainOptions { children, inlined: look.inline, most: Some(look.max_stack), ..Default::default() };
+    let chains = ChainOptions { children, inlined: look.inlined(), most: Some(look.max_stack), ..Default::default() };
     Query { columns, chains, symbol_sources: query.symbol_sources.clone(), ..Query::default() }
 }
 

@@ -5,8 +5,8 @@ use jiff::tz::TimeZone;
 use recrep_format::abi::{RecordType, misc};
 use recrep_format::feature::ClockData;
 
+use super::args::ScriptStyle;
 use super::fields::{Field, Fields};
-use super::query::{ScriptStyle, Since};
 use crate::terminal::digits;
 use crate::terminal::escape::escape;
 
@@ -93,7 +93,7 @@ impl<'q> Start<'q> {
             let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
             digits::decimal(out, seconds, 5);
             out.push(b'.');
-            if self.look.nanoseconds {
+            if self.look.ns {
                 digits::zeros(out, nanoseconds, 9);
             } else {
                 digits::zeros(out, nanoseconds / 1000, 6);
@@ -104,18 +104,14 @@ impl<'q> Start<'q> {
 
     /// Returns a time relative to the reference point.
     fn relative(&mut self, time: u64) -> u64 {
-        let from = match self.look.since {
-            Since::Clock => 0,
-            Since::First => {
-                if self.first == 0 {
-                    self.first = time;
-                }
-                self.first
-            }
-            Since::Previous => match std::mem::replace(&mut self.previous, time) {
-                0 => time,
-                previous => previous,
-            },
+        if self.first == 0 {
+            self.first = time;
+        }
+        let from = match std::mem::replace(&mut self.previous, time) {
+            _ if self.look.reltime => self.first,
+            _ if !self.look.deltatime => 0,
+            0 => time,
+            previous => previous,
         };
         time.wrapping_sub(from)
     }
@@ -124,7 +120,7 @@ impl<'q> Start<'q> {
         let Some(clock) = self.clock else { return "unknown".into() };
         let wall = i128::from(clock.wall_clock) + i128::from(time) - i128::from(clock.clock);
         let Ok(stamp) = Timestamp::from_nanosecond(wall) else { return "unknown".into() };
-        let decimals = if self.look.nanoseconds { "%F %H:%M:%S.%9f" } else { "%F %H:%M:%S.%6f" };
+        let decimals = if self.look.ns { "%F %H:%M:%S.%9f" } else { "%F %H:%M:%S.%6f" };
         stamp.to_zoned(self.zone.clone()).strftime(decimals).to_string()
     }
 }
@@ -175,24 +171,28 @@ mod tests {
         times.iter().map(line).collect()
     }
 
-    fn since(since: Since, nanoseconds: bool, times: &[u64]) -> Vec<String> {
-        let look = ScriptStyle { since, nanoseconds, ..ScriptStyle::default() };
+    const CLOCK: [bool; 2] = [false, false];
+    const FIRST: [bool; 2] = [true, false];
+    const PREVIOUS: [bool; 2] = [false, true];
+
+    fn since([reltime, deltatime]: [bool; 2], ns: bool, times: &[u64]) -> Vec<String> {
+        let look = ScriptStyle { reltime, deltatime, ns, ..ScriptStyle::default() };
         printed("time", &mut Start::new(&look, None), times)
     }
 
     #[test]
     fn times_are_relative_to_the_reference_point() {
         let of = |point, nanoseconds| since(point, nanoseconds, &[5_000_001_000, 5_000_003_500, 6_000_003_500]);
-        assert_eq!(of(Since::Clock, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
-        assert_eq!(of(Since::First, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
-        assert_eq!(of(Since::Previous, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
+        assert_eq!(of(CLOCK, false), ["    5.000001: ", "    5.000003: ", "    6.000003: "]);
+        assert_eq!(of(FIRST, true), ["    0.000000000: ", "    0.000002500: ", "    1.000002500: "]);
+        assert_eq!(of(PREVIOUS, true), ["    0.000000000: ", "    0.000002500: ", "    1.000000000: "]);
     }
 
     #[test]
     fn time_zero_is_no_reference_point() {
         let of = |point| since(point, false, &[0, 5_000_000_000, 6_000_000_000]);
-        assert_eq!(of(Since::First), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
-        assert_eq!(of(Since::Previous), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+        assert_eq!(of(FIRST), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
+        assert_eq!(of(PREVIOUS), ["    0.000000: ", "    0.000000: ", "    1.000000: "]);
     }
 
     #[test]
