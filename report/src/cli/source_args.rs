@@ -20,8 +20,8 @@ pub struct SourceArgs {
 
 impl SourceArgs {
     /// Returns the input to read.
-    pub fn source(self) -> Source {
-        Source::or_default(self.input.or(self.file))
+    pub fn source(&self) -> Source {
+        Source::or_default(self.input.as_ref().or(self.file.as_ref()).cloned())
     }
 }
 

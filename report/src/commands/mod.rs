@@ -1,8 +1,8 @@
 //! The commands of `rep`: command line → query → output → exit status. [`info`] has `evlist` too; [`tasks`] is
 //! `--tasks` and `--mmaps` of `rep report`; [`derived`] has what several commands share.
 //!
-//! [`report`] is the default. Other commands have `run` (query → output and warnings) and, except [`tasks`], `parse`
-//! (command line → query).
+//! [`report`] is the default. Other commands have `run` (query → output and warnings) and, except [`tasks`] and [`info`],
+//! `parse` (command line → query).
 
 pub mod branches;
 pub mod c2c;
@@ -19,11 +19,13 @@ pub mod timeline;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use clap::error::{Error, ErrorKind};
 
 use crate::cli::help::help;
 use crate::cli::outcome::{refused, stream};
 use crate::input::map::keep_freed_memory;
+use info::{EvlistQuery, InfoQuery};
 
 /// Runs the command that a command line names (`words`, the program first) and returns the exit status.
 pub fn main(mut words: Vec<OsString>) -> ExitCode {
@@ -42,9 +44,9 @@ pub fn main(mut words: Vec<OsString>) -> ExitCode {
     };
     match &*command {
         "script" => stream(script::parse(command_line()), script::run),
-        "info" => stream(info::parse(command_line()), info::run),
+        "info" => stream(InfoQuery::try_parse_from(command_line()), info::run),
         "modules" => stream(modules::parse(command_line()), modules::run),
-        "evlist" => stream(info::parse_evlist(command_line()), info::run_evlist),
+        "evlist" => stream(EvlistQuery::try_parse_from(command_line()), info::run_evlist),
         "dump" => stream(dump::parse(command_line()), dump::run),
         "mem" => stream(mem::parse(command_line()), mem::run),
         "c2c" => stream(c2c::parse(command_line()), c2c::run),

@@ -25,8 +25,10 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     };
     match query.inspection {
         Some(Inspection::Tasks | Inspection::Mmaps) => return stream(Ok(query), tasks::run),
-        Some(Inspection::Records) => return stream(Ok(query), each(dump::whole, dump::run)),
-        Some(Inspection::Header) => return stream(Ok(query), each(info::whole, info::run)),
+        Some(Inspection::Records) => {
+            return stream(Ok(query), each(|source, out| dump::run(&dump::whole(source), out)));
+        }
+        Some(Inspection::Header) => return stream(Ok(query), each(|source, out| info::print(source, false, out))),
         Some(Inspection::Stats) | None => {}
     }
     let _bar = Bar::start();
@@ -49,22 +51,21 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
     let screen = Screen::of(&io::stdout(), query.style.colour);
     let mut out = output();
     if query.style.has_header()
-        && let Err(error) = each(info::whole, info::comment)(query, &mut out)
+        && let Err(error) = each(info::comment)(query, &mut out)
     {
         return failed(&error);
     }
     written(view::print(profile, query, screen, &mut out).and_then(|()| out.flush()))
 }
 
-/// Returns a function that runs a single-input command for each input of a query in turn.
-fn each<Q>(
-    of: fn(&Source) -> Q,
-    run: fn(&Q, &mut Out) -> anyhow::Result<Vec<Warning>>,
+/// Returns a function that calls `run` for each input of a query in turn.
+fn each(
+    run: impl Fn(&Source, &mut Out) -> anyhow::Result<Vec<Warning>>,
 ) -> impl Fn(&Query, &mut Out) -> anyhow::Result<Vec<Warning>> {
     move |query, out| {
         let mut warnings = Vec::new();
         let unreadable = several::each(&query.sources, |source| {
-            warnings.extend(run(&of(source), out)?);
+            warnings.extend(run(source, out)?);
             Ok(())
         })?;
         warnings.extend(unreadable);

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use clap::Parser;
 use recrep_format::abi::AttrFlags;
 use recrep_format::attr::AttrEntry;
 use recrep_format::feature::{GroupDesc, GroupDescEntry};
 use recrep_format::read::File;
 
-use super::args::{EventDetail, EvlistQuery};
 use super::attr;
+use crate::cli::source_args::SourceArgs;
 use crate::input::Input;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
@@ -18,17 +19,37 @@ use crate::view::CANNOT_WRITE;
 /// Name that perf gives to groups without a name.
 const ANONYMOUS: &[u8] = b"{anon_group}";
 
+/// List the events of a file, like `perf evlist`
+#[derive(Debug, Parser)]
+#[command(name = "rep evlist", version, long_about = None)]
+pub struct EvlistQuery {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Show all non-zero fields of the attrs
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Show the sampling frequency or period
+    #[arg(short = 'F', long, conflicts_with = "verbose")]
+    freq: bool,
+
+    /// Show each group of events on one line
+    #[arg(short, long, conflicts_with_all = ["verbose", "freq"])]
+    group: bool,
+}
+
 /// Lists the events, and returns warnings about the header. Of the records it reads only those that hold the header in
 /// pipe mode.
 pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let input = Input::open(&query.source)?;
+    let input = Input::open(&query.source.source())?;
     input.read(|file| {
         let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();
-        if query.detail == EventDetail::Group {
+        if query.group {
             warnings.extend(groups(file, out).context(CANNOT_WRITE)?);
         } else {
             for entry in file.attrs.entries() {
-                event(entry, query.detail, out).context(CANNOT_WRITE)?;
+                event(entry, query, out).context(CANNOT_WRITE)?;
             }
         }
         if file.attrs.entries().is_empty() {
@@ -42,19 +63,16 @@ fn name(entry: &AttrEntry) -> String {
     escape(&entry.event_name()).into_owned()
 }
 
-fn event(entry: &AttrEntry, detail: EventDetail, out: &mut impl Write) -> io::Result<()> {
+fn event(entry: &AttrEntry, query: &EvlistQuery, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{}", name(entry))?;
     let attr = &entry.attr;
-    match detail {
-        EventDetail::Attr => match attr::text(attr) {
-            text if text.is_empty() => {}
-            text => write!(out, ": {text}")?,
-        },
-        EventDetail::Rate => {
-            let term = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
-            write!(out, ": {term}={}", attr.sample_period)?;
-        }
-        EventDetail::Name | EventDetail::Group => {}
+    let text = if query.verbose { attr::text(attr) } else { String::new() };
+    if !text.is_empty() {
+        write!(out, ": {text}")?;
+    }
+    if query.freq {
+        let term = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
+        write!(out, ": {term}={}", attr.sample_period)?;
     }
     writeln!(out)
 }

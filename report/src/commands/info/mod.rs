@@ -10,7 +10,6 @@
 //! Everything is gathered into one [`Info`], from which text and JSON are printed. It has all that
 //! `perf report --header-only` prints except "captured on", which is the file's modification time: use `ls`.
 
-mod args;
 mod attr;
 mod evlist;
 mod features;
@@ -21,49 +20,58 @@ mod value;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use clap::Parser;
 
+use crate::cli::source_args::SourceArgs;
 use crate::input::Input;
 use crate::input::several::settled;
 use crate::input::streams::Keep;
 use crate::pipeline::session;
 use crate::pipeline::session::Session;
+use crate::query::Source;
 use crate::query::mode::Mode;
 use crate::query::warning::Warning;
-use crate::query::{Format, Source};
 use crate::view::{CANNOT_WRITE, write_json};
 
-pub use args::{EventDetail, EvlistQuery, InfoQuery, parse, parse_evlist};
 pub use attr::text as attr_text;
-pub use evlist::run as run_evlist;
+pub use evlist::{EvlistQuery, run as run_evlist};
 pub use features::value as feature_value;
 pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, TimeRange};
 pub use value::Value;
 
-/// Returns the query for the whole header information as text.
-pub fn whole(source: &Source) -> InfoQuery {
-    InfoQuery { source: source.clone(), format: Format::Text }
+/// Show the layout, events, header features and record counts of a file
+#[derive(Debug, Parser)]
+#[command(name = "rep info", version, long_about = None)]
+pub struct InfoQuery {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Print JSON, schema recrep-info/1
+    #[arg(long)]
+    json: bool,
 }
 
-/// Does the same as [`run`], with `#` in front of each line.
-pub fn comment(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let mut text = Vec::new();
-    let warnings = run(query, &mut text)?;
-    commented(&text, out).context(CANNOT_WRITE)?;
-    Ok(warnings)
+/// Answers the query, and returns warnings.
+pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    print(&query.source.source(), query.json, out)
 }
 
 /// Prints the description of a file, and returns warnings.
-pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let info = settled(std::slice::from_ref(&query.source), || {
-        let input = Input::open(&query.source)?;
+pub fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let info = settled(std::slice::from_ref(source), || {
+        let input = Input::open(source)?;
         session::without_timeline(&input, Mode::Samples, Keep::Some, |session| Ok(Info::gather(&input, session)))
     })?;
-    match query.format {
-        Format::Text => text::print(&info, out),
-        _ => write_json(&info, out),
-    }
-    .context(CANNOT_WRITE)?;
+    if is_json { write_json(&info, out) } else { text::print(&info, out) }.context(CANNOT_WRITE)?;
     Ok(info.warnings)
+}
+
+/// Prints the description of a file as text, with `#` in front of each line.
+pub fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+    let mut text = Vec::new();
+    let warnings = print(source, false, &mut text)?;
+    commented(&text, out).context(CANNOT_WRITE)?;
+    Ok(warnings)
 }
 
 /// Does the same as [`comment`], for an input whose session exists already.
