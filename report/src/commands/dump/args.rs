@@ -1,4 +1,4 @@
-//! Command line of `rep dump`.
+//! Command line and query of `rep dump`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use clap::Parser;
 use recrep_format::abi::RecordType;
 
-use super::query::DumpQuery;
 use crate::cli;
 use crate::cli::source_args::SourceArgs;
+use crate::query::Source;
 
 /// Print every record with its offset, its bytes and its fields
 ///
@@ -36,6 +36,28 @@ struct DumpArgs {
     /// Print at most N records
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
+}
+
+/// Query of `rep dump`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DumpQuery {
+    /// Input.
+    pub source: Source,
+    /// `true` if the bytes of records are printed.
+    pub raw: bool,
+    /// Maximum number of bytes to print of the data that follows a record.
+    pub payload: usize,
+    /// Types of records to print; `None` for all.
+    pub types: Option<BTreeSet<RecordType>>,
+    /// Maximum number of records to print.
+    pub limit: u64,
+}
+
+impl DumpQuery {
+    /// Returns whether records of a type are printed.
+    pub fn prints(&self, kind: RecordType) -> bool {
+        self.types.as_ref().is_none_or(|types| types.contains(&kind))
+    }
 }
 
 /// Parses a command line whose first word is `rep dump`.

@@ -1,7 +1,7 @@
 //! Lines of fields below a record: `name: value, name: value`, indented by two spaces.
 
 use std::fmt::{self, Display};
-use std::io::{self, Write};
+use std::io::Write;
 
 use crate::terminal::escape::escape;
 
@@ -17,40 +17,41 @@ impl<'w> Lines<'w> {
     }
 
     /// Writes a field to the current line.
-    pub(super) fn field(&mut self, name: &str, value: impl Display) -> io::Result<&mut Self> {
+    pub(super) fn field(&mut self, name: &str, value: impl Display) -> &mut Self {
         let before = self.separator.replace(", ").unwrap_or("  ");
-        write!(self.out, "{before}{name}: {value}")?;
-        Ok(self)
+        self.write(format_args!("{before}{name}: {value}"))
     }
 
     /// Writes a field if it has a value.
-    pub(super) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> io::Result<&mut Self> {
+    pub(super) fn maybe(&mut self, name: &str, value: Option<impl Display>) -> &mut Self {
         match value {
             Some(value) => self.field(name, value),
-            None => Ok(self),
+            None => self,
         }
     }
 
     /// Begins a line with a word that names the group of its fields.
-    pub(super) fn begin(&mut self, word: &str) -> io::Result<&mut Self> {
-        self.end()?;
-        write!(self.out, "  {word}")?;
+    pub(super) fn begin(&mut self, word: &str) -> &mut Self {
+        self.end().write(format_args!("  {word}"));
         self.separator = Some(" ");
-        Ok(self)
+        self
     }
 
     /// Writes an item of the group on a line of its own, indented further.
-    pub(super) fn item(&mut self, item: impl Display) -> io::Result<()> {
-        self.end()?;
-        writeln!(self.out, "    {item}")
+    pub(super) fn item(&mut self, item: impl Display) -> &mut Self {
+        self.end().write(format_args!("    {item}\n"))
     }
 
     /// Ends the current line, if there is one.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        if self.separator.take().is_some() {
-            writeln!(self.out)?;
-        }
-        Ok(())
+    pub(super) fn end(&mut self) -> &mut Self {
+        let end = if self.separator.take().is_some() { "\n" } else { "" };
+        self.write(format_args!("{end}"))
+    }
+
+    fn write(&mut self, text: fmt::Arguments<'_>) -> &mut Self {
+        let outcome = self.out.write_fmt(text);
+        debug_assert!(outcome.is_ok(), "a vector takes everything");
+        self
     }
 }
 

@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use recrep_format::abi::{CpuMode, RecordType, misc};
 use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
-use super::known::FileFacts;
 use super::line::Lines;
-use super::{kernel, sample, tool};
+use super::{FileFacts, kernel, sample, tool};
 
 /// Prints the first line of a record.
 pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut Vec<u8>) -> io::Result<()> {
@@ -30,29 +29,23 @@ pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out
 }
 
 /// Prints the fields of a record, its trailer, and the number of bytes that are not decoded.
-pub(super) fn body(
-    known: &FileFacts<'_>,
-    raw: &RawRecord<'_>,
-    record: &Record<'_>,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
+pub(super) fn body(known: &FileFacts<'_>, raw: &RawRecord<'_>, record: &Record<'_>, out: &mut Vec<u8>) {
     let mut lines = Lines::new(out);
     match &record.body {
-        Body::Sample(fields) => sample::print(known, fields, &mut lines)?,
-        Body::Other(_, bytes) => {
-            lines.field("not_decoded", format_args!("{} bytes", bytes.len()))?;
-        }
-        body if body.kind().is_kernel() => kernel::print(body, &mut lines)?,
-        body => tool::print(known, raw, body, &mut lines)?,
+        Body::Sample(fields) => sample::print(known, fields, &mut lines),
+        Body::Other(_, bytes) => drop(lines.field("not_decoded", format_args!("{} bytes", bytes.len()))),
+        body if body.kind().is_kernel() => kernel::print(body, &mut lines),
+        body => tool::print(known, raw, body, &mut lines),
     }
+    lines.end();
     if record.trailer != SampleId::default() {
-        sample::shared_fields(&record.trailer, lines.begin("sample_id:")?)?;
+        sample::shared_fields(&record.trailer, lines.begin("sample_id:"));
+        lines.end();
     }
-    lines.end()?;
     if !record.rest.is_empty() {
-        lines.field("rest", format_args!("{} bytes", record.rest.len()))?;
+        lines.field("rest", format_args!("{} bytes", record.rest.len()));
+        lines.end();
     }
-    lines.end()
 }
 
 /// Returns the names of the `misc` bits that are set and have a meaning in a record of this type.

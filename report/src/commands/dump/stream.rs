@@ -9,9 +9,7 @@ use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
 use recrep_format::read::Frames;
 
-use super::known::FileFacts;
-use super::query::DumpQuery;
-use super::{hex, record};
+use super::{DumpQuery, FileFacts, hex, record};
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 
@@ -198,7 +196,7 @@ pub(super) fn print(
             hex::print(raw.bytes, usize::MAX, &mut out);
         }
         match known.file.attrs.decode(&raw) {
-            Ok(record) => record::body(known, &raw, &record, &mut out)?,
+            Ok(record) => record::body(known, &raw, &record, &mut out),
             Err(error) => {
                 writeln!(out, "  malformed: {error}")?;
                 malformed.get_or_insert_with(|| (0, located(&error, name))).0 += 1;
