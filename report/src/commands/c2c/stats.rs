@@ -6,10 +6,11 @@ use recrep_format::abi::{DataSrc, mem};
 use serde::Serialize;
 
 use super::args::Display;
+use crate::count::metrics::share;
 
 macro_rules! stats {
-    ($($(#[$meta:meta])* $name:ident,)*) => {
-        /// Number of accesses of each kind, under perf's names (`struct c2c_stats`).
+    ($($(#[$meta:meta])* $name:ident: $label:literal,)*) => {
+        /// Number of accesses of each kind, under perf's names (`struct c2c_stats`); the texts are those of its table.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub(super) struct Stats {
             $( $(#[$meta])* pub(super) $name: u64, )*
@@ -19,6 +20,11 @@ macro_rules! stats {
             /// Adds the numbers of `other`.
             pub(super) fn add(&mut self, other: &Self) {
                 $( self.$name += other.$name; )*
+            }
+
+            /// Returns the numbers with their texts, in perf's order.
+            fn labelled(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$( ($label, self.$name), )*].into_iter()
             }
 
             /// Multiplies all numbers by `count`.
@@ -31,66 +37,50 @@ macro_rules! stats {
 }
 
 stats! {
-    /// All accesses.
-    records,
-    /// Locked accesses.
-    locks,
-    /// Loads.
-    load,
-    /// Loads from uncacheable memory.
-    ld_uncache,
-    /// Loads from I/O memory.
-    ld_io,
-    /// Loads with the level bit `MISS`.
-    ld_miss,
+    records: "Total records",
+    locks: "Locked Load/Store Operations",
+    load: "Load Operations",
+    ld_uncache: "Loads - uncacheable",
+    ld_io: "Loads - IO",
+    ld_miss: "Loads - Miss",
     /// Loads without a data address.
-    ld_noadrs,
-    /// Loads that hit a line fill buffer.
-    ld_fbhit,
-    /// Loads that hit the L1.
-    ld_l1hit,
-    /// Loads that hit the L2.
-    ld_l2hit,
+    ld_noadrs: "Loads - no mapping",
+    ld_fbhit: "Load Fill Buffer Hit",
+    ld_l1hit: "Load L1D hit",
+    ld_l2hit: "Load L2D hit",
     /// Loads that hit the last level cache, without HITMs.
-    ld_llchit,
+    ld_llchit: "Load LLC hit",
     /// Local HITMs: lines modified by another core of the same node.
-    lcl_hitm,
+    lcl_hitm: "Load Local HITM",
     /// Remote HITMs: lines modified by a core of another node.
-    rmt_hitm,
+    rmt_hitm: "Load Remote HITM",
     /// Loads of unmodified lines from a cache of another node.
-    rmt_hit,
-    /// Loads from the memory of the same node.
-    lcl_dram,
-    /// Loads from the memory of other nodes.
-    rmt_dram,
+    rmt_hit: "Load Remote HIT",
+    lcl_dram: "Load Local DRAM",
+    rmt_dram: "Load Remote DRAM",
     /// Loads from memory without a snoop hit (MESI exclusive).
-    ld_excl,
+    ld_excl: "Load MESI State Exclusive",
     /// Loads from memory with a snoop hit (MESI shared).
-    ld_shared,
+    ld_shared: "Load MESI State Shared",
     /// Accesses blocked because data could not be forwarded.
-    blk_data,
+    blk_data: "Load access blocked by data",
     /// Accesses blocked by an address conflict.
-    blk_addr,
+    blk_addr: "Load access blocked by address",
     /// Loads from a peer's cache on the same node.
-    lcl_peer,
+    lcl_peer: "Load HIT Local Peer",
     /// Loads from a peer's cache on another node.
-    rmt_peer,
-    /// Stores.
-    store,
-    /// Stores to uncacheable memory.
-    st_uncache,
+    rmt_peer: "Load HIT Remote Peer",
+    store: "Store Operations",
+    st_uncache: "Store - uncacheable",
     /// Stores without a data address.
-    st_noadrs,
-    /// Stores that hit the L1.
-    st_l1hit,
-    /// Stores that missed the L1.
-    st_l1miss,
-    /// Stores without a known memory level.
-    st_na,
+    st_noadrs: "Store - no mapping",
+    st_l1hit: "Store L1D Hit",
+    st_l1miss: "Store L1D Miss",
+    st_na: "Store No available memory level",
     /// Accesses whose code or data address is not mapped.
-    nomap,
+    nomap: "No Page Map Rejects",
     /// Accesses that are neither loads nor stores.
-    noparse,
+    noparse: "Unable to parse data source",
 }
 
 impl Stats {
@@ -202,52 +192,24 @@ impl Stats {
         let line = "=".repeat(49);
         writeln!(out, "{line}\n            Trace Event Information\n{line}")?;
         let misses = self.llc_misses();
-        for (name, number) in [
-            ("Total records", self.records),
-            ("Locked Load/Store Operations", self.locks),
-            ("Load Operations", self.load),
-            ("Loads - uncacheable", self.ld_uncache),
-            ("Loads - IO", self.ld_io),
-            ("Loads - Miss", self.ld_miss),
-            ("Loads - no mapping", self.ld_noadrs),
-            ("Load Fill Buffer Hit", self.ld_fbhit),
-            ("Load L1D hit", self.ld_l1hit),
-            ("Load L2D hit", self.ld_l2hit),
-            ("Load LLC hit", self.ld_llchit + self.lcl_hitm),
-            ("Load Local HITM", self.lcl_hitm),
-            ("Load Remote HITM", self.rmt_hitm),
-            ("Load Remote HIT", self.rmt_hit),
-            ("Load Local DRAM", self.lcl_dram),
-            ("Load Remote DRAM", self.rmt_dram),
-            ("Load MESI State Exclusive", self.ld_excl),
-            ("Load MESI State Shared", self.ld_shared),
-            ("Load LLC Misses", misses),
-            ("Load access blocked by data", self.blk_data),
-            ("Load access blocked by address", self.blk_addr),
-            ("Load HIT Local Peer", self.lcl_peer),
-            ("Load HIT Remote Peer", self.rmt_peer),
-        ] {
-            writeln!(out, "  {name:<34}: {number:>10}")?;
-        }
-        for (name, number) in [
-            ("LLC Misses to Local DRAM", self.lcl_dram),
-            ("LLC Misses to Remote DRAM", self.rmt_dram),
-            ("LLC Misses to Remote cache (HIT)", self.rmt_hit),
-            ("LLC Misses to Remote cache (HITM)", self.rmt_hitm),
-        ] {
-            writeln!(out, "  {name:<34}: {:>10.1}%", crate::count::metrics::share(number, misses))?;
-        }
-        for (name, number) in [
-            ("Store Operations", self.store),
-            ("Store - uncacheable", self.st_uncache),
-            ("Store - no mapping", self.st_noadrs),
-            ("Store L1D Hit", self.st_l1hit),
-            ("Store L1D Miss", self.st_l1miss),
-            ("Store No available memory level", self.st_na),
-            ("No Page Map Rejects", self.nomap),
-            ("Unable to parse data source", self.noparse),
-        ] {
-            writeln!(out, "  {name:<34}: {number:>10}")?;
+        // The table counts local HITMs as hits too.
+        let counted = Self { ld_llchit: self.ld_llchit + self.lcl_hitm, ..*self };
+        for (name, number) in counted.labelled() {
+            // Sums and shares stand between the numbers.
+            if name == "Load access blocked by data" {
+                row("Load LLC Misses", misses, out)?;
+            }
+            if name == "Store Operations" {
+                for (name, number) in [
+                    ("LLC Misses to Local DRAM", self.lcl_dram),
+                    ("LLC Misses to Remote DRAM", self.rmt_dram),
+                    ("LLC Misses to Remote cache (HIT)", self.rmt_hit),
+                    ("LLC Misses to Remote cache (HITM)", self.rmt_hitm),
+                ] {
+                    writeln!(out, "  {name:<34}: {:>10.1}%", share(number, misses))?;
+                }
+            }
+            row(name, number, out)?;
         }
         Ok(())
     }
@@ -271,8 +233,12 @@ impl Stats {
             ("Store No available memory level", self.st_na),
             ("Total Merged records", self.hitm() + self.store),
         ] {
-            writeln!(out, "  {name:<34}: {number:>10}")?;
+            row(name, number, out)?;
         }
         Ok(())
     }
+}
+
+fn row(name: &str, number: u64, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "  {name:<34}: {number:>10}")
 }
