@@ -63,7 +63,7 @@ impl Edge {
 }
 
 /// Code that ran without a taken branch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Range {
     pub(super) start: End,
     /// Address of the branch at the end.
@@ -133,11 +133,5 @@ pub(super) fn edges(tables: &[EventTable<'_>]) -> Vec<Edge> {
 
 /// Returns all fall-through ranges, highest counts first.
 pub(super) fn ranges(tables: &[EventTable<'_>]) -> Vec<Range> {
-    let mut counts = IndexMap::<(End, End), u64>::new();
-    for row in tables.iter().flat_map(EventTable::rows) {
-        *counts.entry(ends(row)).or_default() += row.count().samples;
-    }
-    let mut ranges: Vec<Range> = counts.into_iter().map(|((start, end), count)| Range { start, end, count }).collect();
-    ranges.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.start, &a.end).cmp(&(&b.start, &b.end))));
-    ranges
+    edges(tables).into_iter().map(|Edge { from, to, count, .. }| Range { start: from, end: to, count }).collect()
 }

@@ -1,6 +1,6 @@
 //! Fields of the records that perf itself defines.
 
-use recrep_format::abi::{Cpu, StatRoundKind};
+use recrep_format::abi::StatRoundKind;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::FeatureId;
 use recrep_format::record::{Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, RawRecord};
@@ -114,15 +114,7 @@ fn cpus(map: &CpuMap<'_>) -> String {
     let Some(cpus) = map.cpus() else {
         return format!("cannot be read: the encoding {} is not known", map.kind().0);
     };
-    let mut ranges: Vec<(Cpu, Cpu)> = Vec::new();
-    for cpu in cpus.take(MAX_CPUS) {
-        match ranges.last_mut() {
-            Some((_, last)) if last.0.checked_add(1) == Some(cpu.0) => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let one = |(first, last): &(Cpu, Cpu)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    ranges.iter().map(one).collect::<Vec<_>>().join(",")
+    info::ranges(cpus.take(MAX_CPUS), |last, cpu| last.0.checked_add(1) == Some(cpu.0))
 }
 
 fn event_update<'l, 'w>(update: &EventUpdate<'_>, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {

@@ -2,6 +2,8 @@
 //!
 //! A test fails if a feature that `recrep-format` names has no decoder here.
 
+use std::fmt::Display;
+
 use recrep_format::build_id::BuildId;
 use recrep_format::bytes::Cursor;
 use recrep_format::error::Result;
@@ -73,7 +75,7 @@ pub fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Valu
         B::SampleTime(it) => map([("first_sample_time", number(it.first)), ("last_sample_time", number(it.last))]),
         B::MemTopology(it) => {
             let one = |node: &f::MemNode<'_>| {
-                let blocks = Value::Text(ranges(node.set.iter(), node.bits));
+                let blocks = Value::Text(ranges(bits(node.set.iter(), node.bits), |last, bit| last + 1 == bit));
                 [("node", number(node.node)), ("size", number(node.size)), ("blocks", blocks)]
             };
             let (block_size, nodes) = (Value::Hex(it.block_size), maps(it.nodes.iter(), one));
@@ -150,18 +152,23 @@ fn cpu_topology(topology: &f::CpuTopology<'_>, available: u32) -> Result<Value> 
     ]))
 }
 
-/// Returns the set bits below `most` as ranges: `0-23,32-199`.
-fn ranges(words: impl Iterator<Item = u64>, most: u64) -> String {
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for (place, word) in (0u64..).zip(words) {
-        for bit in (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| place * 64 + bit).filter(|bit| *bit < most) {
-            match ranges.last_mut() {
-                Some((_, last)) if *last + 1 == bit => *last = bit,
-                _ => ranges.push((bit, bit)),
-            }
+/// Returns the numbers of the set bits, below `most`.
+fn bits(words: impl Iterator<Item = u64>, most: u64) -> impl Iterator<Item = u64> {
+    let of_word =
+        |(place, word): (u64, u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| place * 64 + bit);
+    (0u64..).zip(words).flat_map(of_word).filter(move |bit| *bit < most)
+}
+
+/// Returns ascending numbers as ranges: `0-23,32-199`. `is_next` is whether a number follows another without a gap.
+pub fn ranges<N: Copy + PartialEq + Display>(numbers: impl Iterator<Item = N>, is_next: fn(N, N) -> bool) -> String {
+    let mut ranges: Vec<(N, N)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if is_next(*last, number) => *last = number,
+            _ => ranges.push((number, number)),
         }
     }
-    let one = |(first, last): &(u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let one = |(first, last): &(N, N)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     ranges.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
@@ -186,8 +193,9 @@ mod tests {
 
     #[test]
     fn bits_become_ranges() {
-        assert_eq!(ranges([0b1101, 1 << 63, 1].into_iter(), 129), "0,2-3,127-128");
-        assert_eq!(ranges([u64::MAX].into_iter(), 10), "0-9");
-        assert_eq!(ranges([].into_iter(), 10), "");
+        let ranges = |words: &[u64], most| ranges(bits(words.iter().copied(), most), |last, bit| last + 1 == bit);
+        assert_eq!(ranges(&[0b1101, 1 << 63, 1], 129), "0,2-3,127-128");
+        assert_eq!(ranges(&[u64::MAX], 10), "0-9");
+        assert_eq!(ranges(&[], 10), "");
     }
 }
