@@ -18,86 +18,69 @@ use crate::timeline::sideband::total;
 
 /// Description of a file. Its fields are the JSON schema `recrep-info/1`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Info {
-    /// Always `recrep-info/1`.
-    pub schema: &'static str,
-    /// Name of the input.
-    pub path: String,
+pub(super) struct Info {
+    pub(super) schema: &'static str,
+    pub(super) path: String,
     /// Size of the input, including `streams`.
-    pub bytes: u64,
+    pub(super) bytes: u64,
     /// Record streams in separate files, if the input is a directory.
-    pub streams: Vec<StreamInfo>,
-    /// Format and layout of the file.
-    pub container: Container,
-    /// Events, in the file's order.
-    pub events: Vec<EventInfo>,
+    pub(super) streams: Vec<StreamInfo>,
+    pub(super) container: Container,
+    pub(super) events: Vec<EventInfo>,
     /// Header features: in file mode by number, in pipe mode in the order of the stream.
-    pub features: Vec<FeatureInfo>,
+    pub(super) features: Vec<FeatureInfo>,
     /// Known features that the file lacks.
-    pub missing_features: Vec<String>,
+    pub(super) missing_features: Vec<String>,
     /// Number of records by type, including those inside compressed records.
-    pub records: BTreeMap<String, u64>,
+    pub(super) records: BTreeMap<String, u64>,
     /// Times of the first and the last sample.
-    pub time: Option<TimeRange>,
+    pub(super) time: Option<TimeRange>,
     /// Number of lost records (`PERF_RECORD_LOST`).
-    pub lost_events: u64,
-    /// Number of lost samples.
-    pub lost_samples: u64,
+    pub(super) lost_events: u64,
+    pub(super) lost_samples: u64,
     /// Number of samples that BPF filters dropped.
-    pub filtered_samples: u64,
+    pub(super) filtered_samples: u64,
     /// `true` if the recording ended properly and no part of the file is missing.
-    pub complete: bool,
-    /// Problems with the file.
-    pub warnings: Vec<Warning>,
+    pub(super) complete: bool,
+    pub(super) warnings: Vec<Warning>,
 }
 
-/// Record stream in a separate file.
 #[derive(Clone, Debug, Serialize)]
-pub struct StreamInfo {
+pub(super) struct StreamInfo {
     /// File name in the directory.
-    pub name: String,
-    /// Size of the file.
-    pub bytes: u64,
+    pub(super) name: String,
+    pub(super) bytes: u64,
 }
 
 /// Format and layout of a file.
 #[derive(Clone, Debug, Serialize)]
-pub struct Container {
-    /// `PERFILE2` or `PERFFILE`.
-    pub magic: &'static str,
-    /// Format version: 2, or 1 for `PERFFILE`.
-    pub version: u8,
-    /// `little` or `big`.
-    pub byte_order: &'static str,
-    /// `file` or `pipe`.
-    pub mode: &'static str,
-    /// `true` if records are compressed.
-    pub compressed: bool,
+pub(super) struct Container {
+    pub(super) magic: &'static str,
+    pub(super) version: u8,
+    pub(super) byte_order: &'static str,
+    pub(super) mode: &'static str,
+    pub(super) compressed: bool,
     /// Size of the header, by the header itself.
-    pub header_size: u64,
+    pub(super) header_size: u64,
     /// Size of an entry of the attrs section; 0 in pipe mode.
-    pub attr_size: u64,
-    /// Attrs section, by the header; empty in pipe mode.
-    pub attrs: Part,
+    pub(super) attr_size: u64,
+    /// Empty in pipe mode.
+    pub(super) attrs: Part,
     /// Data section, by the header.
-    pub data: Part,
+    pub(super) data: Part,
     /// Number of bytes of `data` that the file really has.
-    pub data_found: u64,
+    pub(super) data_found: u64,
     /// Event types section (deprecated names of tracepoints).
-    pub event_types: Part,
-    /// Bitmap of features.
-    pub feature_bits: [Value; 4],
+    pub(super) event_types: Part,
+    pub(super) feature_bits: [Value; 4],
     /// Offset of the table of feature sections; `None` in pipe mode.
-    pub feature_table: Option<u64>,
+    pub(super) feature_table: Option<u64>,
 }
 
-/// Section of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Part {
-    /// File offset.
-    pub offset: u64,
-    /// Size in bytes.
-    pub size: u64,
+pub(super) struct Part {
+    pub(super) offset: u64,
+    pub(super) size: u64,
 }
 
 impl From<Section> for Part {
@@ -106,48 +89,38 @@ impl From<Section> for Part {
     }
 }
 
-/// Event of the file.
 #[derive(Clone, Debug, Serialize)]
-pub struct EventInfo {
-    /// Index among the attrs.
-    pub index: usize,
+pub(super) struct EventInfo {
+    pub(super) index: usize,
     /// Name in the file, else one derived from the attr.
-    pub name: String,
-    /// Fields of the attr.
-    pub attr: Value,
+    pub(super) name: String,
+    pub(super) attr: Value,
     /// Ids of its counters.
-    pub ids: Vec<u64>,
+    pub(super) ids: Vec<u64>,
 }
 
-/// Header feature.
 #[derive(Clone, Debug, Serialize)]
-pub struct FeatureInfo {
-    /// Feature number.
-    pub number: u8,
+pub(super) struct FeatureInfo {
+    pub(super) number: u8,
     /// Name, or `FEATURE_` and the number.
-    pub name: String,
-    /// Section of the feature.
+    pub(super) name: String,
     #[serde(flatten)]
-    pub section: Part,
+    pub(super) section: Part,
     /// Decoded contents; `None` if the feature is unknown or malformed.
-    pub value: Option<Value>,
-    /// Error of the decoder.
+    pub(super) value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Warning>,
+    pub(super) error: Option<Warning>,
 }
 
 /// Times of the first and the last sample, in nanoseconds of the perf clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TimeRange {
-    /// Earliest time.
-    pub first: u64,
-    /// Latest time.
-    pub last: u64,
+pub(super) struct TimeRange {
+    pub(super) first: u64,
+    pub(super) last: u64,
 }
 
 impl Info {
-    /// Gathers the data.
-    pub fn gather(input: &Input, session: &Session<'_>) -> Self {
+    pub(super) fn gather(input: &Input, session: &Session<'_>) -> Self {
         let file = session.file;
         let stream = |stream: &Stream| StreamInfo { name: stream.name.clone(), bytes: stream.bytes().len() as u64 };
         let features: Vec<FeatureInfo> = features(file);

@@ -36,7 +36,7 @@ use crate::view::{CANNOT_WRITE, write_json};
 pub use attr::text as attr_text;
 pub use evlist::{EvlistQuery, run as run_evlist};
 pub use features::{ranges, value as feature_value};
-pub use gather::{Container, EventInfo, FeatureInfo, Info, Part, StreamInfo, TimeRange};
+use gather::Info;
 pub use value::Value;
 
 /// Show the layout, events, header features and record counts of a file

@@ -47,7 +47,7 @@ enum Change {
 
 /// All `-F` options, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldChoice {
+pub(super) struct FieldChoice {
     rules: Vec<Rule>,
 }
 
@@ -56,12 +56,12 @@ impl FieldChoice {
     ///
     /// # Errors
     /// Returns a message if a list is malformed or names an unknown field or prefix.
-    pub fn parse<'a>(lists: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+    pub(super) fn parse<'a>(lists: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         lists.into_iter().map(Rule::parse).collect::<Result<_, _>>().map(|rules| Self { rules })
     }
 
     /// Returns the fields of an event's samples.
-    pub fn of(&self, attr: &Attr) -> Fields {
+    pub(super) fn of(&self, attr: &Attr) -> Fields {
         let kind = attr.kind;
         let rules = || self.rules.iter().filter(|rule| rule.kind.is_none_or(|of| of == kind));
         let mut fields = Fields::usual(attr, rules().next().is_none());

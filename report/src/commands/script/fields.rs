@@ -7,21 +7,20 @@ macro_rules! fields {
     ($($(#[$meta:meta])* $name:ident = $text:literal, $bit:expr;)*) => {
         /// A field of the output.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Field {
+        pub(super) enum Field {
             $( $(#[$meta])* $name, )*
         }
 
         impl Field {
-            /// All fields.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+            const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns its name on the command line.
-            pub fn name(self) -> &'static str {
+            pub(super) fn name(self) -> &'static str {
                 match self { $( Self::$name => $text, )* }
             }
 
             /// Returns the `sample_type` bits that it needs; empty if every sample has it.
-            pub fn needs(self) -> SampleType {
+            fn needs(self) -> SampleType {
                 match self { $( Self::$name => $bit, )* }
             }
         }
@@ -29,27 +28,17 @@ macro_rules! fields {
 }
 
 fields! {
-    /// Name of the thread.
     Comm = "comm", SampleType::empty();
-    /// Process ID.
     Pid = "pid", SampleType::TID;
-    /// Thread ID.
     Tid = "tid", SampleType::TID;
-    /// CPU number.
     Cpu = "cpu", SampleType::CPU;
-    /// Time of the perf clock.
     Time = "time", SampleType::TIME;
-    /// Name of the event.
     Event = "event", SampleType::empty();
     /// Text of a tracepoint's fields.
     Trace = "trace", SampleType::RAW;
-    /// Period.
     Period = "period", SampleType::empty();
-    /// Data address.
     Addr = "addr", SampleType::ADDR;
-    /// Source of the data (`data_src`).
     DataSrc = "data_src", SampleType::DATA_SRC;
-    /// Weight.
     Weight = "weight", SampleType::empty();
     /// Instruction latency, from a `PERF_SAMPLE_WEIGHT_STRUCT`.
     InsLat = "ins_lat", SampleType::WEIGHT_STRUCT;
@@ -57,11 +46,8 @@ fields! {
     RetireLat = "retire_lat", SampleType::WEIGHT_STRUCT;
     /// Sampled instruction address, or the callchain.
     Ip = "ip", SampleType::IP;
-    /// Function.
     Sym = "sym", SampleType::IP;
-    /// Offset in the function.
     SymOff = "symoff", SampleType::IP;
-    /// Module.
     Dso = "dso", SampleType::IP;
     /// Module with the offset in it.
     DsOff = "dsoff", SampleType::IP;
@@ -69,11 +55,8 @@ fields! {
     SrcLine = "srcline", SampleType::IP;
     /// Text of the source line, from the source file.
     SrcCode = "srccode", SampleType::IP;
-    /// Path of the cgroup.
     Cgroup = "cgroup", SampleType::CGROUP;
-    /// Registers at the interrupt.
     Iregs = "iregs", SampleType::REGS_INTR;
-    /// User registers.
     Uregs = "uregs", SampleType::REGS_USER;
     /// Branch stack by address.
     BrStack = "brstack", SampleType::BRANCH_STACK;
@@ -83,7 +66,6 @@ fields! {
     BrStackOff = "brstackoff", SampleType::BRANCH_STACK;
     /// Output of a BPF program.
     BpfOutput = "bpf-output", SampleType::empty();
-    /// Physical data address.
     PhysAddr = "phys_addr", SampleType::PHYS_ADDR;
     /// Size of the page at the data address.
     DataPageSize = "data_page_size", SampleType::DATA_PAGE_SIZE;
@@ -91,13 +73,12 @@ fields! {
     CodePageSize = "code_page_size", SampleType::CODE_PAGE_SIZE;
     /// CPU mode and other `misc` bits of the record header.
     Misc = "misc", SampleType::empty();
-    /// Wall-clock time.
     Tod = "tod", SampleType::TIME;
 }
 
 /// Fields that are printed for an event's samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields {
+pub(super) struct Fields {
     pub(super) set: Vec<Field>,
     /// The same as bits, once they are complete: every sample asks for many of them.
     bits: u64,
@@ -133,7 +114,7 @@ impl Field {
     ///
     /// # Errors
     /// Returns a message if the field is unknown or not supported.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub(super) fn named(name: &str) -> Result<Self, String> {
         if let Some(field) = Self::ALL.iter().find(|field| field.name() == name) {
             return Ok(*field);
         }
@@ -211,22 +192,22 @@ impl Fields {
 
     /// Returns whether the field is printed.
     #[inline]
-    pub fn has(&self, field: Field) -> bool {
+    pub(super) fn has(&self, field: Field) -> bool {
         self.bits & field.bit() != 0
     }
 
     /// Returns whether no field is printed.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 
     /// Returns the fields that the samples of an event do not have.
-    pub fn lacking(&self, attr: &Attr) -> Vec<Field> {
+    pub(super) fn lacking(&self, attr: &Attr) -> Vec<Field> {
         self.set.iter().filter(|field| !field.is_sampled(attr)).copied().collect()
     }
 
     /// Returns the named fields that are not printed because the field they belong to is missing.
-    pub fn idle(&self) -> Vec<Field> {
+    pub(super) fn idle(&self) -> Vec<Field> {
         let addresses = [Field::Ip, Field::Addr, Field::BrStack, Field::BrStackSym, Field::BrStackOff];
         let is_idle = |field: &Field| match field {
             Field::SymOff if !self.has(Field::Sym) => true,
