@@ -22,7 +22,7 @@
 //!
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
 //! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
-//! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and [`view`] prints
+//! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and `view` prints
 //! them. In reports, samples are never sorted and never kept.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
@@ -40,4 +40,4 @@ pub mod table;
 pub mod terminal;
 pub mod timeline;
 pub mod tracepoints;
-pub mod view;
+mod view;

@@ -16,7 +16,7 @@ use crate::table::profile::Profile;
 
 /// Options that all these commands share.
 #[derive(Clone, Debug, Args)]
-pub struct ViewArgs {
+pub(crate) struct ViewArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
@@ -41,7 +41,7 @@ pub struct ViewArgs {
 
 /// Output format, for commands that print text or JSON.
 #[derive(Clone, Debug, Args)]
-pub struct FormatArgs {
+pub(crate) struct FormatArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
@@ -55,14 +55,14 @@ enum Form {
 
 impl FormatArgs {
     /// Returns the output format; `--json` in `args` takes precedence.
-    pub fn format(&self, args: &ViewArgs) -> Format {
+    pub(crate) fn format(&self, args: &ViewArgs) -> Format {
         if args.json || matches!(self.format, Form::Json) { Format::Json } else { Format::Text }
     }
 }
 
 impl ViewArgs {
     /// Builds a query from these options.
-    pub fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
+    pub(crate) fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
         let (sources, filters) = (self.sources.sources(), self.filters.compiled()?);
         let symbol_sources = self.symbol_sources.options()?;
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
@@ -70,17 +70,17 @@ impl ViewArgs {
 }
 
 /// Returns columns with these names and keys.
-pub fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
+pub(crate) fn columns(keys: &[(&str, SortKey)]) -> Vec<Column> {
     keys.iter().map(|(typed, key)| Column { typed: (*typed).into(), key: *key }).collect()
 }
 
 /// Computes the histogram by these columns, without limits on rows; starts again if an input changed meanwhile.
-pub fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
+pub(crate) fn profile(query: &Query, columns: &[Column]) -> anyhow::Result<(Profile, Query)> {
     profile_with(query, columns, |_| ()).map(|(profile, query, _)| (profile, query))
 }
 
 /// Like [`profile`], and returns what `of` makes of the session of each input, in their order.
-pub fn profile_with<T: Send>(
+pub(crate) fn profile_with<T: Send>(
     query: &Query,
     columns: &[Column],
     of: impl Fn(&Session<'_>) -> T + Sync,

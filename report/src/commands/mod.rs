@@ -1,20 +1,20 @@
-//! The commands of `rep`: command line → query → output → exit status. [`info`] has `evlist` too; [`tasks`] is
-//! `--tasks` and `--mmaps` of `rep report`; [`derived`] has what several commands share.
+//! The commands of `rep`: command line → query → output → exit status. `info` has `evlist` too; `tasks` is
+//! `--tasks` and `--mmaps` of `rep report`; `derived` has what several commands share.
 //!
-//! [`report`] is the default. Other commands have `run` (query → output and warnings) and, except [`tasks`] and [`info`],
+//! `report` is the default. Other commands have `run` (query → output and warnings) and, except `tasks` and `info`,
 //! `parse` (command line → query).
 
-pub mod branches;
+mod branches;
 pub mod c2c;
-pub mod derived;
-pub mod dump;
-pub mod info;
+mod derived;
+mod dump;
+mod info;
 pub mod mem;
-pub mod modules;
-pub mod report;
+mod modules;
+mod report;
 pub mod script;
-pub mod tasks;
-pub mod timeline;
+mod tasks;
+mod timeline;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

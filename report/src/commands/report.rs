@@ -18,7 +18,7 @@ use crate::terminal::screen::Screen;
 use crate::view;
 
 /// Runs the command, and returns the exit status.
-pub fn main(words: Vec<OsString>) -> ExitCode {
+pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let query = match args::parse(words) {
         Ok(query) => query,
         Err(error) => return refused(&error),

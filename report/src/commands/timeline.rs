@@ -44,7 +44,7 @@ struct TimelineArgs {
 }
 
 /// Parses a command line, whose first word is `rep timeline`.
-pub fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
+pub(crate) fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
     cli::parse(words, |args: TimelineArgs| {
         let format = args.form.format(&args.view);
         let query = args.view.query(Mode::Samples, format)?;
@@ -88,7 +88,7 @@ struct Slice {
 }
 
 /// Answers the query, and returns warnings.
-pub fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let columns = derived::columns(&[("tid", SortKey::Tid), ("time", SortKey::Time)]);
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query) = derived::profile(&precise, &columns)?;

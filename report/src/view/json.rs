@@ -104,7 +104,7 @@ impl<'p> Serialize for Rows<'p> {
 }
 
 /// Writes a value as JSON on one line.
-pub fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }

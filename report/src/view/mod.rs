@@ -9,7 +9,6 @@ mod heading;
 mod heat;
 mod hierarchy;
 mod json;
-mod mmaps;
 mod parts;
 mod stats;
 mod tasks;
@@ -23,16 +22,15 @@ use crate::query::{Format, Inspection, Query};
 use crate::table::profile::Profile;
 use crate::terminal::screen::Screen;
 
-pub use json::write as write_json;
-pub use mmaps::{MappedFile, MappedRow};
-pub use parts::{Workers, in_order};
-pub use tasks::{TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
+pub(crate) use json::write as write_json;
+pub(crate) use parts::{Workers, in_order};
+pub(crate) use tasks::{MappedFile, MappedRow, TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
 
 /// Error context for a failed write of the output.
-pub const CANNOT_WRITE: &str = "cannot write the answer";
+pub(crate) const CANNOT_WRITE: &str = "cannot write the answer";
 
 /// Prints the profile in the query's format.
-pub fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let query = &Query { shown: profile.shown(query), ..query.clone() };
     match query.format {
         Format::Json => json::print(profile, query, out),

@@ -19,7 +19,7 @@ pub(super) const PART: usize = 4096;
 
 /// States of workers: each thread takes one while it makes a result.
 #[derive(Debug)]
-pub struct Workers<S>(Mutex<Vec<S>>);
+pub(crate) struct Workers<S>(Mutex<Vec<S>>);
 
 impl<S> Default for Workers<S> {
     fn default() -> Self {
@@ -29,7 +29,7 @@ impl<S> Default for Workers<S> {
 
 impl<S> Workers<S> {
     /// Acts with a state that nobody uses, or else with a `new` one.
-    pub fn with<R>(&self, new: impl FnOnce() -> S, act: impl FnOnce(&mut S) -> R) -> R {
+    pub(crate) fn with<R>(&self, new: impl FnOnce() -> S, act: impl FnOnce(&mut S) -> R) -> R {
         let mut state = self.take(new);
         let result = act(&mut state);
         self.put(state);
@@ -37,18 +37,18 @@ impl<S> Workers<S> {
     }
 
     /// Takes a state that nobody uses, or else a `new` one.
-    pub fn take(&self, new: impl FnOnce() -> S) -> S {
+    pub(crate) fn take(&self, new: impl FnOnce() -> S) -> S {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.unwrap_or_else(new)
     }
 
     /// Gives a state back.
-    pub fn put(&self, state: S) {
+    pub(crate) fn put(&self, state: S) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(state);
     }
 
     /// Returns all states.
-    pub fn finish(self) -> Vec<S> {
+    pub(crate) fn finish(self) -> Vec<S> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -58,7 +58,7 @@ impl<S> Workers<S> {
 ///
 /// # Errors
 /// Returns the first error of `pass`.
-pub fn in_order<C: Send, R: Send, E>(
+pub(crate) fn in_order<C: Send, R: Send, E>(
     chunks: impl IntoIterator<Item = C>,
     one_by_one: bool,
     make: impl Fn(C) -> R + Sync,

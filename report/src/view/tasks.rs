@@ -1,38 +1,32 @@
-//! `--tasks`: the tree of tasks, as text like `perf report --tasks`, or as JSON.
+//! `--tasks` and `--mmaps`: the tree of tasks, with their mappings, as text like that of `perf report`, or as JSON.
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::json;
-use super::mmaps::{self, MappedRow};
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 
 /// Maximum depth of indentation.
 const DEEPEST: usize = 100;
 
-/// Tasks of an input.
 #[derive(Clone, Debug, Serialize)]
-pub struct TaskList {
-    /// Name of the input.
+pub(crate) struct TaskList {
     pub path: String,
     /// Tasks, each after its parent.
     pub tasks: Vec<TaskRow>,
-    /// Problems with the input.
     pub warnings: Vec<Warning>,
 }
 
-/// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TaskRow {
+pub(crate) struct TaskRow {
     /// Process.
     pub pid: i32,
     /// Thread.
     pub tid: i32,
     /// Thread that created it; -1 if unknown.
     pub ppid: i32,
-    /// Last comm.
     pub comm: String,
     /// Number of ancestors.
     pub depth: usize,
@@ -41,8 +35,39 @@ pub struct TaskRow {
     pub mappings: Option<Vec<MappedRow>>,
 }
 
+/// A mapping, or the part of it that no later mapping covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct MappedRow {
+    #[serde(serialize_with = "hex")]
+    pub start: u64,
+    /// Address after the last one.
+    #[serde(serialize_with = "hex")]
+    pub end: u64,
+    /// Protection and sharing, as in `/proc/PID/maps`.
+    pub prot: String,
+    #[serde(serialize_with = "hex")]
+    pub pgoff: u64,
+    #[serde(flatten)]
+    pub file: MappedFile,
+    /// Path of the file, or a name such as `[heap]`.
+    pub path: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum MappedFile {
+    /// Inode; 0 if there is none.
+    #[serde(rename = "ino")]
+    Inode(u64),
+    #[serde(rename = "build_id")]
+    BuildId(String),
+}
+
+fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:#x}"))
+}
+
 /// Prints the tasks of each input.
-pub fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
     for list in lists {
         if lists.len() > 1 {
             writeln!(out, "# {}", escape(&list.path))?;
@@ -54,9 +79,22 @@ pub fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
             let head = format!("  {pid:>8} {tid:>8} {ppid:>8} |{:depth$}", "");
             writeln!(out, "{head}{}", escape(comm))?;
             if let Some(mappings) = mappings {
-                mmaps::print(mappings, head.len(), out)?;
+                print_mappings(mappings, head.len(), out)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Prints the mappings, indented to the column of the task's name.
+fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io::Result<()> {
+    for MappedRow { start, end, prot, pgoff, file, path } in rows {
+        write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x} ", "")?;
+        match file {
+            MappedFile::Inode(ino) => write!(out, "{ino}")?,
+            MappedFile::BuildId(id) => write!(out, "{id}")?,
+        }
+        writeln!(out, " {}", escape(path))?;
     }
     Ok(())
 }
@@ -69,6 +107,6 @@ struct Lists<'l> {
 }
 
 /// Prints the tasks as JSON, schema `recrep-tasks/1`. `warnings` are those about inputs that cannot be read.
-pub fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn json(lists: &[TaskList], warnings: &[Warning], out: &mut impl Write) -> io::Result<()> {
     json::write(&Lists { schema: "recrep-tasks/1", inputs: lists, warnings }, out)
 }

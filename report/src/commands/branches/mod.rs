@@ -34,7 +34,7 @@ use edges::{Edge, Range};
 
 /// Query of `rep branches`.
 #[derive(Clone, Debug)]
-pub struct BranchesQuery {
+pub(crate) struct BranchesQuery {
     query: Query,
     /// `true` if the output is a profile for BOLT.
     bolt: bool,
@@ -60,7 +60,7 @@ enum Form {
 }
 
 /// Parses a command line, whose first word is `rep branches`.
-pub fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
+pub(crate) fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
     cli::parse(words, |args: BranchesArgs| {
         let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
         let format = if json || args.format == Form::Json { Format::Json } else { Format::Text };
@@ -89,7 +89,7 @@ struct Answer<'p> {
 }
 
 /// Answers the query, and returns warnings.
-pub fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     if asked.bolt {
         return bolt::run(&asked.query, out);
     }

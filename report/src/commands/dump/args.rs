@@ -40,7 +40,7 @@ struct DumpArgs {
 
 /// Query of `rep dump`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DumpQuery {
+pub(crate) struct DumpQuery {
     /// Input.
     pub source: Source,
     /// `true` if the bytes of records are printed.
@@ -55,13 +55,13 @@ pub struct DumpQuery {
 
 impl DumpQuery {
     /// Returns whether records of a type are printed.
-    pub fn prints(&self, kind: RecordType) -> bool {
+    pub(crate) fn prints(&self, kind: RecordType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&kind))
     }
 }
 
 /// Parses a command line whose first word is `rep dump`.
-pub fn parse(words: Vec<OsString>) -> Result<DumpQuery, clap::Error> {
+pub(crate) fn parse(words: Vec<OsString>) -> Result<DumpQuery, clap::Error> {
     cli::parse(words, |args: DumpArgs| {
         Ok(DumpQuery {
             source: args.source.source(),

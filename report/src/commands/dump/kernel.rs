@@ -93,7 +93,7 @@ fn mmap2<'l, 'w>(map: &Mmap2<'_>, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w>
 }
 
 /// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
-pub fn access_letters(prot: u32, flags: u32) -> String {
+pub(crate) fn access_letters(prot: u32, flags: u32) -> String {
     let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
     let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
     [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect()

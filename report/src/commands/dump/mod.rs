@@ -27,8 +27,8 @@ mod sample;
 mod stream;
 mod tool;
 
-pub use args::{DumpQuery, parse};
-pub use kernel::access_letters;
+pub(crate) use args::{DumpQuery, parse};
+pub(crate) use kernel::access_letters;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -69,12 +69,12 @@ impl<'f> FileFacts<'f> {
 }
 
 /// Returns a query for all records of a file, with their bytes.
-pub fn whole(source: &Source) -> DumpQuery {
+pub(crate) fn whole(source: &Source) -> DumpQuery {
     DumpQuery { source: source.clone(), raw: true, payload: 0, types: None, limit: u64::MAX }
 }
 
 /// Prints the records and returns the warnings.
-pub fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &DumpQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source)?;
     input.read(|file| {
         let known = &FileFacts::of(file);

@@ -130,7 +130,7 @@ fn sample_type(all: SampleType) -> Vec<String> {
 }
 
 /// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
-pub fn text(attr: &Attr) -> String {
+pub(crate) fn text(attr: &Attr) -> String {
     let mut text = String::new();
     for field in fields(attr).iter().filter(|field| !field.zero) {
         let comma = if text.is_empty() { "" } else { ", " };

@@ -22,7 +22,7 @@ const ANONYMOUS: &[u8] = b"{anon_group}";
 /// List the events of a file, like `perf evlist`
 #[derive(Debug, Parser)]
 #[command(name = "rep evlist", version, long_about = None)]
-pub struct EvlistQuery {
+pub(crate) struct EvlistQuery {
     #[command(flatten)]
     source: SourceArgs,
 
@@ -41,7 +41,7 @@ pub struct EvlistQuery {
 
 /// Lists the events, and returns warnings about the header. Of the records it reads only those that hold the header in
 /// pipe mode.
-pub fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &EvlistQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let input = Input::open(&query.source.source())?;
     input.read(|file| {
         let mut warnings: Vec<Warning> = file.warnings.iter().cloned().map(Warning::from).collect();

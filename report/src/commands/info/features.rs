@@ -18,7 +18,7 @@ use super::value::Value;
 ///
 /// # Errors
 /// Returns an error if the section is malformed.
-pub fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
+pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Option<Value>> {
     use f::FeatureBody as B;
     Ok(Some(match B::decode(id, c)? {
         B::TracingData(it) => size(it.data),
@@ -160,7 +160,10 @@ fn bits(words: impl Iterator<Item = u64>, most: u64) -> impl Iterator<Item = u64
 }
 
 /// Returns ascending numbers as ranges: `0-23,32-199`. `is_next` is whether a number follows another without a gap.
-pub fn ranges<N: Copy + PartialEq + Display>(numbers: impl Iterator<Item = N>, is_next: fn(N, N) -> bool) -> String {
+pub(crate) fn ranges<N: Copy + PartialEq + Display>(
+    numbers: impl Iterator<Item = N>,
+    is_next: fn(N, N) -> bool,
+) -> String {
     let mut ranges: Vec<(N, N)> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {

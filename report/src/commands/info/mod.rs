@@ -33,16 +33,16 @@ use crate::query::mode::Mode;
 use crate::query::warning::Warning;
 use crate::view::{CANNOT_WRITE, write_json};
 
-pub use attr::text as attr_text;
-pub use evlist::{EvlistQuery, run as run_evlist};
-pub use features::{ranges, value as feature_value};
+pub(crate) use attr::text as attr_text;
+pub(crate) use evlist::{EvlistQuery, run as run_evlist};
+pub(crate) use features::{ranges, value as feature_value};
 use gather::Info;
-pub use value::Value;
+pub(crate) use value::Value;
 
 /// Show the layout, events, header features and record counts of a file
 #[derive(Debug, Parser)]
 #[command(name = "rep info", version, long_about = None)]
-pub struct InfoQuery {
+pub(crate) struct InfoQuery {
     #[command(flatten)]
     source: SourceArgs,
 
@@ -52,12 +52,12 @@ pub struct InfoQuery {
 }
 
 /// Answers the query, and returns warnings.
-pub fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     print(&query.source.source(), query.json, out)
 }
 
 /// Prints the description of a file, and returns warnings.
-pub fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let info = settled(std::slice::from_ref(source), || {
         let input = Input::open(source)?;
         session::without_timeline(&input, Mode::Samples, Keep::Some, |session| Ok(Info::gather(&input, session)))
@@ -67,7 +67,7 @@ pub fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Re
 }
 
 /// Prints the description of a file as text, with `#` in front of each line.
-pub fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let mut text = Vec::new();
     let warnings = print(source, false, &mut text)?;
     commented(&text, out).context(CANNOT_WRITE)?;
@@ -75,7 +75,7 @@ pub fn comment(source: &Source, out: &mut impl Write) -> anyhow::Result<Vec<Warn
 }
 
 /// Does the same as [`comment`], for an input whose session exists already.
-pub fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn comment_on(input: &Input, session: &Session<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     text::print(&Info::gather(input, session), &mut text)?;
     commented(&text, out)

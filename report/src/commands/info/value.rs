@@ -9,7 +9,7 @@ use crate::terminal::escape::escape;
 
 /// Value and its format. In JSON, hexadecimal numbers are strings (`0x…`), other numbers are numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub(crate) enum Value {
     /// Unsigned number.
     Number(u64),
     /// Signed number.
@@ -32,17 +32,17 @@ pub enum Value {
 
 impl Value {
     /// Returns text from bytes that may be invalid UTF-8.
-    pub fn text(bytes: &[u8]) -> Self {
+    pub(crate) fn text(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// Returns a list of the values.
-    pub fn list(values: impl IntoIterator<Item = Self>) -> Self {
+    pub(crate) fn list(values: impl IntoIterator<Item = Self>) -> Self {
         Self::List(values.into_iter().collect())
     }
 
     /// Returns whether text output has separate lines for the parts.
-    pub fn is_block(&self) -> bool {
+    pub(crate) fn is_block(&self) -> bool {
         match self {
             Self::List(items) => items.iter().any(|item| matches!(item, Self::Map(_) | Self::List(_))),
             Self::Map(parts) => parts.iter().any(|(_, part)| part.is_block() || matches!(part, Self::List(_))),

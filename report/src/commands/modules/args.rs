@@ -13,7 +13,7 @@ use crate::query::{Format, Query};
 
 /// Query of `rep modules`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ModulesQuery {
+pub(crate) struct ModulesQuery {
     /// Histogram from which modules are counted.
     pub(super) report: Query,
     /// `true` if only modules with samples without a function are listed.
@@ -43,7 +43,7 @@ struct ModulesArgs {
 }
 
 /// Parses a command line, whose first word is `rep modules`.
-pub fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
+pub(crate) fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
     cli::parse(words, |args: ModulesArgs| {
         let sources = args.sources.sources();
         let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);

@@ -15,8 +15,8 @@ use std::io::Write;
 
 use anyhow::Context as _;
 
-pub use args::{ModulesQuery, parse};
-pub use stacks::StackSummary;
+pub(crate) use args::{ModulesQuery, parse};
+pub(crate) use stacks::StackSummary;
 
 use crate::commands::derived;
 use crate::query::Format;
@@ -25,7 +25,7 @@ use crate::view::{CANNOT_WRITE, write_json};
 use listing::Listing;
 
 /// Lists the modules, and returns warnings.
-pub fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let (profile, _, stacks) = derived::profile_with(&query.report, &query.report.columns, StackSummary::of)?;
     let stacks = stacks.into_iter().fold(StackSummary::default(), StackSummary::and);
     let listing = Listing::of(&profile, stacks, query.unresolved);

@@ -14,7 +14,7 @@ use crate::query::MAX_STACK;
 
 /// Numbers of recorded and of truncated stacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct StackSummary {
+pub(crate) struct StackSummary {
     /// Number of samples with a callchain.
     pub callchains: u64,
     /// Number of callchains of the kernel's maximum depth.

@@ -31,7 +31,7 @@ use crate::view;
 use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
 
 /// Prints the tasks of each input and returns the warnings.
-pub fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
+pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
     let with_mappings = query.inspection == Some(Inspection::Mmaps);
     let mut lists = Vec::new();
     let unreadable = each(&query.sources, |source| {
