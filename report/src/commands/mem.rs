@@ -131,8 +131,8 @@ struct Event<'p> {
 }
 
 /// Accesses with one key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LatencyRow {
+#[derive(Serialize)]
+struct LatencyRow {
     key: BTreeMap<String, String>,
     samples: u64,
     percent: f64,
@@ -145,22 +145,17 @@ pub struct LatencyRow {
 
 /// Distribution of the weights of single accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Latency {
-    /// Minimum.
-    pub min: u64,
-    /// Median.
-    pub p50: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// Maximum.
-    pub max: u64,
+struct Latency {
+    min: u64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    max: u64,
 }
 
 impl Latency {
     /// Computes the distribution of `(weight, samples)` pairs.
-    pub fn of(mut weights: Vec<(u64, u64)>) -> Self {
+    fn of(mut weights: Vec<(u64, u64)>) -> Self {
         weights.sort_unstable();
         let total: u64 = weights.iter().map(|(_, samples)| samples).sum();
         let at = |percent: u64| {
