@@ -9,12 +9,11 @@ use crate::cli::call_args::CallArgs;
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::help::commands_and_keys;
 use crate::cli::source_args::SourcesArgs;
-use crate::cli::symbol_args::SymbolArgs;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::times;
-use crate::query::{Column, Filters, Format, Inspection, Query};
+use crate::query::{Column, Filters, Format, Inspection, Query, SymbolOptions};
 use crate::terminal::style::{Colour, Style};
 
 /// Read perf.data files and print histograms
@@ -118,7 +117,7 @@ struct Args {
     filters: FilterArgs,
 
     #[command(flatten)]
-    symbol_sources: SymbolArgs,
+    symbol_sources: SymbolOptions,
 
     #[command(flatten)]
     style: Style,
@@ -233,7 +232,7 @@ fn query(args: Args) -> Result<Query, String> {
         limit: args.limit,
         percent_limit,
         separator: args.field_separator,
-        symbol_sources: args.symbol_sources.options()?,
+        symbol_sources: args.symbol_sources.with_environment()?,
         style: args.style,
         inspection,
         sources: args.sources.sources(),

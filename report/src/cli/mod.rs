@@ -7,7 +7,6 @@ pub mod filter_args;
 pub mod help;
 pub mod outcome;
 pub mod source_args;
-pub mod symbol_args;
 
 use std::ffi::OsString;
 

@@ -5,13 +5,12 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::source_args::SourcesArgs;
-use crate::cli::symbol_args::SymbolArgs;
 use crate::input::several::settled;
 use crate::pipeline::report;
 use crate::pipeline::session::Session;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
-use crate::query::{Column, Format, Query};
+use crate::query::{Column, Format, Query, SymbolOptions};
 use crate::table::profile::Profile;
 
 /// Options that all these commands share.
@@ -36,7 +35,7 @@ pub(crate) struct ViewArgs {
     filters: FilterArgs,
 
     #[command(flatten)]
-    symbol_sources: SymbolArgs,
+    symbol_sources: SymbolOptions,
 }
 
 /// Output format, for commands that print text or JSON.
@@ -64,7 +63,7 @@ impl ViewArgs {
     /// Builds a query from these options.
     pub(crate) fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
         let (sources, filters) = (self.sources.sources(), self.filters.compiled()?);
-        let symbol_sources = self.symbol_sources.options()?;
+        let symbol_sources = self.symbol_sources.with_environment()?;
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
     }
 }

@@ -1,4 +1,5 @@
-//! The query as plain data: sort keys, fields, filters, times, options. Independent of the command line and of files.
+//! The query as plain data: sort keys, fields, filters, times, options. Options that need no
+//! compiling have their names and help on the command line here too.
 
 mod column;
 pub mod fields;

@@ -1,4 +1,4 @@
-//! The compiled query: plain data, independent of the command line and of files.
+//! The compiled query: plain data, independent of files.
 
 use std::collections::HashSet;
 

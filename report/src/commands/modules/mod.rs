@@ -18,11 +18,10 @@ use clap::Parser;
 
 use crate::cli;
 use crate::cli::source_args::SourcesArgs;
-use crate::cli::symbol_args::SymbolArgs;
 use crate::commands::derived;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
-use crate::query::{Format, Query};
+use crate::query::{Format, Query, SymbolOptions};
 use crate::view::{CANNOT_WRITE, write_json};
 use listing::Listing;
 use stacks::StackSummary;
@@ -40,14 +39,14 @@ pub(crate) struct ModulesQuery {
 #[derive(Debug, Parser)]
 #[command(name = "rep modules", version, long_about = None)]
 // These concern names, which the listing does not show.
-#[command(mut_arg("full_source_path", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
-#[command(mut_arg("no_demangle", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
+#[command(mut_arg("source_paths", |arg| arg.hide(true)), mut_arg("demangle", |arg| arg.hide(true)))]
+#[command(mut_arg("mangled", |arg| arg.hide(true)), mut_arg("demangle_kernel", |arg| arg.hide(true)))]
 struct ModulesArgs {
     #[command(flatten)]
     sources: SourcesArgs,
 
     #[command(flatten)]
-    symbol_sources: SymbolArgs,
+    symbol_sources: SymbolOptions,
 
     /// Only modules that have samples whose function is unknown
     #[arg(short, long)]
@@ -64,7 +63,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<ModulesQuery, clap::Error> {
         let sources = args.sources.sources();
         let columns = derived::columns(&[("dso", SortKey::Dso), ("symbol", SortKey::Symbol)]);
         let format = if args.json { Format::Json } else { Format::Text };
-        let symbol_sources = args.symbol_sources.options()?;
+        let symbol_sources = args.symbol_sources.with_environment()?;
         let report = Query { sources, columns, format, symbol_sources, ..Query::default() };
         Ok(ModulesQuery { report, unresolved: args.unresolved })
     })

@@ -13,7 +13,6 @@ use super::choice::FieldChoice;
 use crate::cli;
 use crate::cli::filter_args::SampleFilterArgs;
 use crate::cli::source_args::SourceArgs;
-use crate::cli::symbol_args::SymbolArgs;
 use crate::query::lists;
 use crate::query::{Filters, Source, SymbolOptions};
 use crate::terminal::style::HeaderArgs;
@@ -32,7 +31,7 @@ struct ScriptArgs {
     fields: Vec<String>,
 
     #[command(flatten)]
-    symbol_sources: SymbolArgs,
+    symbol_sources: SymbolOptions,
 
     #[command(flatten)]
     header: HeaderArgs,
@@ -214,7 +213,7 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
         fields: fields.map_err(|message| format!("--fields: {message}"))?,
         filters: args.filters.compiled()?,
         records: args.records.kinds(),
-        symbol_sources: args.symbol_sources.options()?,
+        symbol_sources: args.symbol_sources.with_environment()?,
         look: args.look,
         header: args.header.is_asked() || args.header_only,
         header_only: args.header_only,
