@@ -5,101 +5,66 @@
 //! there are printed here.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use recrep_format::abi::{AttrFlags, BranchSampleType, ReadFormat, SampleType};
 use recrep_format::attr::Attr;
 
 use super::value::Value;
 
-/// Field of an attr.
-struct Field {
-    /// ABI name.
-    name: Cow<'static, str>,
-    /// perf's name of the union that contains the field.
-    union: Option<&'static str>,
-    value: Value,
-    zero: bool,
-}
-
-struct Fields(Vec<Field>);
-
-impl Fields {
-    fn add(&mut self, name: impl Into<Cow<'static, str>>, value: Value, zero: bool) {
-        self.0.push(Field { name: name.into(), union: None, value, zero });
-    }
-
-    fn number(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<u64>) {
-        let value = value.into();
-        self.add(name, Value::Number(value), value == 0);
-    }
-
-    fn hex(&mut self, name: &'static str, value: u64) {
-        self.add(name, Value::Hex(value), value == 0);
-    }
-
-    fn union(&mut self, union: &'static str, name: &'static str, value: Value, zero: bool) {
-        self.0.push(Field { name: name.into(), union: Some(union), value, zero });
-    }
-
-    fn bits(&mut self, name: &'static str, names: Vec<String>) {
-        let zero = names.is_empty();
-        self.add(name, Value::Bits(names), zero);
-    }
-}
-
-fn fields(attr: &Attr) -> Vec<Field> {
-    let mut f = Fields(Vec::with_capacity(72));
-    f.number("type", attr.kind.0);
-    f.number("size", attr.size);
-    f.hex("config", attr.config);
+/// Returns all fields, those of unions under the name that applies.
+fn fields(attr: &Attr) -> Vec<(Cow<'static, str>, Value)> {
+    let number = |value: u32| Value::Number(value.into());
     let rate = if attr.flags.contains(AttrFlags::FREQ) { "sample_freq" } else { "sample_period" };
-    let period = Value::Number(attr.sample_period);
-    f.union("{ sample_period, sample_freq }", rate, period, attr.sample_period == 0);
-    f.bits("sample_type", sample_type(attr.sample_type));
-    f.bits("read_format", named(attr.read_format.iter_names(), attr.read_format.bits(), ReadFormat::bits));
-    flags(&mut f, attr.flags);
     let wakeup = if attr.flags.contains(AttrFlags::WATERMARK) { "wakeup_watermark" } else { "wakeup_events" };
-    let events = Value::Number(attr.wakeup.into());
-    f.union("{ wakeup_events, wakeup_watermark }", wakeup, events, attr.wakeup == 0);
-    f.number("bp_type", attr.bp_type);
-    f.union("{ bp_addr, config1 }", "config1", Value::Hex(attr.config1), attr.config1 == 0);
-    f.union("{ bp_len, config2 }", "config2", Value::Hex(attr.config2), attr.config2 == 0);
-    let branches = attr.branch_sample_type;
-    f.bits("branch_sample_type", named(branches.iter_names(), branches.bits(), BranchSampleType::bits));
-    f.hex("sample_regs_user", attr.sample_regs_user);
-    f.number("sample_stack_user", attr.sample_stack_user);
-    f.add("clockid", Value::Signed(attr.clockid.into()), attr.clockid == 0);
-    f.hex("sample_regs_intr", attr.sample_regs_intr);
-    f.number("aux_watermark", attr.aux_watermark);
-    f.number("sample_max_stack", attr.sample_max_stack);
-    f.number("aux_sample_size", attr.aux_sample_size);
-    f.number("sig_data", attr.sig_data);
-    f.number("__reserved_2", attr.reserved_2);
-    f.hex("aux_action", attr.aux_action.into());
-    f.hex("config3", attr.config3);
-    f.hex("config4", attr.config4);
-    if !attr.extra.is_empty() {
-        f.add("unknown_bytes", Value::Bytes(attr.extra.to_vec()), attr.extra.iter().all(|byte| *byte == 0));
-    }
-    f.0
+    let (reads, branches) = (attr.read_format, attr.branch_sample_type);
+    let before = [
+        ("type", number(attr.kind.0)),
+        ("size", number(attr.size)),
+        ("config", Value::Hex(attr.config)),
+        (rate, Value::Number(attr.sample_period)),
+        ("sample_type", Value::Bits(sample_type(attr.sample_type))),
+        ("read_format", Value::Bits(named(reads.iter_names(), reads.bits(), ReadFormat::bits))),
+    ];
+    let after = [
+        (wakeup, number(attr.wakeup)),
+        ("bp_type", number(attr.bp_type)),
+        ("config1", Value::Hex(attr.config1)),
+        ("config2", Value::Hex(attr.config2)),
+        ("branch_sample_type", Value::Bits(named(branches.iter_names(), branches.bits(), BranchSampleType::bits))),
+        ("sample_regs_user", Value::Hex(attr.sample_regs_user)),
+        ("sample_stack_user", number(attr.sample_stack_user)),
+        ("clockid", Value::Signed(attr.clockid.into())),
+        ("sample_regs_intr", Value::Hex(attr.sample_regs_intr)),
+        ("aux_watermark", number(attr.aux_watermark)),
+        ("sample_max_stack", number(attr.sample_max_stack.into())),
+        ("aux_sample_size", number(attr.aux_sample_size)),
+        ("sig_data", Value::Number(attr.sig_data)),
+        ("__reserved_2", number(attr.reserved_2.into())),
+        ("aux_action", Value::Hex(attr.aux_action.into())),
+        ("config3", Value::Hex(attr.config3)),
+        ("config4", Value::Hex(attr.config4)),
+    ];
+    let unknown = Some(("unknown_bytes", Value::Bytes(attr.extra.to_vec()))).filter(|_| !attr.extra.is_empty());
+    let own = |(name, value): (&'static str, Value)| (name.into(), value);
+    before.map(own).into_iter().chain(flags(attr.flags)).chain(after.into_iter().chain(unknown).map(own)).collect()
 }
 
-/// Adds a field per flag, `precise_ip` as one number, and bits without a name as a number.
-fn flags(f: &mut Fields, flags: AttrFlags) {
-    let mut named = AttrFlags::empty();
+/// Returns a field per flag, `precise_ip` as one number, and bits without a name as a number.
+fn flags(flags: AttrFlags) -> Vec<(Cow<'static, str>, Value)> {
+    let mut unknown = flags;
+    let mut fields = Vec::with_capacity(40);
     for (name, flag) in AttrFlags::all().iter_names() {
-        named |= flag;
+        unknown.remove(flag);
         if flag == AttrFlags::PRECISE_IP_1 {
-            f.number("precise_ip", flags.precise_ip());
+            fields.push(("precise_ip".into(), Value::Number(flags.precise_ip().into())));
         } else if flag != AttrFlags::PRECISE_IP_2 {
-            f.number(name.to_ascii_lowercase(), flags.contains(flag));
+            fields.push((name.to_ascii_lowercase().into(), Value::Number(flags.contains(flag).into())));
         }
     }
-    let unknown = flags.bits() & !named.bits();
-    if unknown != 0 {
-        f.hex("unknown_flags", unknown);
+    if !unknown.is_empty() {
+        fields.push(("unknown_flags".into(), Value::Hex(unknown.bits())));
     }
+    fields
 }
 
 /// Returns the names of the set bits; bits without a name are one number at the end.
@@ -131,18 +96,25 @@ fn sample_type(all: SampleType) -> Vec<String> {
 
 /// Returns the non-zero fields, as `perf evlist -v` prints them after the event's name.
 pub(crate) fn text(attr: &Attr) -> String {
-    let mut text = String::new();
-    for field in fields(attr).iter().filter(|field| !field.zero) {
-        let comma = if text.is_empty() { "" } else { ", " };
-        let outcome = write!(text, "{comma}{}: {}", field.union.unwrap_or(&field.name), field.value);
-        debug_assert!(outcome.is_ok(), "a String takes everything");
+    let shown = fields(attr).into_iter().filter(|(_, value)| !value.is_zero());
+    let texts: Vec<String> = shown.map(|(name, value)| format!("{}: {value}", union_of(&name))).collect();
+    texts.join(", ")
+}
+
+/// Returns perf's name of the union that contains a field, or the field's own name.
+fn union_of(name: &str) -> &str {
+    match name {
+        "sample_period" | "sample_freq" => "{ sample_period, sample_freq }",
+        "wakeup_events" | "wakeup_watermark" => "{ wakeup_events, wakeup_watermark }",
+        "config1" => "{ bp_addr, config1 }",
+        "config2" => "{ bp_len, config2 }",
+        own => own,
     }
-    text
 }
 
 /// Returns every field of an attr, and its [`text`].
 pub(super) fn value(attr: &Attr) -> Value {
-    Value::Fields(fields(attr).into_iter().map(|field| (field.name, field.value)).collect(), text(attr))
+    Value::Fields(fields(attr), text(attr))
 }
 
 #[cfg(test)]

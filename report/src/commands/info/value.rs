@@ -10,23 +10,18 @@ use crate::terminal::escape::escape;
 /// Value and its format. In JSON, hexadecimal numbers are strings (`0x…`), other numbers are numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// Unsigned number.
     Number(u64),
-    /// Signed number.
     Signed(i64),
-    /// Hexadecimal number.
     Hex(u64),
     /// Text from the file, not escaped; printing escapes it.
     Text(String),
     /// Names of set bits.
     Bits(Vec<String>),
-    /// Bytes.
     Bytes(Vec<u8>),
     /// Fields for JSON, and their text.
     Fields(Vec<(Cow<'static, str>, Self)>, String),
     /// List of values; text with spaces is quoted.
     List(Vec<Self>),
-    /// Named parts.
     Map(Vec<(&'static str, Self)>),
 }
 
@@ -39,6 +34,16 @@ impl Value {
     /// Returns a list of the values.
     pub(crate) fn list(values: impl IntoIterator<Item = Self>) -> Self {
         Self::List(values.into_iter().collect())
+    }
+
+    /// Returns whether it is 0, or nothing is set.
+    pub(crate) fn is_zero(&self) -> bool {
+        match self {
+            Self::Number(0) | Self::Signed(0) | Self::Hex(0) => true,
+            Self::Bits(names) => names.is_empty(),
+            Self::Bytes(bytes) => bytes.iter().all(|byte| *byte == 0),
+            _ => false,
+        }
     }
 
     /// Returns whether text output has separate lines for the parts.
