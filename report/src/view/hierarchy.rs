@@ -14,7 +14,7 @@ use crate::query::sort_key::SortKey;
 use crate::query::{Column, Query};
 use crate::table::profile::{EventTable, Profile, Row};
 
-use super::trees::Trees;
+use super::tree::Trees;
 use crate::terminal::escape::escape;
 
 /// Row of the hierarchy, and the rows below it.

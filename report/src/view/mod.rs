@@ -14,7 +14,6 @@ mod stats;
 mod tasks;
 mod text;
 mod tree;
-mod trees;
 
 use std::io::{self, Write};
 

@@ -25,7 +25,7 @@ use crate::query::key::Field;
 use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
-use super::trees::Trees;
+use super::tree::Trees;
 use super::{advice, group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::screen::Screen;

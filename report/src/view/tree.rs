@@ -1,4 +1,4 @@
-//! Call trees below rows, drawn like `perf report --stdio`.
+//! Call trees below rows, drawn in parallel, like `perf report --stdio`.
 //!
 //! ```text
 //!             |
@@ -13,21 +13,61 @@
 
 use std::fmt::Write;
 
-use crate::callchain::trees::{CallTrees, Node};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::callchain::trees::{CallTrees, Node, TreeOptions};
 use crate::count::Count;
 use crate::count::metrics::share;
+use crate::query::Query;
 use crate::query::graph::{Graph, Shape, Value};
+use crate::table::profile::{EventTable, Profile, Row};
 use crate::terminal::escape::escape;
+
+/// Drawn trees, by the numbers of their rows.
+#[derive(Debug, Default)]
+pub(super) struct Trees {
+    drawn: FxHashMap<usize, String>,
+}
+
+impl Trees {
+    /// Draws the trees of a table; none if the query has no call graph.
+    pub(super) fn of(profile: &Profile, table: &EventTable<'_>, query: &Query) -> Self {
+        let Some(graph) = query.chains.graph.filter(|_| !profile.calls.is_empty()) else { return Self::default() };
+        let total = table.total.period;
+        let fractal = graph.shape == Shape::Fractal;
+        let least = if fractal { 0 } else { graph.least(total) };
+        // Rows are sorted by weight, and no part of a tree exceeds its row.
+        let rows: Vec<Row<'_>> = table.rows().take_while(|row| row.weight() >= least).collect();
+        let places: Vec<_> = rows.iter().map(|row| row.place).collect();
+        let share = if fractal { graph.percent / 100.0 } else { 0.0 };
+        let wanted = TreeOptions { least, share, passed: query.chains.shows_branches() };
+        let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
+        let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
+        let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
+        let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
+            let mut text = String::new();
+            drawing.draw(nodes, row.weight(), &mut text);
+            (row.place, text)
+        };
+        Self { drawn: trees.par_iter().zip(&rows).map(draw).collect() }
+    }
+
+    /// Returns the tree to print below a row; empty if it has none.
+    pub(super) fn below(&self, place: usize) -> &str {
+        self.drawn.get(&place).map_or("", String::as_str)
+    }
+}
 
 /// Draws trees.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Drawing<'p> {
-    pub(super) calls: &'p CallTrees,
-    pub(super) graph: &'p Graph,
+struct Drawing<'p> {
+    calls: &'p CallTrees,
+    graph: &'p Graph,
     /// Period of the event.
-    pub(super) total: u64,
+    total: u64,
     /// `true` if the first frame of a single path repeats the row's first column and is omitted.
-    pub(super) skip_first: bool,
+    skip_first: bool,
 }
 
 /// Left margin of all lines.
@@ -37,7 +77,7 @@ const LEVEL: usize = 11;
 
 impl Drawing<'_> {
     /// Draws the tree of a row with period `row`.
-    pub(super) fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
+    fn draw(&self, nodes: &[Node], row: u64, text: &mut String) {
         let before = text.len();
         match self.graph.shape {
             Shape::Flat | Shape::Folded => return self.chains(nodes, text),
