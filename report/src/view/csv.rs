@@ -16,7 +16,6 @@ use crate::query::Query;
 use crate::query::fields::Number;
 use crate::table::profile::Profile;
 
-/// Prints all rows.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let parts: Vec<Number> = query.numbers().filter(|number| number.is_part()).collect();
     let keys = query.columns.iter().map(|column| column.typed.as_str());

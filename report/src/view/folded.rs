@@ -13,7 +13,6 @@ use crate::query::Query;
 use crate::table::profile::{EventTable, Profile};
 use crate::terminal::escape::escape;
 
-/// Prints the folded stacks of all events.
 pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
     let folded = &profile.folded;
     let tables = profile.tables(query);

@@ -50,7 +50,6 @@ pub(super) fn rows<'p>(tables: &'p [EventTable<'p>], query: &Query) -> Vec<Group
     rows
 }
 
-/// Prints the table of all events.
 pub(super) fn print(tables: &[EventTable<'_>], query: &Query, out: &mut impl Write) -> io::Result<()> {
     let names: Vec<_> = tables.iter().map(|table| escape(table.name)).collect();
     let samples: u64 = tables.iter().map(|table| table.total.samples).sum();

@@ -81,7 +81,6 @@ fn below<'p>(rows: &[Row<'p>], depth: usize, total: u64, query: &'p Query) -> Ve
     levels
 }
 
-/// Prints the table as a tree.
 pub(super) fn print(profile: &Profile, table: &EventTable<'_>, query: &Query, out: &mut impl Write) -> io::Result<()> {
     if !query.style.quiet {
         let numbers: Vec<_> = query.numbers().collect();

@@ -21,9 +21,7 @@ pub(crate) struct TaskList {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct TaskRow {
-    /// Process.
     pub pid: i32,
-    /// Thread.
     pub tid: i32,
     /// Thread that created it; -1 if unknown.
     pub ppid: i32,

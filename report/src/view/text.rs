@@ -30,7 +30,6 @@ use super::{advice, group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::screen::Screen;
 
-/// Prints all tables.
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     heading::print(profile, query, out)?;
     let mut tables = profile.tables(query);

@@ -59,7 +59,6 @@ impl Trees {
     }
 }
 
-/// Draws trees.
 #[derive(Clone, Copy, Debug)]
 struct Drawing<'p> {
     calls: &'p CallTrees,

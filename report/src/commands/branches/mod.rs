@@ -32,7 +32,6 @@ use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, write_json};
 use edges::{Edge, Range};
 
-/// Query of `rep branches`.
 #[derive(Clone, Debug)]
 pub(crate) struct BranchesQuery {
     query: Query,

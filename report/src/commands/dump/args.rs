@@ -38,10 +38,8 @@ struct DumpArgs {
     limit: Option<u64>,
 }
 
-/// Query of `rep dump`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DumpQuery {
-    /// Input.
     pub source: Source,
     /// `true` if the bytes of records are printed.
     pub raw: bool,
@@ -49,12 +47,10 @@ pub(crate) struct DumpQuery {
     pub payload: usize,
     /// Types of records to print; `None` for all.
     pub types: Option<BTreeSet<RecordType>>,
-    /// Maximum number of records to print.
     pub limit: u64,
 }
 
 impl DumpQuery {
-    /// Returns whether records of a type are printed.
     pub(crate) fn prints(&self, kind: RecordType) -> bool {
         self.types.as_ref().is_none_or(|types| types.contains(&kind))
     }

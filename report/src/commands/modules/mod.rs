@@ -26,7 +26,6 @@ use crate::view::{CANNOT_WRITE, write_json};
 use listing::Listing;
 use stacks::StackSummary;
 
-/// Query of `rep modules`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModulesQuery {
     /// Histogram from which modules are counted.
