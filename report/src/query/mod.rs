@@ -12,7 +12,7 @@ pub mod pattern;
 mod request;
 mod servers;
 pub mod shown;
-pub mod sort_key;
+pub(crate) mod sort_key;
 mod source;
 mod symbol_options;
 pub mod times;

@@ -1,8 +1,18 @@
 //! Texts of single words of a key, as in perf's columns.
 
-use recrep_format::abi::{BranchFlags, CpuMode, DataSrc, Transaction};
+use recrep_format::abi::{BranchFlags, CpuMode, Transaction};
 
-use super::key::{CacheLine, Meta};
+use super::key::CacheLine;
+
+/// Formats a bit.
+pub(super) fn either(bit: u64, [set, unset]: [&str; 2]) -> String {
+    if bit == 0 { unset } else { set }.into()
+}
+
+/// Formats a pid; -1 if no record says it.
+pub(super) fn process(word: u64) -> String {
+    u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
+}
 
 /// Formats whether a branch was mispredicted.
 pub(super) fn prediction(flags: u64) -> String {
@@ -17,31 +27,6 @@ pub(super) fn prediction(flags: u64) -> String {
     .into()
 }
 
-/// Formats whether a branch was in a transaction.
-pub(super) fn in_tx(flags: u64) -> String {
-    if BranchFlags(flags).in_tx() { "T" } else { "." }.into()
-}
-
-/// Formats whether a branch was a transaction's abort.
-pub(super) fn abort(flags: u64) -> String {
-    if BranchFlags(flags).abort() { "A" } else { "." }.into()
-}
-
-/// Formats whether a branch came from another module.
-pub(super) fn external(word: u64) -> String {
-    if word == 1 { "Y" } else { "N" }.into()
-}
-
-/// Formats why an access was blocked.
-pub(super) fn blocked(word: u64) -> String {
-    DataSrc(word).blocked_name().trim_start().into()
-}
-
-/// Formats a pid; -1 if no record says it.
-pub(super) fn process(word: u64) -> String {
-    u32::try_from(word).map_or(-1, u32::cast_signed).to_string()
-}
-
 /// Formats the kind of mapping that a cache line is in.
 pub(super) fn mapping(line: u64) -> String {
     match CacheLine::unpack(line) {
@@ -50,16 +35,6 @@ pub(super) fn mapping(line: u64) -> String {
         CacheLine { .. } => "private",
     }
     .into()
-}
-
-/// Formats the CPU mode of the sample or the branch's target.
-pub(super) fn cpu_mode(meta: u64) -> String {
-    mode_name(Meta::unpack(meta).at.cpu_mode).into()
-}
-
-/// Formats the CPU mode of the branch's source.
-pub(super) fn from_cpu_mode(meta: u64) -> String {
-    mode_name(Meta::unpack(meta).from.cpu_mode).into()
 }
 
 /// Formats an address like C's `%#.16llx`, which gives zero no prefix.
@@ -77,7 +52,7 @@ pub fn cpu_mode_letter(bits: u8) -> char {
 }
 
 /// Returns the name of a CPU mode in JSON and CSV.
-fn mode_name(bits: u8) -> &'static str {
+pub(super) fn mode_name(bits: u8) -> &'static str {
     match CpuMode::of(u16::from(bits)) {
         CpuMode::Kernel => "kernel",
         CpuMode::User => "user",
