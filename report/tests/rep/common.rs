@@ -1,16 +1,61 @@
-//! A directory with files, and `rep`.
+//! A directory with files, commands that are run, and what `rep` answers.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
+use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// All branches of user code.
+pub(crate) const BRANCHES: BranchSampleType = BranchSampleType::USER.union(BranchSampleType::ANY);
+
+pub(crate) fn branch(from: u64, to: u64, flags: u64) -> BranchEntry {
+    BranchEntry { from, to, flags: BranchFlags(flags) }
+}
 
 /// Returns the command under test.
 pub(crate) fn rep() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rep"));
     command.stdin(Stdio::null());
     command
+}
+
+/// Runs a command, which must succeed, and returns what it prints.
+#[track_caller]
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command with these words and paths, as [`run`] does.
+#[track_caller]
+pub(crate) fn tool(words: &str, paths: &[&Path]) -> String {
+    let mut words = words.split_whitespace();
+    run(Command::new(words.next().unwrap()).args(words).args(paths))
+}
+
+/// Returns the message of a command that must have failed without a result.
+#[track_caller]
+pub(crate) fn refusal(output: Output) -> String {
+    assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Returns the JSON that is in this text.
+pub(crate) fn parsed(text: impl AsRef<[u8]>) -> Value {
+    serde_json::from_slice(text.as_ref()).unwrap()
+}
+
+/// Returns the items of a list.
+pub(crate) fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+/// Returns the codes of the warnings.
+pub(crate) fn codes(answer: &Value) -> Vec<&str> {
+    list(&answer["warnings"]).iter().map(|warning| warning["code"].as_str().unwrap()).collect()
 }
 
 /// A directory with files, deleted at the end of a test.
@@ -41,5 +86,5 @@ pub(crate) fn rows(answer: &Value, event: usize) -> Vec<(String, u64, u64)> {
         let columns: Vec<_> = row["key"].as_object().unwrap().values().map(|v| v.as_str().unwrap()).collect();
         (columns.join("|"), row["samples"].as_u64().unwrap(), row["period"].as_u64().unwrap())
     };
-    answer["events"][event]["rows"].as_array().unwrap().iter().map(row).collect()
+    list(&answer["events"][event]["rows"]).iter().map(row).collect()
 }

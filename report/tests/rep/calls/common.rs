@@ -5,7 +5,8 @@ use recrep_format::abi::SampleType;
 use recrep_format::endian::Endian;
 use serde_json::Value;
 
-use crate::common::{self, rep};
+pub(crate) use crate::common::Place;
+use crate::common::{self, list, parsed, rep, run};
 
 /// Address of the code of a JIT, with a function every 0x10 bytes.
 pub(crate) const CODE: u64 = 0x10_0000;
@@ -15,26 +16,21 @@ pub(crate) const PARSE: u64 = CODE + 0x20;
 pub(crate) const TEXT: u64 = 0xffff_ffff_8100_0000;
 pub(crate) const KERNEL: u64 = TEXT + 0x10;
 
-/// A directory with a recording, a perf map and a kallsyms file that name its functions.
-pub(crate) struct Place(pub(crate) common::Place);
-
 impl Place {
-    pub(crate) fn new(stream: &Stream) -> Self {
-        let place = common::Place::new();
+    /// Creates a directory with a recording, a perf map and a kallsyms file that name its functions.
+    pub(crate) fn of(stream: &Stream) -> Self {
+        let place = Self::new();
         let functions = [(MAIN, "main"), (WORK, "work"), (PARSE, "parse")];
         let map: String = functions.iter().map(|(at, name)| format!("{at:x} 10 {name}\n")).collect();
         place.put("root/tmp/perf-7.map", map);
         place.put("kallsyms", format!("{TEXT:x} T _text\n{KERNEL:x} T entry\n"));
         place.put("x.data", stream.file());
-        Self(place)
+        place
     }
 
     pub(crate) fn rep(&self, words: &str) -> String {
-        let (mut rep, place) = (rep(), &self.0);
-        rep.args(words.split_whitespace()).arg("--symfs").arg(place.at("root"));
-        let output = rep.arg("--kallsyms").arg(place.at("kallsyms")).arg(place.at("x.data")).output().unwrap();
-        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        let [root, kallsyms, file] = ["root", "kallsyms", "x.data"].map(|name| self.at(name));
+        run(rep().args(words.split_whitespace()).arg("--symfs").arg(root).arg("--kallsyms").arg(kallsyms).arg(file))
     }
 
     /// Returns the functions of each sample that `rep script` prints, outermost first.
@@ -50,14 +46,14 @@ impl Place {
     /// Returns each row's name, its samples with callees, and its own. The name starts with the letter of the CPU mode,
     /// as in text.
     pub(crate) fn children(&self, words: &str, key: &str) -> Vec<(String, u64, u64)> {
-        let report: Value = serde_json::from_str(&self.rep(&format!("--json --children -s {key} {words}"))).unwrap();
+        let report = parsed(self.rep(&format!("--json --children -s {key} {words}")));
         let count = |row: &Value| row["samples"].as_u64().unwrap();
         let name = |key_of: &Value| {
             let mode = if key_of["cpumode"] == "kernel" { 'k' } else { '.' };
             format!("[{mode}] {}", key_of[key].as_str().unwrap())
         };
         let row = |row: &Value| (name(&row["key"]), count(&row["children"]), count(row));
-        let mut rows: Vec<_> = report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect();
+        let mut rows: Vec<_> = list(&report["events"][0]["rows"]).iter().map(row).collect();
         rows.sort_unstable();
         rows
     }
@@ -65,10 +61,8 @@ impl Place {
 
 /// Runs `rep` on a stream, which must fail, and returns its message.
 pub(crate) fn refusal(stream: &Stream, words: &[&str]) -> String {
-    let place = Place::new(stream);
-    let output = rep().args(words).arg(place.0.at("x.data")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    String::from_utf8(output.stderr).unwrap()
+    let place = Place::of(stream);
+    common::refusal(rep().args(words).arg(place.at("x.data")).output().unwrap())
 }
 
 pub(crate) fn stream(event: Event) -> Stream {

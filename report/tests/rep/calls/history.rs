@@ -1,29 +1,23 @@
 //! `--branch-history`: branches in front of callers, with known answers.
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
+use recrep_format::abi::context;
 use recrep_format::endian::Endian;
+
+use crate::common::{BRANCHES, branch};
 
 use super::common::{CODE, MAIN, PARSE, Place, WORK, refusal, rows, stream};
 
 const GOOD: u64 = 2;
 const BAD: u64 = 1;
 
-fn branch(from: u64, to: u64, flags: u64) -> BranchEntry {
-    BranchEntry { from, to, flags: BranchFlags(flags) }
-}
-
 fn cycles(cycles: u64) -> u64 {
     cycles << 4
 }
 
-fn any() -> BranchSampleType {
-    BranchSampleType::USER | BranchSampleType::ANY
-}
-
 /// Returns a stream with branch stacks and without callchains.
 fn bare() -> Stream {
-    let stream = Stream::new(Endian::Little).event(Event::new("cycles").branches(any()));
+    let stream = Stream::new(Endian::Little).event(Event::new("cycles").branches(BRANCHES));
     stream.task(7, 7).comm("app").map("//anon", CODE, 0x1000, 0).at(10)
 }
 
@@ -48,7 +42,7 @@ fn tree(text: &str) -> Vec<&str> {
 
 #[test]
 fn trees_show_the_branches_before_samples() {
-    let place = Place::new(&two_ways());
+    let place = Place::of(&two_ways());
     assert_eq!(
         tree(&place.rep("--branch-history --no-children -s comm,sym")),
         [
@@ -85,7 +79,7 @@ fn iterations_of_a_loop_are_counted_and_shown_once() {
     let turn = |took| branch(PARSE + 8, PARSE, GOOD | cycles(took));
     let enter = branch(MAIN + 2, PARSE, GOOD | cycles(1));
     let stack = [turn(2), turn(40), enter];
-    let place = Place::new(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
+    let place = Place::of(&bare().sample(SampleSpec::at(PARSE + 4).branches(&stack)));
     assert_eq!(
         tree(&place.rep("--branch-history --no-children -s comm,sym")),
         [
@@ -102,8 +96,8 @@ fn iterations_of_a_loop_are_counted_and_shown_once() {
 fn branches_come_before_callers_in_every_format() {
     let chain = [context::USER, PARSE + 8, WORK + 6, MAIN + 8, MAIN + 4];
     let stack = [branch(WORK + 4, PARSE, GOOD)];
-    let place = Place::new(
-        &stream(Event::new("cycles").branches(any()))
+    let place = Place::of(
+        &stream(Event::new("cycles").branches(BRANCHES))
             .sample(SampleSpec::at(PARSE + 8).callchain(&chain).branches(&stack)),
     );
     // The outermost caller is dropped to make room for the branch.
@@ -145,7 +139,7 @@ fn branches_come_before_callers_in_every_format() {
 
 #[test]
 fn children_include_branches() {
-    let place = Place::new(&two_ways());
+    let place = Place::of(&two_ways());
     let want = [("[.] main", 2, 0), ("[.] parse", 2, 2), ("[.] work", 2, 0)];
     assert_eq!(place.children("--branch-history", "sym"), rows(&want));
     assert_eq!(
@@ -163,7 +157,7 @@ fn children_include_branches() {
 
 #[test]
 fn filters_apply_to_samples_not_frames() {
-    let place = Place::new(&two_ways());
+    let place = Place::of(&two_ways());
     let folded = "app;main +2;work +0;work +4;parse +0 3\napp;main +6;work +0;work +4;parse +0 1\n";
     assert_eq!(place.rep("--branch-history --format folded --comm app"), folded);
     assert_eq!(place.rep("--branch-history --format folded --max-stack 1"), "app;work +4;parse +0 4\n");

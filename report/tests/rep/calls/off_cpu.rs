@@ -3,36 +3,22 @@
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{AttrFlags, EventType, HwEvent, SampleType, SwEvent, context, misc};
 use recrep_format::record::{Body, SwitchCpuWide};
-use serde_json::Value;
+
+use crate::common::{codes, list, parsed};
 
 use super::common::{KERNEL, MAIN, PARSE, Place, WORK, refusal, rows, stream};
 
-/// Direction of a switch.
-#[derive(Clone, Copy)]
-enum To {
-    In,
-    Waiting,
-    Preempted,
-}
+// What a thread does at a switch: the bits of the record.
+const IN: u16 = 0;
+const WAITING: u16 = misc::SWITCH_OUT;
+const PREEMPTED: u16 = misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT;
 
-/// Kind of the records of switches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    PerThread,
-    CpuWide,
-}
+// Kinds of the records of switches.
+const PER_THREAD: Body<'static> = Body::Switch;
+const CPU_WIDE: Body<'static> = Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 });
 
-fn switch(stream: Stream, kind: Kind, to: To) -> Stream {
-    let bits = match to {
-        To::In => 0,
-        To::Waiting => misc::SWITCH_OUT,
-        To::Preempted => misc::SWITCH_OUT | misc::SWITCH_OUT_PREEMPT,
-    };
-    let body = match kind {
-        Kind::PerThread => Body::Switch,
-        Kind::CpuWide => Body::SwitchCpuWide(SwitchCpuWide { next_prev_pid: 0, next_prev_tid: 0 }),
-    };
-    stream.record(bits, body)
+fn switch(stream: Stream, kind: &Body<'_>, bits: u16) -> Stream {
+    stream.record(bits, kind.clone())
 }
 
 /// Returns an event of running time, and at place 1 the event of switches.
@@ -61,36 +47,35 @@ fn sampled_switch(stream: Stream, time: u64) -> Stream {
 }
 
 /// All that can happen to threads 7 and 8; the last record is one of thread 9.
-fn eventful(kind: Kind) -> Stream {
+fn eventful(kind: &Body<'_>) -> Stream {
     let mut all = running(clock(), 1000, WORK);
-    all = switch(sampled_switch(all, 1100).at(1105), kind, To::Waiting);
+    all = switch(sampled_switch(all, 1100).at(1105), kind, WAITING);
     // Another thread runs meanwhile: it comes from nowhere, goes without a sample, loses a record, and exits.
-    all = switch(all.task(7, 8).at(2000), kind, To::In);
-    all = switch(all.at(2100), kind, To::Preempted);
-    all = switch(all.at(2150), kind, To::In);
-    all = switch(all.at(2300), kind, To::In).at(2400).exit();
-    all = switch(all.at(2410), kind, To::Waiting);
-    all = switch(all.task(7, 7).at(3105), kind, To::In);
-    all = switch(sampled_switch(running(all, 3200, PARSE), 3300).at(3302), kind, To::Preempted);
-    all = switch(all.at(3402), kind, To::In);
+    all = switch(all.task(7, 8).at(2000), kind, IN);
+    all = switch(all.at(2100), kind, PREEMPTED);
+    all = switch(all.at(2150), kind, IN);
+    all = switch(all.at(2300), kind, IN).at(2400).exit();
+    all = switch(all.at(2410), kind, WAITING);
+    all = switch(all.task(7, 7).at(3105), kind, IN);
+    all = switch(sampled_switch(running(all, 3200, PARSE), 3300).at(3302), kind, PREEMPTED);
+    all = switch(all.at(3402), kind, IN);
     // This switch has no sample.
-    all = switch(all.at(3500), kind, To::Waiting);
-    all = switch(all.at(4500), kind, To::In);
+    all = switch(all.at(3500), kind, WAITING);
+    all = switch(all.at(4500), kind, IN);
     // From this one the thread does not come back.
-    all = switch(sampled_switch(all, 5000).at(5001), kind, To::Waiting);
+    all = switch(sampled_switch(all, 5000).at(5001), kind, WAITING);
     // Idle tasks and those that are gone are not looked at.
     for tid in [0, u32::MAX] {
-        all = switch(all.task(tid, tid).at(5100), kind, To::Waiting);
-        all = switch(all.at(5200), kind, To::In);
+        all = switch(all.task(tid, tid).at(5100), kind, WAITING);
+        all = switch(all.at(5200), kind, IN);
     }
     running(all.task(9, 9), 6001, WORK)
 }
 
 /// Returns the values of a key, with samples and period.
 fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
-    let answer: Value = serde_json::from_str(&place.rep(&format!("--json -s {key} {words}"))).unwrap();
-    let events = answer["events"].as_array().unwrap();
-    assert_eq!(events.len(), 1, "{events:?}");
+    let answer = parsed(place.rep(&format!("--json -s {key} {words}")));
+    assert_eq!(list(&answer["events"]).len(), 1, "{answer}");
     let mut rows = crate::common::rows(&answer, 0);
     rows.sort_unstable();
     rows
@@ -98,8 +83,8 @@ fn by(place: &Place, words: &str, key: &str) -> Vec<(String, u64, u64)> {
 
 #[test]
 fn times_are_exact() {
-    for kind in [Kind::PerThread, Kind::CpuWide] {
-        let place = Place::new(&eventful(kind));
+    for kind in &[PER_THREAD, CPU_WIDE] {
+        let place = Place::of(&eventful(kind));
         // 1105 to 3105, 3302 to 3402, 3500 to 4500, 5001 to the end; thread 8 from 2100 to 2150.
         assert_eq!(by(&place, "--off-cpu", "switch"), rows(&[("preempted", 2, 150), ("waiting", 3, 4000)]), "{kind:?}");
         assert_eq!(by(&place, "--off-cpu", "tid"), rows(&[("7:app", 4, 4100), ("8::8", 1, 50)]));
@@ -111,22 +96,21 @@ fn times_are_exact() {
         );
         assert_eq!(
             place.children("--off-cpu", "symbol"),
-            [
+            rows(&[
                 ("[.] main", 4, 0),
                 ("[.] parse", 1, 0),
                 ("[.] work", 3, 0),
                 ("[k] [nearest sample]", 1, 1),
                 ("[k] [no sample]", 1, 1),
                 ("[k] entry", 3, 3),
-            ]
-            .map(|(name, all, own)| (name.to_owned(), all, own))
+            ])
         );
     }
 }
 
 #[test]
 fn times_are_filtered_by_their_beginnings() {
-    let place = Place::new(&eventful(Kind::PerThread));
+    let place = Place::of(&eventful(&PER_THREAD));
     let at = |words: &str| by(&place, &format!("--wall {words}"), "switch");
     assert_eq!(at("--time 0.000001100,0.000001100"), rows(&[("waiting", 1, 2000)]));
     assert_eq!(at("--time 0.0000035,0.0000040"), rows(&[("waiting", 1, 1000)]), "a time at the nearest sample");
@@ -141,15 +125,15 @@ fn times_are_filtered_by_their_beginnings() {
 #[test]
 fn cycles_stand_for_the_running_time_between_them() {
     let mut all = running(events(EventType::HARDWARE, HwEvent::CPU_CYCLES.0), 1000, WORK);
-    all = switch(sampled_switch(all, 1100).at(1105), Kind::PerThread, To::Waiting);
-    all = switch(all.at(3105), Kind::PerThread, To::In);
+    all = switch(sampled_switch(all, 1100).at(1105), &PER_THREAD, WAITING);
+    all = switch(all.at(3105), &PER_THREAD, IN);
     all = running(all, 3200, PARSE);
-    all = switch(all.at(3300), Kind::PerThread, To::Preempted);
-    all = switch(all.at(3400), Kind::PerThread, To::In);
+    all = switch(all.at(3300), &PER_THREAD, PREEMPTED);
+    all = switch(all.at(3400), &PER_THREAD, IN);
     // A thread without CPU samples.
-    all = switch(all.task(7, 8).at(4000), Kind::PerThread, To::In);
-    all = switch(all.at(4100), Kind::PerThread, To::Waiting);
-    let place = Place::new(&running(all.task(9, 9), 5000, WORK));
+    all = switch(all.task(7, 8).at(4000), &PER_THREAD, IN);
+    all = switch(all.at(4100), &PER_THREAD, WAITING);
+    let place = Place::of(&running(all.task(9, 9), 5000, WORK));
     // Of the time since 1000, when the thread is first seen, to 1105, 3105 to 3300 and 3400 to 5000, thread 7 has its
     // last sample at 3200. Thread 8 runs for 100 and then waits until the end.
     let want = rows(&[("preempted", 1, 100), ("running", 4, 105 + 195 + 1600 + 100), ("waiting", 2, 2000 + 900)]);
@@ -166,17 +150,17 @@ fn threads_change_no_number() {
     for n in 0..40_000 {
         let (tid, time) = (7 + n % 5, 1000 * u64::from(n));
         all = running(all.task(7, tid), time, WORK);
-        all = switch(all.at(time + 100), Kind::PerThread, To::In);
+        all = switch(all.at(time + 100), &PER_THREAD, IN);
         if n % 3 > 0 {
             all = sampled_switch(all, time + 200);
         }
-        all = switch(all.at(time + 203), Kind::PerThread, if n % 2 == 0 { To::Waiting } else { To::Preempted });
+        all = switch(all.at(time + 203), &PER_THREAD, if n % 2 == 0 { WAITING } else { PREEMPTED });
     }
-    let place = Place::new(&all);
+    let place = Place::of(&all);
     let with = |threads: &str| {
         let mut rep = crate::common::rep();
         let words = "--wall --json --children -s tid,symbol,switch,time";
-        rep.args(words.split(' ')).arg(place.0.at("x.data")).env("RAYON_NUM_THREADS", threads);
+        rep.args(words.split(' ')).arg(place.at("x.data")).env("RAYON_NUM_THREADS", threads);
         rep.output().unwrap().stdout
     };
     let one = with("1");
@@ -192,15 +176,13 @@ fn files_without_switches_are_refused_with_advice() {
         assert!(message.contains("rec --off-cpu"), "{message}");
     }
     let faults = stream(Event::new("faults").counting(EventType::SOFTWARE, SwEvent::PAGE_FAULTS.0));
-    let faults = switch(switch(faults.at(10), Kind::PerThread, To::Waiting).at(20), Kind::PerThread, To::In);
+    let faults = switch(switch(faults.at(10), &PER_THREAD, WAITING).at(20), &PER_THREAD, IN);
     assert!(refusal(&faults, &["--wall"]).contains("running time is unknown"));
-    assert_eq!(by(&Place::new(&faults), "--off-cpu", "switch"), rows(&[("waiting", 1, 10)]));
+    assert_eq!(by(&Place::of(&faults), "--off-cpu", "switch"), rows(&[("waiting", 1, 10)]));
 }
 
 #[test]
 fn what_is_missing_is_told() {
-    let place = Place::new(&eventful(Kind::PerThread));
-    let answer: Value = serde_json::from_str(&place.rep("--json --off-cpu")).unwrap();
-    let warnings: Vec<_> = answer["warnings"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
-    assert_eq!(warnings, ["unpaired-switches", "unsampled-switches"]);
+    let place = Place::of(&eventful(&PER_THREAD));
+    assert_eq!(codes(&parsed(place.rep("--json --off-cpu"))), ["unpaired-switches", "unsampled-switches"]);
 }

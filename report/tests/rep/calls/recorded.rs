@@ -1,8 +1,10 @@
 //! Recorded callchains with known frames: their sources, how they are cut, and the rows and trees made from them.
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, context};
+use recrep_format::abi::{BranchSampleType, context};
 use serde_json::Value;
+
+use crate::common::{branch, list, parsed};
 
 use super::common::{CODE, KERNEL, MAIN, PARSE, Place, WORK, rows, stream};
 
@@ -18,7 +20,7 @@ fn plain() -> Stream {
 
 #[test]
 fn callers_include_their_callees() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     assert_eq!(place.rep("--format folded"), "app;main;work 2\napp;main;work;entry 1\napp;main;work;parse 1\n");
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 4, 2), ("[k] entry", 1, 1)];
     assert_eq!(place.children("", "sym"), rows(&want));
@@ -41,11 +43,11 @@ fn callers_include_their_callees() {
 
 #[test]
 fn a_sample_counts_once_for_callers_that_look_alike() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     assert_eq!(place.children("", "reach"), rows(&[("[.] c", 4, 4)]));
     let both = stream(Event::new("cycles")).map("/a/lib.so", 0x1000, 0x1000, 0).map("/b/lib.so", 0x2000, 0x1000, 0);
     let chain = [context::USER, 0x1004, 0x2004, MAIN + 4];
-    let place = Place::new(&both.at(10).sample(SampleSpec::at(0x1004).callchain(&chain)));
+    let place = Place::of(&both.at(10).sample(SampleSpec::at(0x1004).callchain(&chain)));
     assert_eq!(place.children("", "dso"), rows(&[("[.] [JIT] tid 7", 1, 0), ("[.] lib.so", 1, 1)]));
     assert_eq!(place.children("", "dso_path").len(), 3, "these differ");
 }
@@ -53,7 +55,7 @@ fn a_sample_counts_once_for_callers_that_look_alike() {
 #[test]
 fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
     let at = |caller: u64| SampleSpec::at(WORK).callchain(&[context::USER, WORK, 0x1000 + caller]);
-    let place = Place::new(&stream(Event::new("cycles")).sample(at(1)).sample(at(2)).sample(at(1)));
+    let place = Place::of(&stream(Event::new("cycles")).sample(at(1)).sample(at(2)).sample(at(1)));
     assert_eq!(place.rep("--format folded"), "app;[unknown];work 3\n");
     let text = place.rep("--children -g none -s ip");
     let lines = text.lines().filter(|line| line.contains('%'));
@@ -65,7 +67,7 @@ fn unmapped_callers_are_one_unless_their_addresses_are_shown() {
 
 #[test]
 fn a_chain_is_cut_at_its_far_end() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     assert_eq!(place.rep("--format folded --max-stack 2"), "app;main;work 2\napp;work;entry 1\napp;work;parse 1\n");
     // With children, the limit counts from the outermost frame.
     let want = [("[.] main", 4, 0), ("[.] parse", 1, 1), ("[.] work", 2, 2), ("[k] entry", 1, 1)];
@@ -74,12 +76,12 @@ fn a_chain_is_cut_at_its_far_end() {
 
 #[test]
 fn rows_are_grouped_by_parent() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     let parents = |words: &str| -> Vec<(String, String, u64)> {
-        let report: Value = serde_json::from_str(&place.rep(&format!("--json -s sym {words}"))).unwrap();
+        let report = parsed(place.rep(&format!("--json -s sym {words}")));
         let text = |row: &Value, key: &str| row["key"][key].as_str().unwrap().to_owned();
         let row = |row: &Value| (text(row, "sym"), text(row, "parent"), row["samples"].as_u64().unwrap());
-        report["events"][0]["rows"].as_array().unwrap().iter().map(row).collect()
+        list(&report["events"][0]["rows"]).iter().map(row).collect()
     };
     let all = |list: &[(&str, &str, u64)]| -> Vec<_> {
         list.iter().map(|(sym, parent, n)| ((*sym).to_owned(), (*parent).to_owned(), *n)).collect()
@@ -94,7 +96,7 @@ fn rows_are_grouped_by_parent() {
 
 #[test]
 fn ignored_callees_count_as_their_caller() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     assert_eq!(place.rep("--format folded --ignore-callees work"), "app;main;work 4\n");
     assert_eq!(place.children("--ignore-callees ^work$", "sym"), rows(&[("[.] main", 4, 0), ("[.] work", 4, 4)]));
 }
@@ -102,14 +104,14 @@ fn ignored_callees_count_as_their_caller() {
 #[test]
 fn hide_unresolved_removes_frames_without_a_function() {
     let chain = [context::USER, PARSE, CODE + 0x900, MAIN + 4];
-    let place = Place::new(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
+    let place = Place::of(&stream(Event::new("cycles")).sample(SampleSpec::at(PARSE).callchain(&chain)));
     assert_eq!(place.children("", "sym").len(), 3);
     assert_eq!(place.children("-U", "sym"), rows(&[("[.] main", 1, 0), ("[.] parse", 1, 1)]));
 }
 
 #[test]
 fn trees_are_below_the_last_rows_of_a_hierarchy() {
-    let place = Place::new(&plain());
+    let place = Place::of(&plain());
     let text = place.rep("--hierarchy -s comm,sym -g caller");
     let after = text.split("[.] work").nth(1).unwrap();
     let tree: Vec<&str> = after.lines().skip(1).take(3).map(str::trim_end).collect();
@@ -119,8 +121,7 @@ fn trees_are_below_the_last_rows_of_a_hierarchy() {
 #[test]
 fn lbr_calls_replace_the_user_part() {
     let kind = BranchSampleType::USER | BranchSampleType::CALL_STACK;
-    let call = |from, to| BranchEntry { from, to, flags: BranchFlags(0) };
-    let calls = [call(WORK + 8, PARSE), call(MAIN + 4, WORK)];
+    let calls = [branch(WORK + 8, PARSE, 0), branch(MAIN + 4, WORK, 0)];
     let lost = CODE + 0x800;
     let stream = stream(Event::new("cycles").branches(kind))
         .sample(SampleSpec::at(PARSE + 2).callchain(&[context::USER, PARSE + 2, lost]).branches(&calls))
@@ -131,7 +132,7 @@ fn lbr_calls_replace_the_user_part() {
                 .branches(&calls[1..]),
         )
         .sample(SampleSpec::at(MAIN).callchain(&[context::USER, MAIN]));
-    let place = Place::new(&stream);
+    let place = Place::of(&stream);
     assert_eq!(place.rep("--format folded"), "app;main 1\napp;main;work;entry 1\napp;main;work;parse 1\n");
     assert_eq!(place.listed(""), ["main|work|parse|", "main|work|entry|", "main|"]);
     // As in perf, the calls are cut off only if the user context marker is.
@@ -151,7 +152,7 @@ fn deferred_user_parts_are_joined() {
         // The third sample gets none: the last part belongs to another thread.
         .task(7, 8)
         .callchain_deferred(2, &[context::USER, PARSE]);
-    let place = Place::new(&stream);
+    let place = Place::of(&stream);
     assert_eq!(place.rep("--format folded"), "app;entry 1\napp;main;work;entry 2\n");
     assert_eq!(place.listed(""), ["main|work|entry|", "main|work|entry|", "entry|"]);
     assert_eq!(place.listed("--max-stack 2"), ["work|entry|", "work|entry|", "entry|"]);

@@ -1,6 +1,7 @@
 //! Output for constructed streams, whose right answers are known.
 
-use super::common::{Place, group, json, recorded, rep, row, rows, run, text, two_events};
+use super::common::{Place, group, json, list, parsed, recorded, rep, row, rows, run, text, two_events};
+use crate::common;
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::misc;
 use recrep_format::endian::Endian;
@@ -16,11 +17,11 @@ fn samples_see_the_names_and_mappings_of_their_own_moment() {
         let first = [row("second|lib.so", 20, 20), row("first|lib.so", 1, 10), row("first|[unknown]", 1, 5)];
         assert_eq!(rows(&answer, 0), first);
         assert_eq!(rows(&answer, 1), [row(":9|[unknown]", 20, 60)]);
-        let head: Vec<_> = answer["events"].as_array().unwrap().iter().map(|e| &e["name"]).collect();
+        let head: Vec<_> = list(&answer["events"]).iter().map(|e| &e["name"]).collect();
         assert_eq!(head, ["cycles:u", "faults"]);
         assert_eq!(answer["inputs"][0]["records"]["FINISHED_ROUND"], 3);
         assert_eq!(answer["inputs"][0]["complete"], true);
-        assert_eq!(answer["warnings"].as_array().unwrap().len(), 0);
+        assert_eq!(list(&answer["warnings"]).len(), 0);
     }
 }
 
@@ -66,10 +67,8 @@ fn several_files_are_one_profile() {
     let place = Place::new();
     let a = place.put("a.data", two_events(Endian::Little, 4).file());
     let b = place.put("b.data", two_events(Endian::Big, 6).file());
-    let output = rep().args(["--json", "--sort", "comm"]).args([&a, &b]).output().unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["inputs"].as_array().unwrap().len(), 2);
-    assert_eq!(answer["events"].as_array().unwrap().len(), 2);
+    let answer = parsed(rep().args(["--json", "--sort", "comm"]).args([&a, &b]).output().unwrap().stdout);
+    assert_eq!((list(&answer["inputs"]).len(), list(&answer["events"]).len()), (2, 2));
     assert_eq!(rows(&answer, 0), [row("first", 4, 30), row("second", 10, 10)]);
     assert_eq!(answer["events"][0]["samples"], 14);
 }
@@ -145,11 +144,7 @@ fn control_characters_of_a_file_are_escaped() {
 
 #[test]
 fn help_names_every_command() {
-    let of = |words: &[&str]| {
-        let output = rep().args(words).output().unwrap();
-        assert!(output.status.success(), "{words:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let of = |words: &[&str]| common::run(rep().args(words));
     let help = of(&["--help"]);
     let (_, rest) = help.split_once("COMMAND`):\n").unwrap();
     let (list, _) = rest.split_once("\n\n").unwrap();
@@ -176,7 +171,7 @@ fn samples_that_a_filter_dropped_are_not_lost() {
     let stream = two_events(Endian::Little, 4).of(0).lost_samples(5).record(misc::LOST_SAMPLES_BPF, dropped);
     let (_place, file) = recorded(&stream);
     let report = json(&["--sort", "comm"], &file);
-    let info: serde_json::Value = serde_json::from_slice(&run(&["info", "--json"], &file).stdout).unwrap();
+    let info = parsed(text(&["info", "--json"], &file));
     for all in [&report["inputs"][0], &report["events"][0], &info] {
         assert_eq!((&all["lost_samples"], &all["filtered_samples"]), (&5.into(), &1000.into()), "{all}");
     }

@@ -9,7 +9,8 @@ use recrep_format::endian::Endian;
 use recrep_format::record::Counter;
 use serde_json::Value;
 
-pub(crate) use crate::common::{Place, rep, rows};
+use crate::common;
+pub(crate) use crate::common::{BRANCHES, Place, branch, codes, list, parsed, refusal, rep, rows};
 
 /// Returns the file of a stream, and the directory that has it.
 pub(crate) fn recorded(stream: &Stream) -> (Place, PathBuf) {
@@ -24,15 +25,14 @@ pub(crate) fn run(words: &[&str], file: &Path) -> Output {
 }
 
 /// Runs `rep`, which must succeed, and returns its output.
+#[track_caller]
 pub(crate) fn text(words: &[&str], file: &Path) -> String {
-    let output = run(words, file);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    common::run(rep().args(words).arg(file))
 }
 
 /// Runs `rep --json`, which must succeed, and returns its output.
 pub(crate) fn json(words: &[&str], file: &Path) -> Value {
-    serde_json::from_str(&text(&[&["--json"], words].concat(), file)).unwrap()
+    parsed(text(&[&["--json"], words].concat(), file))
 }
 
 /// Returns a row to compare with.

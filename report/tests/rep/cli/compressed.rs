@@ -1,6 +1,6 @@
 //! Compressed recordings: all commands have the same size limit and treat malformed records alike.
 
-use super::common::{Place, json, rep, run, two_events};
+use super::common::{Place, codes, json, run, text, two_events};
 use recrep_fixtures::build::{Event, Packing, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use recrep_format::record::{Body, Compressed};
@@ -35,7 +35,7 @@ fn a_dump_unpacks_as_much_as_a_report() {
     let answer = json(&[], &file);
     assert_eq!(answer["inputs"][0]["records"]["UNKNOWN_900"], records);
     assert_eq!(answer["warnings"], Value::Array(Vec::new()));
-    let output = rep().args(["dump", "--no-raw"]).arg(&file).output().unwrap();
+    let output = run(&["dump", "--no-raw"], &file);
     let text = String::from_utf8(output.stdout).unwrap();
     let shown = text.lines().filter(|line| line.starts_with("unpacked:") && line.contains("type 900"));
     assert_eq!((shown.count(), output.stderr.as_slice()), (records, &b""[..]));
@@ -51,14 +51,11 @@ fn a_malformed_record_is_counted_and_skipped_in_any_container() {
     for packing in [Packing::None, Packing::Compressed, Packing::Compressed2] {
         for bytes in [stream.packed_file(packing), stream.packed_pipe(packing)] {
             let file = place.put("x.data", &bytes);
-            let output = run(&["--json", "--sort", "comm,dso,cpu"], &file);
-            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-            let codes: Vec<_> = answer["warnings"].as_array().unwrap().iter().map(|w| w["code"].clone()).collect();
-            assert_eq!(codes, ["bad-record"], "{packing:?}");
+            let answer = json(&["--sort", "comm,dso,cpu"], &file);
+            assert_eq!(codes(&answer), ["bad-record"], "{packing:?}");
             answers.push((answer["events"].clone(), answer["inputs"][0]["records"]["SAMPLE"].clone()));
-            let dump = rep().args(["dump", "--no-raw"]).arg(&file).output().unwrap();
-            let text = String::from_utf8(dump.stdout).unwrap();
-            let shown = text.lines().filter(|line| line.contains("PERF_RECORD_SAMPLE"));
+            let dump = text(&["dump", "--no-raw"], &file);
+            let shown = dump.lines().filter(|line| line.contains("PERF_RECORD_SAMPLE"));
             assert_eq!(shown.count(), 7, "{packing:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::common::{json, run};
+use super::common::{json, list, parsed, run};
 use serde_json::Value;
 
 type Rows = BTreeMap<String, (u64, u64)>;
@@ -21,7 +21,7 @@ fn histograms_agree_with_perf() {
     let corpus = Path::new(&corpus);
     let (mut files, mut compared) = (0, 0);
     for entry in fs::read_dir(corpus.join("golden")).unwrap() {
-        let golden: Value = serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let golden = parsed(fs::read(entry.unwrap().path()).unwrap());
         let name = golden["file"].as_str().unwrap();
         files += 1;
         compared += agrees(&golden, &corpus.join(name));
@@ -45,7 +45,7 @@ fn agrees(golden: &Value, file: &Path) -> usize {
     }
     let answer = json(&["--sort", "comm,dso"], file);
     let counts = |events: &Value, count: fn(&Value) -> &Value| {
-        let all = events.as_array().unwrap().iter().map(|e| count(e).as_u64().unwrap_or(0));
+        let all = list(events).iter().map(|e| count(e).as_u64().unwrap_or(0));
         let mut all: Vec<u64> = all.filter(|n| *n > 0).collect();
         all.sort_unstable();
         all
@@ -62,7 +62,7 @@ fn agrees(golden: &Value, file: &Path) -> usize {
             continue; // perf synthesized samples from AUX data
         }
         let answer = json(&[flags, &["--sort", keys]].concat(), file);
-        let events = answer["events"].as_array().unwrap().iter();
+        let events = list(&answer["events"]).iter();
         let got: Vec<Rows> = events.map(|event| rows(event, keys)).filter(|t| !t.is_empty()).collect();
         assert_eq!(got, want, "{view} of {}", file.display());
         compared += 1;
@@ -77,7 +77,7 @@ fn golden_rows(rows: &Value) -> Rows {
 
 fn rows(event: &Value, keys: &str) -> Rows {
     let mut rows = Rows::new();
-    for row in event["rows"].as_array().unwrap() {
+    for row in list(&event["rows"]) {
         let key: Vec<&str> = keys.split(',').map(|key| row["key"][key].as_str().unwrap().trim()).collect();
         let (samples, period) = rows.entry(key.join("|")).or_default();
         *samples += row["samples"].as_u64().unwrap();

@@ -7,21 +7,15 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use super::common::{Place, json, recorded, rep, run, two_events};
+use super::common::{Place, json, list, parsed, recorded, refusal, rep, run, two_events};
+use crate::common::tool;
 use recrep_fixtures::build::{Event, Stream};
 use recrep_format::endian::Endian;
-
-/// Runs `rep`, which must fail, and returns its message.
-fn refusal(file: &Path) -> String {
-    let output = run(&["--json"], file);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.is_empty());
-    String::from_utf8(output.stderr).unwrap()
-}
 
 #[test]
 fn files_that_are_not_perf_data_are_refused_with_a_reason() {
     let place = Place::new();
+    let refusal = |file: &Path| refusal(run(&["--json"], file));
     assert!(refusal(&place.put("text", b"hello, I am not what you think I am")).contains("not a perf.data file"));
     assert!(refusal(&place.put("empty", b"")).contains("it is empty"));
     assert!(refusal(Path::new("/dev/null")).contains("it is empty"));
@@ -46,17 +40,10 @@ fn missing_read_permission_is_reported() {
     // Copied by another process: a child that another test forks meanwhile would keep our descriptor open for writing,
     // and a file that is open for writing cannot be executed.
     let program = place.at("rep");
-    assert!(
-        std::process::Command::new("cp")
-            .args([env!("CARGO_BIN_EXE_rep").as_ref(), program.as_path()])
-            .status()
-            .unwrap()
-            .success()
-    );
+    tool("cp", &[env!("CARGO_BIN_EXE_rep").as_ref(), &program]);
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let output = std::process::Command::new(&program).arg(&file).uid(65534).gid(65534).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let said = refusal(output);
     assert!(said.contains("permission denied"), "{said}");
 }
 
@@ -75,9 +62,9 @@ fn a_file_truncated_anywhere_is_reported_up_to_there() {
         match output.status.code() {
             Some(1) => assert!(!output.stderr.is_empty()),
             Some(0) => {
-                let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                let answer = parsed(&output.stdout);
                 assert_eq!(answer["inputs"][0]["complete"], false);
-                assert!(!answer["warnings"].as_array().unwrap().is_empty());
+                assert!(!list(&answer["warnings"]).is_empty());
                 assert!(!output.stderr.is_empty(), "the warning is on standard error too");
                 let samples = answer["inputs"][0]["records"]["SAMPLE"].as_u64().unwrap_or(0);
                 assert!(samples >= last, "a longer file has no fewer samples");
@@ -123,7 +110,7 @@ fn standard_input_is_read_and_a_closed_output_is_not_a_failure() {
         rep().args(["--json", "--sort", "ip", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&bytes).unwrap();
     let output = child.wait_with_output().unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = parsed(&output.stdout);
     assert_eq!(answer["events"], json(&["--sort", "ip"], &file)["events"]);
     assert_eq!(answer["inputs"][0]["path"], "-");
 

@@ -1,8 +1,8 @@
 //! Names are never cut, and are the same in every output format.
 
-use super::common::{json, recorded, text};
+use super::common::{BRANCHES, branch, json, list, recorded, text};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
-use recrep_format::abi::{BranchEntry, BranchFlags, BranchSampleType, SampleType, context};
+use recrep_format::abi::{SampleType, context};
 use recrep_format::endian::Endian;
 use serde_json::{Value, json};
 
@@ -19,8 +19,7 @@ fn renamed() -> Stream {
 fn command_names_are_whole_in_every_format() {
     let (_place, file) = recorded(&renamed());
     let answer = json(&["-s", "comm"], &file);
-    let rows = answer["events"][0]["rows"].as_array().unwrap();
-    let keys: Vec<&Value> = rows.iter().map(|row| &row["key"]["comm"]).collect();
+    let keys: Vec<&Value> = list(&answer["events"][0]["rows"]).iter().map(|row| &row["key"]["comm"]).collect();
     assert_eq!(keys, ["a-long-command", "true"]);
     for words in [&["-s", "comm"][..], &["-s", "comm", "-t", "|"], &["--format", "csv"], &["--format", "folded"]] {
         assert!(text(words, &file).contains("a-long-command"), "{words:?}: {}", text(words, &file));
@@ -29,11 +28,11 @@ fn command_names_are_whole_in_every_format() {
 
 #[test]
 fn module_names_of_branches_are_whole() {
-    let branch = BranchEntry { from: TEXT, to: TEXT + 0x10, flags: BranchFlags(0) };
-    let event = Event::new("branches:u").branches(BranchSampleType::USER | BranchSampleType::ANY);
-    let stream = Stream::new(Endian::Little).event(event).task(7, 7).at(10).comm("app");
+    let stream =
+        Stream::new(Endian::Little).event(Event::new("branches:u").branches(BRANCHES)).task(7, 7).at(10).comm("app");
     let stream = stream.map("/no/such/a-library-with-a-long-name.so", TEXT, 0x1000, 0);
-    let (_place, file) = recorded(&stream.at(20).sample(SampleSpec::at(TEXT).branches(&[branch])));
+    let (_place, file) =
+        recorded(&stream.at(20).sample(SampleSpec::at(TEXT).branches(&[branch(TEXT, TEXT + 0x10, 0)])));
     let name = "a-library-with-a-long-name.so";
     let answer = json(&["-b", "-s", "dso_from,symbol_from,symbol_to"], &file);
     assert_eq!(answer["events"][0]["sort"], json!(["dso_from", "symbol_from", "symbol_to"]));
@@ -55,8 +54,7 @@ fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
     let (_place, file) = recorded(&stream);
     let key = |mode: &str| json!({ "symbol": "0x0000000000000042", "cpumode": mode });
     let answer = json(&["-s", "symbol"], &file);
-    let rows = answer["events"][0]["rows"].as_array().unwrap();
-    let keys: Vec<&Value> = rows.iter().map(|row| &row["key"]).collect();
+    let keys: Vec<&Value> = list(&answer["events"][0]["rows"]).iter().map(|row| &row["key"]).collect();
     assert_eq!(keys, [&key("hypervisor"), &key("kernel"), &key("unknown"), &key("user")]);
     let csv = text(&["--format", "csv", "-s", "symbol,comm"], &file);
     let lines: Vec<&str> = csv.lines().take(3).collect();
@@ -69,7 +67,7 @@ fn symbols_of_the_same_name_are_distinct_by_cpu_mode() {
         ]
     );
     let tree = json(&["--hierarchy", "-s", "symbol,comm"], &file);
-    let levels = tree["events"][0]["hierarchy"].as_array().unwrap();
+    let levels = list(&tree["events"][0]["hierarchy"]);
     assert_eq!(levels.len(), 4);
     let level = json!({
         "key": "symbol", "value": "0x0000000000000042", "cpumode": "kernel",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::common::{Place, rep, two_events};
+use super::common::{Place, codes, list, parsed, rep, two_events};
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::endian::Endian;
 use serde_json::Value;
@@ -62,16 +62,13 @@ fn unreadable_inputs_are_left_out_by_every_command() {
 #[test]
 fn json_has_a_warning_for_each_unreadable_input() {
     let place = place();
-    for (command, inputs) in [("--json", "path"), ("--tasks", "path")] {
+    for command in ["--json", "--tasks"] {
         let paths = ["good", "text", "none"].map(|name| place.at(name));
-        let output = rep().args([command, "--json"]).args(&paths).output().unwrap();
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(answer["inputs"].as_array().unwrap().len(), 1);
-        assert_eq!(answer["inputs"][0][inputs], paths[0].to_str().unwrap());
-        let warnings = answer["warnings"].as_array().unwrap();
-        assert_eq!(warnings.len(), 2, "{warnings:?}");
-        for (warning, path) in warnings.iter().zip(&paths[1..]) {
-            assert_eq!(warning["code"], "unreadable");
+        let answer = parsed(rep().args([command, "--json"]).args(&paths).output().unwrap().stdout);
+        assert_eq!(list(&answer["inputs"]).len(), 1);
+        assert_eq!(answer["inputs"][0]["path"], paths[0].to_str().unwrap());
+        assert_eq!(codes(&answer), ["unreadable"; 2]);
+        for (warning, path) in list(&answer["warnings"]).iter().zip(&paths[1..]) {
             assert!(warning["message"].as_str().unwrap().contains(path.to_str().unwrap()), "{warning}");
         }
     }
@@ -106,9 +103,9 @@ fn many_small_files_are_answered_in_order() {
             assert!(answer(command, threads) == one, "{command:?}: {threads} threads");
         }
     }
-    let all: Value = serde_json::from_slice(&answer(&["--json", "-s", "comm"], "2")).unwrap();
-    let texts = |list: &Value, key: &str| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    let all = parsed(answer(&["--json", "-s", "comm"], "2"));
+    let texts = |of: &Value, key: &str| -> Vec<String> {
+        list(of).iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
     };
     let (read, unread): (Vec<_>, Vec<_>) = paths
         .iter()
@@ -117,8 +114,7 @@ fn many_small_files_are_answered_in_order() {
     assert_eq!(texts(&all["inputs"], "path"), read);
     let warnings = texts(&all["warnings"], "message");
     assert!(warnings.iter().zip(&unread).all(|(said, path)| said.contains(path)) && warnings.len() == unread.len());
-    let samples: Vec<u64> =
-        all["events"].as_array().unwrap().iter().map(|event| event["samples"].as_u64().unwrap()).collect();
+    let samples: Vec<_> = list(&all["events"]).iter().map(|event| event["samples"].as_u64().unwrap()).collect();
     assert_eq!(samples, [33, 65]);
 }
 
@@ -126,12 +122,10 @@ fn many_small_files_are_answered_in_order() {
 fn unreadable_files_of_a_directory_are_left_out() {
     let place = place();
     // Files that are not perf.data at all are ignored without a warning.
-    let output = rep().arg("--json").arg(place.dir.path()).output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(answer["inputs"].as_array().unwrap().len(), 2);
-    let warnings = answer["warnings"].as_array().unwrap();
-    assert_eq!((warnings.len(), &warnings[0]["code"]), (1, &Value::from("unreadable")));
-    assert!(warnings[0]["message"].as_str().unwrap().contains("torn"));
+    let answer = parsed(rep().arg("--json").arg(place.dir.path()).output().unwrap().stdout);
+    assert_eq!(list(&answer["inputs"]).len(), 2);
+    assert_eq!(codes(&answer), ["unreadable"]);
+    assert!(answer["warnings"][0]["message"].as_str().unwrap().contains("torn"));
     for name in ["good", "fine"] {
         fs::remove_file(place.at(name)).unwrap();
     }

@@ -1,6 +1,6 @@
 //! `--stats`: counts of records and samples, and nothing else.
 
-use super::common::{json, recorded, rep, two_events};
+use super::common::{json, list, recorded, rep, two_events};
 use recrep_format::endian::Endian;
 
 #[test]
@@ -8,11 +8,11 @@ fn the_counts_are_those_of_the_whole_report() {
     let (_place, file) = recorded(&two_events(Endian::Little, 5));
     let (stats, report) = (json(&["--stats"], &file), json(&[], &file));
     assert_eq!(stats["inputs"], report["inputs"]);
-    for (counted, full) in stats["events"].as_array().unwrap().iter().zip(report["events"].as_array().unwrap()) {
+    for (counted, full) in list(&stats["events"]).iter().zip(list(&report["events"])) {
         for number in ["name", "samples", "period", "lost_samples", "sort"] {
             assert_eq!(counted[number], full[number]);
         }
-        assert!(!full["rows"].as_array().unwrap().is_empty());
+        assert!(!list(&full["rows"]).is_empty());
     }
 }
 

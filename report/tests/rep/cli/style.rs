@@ -1,6 +1,6 @@
 //! Options that change the style of the output, but not its contents.
 
-use super::common::{json, recorded, run, text, two_events};
+use super::common::{json, list, recorded, run, text, two_events};
 use recrep_format::endian::Endian;
 
 #[test]
@@ -76,8 +76,8 @@ fn csv_has_the_same_values_as_json() {
     let mut lines = said.lines();
     assert_eq!(lines.next(), Some("event,comm,dso,samples,period,percent"));
     let answer = json(&["--sort", "comm,dso"], &file);
-    for event in answer["events"].as_array().unwrap() {
-        for row in event["rows"].as_array().unwrap() {
+    for event in list(&answer["events"]) {
+        for row in list(&event["rows"]) {
             let word = |of: &serde_json::Value| of.as_str().map_or(of.to_string(), str::to_owned);
             let cells = [&event["name"], &row["key"]["comm"], &row["key"]["dso"], &row["samples"], &row["period"]];
             let line = cells.map(word).join(",") + &format!(",{:.2}", row["percent"].as_f64().unwrap());
@@ -92,8 +92,8 @@ fn hide_unresolved_removes_rows_and_their_share_of_the_total() {
     let (_place, file) = recorded(&two_events(Endian::Little, 4));
     let event = &json(&["-U", "--sort", "comm"], &file)["events"][0];
     assert_eq!((event["samples"].as_u64(), event["rows"].as_array().map(Vec::len)), (Some(0), Some(0)));
-    let all = json(&["--sort", "comm"], &file)["events"].as_array().unwrap().len();
-    let full = json(&["-U", "--skip-empty", "--sort", "comm"], &file)["events"].as_array().unwrap().len();
+    let all = list(&json(&["--sort", "comm"], &file)["events"]).len();
+    let full = list(&json(&["-U", "--skip-empty", "--sort", "comm"], &file)["events"]).len();
     assert!(full < all, "{full} of {all}");
 }
 
