@@ -13,7 +13,7 @@ use recrep_format::build_id::BuildId;
 use recrep_report::query::SymbolOptions;
 use recrep_report::symbols::{Module, ModuleKind, Origin, Resolver};
 
-use super::common::{Place, build_id_in, has, run};
+use super::common::{Place, build_id_in, tool};
 
 /// Source of a program whose hot functions have all kinds of names.
 const PROGRAM: &str = r#"
@@ -57,7 +57,7 @@ int main() {
 
 /// Returns address, `name+offset` and module of each frame that perf prints.
 fn frames(data: &Path) -> Vec<(u64, String, String)> {
-    let text = run(Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym,symoff,dso", "-i"]).arg(data));
+    let text = tool("perf script --no-inline -F ip,sym,symoff,dso -i", &[data]);
     let frame = |line: &str| {
         let (address, rest) = line.trim().split_once(' ')?;
         let (name, module) = rest.strip_suffix(')')?.rsplit_once(" (")?;
@@ -88,23 +88,17 @@ fn ours(resolver: &Resolver, kernel: Option<BuildId>, address: u64, module: &str
 
 #[test]
 fn the_same_symbols_as_perf() {
-    if !has(&["perf", "g++", "objcopy"]) {
-        return;
-    }
-    let place = Place::new();
-    let source = place.put("p.cpp", PROGRAM);
+    let Some(place) = Place::with("perf g++ objcopy") else { return };
     let kernel = std::fs::read("/sys/kernel/notes").ok().and_then(|notes| BuildId::new(&build_id_in(&notes)));
     let kinds =
         [("pie", "-fPIE -pie"), ("fixed", "-no-pie -fno-PIE"), ("static", "-static"), ("stripped", "-Wl,--build-id")];
     for (name, flags) in kinds {
-        let program = place.at(name);
-        run(Command::new("g++").arg("-O1").args(flags.split(' ')).arg(&source).arg("-o").arg(&program));
+        let program = place.compiled(&format!("g++ -O1 {flags}"), ("p.cpp", PROGRAM), name);
         if name == "stripped" {
             let kept = place.at("stripped.debug");
-            run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&kept));
-            run(Command::new("strip").arg(&program));
-            let link = format!("--add-gnu-debuglink={}", kept.display());
-            run(Command::new("objcopy").arg(link).arg(&program));
+            tool("objcopy --only-keep-debug", &[&program, &kept]);
+            tool("strip", &[&program]);
+            tool(&format!("objcopy --add-gnu-debuglink={}", kept.display()), &[&program]);
         }
         let data = place.at("perf.data");
         let recorded = Command::new("perf")

@@ -11,14 +11,15 @@ use recrep_format::record::{Body, Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity}
 use recrep_format::wire::Text;
 use serde_json::Value;
 
-pub(crate) use crate::common::Place;
+pub(crate) use crate::common::{Place, run, tool};
+use crate::common::{list, parsed};
 
 /// Address at which the programs of these tests are mapped.
 pub(crate) const BASE: u64 = 0x10_0000;
 
 /// Returns whether all of these commands are installed, so that the test can run; panics in CI if one is missing.
-pub(crate) fn has(commands: &[&str]) -> bool {
-    commands.iter().all(|command| {
+pub(crate) fn has(commands: &str) -> bool {
+    commands.split(' ').all(|command| {
         let found = Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         let found = found.is_ok_and(|status| status.success());
         assert!(found || std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI needs {command}");
@@ -29,37 +30,32 @@ pub(crate) fn has(commands: &[&str]) -> bool {
     })
 }
 
-/// Runs a command, which must succeed, and returns what it prints.
-#[track_caller]
-pub(crate) fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 impl Place {
+    /// Returns a place if all of these commands are installed, as [`has`].
+    pub(crate) fn with(commands: &str) -> Option<Self> {
+        has(commands).then(Self::new)
+    }
+
+    /// Compiles a source file, given by name and content, with this command.
+    #[track_caller]
+    pub(crate) fn compiled(&self, command: &str, (source, text): (&str, &str), program: &str) -> PathBuf {
+        let (source, program) = (self.put(source, text), self.at(program));
+        tool(&format!("{command} -o"), &[&program, &source]);
+        program
+    }
+
     /// Compiles a C program with a static function `inner` and an exported one `outer`.
-    pub(crate) fn program(&self, name: &str, flags: &[&str]) -> PathBuf {
-        let source = self.put(
-            "p.c",
-            "volatile int x; __attribute__((noinline)) static int inner(int a) { x += a; return x; }\n\
-             __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
-             int main(void) { return outer(1); }\n",
-        );
-        let path = self.at(name);
-        run(Command::new("gcc")
-            .args(["-O1", "-g", "-rdynamic", "-Wl,--build-id"])
-            .args(flags)
-            .arg(source)
-            .arg("-o")
-            .arg(&path));
-        path
+    pub(crate) fn program(&self, name: &str, flags: &str) -> PathBuf {
+        let text = "volatile int x; __attribute__((noinline)) static int inner(int a) { x += a; return x; }\n\
+                    __attribute__((noinline)) int outer(int a) { return inner(a) + 1; }\n\
+                    int main(void) { return outer(1); }\n";
+        self.compiled(&format!("gcc -O1 -g -rdynamic -Wl,--build-id {flags}"), ("p.c", text), name)
     }
 }
 
 /// Returns the file offset and the linked address of a function.
 pub(crate) fn function(program: &Path, name: &str) -> (u64, u64) {
-    let symbols = run(Command::new("nm").arg(program));
+    let symbols = tool("nm", &[program]);
     let line = symbols.lines().find(|line| line.split(' ').next_back() == Some(name)).unwrap();
     let address = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
     (loads(program).iter().find_map(|load| load.offset_of(address)).unwrap(), address)
@@ -82,7 +78,7 @@ impl Load {
 
 /// Returns the `LOAD` segments of a program.
 pub(crate) fn loads(program: &Path) -> Vec<Load> {
-    let text = run(Command::new("readelf").arg("-lW").arg(program));
+    let text = tool("readelf -lW", &[program]);
     let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
     let load = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -175,19 +171,17 @@ pub(crate) fn rep_of(place: &Place, words: &[&str], bytes: &[u8]) -> String {
 
 /// Returns the functions of a stream's samples.
 pub(crate) fn symbols(place: &Place, words: &[&str], stream: &Stream) -> Vec<String> {
-    let answer: Value = serde_json::from_str(&rep(place, &[&["--json", "-s", "sym"], words].concat(), stream)).unwrap();
-    functions(&answer)
+    functions(&parsed(rep(place, &[&["--json", "-s", "sym"], words].concat(), stream)))
 }
 
 /// Returns the functions in a report by `sym`.
 pub(crate) fn functions(answer: &Value) -> Vec<String> {
-    let rows = answer["events"][0]["rows"].as_array().unwrap();
-    rows.iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
+    list(&answer["events"][0]["rows"]).iter().map(|row| row["key"]["sym"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Returns the entry of the module `name` in the output of `rep modules`.
 pub(crate) fn module(place: &Place, words: &[&str], stream: &Stream, name: &str) -> Value {
-    let answer: Value = serde_json::from_str(&rep(place, &[&["modules", "--json"], words].concat(), stream)).unwrap();
-    let modules = answer["modules"].as_array().unwrap();
+    let answer = parsed(rep(place, &[&["modules", "--json"], words].concat(), stream));
+    let modules = list(&answer["modules"]);
     modules.iter().find(|module| module["name"] == name).unwrap_or_else(|| panic!("{name} in {modules:#?}")).clone()
 }

@@ -1,13 +1,13 @@
 //! `rep modules` explains each reason for samples without a function.
 
-use std::process::Command;
-
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::SampleType;
 use recrep_format::endian::Endian;
 use serde_json::Value;
 
-use super::common::{BASE, Place, function, has, map_with_id, module, rep, run, sampled, stream};
+use crate::common::parsed;
+
+use super::common::{BASE, Place, function, map_with_id, module, rep, sampled, stream, tool};
 
 #[track_caller]
 fn reason(module: &Value, code: &str) {
@@ -18,18 +18,15 @@ fn reason(module: &Value, code: &str) {
 
 #[test]
 fn stripped_missing_and_different_files_are_explained() {
-    if !has(&["gcc", "strip", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc strip nm readelf") else { return };
+    let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let whole = sampled(stream(), &program, offset);
     let known = module(&place, &[], &whole, "program");
     assert_eq!((&known["resolved"], &known["reason"]), (&1.into(), &Value::Null), "{known:#}");
     let other = map_with_id(stream(), &program, &[9; 20]).at(2).sample(SampleSpec::at(BASE + offset));
     reason(&module(&place, &[], &other, "program"), "build-id-mismatch");
-    run(Command::new("strip").arg(&program));
+    tool("strip", &[&program]);
     let stripped = module(&place, &[], &whole, "program");
     reason(&stripped, "stripped");
     assert!(stripped["symbols"].as_u64().unwrap() > 0, "it has dynamic symbols");
@@ -70,7 +67,7 @@ fn truncated_stacks_are_reported() {
     let spec = |used| SampleSpec::at(BASE).callchain(&[BASE]).stack(&[0; 64], used);
     let stream = Stream::new(Endian::NATIVE).event(event.with(|attr| attr.sample_stack_user = 64)).task(7, 7).at(1);
     let stream = stream.sample(spec(64)).sample(spec(40));
-    let answer: Value = serde_json::from_str(&rep(&place, &["modules", "--json"], &stream)).unwrap();
+    let answer = parsed(rep(&place, &["modules", "--json"], &stream));
     assert_eq!(answer["stacks"]["copies"], 2);
     assert_eq!(answer["stacks"]["copies_truncated"], 1);
     assert_eq!(answer["truncated_stacks"]["code"], "truncated-stack");

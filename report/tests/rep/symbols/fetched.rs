@@ -1,17 +1,18 @@
 //! Fetching from debuginfod servers, and the warnings if it fails.
 
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{SampleType, context};
 use recrep_format::build_id::BuildId;
-use serde_json::Value;
+
+use crate::common::parsed;
 
 use super::common::{
-    BASE, Place, build_id_in, function, functions, has, map_with_id, mapped, run, sampled, stream, stream_with,
+    BASE, Place, build_id_in, function, functions, map_with_id, mapped, sampled, stream, stream_with, tool,
 };
 use super::server::{Answer, Server};
 
@@ -28,15 +29,12 @@ struct Stripped {
 
 impl Stripped {
     fn new() -> Option<Self> {
-        if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
-            return None;
-        }
-        let place = Place::new();
-        let program = place.program("program", &[]);
+        let place = Place::with("gcc objcopy strip nm readelf")?;
+        let program = place.program("program", "");
         let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
         let debug = place.at("debug");
-        run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
-        run(Command::new("strip").arg(&program));
+        tool("objcopy --only-keep-debug", &[&program, &debug]);
+        tool("strip", &[&program]);
         let (whole, debug) = (std::fs::read(&program).unwrap(), std::fs::read(debug).unwrap());
         let id = BuildId::new(&build_id_in(&whole)).unwrap();
         Some(Self { place, program, whole, debug, id, inner, outer })
@@ -72,8 +70,7 @@ impl Stripped {
         let output = self.rep(&[&["--json", "-s", "sym"], words].concat(), urls, limits, &self.stream());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{said}");
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        (functions(&answer), said)
+        (functions(&parsed(output.stdout)), said)
     }
 
     /// Asserts that nothing is fetched from these servers, that a warning says why, and that the cache is empty.
@@ -206,7 +203,7 @@ fn refusals_of_servers_are_reported() {
 #[test]
 fn wrong_and_too_large_files_are_not_kept() {
     let Some(it) = Stripped::new() else { return };
-    let other = it.place.program("other", &["-DOTHER", "-O2"]);
+    let other = it.place.program("other", "-DOTHER -O2");
     let other = std::fs::read(other).unwrap();
     let wrong = Server::new(move |_| Answer::File(other.clone(), true));
     it.refused(&[&wrong.url], &[], "another version of the file");
@@ -239,9 +236,7 @@ fn a_silent_server_times_out() {
 fn debug_files_are_fetched_for_source_lines() {
     let Some(it) = Stripped::new() else { return };
     // All symbols, but no source lines.
-    let named = |path: &Path| run(Command::new("objcopy").args(["--strip-debug"]).arg(path).arg(&it.program));
-    let again = it.place.program("again", &[]);
-    named(&again);
+    tool("objcopy --strip-debug", &[&it.place.program("again", ""), &it.program]);
     let server = it.server();
     let with = |words: &[&str]| it.rep(&[words, &["--debuginfod"]].concat(), &[&server.url], &[], &it.stream());
     assert!(with(&["-s", "sym"]).status.success());

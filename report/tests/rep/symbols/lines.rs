@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use recrep_fixtures::build::{Event, SampleSpec};
 use recrep_format::abi::{SampleType, context};
 
-use super::common::{BASE, Place, function, has, loads, mapped, rep, run, sampled, stream, stream_with};
+use super::common::{BASE, Place, function, has, loads, mapped, rep, run, sampled, stream, stream_with, tool};
 
 const C: &str = r"
 #include <stdlib.h>
@@ -80,7 +80,7 @@ fn ours(frames: &[SourceFrame]) -> Vec<(String, String)> {
 /// offsets.
 fn addresses(program: &Path, most: usize) -> (Vec<u64>, u64) {
     let code = loads(program).into_iter().find(|load| load.code).unwrap();
-    let lines = run(Command::new("nm").args(["--defined-only", "-S"]).arg(program));
+    let lines = tool("nm --defined-only -S", &[program]);
     let mut all = Vec::new();
     for line in lines.lines() {
         let words: Vec<&str> = line.split(' ').collect();
@@ -134,24 +134,15 @@ fn same_name(ours: &str, theirs: &str) -> bool {
 
 #[test]
 fn inlined_functions_agree_with_addr2line() {
-    if !has(&["gcc", "g++", "addr2line", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::with("gcc g++ addr2line nm readelf") else { return };
     let mut known = 0;
-    for (compiler, name, source, flags) in [
-        ("gcc", "c.c", C, &["-O2", "-g"][..]),
-        ("gcc", "c.c", C, &["-O2", "-g", "-no-pie", "-gz"]),
-        ("g++", "cc.cc", CPP, &["-O2", "-g"]),
-    ] {
-        let (source, program) = (place.put(name, source), place.at("program"));
-        run(Command::new(compiler).args(flags).arg(source).arg("-o").arg(&program));
-        known += compare(&program, 800);
+    for (compiler, source) in
+        [("gcc -O2 -g", ("c.c", C)), ("gcc -O2 -g -no-pie -gz", ("c.c", C)), ("g++ -O2 -g", ("cc.cc", CPP))]
+    {
+        known += compare(&place.compiled(compiler, source, "program"), 800);
     }
-    if has(&["rustc"]) {
-        let (source, program) = (place.put("r.rs", RUST), place.at("rust"));
-        run(Command::new("rustc").args(["-O", "-g", "-o"]).arg(&program).arg(source));
-        known += compare(&program, 600);
+    if has("rustc") {
+        known += compare(&place.compiled("rustc -O -g", ("r.rs", RUST), "rust"), 600);
     }
     assert!(known >= 1000, "only {known} addresses have lines");
 }
@@ -159,12 +150,8 @@ fn inlined_functions_agree_with_addr2line() {
 /// Addresses are sampled instructions, or the byte before a return address.
 #[test]
 fn inlined_functions_are_frames_of_callchains() {
-    if !has(&["g++", "addr2line", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let (source, program) = (place.put("cc.cc", CPP), place.at("program"));
-    run(Command::new("g++").args(["-O2", "-g"]).arg(source).arg("-o").arg(&program));
+    let Some(place) = Place::with("g++ addr2line nm readelf") else { return };
+    let program = place.compiled("g++ -O2 -g", ("cc.cc", CPP), "program");
     let (addresses, bias) = addresses(&program, 1300);
     let (main, _) = function(&program, "main");
     let event = Event::new("cycles:u").sampling(SampleType::CALLCHAIN);
@@ -195,16 +182,13 @@ fn inlined_functions_are_frames_of_callchains() {
 
 #[test]
 fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
-    if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc objcopy strip nm readelf") else { return };
+    let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let debug = place.at("program.debug");
-    run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
-    run(Command::new("strip").arg(&program));
-    run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+    tool("objcopy --only-keep-debug", &[&program, &debug]);
+    tool("strip", &[&program]);
+    tool(&format!("objcopy --add-gnu-debuglink={}", debug.display()), &[&program]);
     let module = Module::new(program.to_str().unwrap().as_bytes(), None, ModuleKind::File);
     let loaded = Resolver::new(SymbolOptions { trust_paths: true, ..SymbolOptions::default() }).load(&module);
     let line = loaded.lines().line(offset, || "none".into());
@@ -213,11 +197,8 @@ fn source_lines_of_a_stripped_program_come_from_its_debug_file() {
 
 #[test]
 fn rows_by_source_line_and_file() {
-    if !has(&["gcc", "strip", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc strip nm readelf") else { return };
+    let program = place.program("program", "");
     let (offset, _) = function(&program, "main");
     let elsewhere = SampleSpec::at(1).period(2);
     let sampled = sampled(stream(), &program, offset).sample(elsewhere);
@@ -233,6 +214,6 @@ fn rows_by_source_line_and_file() {
     let whole = rep(&place, &["-t", "|", "-s", "srcfile", "--full-source-path"], &sampled);
     assert!(whole.contains(&format!("%|{}\n", place.at("p.c").display())), "{whole}");
     assert_eq!(rows("sym,srcline")[1], "[.] main|p.c:3");
-    run(Command::new("strip").arg("-g").arg(&program));
+    tool("strip -g", &[&program]);
     assert_eq!(rows("srcline,srcfile")[1], "main+0|.");
 }

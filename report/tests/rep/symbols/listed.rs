@@ -1,12 +1,10 @@
 //! Source lines, their text, inlined functions and cgroups in `rep script`.
 
-use std::process::Command;
-
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::{SampleType, context};
 use recrep_format::endian::Endian;
 
-use super::common::{BASE, Place, function, has, mapped, rep, run, sampled, stream, stream_with};
+use super::common::{BASE, Place, function, mapped, rep, sampled, stream, stream_with, tool};
 
 const NESTED: &str = "int x;
 static inline __attribute__((always_inline)) int innermost(int a) { return a / x; }
@@ -17,11 +15,8 @@ int main(int argc, char **argv) { x = argc; return outermost(7); }
 
 #[test]
 fn source_lines_and_their_text_follow_samples() {
-    if !has(&["gcc", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc nm readelf") else { return };
+    let program = place.program("program", "");
     let (offset, _) = function(&program, "main");
     let sampled = sampled(stream(), &program, offset).sample(SampleSpec::at(1)).sample(SampleSpec::at(BASE + offset));
     let listed = |words: &[&str]| rep(&place, &[&["script"], words].concat(), &sampled);
@@ -36,15 +31,11 @@ fn source_lines_and_their_text_follow_samples() {
 
 #[test]
 fn inlined_functions_are_frames_of_their_own() {
-    if !has(&["gcc", "addr2line", "objdump", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let (source, program) = (place.put("n.c", NESTED), place.at("nested"));
-    run(Command::new("gcc").args(["-O2", "-g"]).arg(source).arg("-o").arg(&program));
+    let Some(place) = Place::with("gcc addr2line objdump nm readelf") else { return };
+    let program = place.compiled("gcc -O2 -g", ("n.c", NESTED), "nested");
     let (offset, linked) = function(&program, "outermost");
     // The division is in the innermost function.
-    let code = run(Command::new("objdump").args(["-d", "--disassemble=outermost"]).arg(&program));
+    let code = tool("objdump -d --disassemble=outermost", &[&program]);
     let division = code.lines().find(|line| line.contains("div")).unwrap();
     let address = u64::from_str_radix(division.trim().split(':').next().unwrap(), 16).unwrap();
     let at = BASE + offset + (address - linked);

@@ -3,16 +3,16 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use recrep_fixtures::build::{Event, SampleSpec, Stream};
 use recrep_format::abi::CpuMode;
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::{BuildIdEvent, BuildIds};
 use recrep_format::record::Body;
-use serde_json::Value;
 
-use super::common::{BASE, Place, build_id_in, function, has, kernel_mapping, mapped, rep_of, run, stream, stream_of};
+use crate::common::{codes, list, parsed};
+
+use super::common::{BASE, Place, build_id_in, function, kernel_mapping, mapped, rep_of, stream, stream_of};
 
 /// Returns the image of this process's `[vdso]`.
 fn vdso() -> Vec<u8> {
@@ -79,9 +79,8 @@ fn kernel() -> Option<Subject> {
 }
 
 fn kernel_module(place: &Place) -> Subject {
-    let source = place.put("k.c", "int init_it(void) { return 1; } int probe_it(void) { return 2; }\n");
-    let path = place.at("some-driver.ko");
-    run(Command::new("gcc").args(["-r", "-nostdlib", "-Wl,--build-id"]).arg(&source).arg("-o").arg(&path));
+    let source = ("k.c", "int init_it(void) { return 1; } int probe_it(void) { return 2; }\n");
+    let path = place.compiled("gcc -r -nostdlib -Wl,--build-id", source, "some-driver.ko");
     let id = build_id_in(&fs::read(&path).unwrap());
     let recorded: String = path.to_str().unwrap().into();
     let (name, loaded) = (recorded.clone(), 0xffff_ffff_c010_0000);
@@ -150,27 +149,22 @@ fn identified(stream: Stream, pipe: bool, (name, mode, id): (&str, CpuMode, [u8;
 
 /// Runs `rep modules`; returns whether the module has functions, the reason if not, and the codes of the warnings.
 fn modules(place: &Place, words: &[&str], bytes: &[u8], subject: &Subject, case: &str) -> (bool, String, Vec<String>) {
-    let answer: Value = serde_json::from_str(&rep_of(place, &[&["modules", "--json"], words].concat(), bytes)).unwrap();
-    let modules = answer["modules"].as_array().unwrap();
+    let answer = parsed(rep_of(place, &[&["modules", "--json"], words].concat(), bytes));
+    let modules = list(&answer["modules"]);
     let kernels = ["[kernel.kallsyms]", "[kernel.vmlinux]"];
     let is_subject = |name: &str| name == subject.module || (subject.name == "kernel" && kernels.contains(&name));
     let module = modules.iter().find(|module| is_subject(module["name"].as_str().unwrap()));
     let module = module.unwrap_or_else(|| panic!("{case}: {modules:#?}"));
-    let warnings =
-        answer["warnings"].as_array().unwrap().iter().map(|warning| warning["code"].as_str().unwrap().into());
     let reason = module["reason"]["code"].as_str().unwrap_or_default().to_owned();
-    (module["resolved"].as_u64().unwrap() > 0, reason, warnings.collect())
+    (module["resolved"].as_u64().unwrap() > 0, reason, codes(&answer).into_iter().map(str::to_owned).collect())
 }
 
 #[test]
 fn names_need_a_proof() {
-    if !has(&["gcc", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::with("gcc nm readelf") else { return };
     let mut subjects = vec![
-        user_file("executable", place.program("program", &[])),
-        user_file("shared library", place.program("lib.so", &["-shared", "-fPIC"])),
+        user_file("executable", place.program("program", "")),
+        user_file("shared library", place.program("lib.so", "-shared -fPIC")),
         kernel_module(&place),
         running_vdso(),
         jit_map(),
@@ -215,11 +209,8 @@ fn names_need_a_proof() {
 
 #[test]
 fn a_build_id_is_ignored_if_several_files_had_the_path() {
-    if !has(&["gcc", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let path = place.program("program", &[]);
+    let Some(place) = Place::with("gcc nm readelf") else { return };
+    let path = place.program("program", "");
     let (offset, _) = function(&path, "outer");
     let id = build_id_in(&fs::read(&path).unwrap());
     let map = |stream: Stream, path: &Path| mapped(stream, path).at(2).sample(SampleSpec::at(BASE + offset));

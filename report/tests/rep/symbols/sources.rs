@@ -1,31 +1,27 @@
 //! Each source of symbols, on real files.
 
 use std::fs;
-use std::process::Command;
 
 use recrep_fixtures::build::SampleSpec;
 use recrep_format::build_id::BuildId;
 
 use super::common::{
-    BASE, Place, build_id_in, function, has, kernel_mapping, map_with_id, mapped_at, run, sampled, stream, symbols,
+    BASE, Place, build_id_in, function, kernel_mapping, map_with_id, mapped_at, sampled, stream, symbols, tool,
 };
 
 #[test]
 fn a_debuglink_is_followed_if_its_checksum_is_right() {
-    if !has(&["gcc", "objcopy", "strip", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
+    let Some(place) = Place::with("gcc objcopy strip nm readelf") else { return };
     for kind in ["-pie", "-no-pie"] {
         // Without a build ID only the checksum proves that the file is the right one.
-        let program = place.program("program", &[kind, "-Wl,--build-id=none"]);
+        let program = place.program("program", "-Wl,--build-id=none");
         let (offset, _) = function(&program, "inner");
         let debug = place.at("program.debug");
-        run(Command::new("objcopy").arg("--only-keep-debug").arg(&program).arg(&debug));
-        run(Command::new("strip").arg(&program));
+        tool("objcopy --only-keep-debug", &[&program, &debug]);
+        tool("strip", &[&program]);
         let was_sampled = sampled(stream(), &program, offset);
         assert_ne!(symbols(&place, &[], &was_sampled), ["inner"]);
-        run(Command::new("objcopy").arg(format!("--add-gnu-debuglink={}", debug.display())).arg(&program));
+        tool(&format!("objcopy --add-gnu-debuglink={}", debug.display()), &[&program]);
         assert_eq!(symbols(&place, &[], &was_sampled), ["inner"], "{kind}");
         let mut bytes = fs::read(&debug).unwrap();
         bytes.push(0);
@@ -36,33 +32,24 @@ fn a_debuglink_is_followed_if_its_checksum_is_right() {
 
 #[test]
 fn mini_debug_information_adds_to_the_dynamic_symbols() {
-    if !has(&["gcc", "objcopy", "strip", "nm", "readelf", "xz"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc objcopy strip nm readelf xz") else { return };
+    let program = place.program("program", "");
     let ((inner, _), (outer, _)) = (function(&program, "inner"), function(&program, "outer"));
     let mini = place.at("mini");
-    run(Command::new("objcopy")
-        .args(["-S", "--remove-section", ".comment", "--keep-symbol=inner"])
-        .arg(&program)
-        .arg(&mini));
-    run(Command::new("xz").arg("-k").arg(&mini));
-    run(Command::new("strip").arg(&program));
+    tool("objcopy -S --remove-section .comment --keep-symbol=inner", &[&program, &mini]);
+    tool("xz -k", &[&mini]);
+    tool("strip", &[&program]);
     let both = |stream| sampled(sampled(stream, &program, inner), &program, outer);
     assert_ne!(symbols(&place, &[], &sampled(stream(), &program, inner)), ["inner"]);
-    let section = format!(".gnu_debugdata={}", place.at("mini.xz").display());
-    run(Command::new("objcopy").arg("--add-section").arg(section).arg(&program));
+    let section = place.at("mini.xz");
+    tool(&format!("objcopy --add-section .gnu_debugdata={}", section.display()), &[&program]);
     assert_eq!(symbols(&place, &[], &both(stream())), ["inner", "outer"]);
 }
 
 #[test]
 fn files_are_found_by_build_id_and_below_symfs() {
-    if !has(&["gcc", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let program = place.program("program", &[]);
+    let Some(place) = Place::with("gcc nm readelf") else { return };
+    let program = place.program("program", "");
     let (offset, _) = function(&program, "inner");
     let recorded = sampled(stream(), "/nowhere/program".as_ref(), offset);
     assert_ne!(symbols(&place, &[], &recorded), ["inner"]);
@@ -88,14 +75,10 @@ fn files_are_found_by_build_id_and_below_symfs() {
 
 #[test]
 fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
-    if !has(&["gcc", "nm", "readelf", "xz"]) {
-        return;
-    }
-    let place = Place::new();
-    let source = place.put("k.c", "int _text(void) { return 1; } int schedule(void) { return 2; }\n");
-    let image = place.at("vmlinux");
-    let flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,-e,_text"];
-    run(Command::new("gcc").args(flags).arg(&source).arg("-o").arg(&image));
+    let Some(place) = Place::with("gcc nm readelf xz") else { return };
+    let source = ("k.c", "int _text(void) { return 1; } int schedule(void) { return 2; }\n");
+    let gcc = "gcc -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-e,_text";
+    let image = place.compiled(gcc, source, "vmlinux");
     let ((_, text), (_, schedule)) = (function(&image, "_text"), function(&image, "schedule"));
     // The kernel was relocated at boot.
     let start = 0xffff_ffff_9200_0000;
@@ -103,9 +86,8 @@ fn a_kernel_image_and_a_compressed_kernel_module_are_read() {
     let kernel = stream().kernel_map(start, 0x100_0000).at(2).sample(spec);
     assert_eq!(symbols(&place, &["--vmlinux", image.to_str().unwrap()], &kernel), ["schedule"]);
 
-    let module = place.at("some-driver.ko");
-    run(Command::new("gcc").args(["-c", "-ffunction-sections"]).arg(&source).arg("-o").arg(&module));
-    run(Command::new("xz").arg(&module));
+    let module = place.compiled("gcc -c -ffunction-sections", source, "some-driver.ko");
+    tool("xz", &[&module]);
     let path = place.at("some-driver.ko.xz");
     let loaded = 0xffff_ffff_c010_0000;
     let driver = kernel_mapping(stream(), path.to_str().unwrap(), loaded, 0);
@@ -152,16 +134,9 @@ fn jit_code_is_named_by_a_map_or_a_dump() {
 
 #[test]
 fn no_demangle_keeps_names_as_in_the_file() {
-    if !has(&["g++", "nm", "readelf"]) {
-        return;
-    }
-    let place = Place::new();
-    let source = place.put(
-        "p.cc",
-        "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }",
-    );
-    let program = place.at("cc");
-    run(Command::new("g++").arg("-O1").arg(source).arg("-o").arg(&program));
+    let Some(place) = Place::with("g++ nm readelf") else { return };
+    let text = "namespace a { __attribute__((noinline)) int f(int x) { return x; } } int main() { return a::f(1); }";
+    let program = place.compiled("g++ -O1", ("p.cc", text), "cc");
     let (offset, _) = function(&program, "_ZN1a1fEi");
     let recorded = sampled(stream(), &program, offset);
     assert_eq!(symbols(&place, &["--no-demangle"], &recorded), ["_ZN1a1fEi"]);
