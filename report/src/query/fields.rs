@@ -15,7 +15,6 @@ pub enum Number {
     OverheadGuestSys,
     /// Share of the samples in guest user code.
     OverheadGuestUs,
-    /// Number of samples.
     Samples,
     /// Sum of the samples' periods.
     Period,

@@ -20,7 +20,6 @@ pub enum Shape {
 pub enum Value {
     /// Share of the period.
     Percent,
-    /// Period.
     Period,
     /// Number of samples.
     Count,
@@ -92,9 +91,6 @@ impl Graph {
     }
 
     /// Parses a list such as `fractal,0.5,callee`. Returns `None` for `none`. As in perf, words may be abbreviated.
-    ///
-    /// # Errors
-    /// Returns an error if a word is unknown.
     pub fn parse(list: &str) -> Result<Option<Self>, UnknownWord> {
         let mut graph = Self::default();
         let mut has_percent = false;

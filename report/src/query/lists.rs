@@ -9,9 +9,6 @@ pub fn names(list: &str) -> HashSet<String> {
 }
 
 /// Parses a comma-separated list of numbers. Error messages name `flag`.
-///
-/// # Errors
-/// Returns a message if an item is not a number.
 pub fn numbers<N: FromStr + Eq + std::hash::Hash>(
     flag: &str,
     list: Option<&str>,
@@ -21,9 +18,6 @@ pub fn numbers<N: FromStr + Eq + std::hash::Hash>(
 }
 
 /// Parses a list of CPUs and ranges of CPUs, such as `0,2-4`.
-///
-/// # Errors
-/// Returns a message if an item is not a CPU or a range.
 pub fn cpus(list: &str) -> Result<HashSet<u32>, String> {
     /// More than any machine has; a higher number is a typo.
     const MAX_CPUS: u32 = 1 << 16;

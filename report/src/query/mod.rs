@@ -2,8 +2,8 @@
 //! compiling have their names and help on the command line here too.
 
 mod column;
-pub mod fields;
-pub mod graph;
+pub(crate) mod fields;
+pub(crate) mod graph;
 pub mod key;
 pub mod lists;
 pub mod mode;
@@ -11,7 +11,7 @@ mod output;
 pub mod pattern;
 mod request;
 mod servers;
-pub mod shown;
+pub(crate) mod shown;
 pub(crate) mod sort_key;
 mod source;
 mod symbol_options;

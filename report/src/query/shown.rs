@@ -7,9 +7,7 @@ use super::key::KeyAddress;
 pub enum Kind {
     /// Numbers of interned texts.
     Label,
-    /// Addresses.
     Address,
-    /// Numbers.
     Number,
     /// Numbers of one sample; printed multiplied by the samples of the row.
     PerSample,
@@ -49,15 +47,12 @@ pub enum Name {
     Thread,
     /// The module's base name.
     Module,
-    /// The module's path.
     Path,
-    /// The module's build ID.
     BuildId,
     /// The size of the module's mapping.
     MapSize,
     /// The function at an address.
     Function(KeyAddress),
-    /// The size of the function.
     FunctionSize,
     /// The function and the offset in it.
     FunctionOffset,
@@ -71,9 +66,7 @@ pub enum Name {
     DataSymbol,
     /// The symbol at the data address's cache line.
     CacheLine,
-    /// The event.
     Event,
-    /// The CPU's socket.
     Socket,
     /// The cgroup's path.
     Cgroup,

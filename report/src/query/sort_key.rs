@@ -17,9 +17,7 @@ use super::word_text::{either, mapping, mode_name, page_size, prediction, proces
 pub struct Declaration {
     /// Main name, then aliases; no name if users cannot name it.
     names: &'static [&'static str],
-    /// Heading of the column.
     pub heading: &'static str,
-    /// The modes in which the key is available.
     pub availability: Availability,
     /// The fields of a counted key that it needs, besides [`Field::Meta`]: at most three.
     pub fields: &'static [Field],

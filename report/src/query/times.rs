@@ -22,9 +22,6 @@ pub enum Times {
 
 impl Times {
     /// Parses the value of `--time`.
-    ///
-    /// # Errors
-    /// Returns a message if the value is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |part: &str| {
             format!("--time takes START,END in seconds, or percentages such as 10%/2 or 0%-10%,30%-40%, not `{part}`")
@@ -101,9 +98,6 @@ fn share(part: &str) -> Option<(f64, f64)> {
 }
 
 /// Parses the value of `--time-quantum`, such as `100ms`. Returns nanoseconds.
-///
-/// # Errors
-/// Returns a message if the value is invalid.
 pub fn quantum(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(digits).unwrap_or((text, ""));
