@@ -63,6 +63,28 @@ fn stats_count_the_samples_of_a_single_event() {
 }
 
 #[test]
+fn stats_are_those_of_the_whole_report() {
+    let (_place, file) = recorded(&two_events(Endian::Little, 5));
+    let (stats, report) = (json(&["--stats"], &file), json(&[], &file));
+    assert_eq!(stats["inputs"], report["inputs"]);
+    for (counted, full) in list(&stats["events"]).iter().zip(list(&report["events"])) {
+        for number in ["name", "samples", "period", "lost_samples", "sort"] {
+            assert_eq!(counted[number], full[number]);
+        }
+        assert!(!list(&full["rows"]).is_empty());
+    }
+}
+
+#[test]
+fn stats_ignore_sort_keys() {
+    let (_place, file) = recorded(&two_events(Endian::Little, 5));
+    // A report by a field that no event has is refused, once the formats of the events were read.
+    let with = |words: &[&str]| rep().args(words).args(["--sort", "nosuchfield"]).arg(&file).output().unwrap();
+    assert_eq!(with(&[]).status.code(), Some(2));
+    assert_eq!(with(&["--stats"]).status.code(), Some(0));
+}
+
+#[test]
 fn several_files_are_one_profile() {
     let place = Place::new();
     let a = place.put("a.data", two_events(Endian::Little, 4).file());

@@ -8,5 +8,4 @@ mod corpus;
 mod inputs;
 mod names;
 mod several;
-mod stats;
 mod style;
