@@ -40,6 +40,13 @@ pub(super) fn hash(key: &[u64]) -> u64 {
     hasher.finish()
 }
 
+/// Returns half of a hash, which tells most keys apart.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "32 bits remain")]
+fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
 /// Returns whether two keys are equal. Keys are short, so a call of memcmp would take longer.
 #[inline]
 pub(super) fn are_equal(a: &[u64], b: &[u64]) -> bool {
@@ -129,12 +136,25 @@ impl<V: Sum> Partition<V> {
     /// Adds to a key at once and returns its index.
     pub fn add(&mut self, key: &[u64], value: V) -> usize {
         self.settle();
+        self.add_hashed(hash(key), key, value)
+    }
+
+    /// Adds to the key with this hash, where no entries wait, and returns its index.
+    #[inline]
+    #[allow(clippy::indexing_slicing, reason = "settled indexes are below the number of values")]
+    fn add_hashed(&mut self, hash: u64, key: &[u64], value: V) -> usize {
+        let (width, words) = (self.width, &self.words);
+        let key_at = |at: u32| &words[at as usize * width..][..width];
+        if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag(hash) && are_equal(key_at(at), key)) {
+            self.values[at as usize].add(&value);
+            return at as usize;
+        }
+        let settled = self.values.len();
+        let rehash = |&(_, at): &(u32, u32)| self::hash(key_at(at));
+        self.index.insert_unique(hash, (tag(hash), u32::try_from(settled).unwrap_or(u32::MAX)), rehash);
         self.words.extend_from_slice(key);
         self.values.push(value);
-        let at = self.settle_one::<0>(self.values.len() - 1);
-        self.values.truncate(self.index.len());
-        self.words.truncate(self.index.len() * self.width);
-        at
+        settled
     }
 
     /// Appends all entries of another partition. They wait.
@@ -168,9 +188,7 @@ impl<V: Sum> Partition<V> {
         let (width, settled) = (if WIDTH > 0 { WIDTH } else { self.width }, self.index.len());
         let (before, key) = self.words.split_at(from * width);
         let key = &key[..width];
-        let hash = hash(key);
-        #[allow(clippy::cast_possible_truncation, reason = "half of the hash tells most keys apart")]
-        let tag = (hash >> 32) as u32;
+        let (hash, tag) = (hash(key), tag(hash(key)));
         let of = |at: u32| &before[at as usize * width..][..width];
         if let Some(&(_, at)) = self.index.find(hash, |&(have, at)| have == tag && are_equal(of(at), key)) {
             let (before, value) = self.values.split_at_mut(from);
@@ -250,17 +268,19 @@ pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
     parts
 }
 
-/// Moves all entries of a partition to a table that is settled or has no partitions yet, partitions in parallel.
+/// Moves all entries of a partition to a table without waiting entries, partitions in parallel. The table may have no
+/// partitions yet.
 pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &mut Partition<V>) {
     if table.is_empty() {
         *table = Partition::table(from.width);
     }
     let parts = distributed(from.width, &from.words);
     table.par_iter_mut().enumerate().for_each(|(number, into)| {
-        for (_, entry) in of_partition(&parts, number) {
-            from.value(*entry).into_iter().for_each(|value| into.push(from.key(*entry), value.clone()));
+        for (hash, entry) in of_partition(&parts, number) {
+            from.value(*entry)
+                .into_iter()
+                .for_each(|value| _ = into.add_hashed(*hash, from.key(*entry), value.clone()));
         }
-        into.settle();
     });
     from.words.clear();
     from.values.clear();

@@ -85,7 +85,7 @@ pub struct Profile {
 
 /// Number of waiting rows at which they are settled. The more wait, the more often a part of the table in a core's cache
 /// is used.
-const MAX_WAITING: usize = 1 << 18;
+const MAX_WAITING: usize = 1 << 19;
 
 impl Profile {
     /// Creates the profile of a file with these events.
