@@ -1,4 +1,4 @@
-//! Histograms of perf.data files, computed on all cores.
+//! Reports on perf.data files, computed on all cores.
 //!
 //! ```text
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
@@ -14,7 +14,7 @@
 //!  count         │    packed keys ─► counts: hash tables, partitions, merge
 //!  tracepoints   │    raw bytes ─► fields and text
 //!  timeline      │    side-band records ─► threads and mappings at any time; time off and on CPUs; what was lost
-//!  symbols       │    module and address ─► function, source line
+//!  symbols       │    mapped file (a module) and address ─► function, source line
 //!  input         │    files, pipes, directories ─► bytes ─► pieces of whole records
 //!  query       ◄─┘    the user's request as data, including the options of call trees
 //!  terminal           colours, progress, escaping
@@ -23,7 +23,7 @@
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
 //! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
 //! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and `view` prints
-//! them. In reports, samples are never sorted and never kept.
+//! them. Reports never sort samples and never keep them.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

@@ -7,11 +7,11 @@
 //!                          Stacks: a tree of frames; those of all workers are joined after the scan
 //! ```
 //!
-//! The key of a sample has the sampled function, so only the callers are stored here: a file has many distinct sampled
-//! instructions, but few distinct lists of callers. Memory grows with distinct chains of functions, not with samples.
+//! A sample's key holds the sampled function; only its callers are stored here, since a file has far fewer distinct lists
+//! of callers than sampled instructions. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. An event without callchains has chains of one frame, the sampled address.
+//! frames of each CPU mode. Without callchains, a chain as read is one frame: the sampled address.
 //! Entries of the branch stack can precede the callers ([`History`]).
 
 mod branch_info;

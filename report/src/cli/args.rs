@@ -44,7 +44,7 @@ struct Args {
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, plus the time on CPUs, which is divided among the CPU samples: event `wall`, in nanoseconds
+    /// Like --off-cpu, but add the time on CPUs, shared out among the CPU samples (event `wall`, in nanoseconds)
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -64,13 +64,13 @@ struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Print only rows with at least PERCENT of their event's total; also leaves out smaller entries of call trees
+    /// Leave out rows and call tree entries below PERCENT of their event's total (with --group: the first event's)
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
     /// Show these columns, in this order: overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
-    /// overhead_guest_us, sample, period, weight1, weight2, weight3 and sort keys (at least one key, here or in -s).
-    /// With --children, a leading overhead becomes two columns: Children and Self
+    /// overhead_guest_us, sample, period, weight1, weight2, weight3 (means) and sort keys (at least one; it may be in
+    /// -s). With --children, a leading overhead becomes two columns: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -19,10 +19,10 @@ pub struct CallArgs {
     #[arg(long, overrides_with = "children")]
     no_children: bool,
 
-    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs, in any order. Shape: graph,
-    /// fractal, flat, folded or none. Order: caller (outermost function first; default with --children) or callee
-    /// (sampled function first; default otherwise). Numbers: minimum percent, then maximum entries per level.
-    /// Value: percent, period or count. Frames: by function, address or srcline. branch: add branches as frames
+    /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: graph, fractal, flat, folded
+    /// or none (shape); caller (outermost function first; default with --children) or callee (sampled function first;
+    /// default otherwise); function, address or srcline (frames); percent, period or count (values); branch (like
+    /// --branch-history, without details); minimum percent; after it, maximum entries per level
     /// [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
@@ -44,12 +44,12 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// For functions that match REGEX, count samples in their callees as their own
+    /// Count samples in callees of functions that match REGEX as samples in these functions
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// unwound from stacks that perf or rec copied (--call-graph dwarf)]
+    /// of recordings made with --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     inline: bool,
 

@@ -9,8 +9,8 @@ use crate::query::times::Times;
 /// Options that filter samples, shared by all commands that read samples.
 #[derive(Clone, Debug, Default, Args)]
 pub struct SampleFilterArgs {
-    /// Only samples in these time ranges: START,END in seconds as `rep script` prints them (separate ranges by spaces),
-    /// or percentages of the recording (separate ranges by commas): 10%/2 is the second tenth, 0%-10% the first
+    /// Only samples in these time ranges: START,END in seconds, as `rep script` prints them (several: separated by
+    /// spaces), or parts of the recording (by commas): 0%-10% or 10%/1 is the first tenth, 10%/2 the second
     #[arg(long, value_name = "TIMES")]
     time: Option<String>,
 

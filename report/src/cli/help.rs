@@ -24,8 +24,7 @@ pub(super) fn commands_and_keys() -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
     format!(
         "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
-         trace_fields (all of them); only with --off-cpu or --wall: {}; only with -b: {} (perf lacks some: see \
-         report/docs/options.md)",
+         trace_fields (all of them); only with --off-cpu or --wall: {}; only with -b: {} (perf lacks some)",
         commands.join("\n"),
         SortKey::list_of(Availability::Always),
         SortKey::list_of(Availability::OfTime),

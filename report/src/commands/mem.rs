@@ -55,7 +55,7 @@ struct MemArgs {
     #[arg(long)]
     data_page_size: bool,
 
-    /// Print only rows with at least this percentage of their event's samples
+    /// Print only rows with at least PERCENT of their event's accesses that are shown
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
@@ -63,7 +63,7 @@ struct MemArgs {
     #[arg(short = 'U', long)]
     hide_unresolved: bool,
 
-    /// List single accesses, one per line
+    /// List every access on its own line
     #[arg(short = 'D', long, conflicts_with_all = ["json", "sort", "percent_limit", "format"])]
     dump_raw_samples: bool,
 

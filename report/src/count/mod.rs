@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A key holds only what the query needs, so that samples of one row are merged early. The texts for its numbers are
-//! looked up afterwards, once per distinct key ([`crate::table`]). Before the workers' tables are merged, the scan
-//! replaces addresses by functions.
+//! looked up afterwards, once per distinct key ([`crate::table`]). `(names)`: before tables are merged, the scan replaces
+//! addresses by functions.
 
 mod histogram;
 mod layout;

@@ -1,4 +1,4 @@
-//! Inputs: opens or maps files, standard input and directories, unpacks them, and cuts them at ends of records.
+//! Inputs: opens files, standard input and directories, unpacks them, and splits them between records.
 //!
 //! ```text
 //!   Source ─► open (map, read, unpack) ─► Input ─► streams ─► split: pieces of whole records, side-band

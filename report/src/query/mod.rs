@@ -1,5 +1,5 @@
-//! The query as plain data: sort keys, fields, filters, times, options. Options that need no
-//! compiling have their names and help on the command line here too.
+//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`], which are stored as typed, also
+//! declare their flags and help here.
 
 mod column;
 pub(crate) mod fields;

@@ -42,8 +42,8 @@ pub struct SymbolOptions {
     #[arg(long = "buildid-dir", value_name = "DIR")]
     pub build_id_dir: Option<PathBuf>,
 
-    /// Fetch a module's debug file from the servers in DEBUGINFOD_URLS if at least PERCENT (if omitted: 1) of all
-    /// samples are in it and have no function (if lines are shown: no line) [without this option: fetch nothing]
+    /// Fetch debug files from the servers in DEBUGINFOD_URLS, for modules with at least PERCENT (if omitted: 1) of all
+    /// samples in code without a function (or line, if lines are shown). Without this option, fetch nothing
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, require_equals = true, default_missing_value = "1",
           value_parser = Servers::share)]
     pub debuginfod: Option<u32>,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Module ──► Resolver::load ──► locate ──► search ──► elf / kallsyms / vmlinux / vdso / … ──► SymbolTable
-//!   (identity)   (once each)   (candidate  (opened,            (one file per source)          (by address)
+//!   (identity)   (once each)   (candidate  (opened,            (a .rs file for each)          (by address)
 //!                    │           places)   identity checked)
 //!                    └────────► Outcome: every place that was tried, with its result
 //! ```
@@ -11,8 +11,8 @@
 //! unique addresses of its samples, calls [`Resolver::load`] for each module that was hit (from any number of threads:
 //! a module is loaded once, other callers wait for it), and looks each address up with [`Loaded::lookup`].
 //!
-//! # Address spaces
-//! A module's kind decides in which space its symbols are looked up ([`ModuleKind::first_address`]):
+//! # Addresses
+//! A module's kind decides by which address its symbols are looked up ([`ModuleKind::first_address`]):
 //! * Files by offset: `ip - map.start + map.pgoff`. `MMAP` records and ELF program headers both use offsets in the file,
 //!   so position-independent and fixed executables need no distinction.
 //! * `[vdso]` by offset in its image: `ip - map.start`. Its records have a meaningless page offset.
@@ -23,6 +23,7 @@
 //! where a symbol without size ends and which of several names at an address is shown (`table.rs`), how C++ and Rust
 //! names are demangled ([`demangle`]).
 //!
+//! # Errors
 //! Loading never fails: a module without available symbols is [`Loaded`] with an empty table and an [`Outcome`] that
 //! lists what was tried and why it gave nothing. Files are untrusted input; a damaged file ends only the attempt to use
 //! it.

@@ -34,7 +34,7 @@ pub struct Style {
     #[arg(long, value_enum, default_value = "absolute")]
     percentage: Percentage,
 
-    /// Leave events without samples out of JSON and CSV too (text never shows them)
+    /// Omit events without samples from JSON and CSV too (text never shows them)
     #[arg(long)]
     pub skip_empty: bool,
 }
@@ -42,7 +42,7 @@ pub struct Style {
 /// Options for the header information above the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub struct HeaderArgs {
-    /// Print what `rep info` prints above the output, as comments
+    /// Print the text of `rep info` first, as comments
     #[arg(long)]
     header: bool,
 

@@ -1,4 +1,5 @@
-//! Threads, comms and mappings at any moment, built from the side-band records and then immutable.
+//! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All is built from the
+//! side-band records, and then immutable.
 //!
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline

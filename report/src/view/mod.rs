@@ -1,5 +1,5 @@
-//! Output formats. A view prints a [`Profile`] and does not access files or samples. `text` cuts lines to the width of
-//! the terminal.
+//! Output formats. Views print finished data, often a [`Profile`]; none reads files or samples. `text` cuts lines to the
+//! width of the terminal.
 
 mod advice;
 mod csv;

@@ -75,7 +75,7 @@ pub(super) enum Display {
     Lcl,
     /// HITM loads from cores of other nodes
     Rmt,
-    /// Loads from the caches of peer cores
+    /// Loads from other cores' caches
     Peer,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct EvlistQuery {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Show all non-zero fields of the attrs
+    /// Show the non-zero attributes of the events
     #[arg(short, long)]
     verbose: bool,
 

@@ -25,7 +25,7 @@ struct ScriptArgs {
     source: SourceArgs,
 
     /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
-    /// dso, srcline, brstack, … (for all, give a wrong name). +FIELD adds to the defaults, -FIELD removes. A prefix
+    /// dso, srcline, brstack, … (an unknown name lists all). +FIELD adds to the defaults, -FIELD removes. A prefix
     /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,
@@ -79,7 +79,7 @@ pub(super) struct ScriptStyle {
     #[arg(long)]
     pub(super) deltatime: bool,
 
-    /// Print only the sampled address, not the callchain
+    /// Print the sampled address, not the callchain
     #[arg(short = 'G', long)]
     pub(super) hide_call_graph: bool,
 
@@ -92,7 +92,7 @@ pub(super) struct ScriptStyle {
     pub(super) stop_bt: Option<HashSet<String>>,
 
     /// Show inlined functions as frames in all callchains (needs debug information) [default: only in callchains
-    /// unwound from stacks that perf or rec copied (--call-graph dwarf)]
+    /// of recordings made with --call-graph dwarf]
     #[arg(long, overrides_with = "no_inline")]
     pub(super) inline: bool,
 
