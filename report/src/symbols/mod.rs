@@ -9,7 +9,7 @@
 //!
 //! The unit of work is the module, then the *unique* address: nothing here is done per sample. A caller collects the
 //! unique addresses of its samples, calls [`Resolver::load`] for each module that was hit (from any number of threads:
-//! a module is loaded once, other callers wait for it), and looks each address up with [`Loaded::lookup`].
+//! a module is loaded once, other callers wait for it), and looks each address up with [`SymbolTable::lookup`].
 //!
 //! # Addresses
 //! A module's kind decides by which address its symbols are looked up ([`ModuleKind::first_address`]):

@@ -8,4 +8,5 @@ mod corpus;
 mod inputs;
 mod names;
 mod several;
+mod short_way;
 mod style;
