@@ -58,7 +58,7 @@ pub use mmap::{Inode, Mmap, Mmap2, MmapBuildId, MmapIdentity};
 pub use raw::{RawRecord, Record};
 pub use read::{Counter, ReadRecord, ReadValues};
 pub use regs::Regs;
-pub use sample::Sample;
+pub use sample::{FixedFields, Sample};
 pub use sample_fields::{SampleFields, StackUser};
 pub use sample_id::SampleId;
 pub use stat::{Stat, StatConfig, StatConfigEntry, StatRound};

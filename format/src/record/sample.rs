@@ -47,6 +47,52 @@ pub struct Sample<'a, 'l> {
     endian: Endian,
 }
 
+/// The fields of fixed size of a sample, for readers that know their places and compare some of them as they were
+/// recorded.
+/// ```
+/// use recrep_format::abi::SampleType;
+/// use recrep_format::attr::Attr;
+/// use recrep_format::endian::Endian;
+/// use recrep_format::layout::SampleLayout;
+/// use recrep_format::record::FixedFields;
+///
+/// let layout = SampleLayout::of(&Attr { sample_type: SampleType::IP | SampleType::TIME, ..Attr::default() });
+/// // Header, ip, time.
+/// let bytes = [24 << 48 | 2 << 32 | 9, 0x40_0123, 1_000u64].map(u64::to_le_bytes).concat();
+/// let fields = FixedFields::of(&bytes, Endian::Little);
+/// assert_eq!((fields.number(layout.ip), fields.number(layout.cpu)), (Some(0x40_0123), None));
+/// assert_eq!(fields.recorded(layout.time), Some([0xe8, 3, 0, 0, 0, 0, 0, 0]));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct FixedFields<'a> {
+    // Each has eight bytes, one after the other.
+    words: &'a [[u8; 8]],
+    endian: Endian,
+}
+
+impl<'a> FixedFields<'a> {
+    /// Returns the fields in the bytes of a record of type SAMPLE.
+    #[inline]
+    #[must_use]
+    pub fn of(bytes: &'a [u8], endian: Endian) -> Self {
+        Self { words: bytes.as_chunks().0, endian }
+    }
+
+    /// Returns a field as it was recorded; `None` if the sample does not have it.
+    #[inline]
+    #[must_use]
+    pub fn recorded(self, at: Slot) -> Option<[u8; 8]> {
+        self.words.get(at.at() / 8).copied()
+    }
+
+    /// Returns a field as a number; `None` if the sample does not have it.
+    #[inline]
+    #[must_use]
+    pub fn number(self, at: Slot) -> Option<u64> {
+        self.recorded(at).map(|bytes| self.endian.u64(bytes))
+    }
+}
+
 impl<'a, 'l> Sample<'a, 'l> {
     /// Returns the record `raw`, which must be of type SAMPLE, of the event with this layout.
     #[inline]
@@ -190,21 +236,20 @@ impl<'a, 'l> Sample<'a, 'l> {
         self.walk(UpTo::ALL, fields)
     }
 
-    /// Returns a field of eight bytes; all fixed fields have as many, one after the other.
     #[inline]
-    fn bytes_of(&self, field: Slot) -> Option<&'a [u8; 8]> {
-        self.bytes.as_chunks().0.get(field.at() / 8)
+    fn fixed(&self) -> FixedFields<'a> {
+        FixedFields::of(self.bytes, self.endian)
     }
 
     #[inline]
     fn word(&self, field: Slot) -> Option<u64> {
-        self.bytes_of(field).map(|bytes| self.endian.u64(*bytes))
+        self.fixed().number(field)
     }
 
     /// Returns the halves of a field.
     #[inline]
     fn pair(&self, field: Slot) -> Option<[u32; 2]> {
-        let [a, b, c, d, e, f, g, h] = *self.bytes_of(field)?;
+        let [a, b, c, d, e, f, g, h] = self.fixed().recorded(field)?;
         Some([[a, b, c, d], [e, f, g, h]].map(|half| self.endian.u32(half)))
     }
 

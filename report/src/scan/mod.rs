@@ -7,6 +7,7 @@
 
 mod branches;
 mod chains;
+mod common;
 mod extras;
 mod filter;
 mod naming;

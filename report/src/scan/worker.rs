@@ -7,8 +7,8 @@ use recrep_format::read::Frames;
 use recrep_format::record::{Sample, SampleFields};
 
 use super::chains::ChainCounter;
+use super::common::Short;
 use super::recent::RecentBranches;
-use super::short::Short;
 use super::task::{Dropped, Scan};
 use crate::callchain::unwind::Origin;
 use crate::callchain::{ChainRef, Frame, FrameFinder};

@@ -21,6 +21,7 @@
 mod args;
 mod hex;
 mod kernel;
+mod known;
 mod line;
 mod record;
 mod sample;
@@ -34,39 +35,15 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::Context as _;
-use recrep_format::abi::RegsArch;
-use recrep_format::attr::AttrEntry;
-use recrep_format::feature::{Arch, NrCpus};
-use recrep_format::read::{File, Frames};
+use recrep_format::read::Frames;
 
 use crate::input::Input;
 use crate::query::Source;
 use crate::query::warning::Warning;
 use crate::terminal::escape::escape;
 use crate::view::{CANNOT_WRITE, Workers, in_order};
+use known::FileFacts;
 use stream::{Printed, Walk};
-
-/// Facts about the file that are needed to print the fields of its records.
-struct FileFacts<'f> {
-    file: &'f File<'f>,
-    /// Names of the events, escaped.
-    events: Vec<String>,
-    /// Architecture of the recorded machine, if its registers are known.
-    registers: Option<RegsArch>,
-    /// Number of CPUs of the recorded machine; 0 if unknown.
-    cpus: u32,
-}
-
-impl<'f> FileFacts<'f> {
-    fn of(file: &'f File<'f>) -> Self {
-        let entries = file.attrs.entries().iter();
-        let name = |entry: &AttrEntry| escape(&entry.event_name()).into_owned();
-        let arch = file.feature::<Arch<'_>>().and_then(Result::ok);
-        let cpus = file.feature::<NrCpus>().and_then(Result::ok).map_or(0, |cpus| cpus.available);
-        let registers = arch.and_then(|arch| RegsArch::of(&arch.0.to_text()));
-        Self { file, events: entries.map(name).collect(), registers, cpus }
-    }
-}
 
 /// Returns a query for all records of a file, with their bytes.
 pub(crate) fn whole(source: &Source) -> DumpQuery {

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use recrep_format::abi::{CpuMode, RecordType, misc};
 use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
+use super::known::FileFacts;
 use super::line::Lines;
-use super::{FileFacts, kernel, sample, tool};
+use super::{kernel, sample, tool};
 
 /// Prints the first line of a record.
 pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut Vec<u8>) -> io::Result<()> {

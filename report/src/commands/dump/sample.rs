@@ -4,7 +4,7 @@ use recrep_format::abi::{BranchPrivilege, CallchainContext, DataSrc, RegisterNam
 use recrep_format::bytes::U64s;
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
-use super::FileFacts;
+use super::known::FileFacts;
 use super::line::{Hex, Lines};
 
 /// Prints the fields that the sample has: single values first, then those with lines of their own.

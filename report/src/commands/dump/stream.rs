@@ -9,7 +9,8 @@ use recrep_format::abi::RecordType;
 use recrep_format::error::Error;
 use recrep_format::read::Frames;
 
-use super::{DumpQuery, FileFacts, hex, record};
+use super::known::FileFacts;
+use super::{DumpQuery, hex, record};
 use crate::input::unpack::Unpacking;
 use crate::query::warning::Warning;
 

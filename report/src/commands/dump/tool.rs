@@ -5,7 +5,7 @@ use recrep_format::build_id::BuildId;
 use recrep_format::feature::FeatureId;
 use recrep_format::record::{Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, RawRecord};
 
-use super::FileFacts;
+use super::known::FileFacts;
 use super::line::{Escaped, Hex, Lines, fixed, named};
 use crate::commands::info;
 

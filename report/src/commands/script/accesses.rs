@@ -50,17 +50,17 @@ impl Access {
 /// Query of `rep mem`.
 #[derive(Clone, Debug)]
 pub struct AccessQuery {
-    pub(in crate::commands) query: Query,
+    pub(crate) query: Query,
     /// Kinds of accesses to count; all if empty.
-    pub(in crate::commands) kinds: Vec<Access>,
+    pub(crate) kinds: Vec<Access>,
     /// `true` if listed accesses have physical addresses.
-    pub(in crate::commands) physical: bool,
+    pub(crate) physical: bool,
     /// `true` if listed accesses have page sizes.
-    pub(in crate::commands) page_size: bool,
+    pub(crate) page_size: bool,
     /// Separator between fields, in place of padding. The query has none: its addresses would be those of perf.
-    pub(in crate::commands) separator: Option<String>,
+    pub(crate) separator: Option<String>,
     /// `true` if single accesses are listed in place of the table (`-D`).
-    pub(in crate::commands) listed: bool,
+    pub(crate) listed: bool,
 }
 
 /// Returns an error if a filter is set that only histograms support.
