@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use recrep_format::abi::CpuMode;
+use recrep_format::attr::AttrIndex;
 use recrep_format::layout::Slot;
 
 use super::task::Scan;
@@ -40,6 +41,7 @@ pub(super) struct OwnWords {
 /// An event, and the places of fields in its samples.
 #[derive(Clone, Copy)]
 pub(super) struct EventFields {
+    pub(super) index: AttrIndex,
     pub(super) number: u16,
     /// The period of the attr, for samples without one.
     pub(super) attr_period: u64,

@@ -11,7 +11,7 @@
 
 use recrep_format::abi::CpuMode;
 use recrep_format::layout::Slot;
-use recrep_format::record::{FixedFields, RawRecord};
+use recrep_format::record::{FixedFields, RawRecord, Sample};
 
 use super::common::{Common, Deciding, EventFields, Short, WIDEST};
 use super::worker::{Point, Worker};
@@ -28,7 +28,7 @@ impl Worker<'_> {
             self.find_event(raw);
         }
         let Some(short) = &self.short else { return false };
-        let Some(EventFields { number, attr_period, ip, task, time, cpu, period, .. }) = short.event else {
+        let Some(EventFields { index, number, attr_period, ip, task, time, cpu, period, .. }) = short.event else {
             return false;
         };
         if short.is_filtered {
@@ -38,7 +38,7 @@ impl Worker<'_> {
             }
         }
         let count = Count { samples: 1, period: fields.number(period).unwrap_or(attr_period) };
-        self.histogram.count_total(number.into(), count);
+        self.histogram.count_total(index.0, count);
         let time = fields.number(time).unwrap_or(0);
         let (task, cpu) = (fields.recorded(task), fields.recorded(cpu));
         let sample = Deciding { mode: raw.header.cpu_mode(), task, cpu };
@@ -57,10 +57,9 @@ impl Worker<'_> {
             *word = common | ip & ip_mask | frame & frame_mask;
         }
         if let Some(place) = own.chain {
-            let space = sampled.space;
-            if let Some((index, sample)) = self.scan.attrs.sample(raw)
-                && let Some(event) = self.events.get(index.0)
-            {
+            let (space, attrs) = (sampled.space, self.scan.attrs);
+            if let Some((layout, event)) = attrs.sample_layout(index).zip(self.events.get(index.0)) {
+                let sample = Sample::new(raw, layout, attrs.endian());
                 let chain = self.chain(*event, &sample, (space, at(), None));
                 key.get_mut(place).into_iter().for_each(|word| *word = chain);
             }
@@ -69,7 +68,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Finds the event of a sample and the places of its fields; `None` if its samples must be counted the long way.
+    /// Finds the event of a sample and the places of its fields; nothing if its samples must be counted the long way.
     #[inline(never)]
     fn find_event(&mut self, raw: RawRecord<'_>) {
         let attrs = self.scan.attrs;
@@ -77,6 +76,7 @@ impl Worker<'_> {
             let (event, layout) = (*self.events.get(index.0)?, attrs.sample_layout(index)?);
             let id_at = layout.event_id();
             (!event.reads).then(|| EventFields {
+                index,
                 number: event.number,
                 attr_period: event.period,
                 id: FixedFields::of(raw.bytes, attrs.endian()).recorded(id_at),
