@@ -1,7 +1,7 @@
 //! Folded stacks: distinct callchains as lines of labels, `comm;outermost;…;innermost count`.
 //!
 //! ```text
-//!   labels  main · sort;by_key_[i] · …     each text once
+//!   labels  main · sort;by_key_[i] · …     numbers of texts that are elsewhere
 //!   chains  a tree of labels               of the columns before the frames, and of the frames
 //!   lines   event, chain of the columns, chain of the frames, count
 //! ```
@@ -10,16 +10,13 @@
 //! merges equal ones, so that the result does not depend on the order of threads and files. It sorts the tree: the
 //! lines then have the order of its nodes.
 
-use indexmap::IndexSet;
 use rayon::prelude::*;
-use rustc_hash::FxBuildHasher;
 
 use super::chains::{Chains, Node, starts};
 
 /// Lines of labels.
 #[derive(Debug, Default)]
 pub struct Folded {
-    labels: IndexSet<String, FxBuildHasher>,
     chains: Chains,
     lines: Vec<Line>,
     /// Chains by rank, once lines have ranks.
@@ -36,11 +33,6 @@ struct Line {
 }
 
 impl Folded {
-    /// Returns the number of a label, adding the label if it is new.
-    pub fn label(&mut self, text: String) -> u32 {
-        u32::try_from(self.labels.insert_full(text).0).unwrap_or(u32::MAX)
-    }
-
     /// Appends a label to a chain of labels, outermost first; 0 is the empty chain.
     #[inline]
     pub fn chain(&mut self, before: u32, label: u32) -> u32 {
@@ -53,11 +45,10 @@ impl Folded {
         self.lines.push(Line { event, columns, frames, count });
     }
 
-    /// Adds the lines of another file, whose events have the indexes `places` here. Neither may be settled.
+    /// Adds the lines of another file, which has the same texts and whose events have the indexes `places` here.
+    /// Neither may be settled.
     pub fn append(&mut self, other: &Self, places: &[usize]) {
-        let labels: Vec<u32> = other.labels.iter().map(|label| self.label(label.clone())).collect();
-        let label = |number: u32| labels.get(number as usize).copied().unwrap_or(0);
-        let chains = other.chains.from_callers(0, |node, before| self.chain(before, label(node.frame)));
+        let chains = other.chains.from_callers(0, |node, before| self.chain(before, node.frame));
         let chain = |number: u32| chains.get(number as usize).copied().unwrap_or(0);
         for line in &other.lines {
             let event = places.get(line.event).copied().unwrap_or(0);
@@ -65,9 +56,9 @@ impl Folded {
         }
     }
 
-    /// Sorts the lines by event, then by text, and merges equal ones.
-    pub fn settle(&mut self) {
-        let (ends, inner) = self.ranks();
+    /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts of the labels.
+    pub fn settle(&mut self, labels: &[&str]) {
+        let (ends, inner) = self.ranks(labels);
         let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
             // The columns are followed by frames.
@@ -85,10 +76,14 @@ impl Folded {
 
     /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as beginnings of longer ones;
     /// the empty chain has rank 0.
-    fn ranks(&mut self) -> (Vec<u32>, Vec<u32>) {
+    fn ranks(&mut self, labels: &[&str]) -> (Vec<u32>, Vec<u32>) {
         // A label has two forms: at the end of a line, and followed by a separator.
-        let mut forms: Vec<u32> = (0..u32::try_from(self.labels.len() * 2).unwrap_or(u32::MAX)).collect();
-        forms.par_sort_unstable_by(|a, b| self.form_bytes(*a).cmp(self.form_bytes(*b)));
+        let bytes = |form: u32| {
+            let text = labels.get(form as usize / 2).copied().unwrap_or_default();
+            text.bytes().chain((form % 2 == 1).then_some(b';'))
+        };
+        let mut forms: Vec<u32> = (0..u32::try_from(labels.len() * 2).unwrap_or(u32::MAX)).collect();
+        forms.par_sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)));
         let mut ranks = vec![0; forms.len()];
         for (rank, form) in (0u32..).zip(&forms) {
             ranks.get_mut(*form as usize).into_iter().for_each(|slot| *slot = rank);
@@ -133,20 +128,14 @@ impl Folded {
         self.lines.len()
     }
 
+    /// Returns whether there are no lines.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Returns the event and the count of the line at `index`.
     pub fn count(&self, index: usize) -> Option<(usize, u64)> {
         self.lines.get(index).map(|line| (line.event, line.count))
-    }
-
-    /// Returns the labels, indexed by their numbers.
-    pub fn labels(&self) -> impl Iterator<Item = &str> {
-        self.labels.iter().map(String::as_str)
-    }
-
-    /// Returns the bytes of a form of a label.
-    fn form_bytes(&self, form: u32) -> impl Iterator<Item = u8> {
-        let text = self.labels.get_index(form as usize / 2).map_or("", String::as_str);
-        text.bytes().chain((form % 2 == 1).then_some(b';'))
     }
 
     /// Writes the labels of the line at `index` into the empty `labels`, after [`Folded::settle`], and returns the
@@ -171,8 +160,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(folded: &Folded) -> Vec<(usize, String, u64)> {
-        let all: Vec<&str> = folded.labels().collect();
+    fn texts(folded: &Folded, all: &[&str]) -> Vec<(usize, String, u64)> {
         let line = |index| {
             let mut labels = Vec::new();
             let (event, count) = folded.line(index, &mut labels)?;
@@ -186,22 +174,27 @@ mod tests {
         fn lines_are_sorted_by_their_bytes(
             lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 2..5), 1u64..9), 0..40),
         ) {
-            let mut folded = Folded::default();
+            let (mut folded, mut all) = (Folded::default(), Vec::new());
             let mut want = std::collections::BTreeMap::<(usize, String), u64>::new();
             for (event, labels, count) in &lines {
-                let numbers: Vec<u32> = labels.iter().map(|label| folded.label(label.clone())).collect();
+                let number = |label: &'_ String| all.iter().position(|have| have == label).unwrap_or_else(|| {
+                    all.push(label.clone());
+                    all.len() - 1
+                });
+                let numbers: Vec<u32> = labels.iter().map(number).map(|number| number.try_into().unwrap()).collect();
                 let chain = |folded: &mut Folded, labels: &[u32]| {
                     labels.iter().fold(0, |before, label| folded.chain(before, *label))
                 };
                 let (columns, frames) = (chain(&mut folded, &numbers[..1]), chain(&mut folded, &numbers[1..]));
                 folded.add(*event, columns, frames, *count);
             }
-            folded.settle();
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            folded.settle(&all);
             for (event, labels, count) in &lines {
                 *want.entry((*event, labels.join(";"))).or_default() += count;
             }
             let want: Vec<_> = want.into_iter().map(|((event, text), count)| (event, text, count)).collect();
-            prop_assert_eq!(texts(&folded), want);
+            prop_assert_eq!(texts(&folded, &all), want);
         }
     }
 }

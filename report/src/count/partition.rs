@@ -133,8 +133,11 @@ impl<V: Sum> Partition<V> {
         self.words.reserve_exact(more * self.width);
     }
 
-    /// Adds to a key at once and returns its index.
+    /// Adds to a key at once and returns its index. Keys have the length of the first one.
     pub fn add(&mut self, key: &[u64], value: V) -> usize {
+        if self.is_empty() {
+            self.width = key.len();
+        }
         self.settle();
         self.add_hashed(hash(key), key, value)
     }
@@ -155,6 +158,21 @@ impl<V: Sum> Partition<V> {
         self.words.extend_from_slice(key);
         self.values.push(value);
         settled
+    }
+
+    /// Joins partitions that have no key in common.
+    pub fn joined(mut parts: impl Iterator<Item = Self>) -> Self {
+        let mut all = parts.next().unwrap_or_else(|| Self::new(0));
+        parts.for_each(|part| all.append(part));
+        all
+    }
+
+    /// Sets the first word of each key to `word` of it. Entries whose keys become equal wait.
+    pub fn set_first(&mut self, word: impl Fn(u64) -> u64) {
+        for key in self.words.chunks_exact_mut(self.width.max(1)) {
+            key.first_mut().into_iter().for_each(|first| *first = word(*first));
+        }
+        self.index.clear();
     }
 
     /// Appends all entries of another partition. They wait.
@@ -268,23 +286,22 @@ pub fn by_part<T>(tables: Vec<Vec<T>>) -> Vec<Vec<T>> {
     parts
 }
 
-/// Moves all entries of a partition to a table without waiting entries, partitions in parallel. The table may have no
+/// Adds all entries of `from` to a table without waiting entries, partitions in parallel. The table may have no
 /// partitions yet.
-pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &mut Partition<V>) {
+pub fn add_all<V: Sum + Clone + Sync>(table: &mut Vec<Partition<V>>, from: &[Partition<V>]) {
+    let Some(width) = from.first().map(|first| first.width) else { return };
     if table.is_empty() {
-        *table = Partition::table(from.width);
+        *table = Partition::table(width);
     }
-    let parts = distributed(from.width, &from.words);
+    let parts: Vec<Distributed> = from.par_iter().map(|from| distributed(width, &from.words)).collect();
     table.par_iter_mut().enumerate().for_each(|(number, into)| {
-        for (hash, entry) in of_partition(&parts, number) {
-            from.value(*entry)
-                .into_iter()
-                .for_each(|value| _ = into.add_hashed(*hash, from.key(*entry), value.clone()));
+        for (from, parts) in from.iter().zip(&parts) {
+            for (hash, entry) in of_partition(parts, number) {
+                let value = from.value(*entry).cloned();
+                value.into_iter().for_each(|value| _ = into.add_hashed(*hash, from.key(*entry), value));
+            }
         }
     });
-    from.words.clear();
-    from.values.clear();
-    from.index.clear();
 }
 
 /// Hashes and indexes of entries: lists for each partition, by parts of the entries.
@@ -406,14 +423,16 @@ mod tests {
         #[test]
         fn a_table_has_the_sums_of_all_entries_added(
             batches in prop::collection::vec(prop::collection::vec((0u64..40, 0u64..9), 0..200), 1..4),
+            size in 1usize..100,
         ) {
             let (mut expected, mut table) = (BTreeMap::<[u64; 2], u64>::new(), Vec::new());
             for batch in batches {
                 batch.iter().for_each(|(a, b)| *expected.entry([*a, *b]).or_default() += a + b);
-                let words = batch.iter().flat_map(|(a, b)| [*a, *b]).collect();
-                let mut new = Partition::of_distinct(2, words, batch.iter().map(|(a, b)| a + b).collect());
-                add_all(&mut table, &mut new);
-                prop_assert!(new.is_empty());
+                let new = |keys: &[(u64, u64)]| {
+                    let words = keys.iter().flat_map(|(a, b)| [*a, *b]).collect();
+                    Partition::of_distinct(2, words, keys.iter().map(|(a, b)| a + b).collect())
+                };
+                add_all(&mut table, &batch.chunks(size).map(new).collect::<Vec<_>>());
             }
             let found = entries(&table);
             prop_assert_eq!(found.len(), expected.len());

@@ -19,6 +19,7 @@ use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Format, KeyError, Query};
 use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
+use crate::table::cells::SharedLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::{CountValue, Labeller, Naming};
@@ -34,7 +35,7 @@ pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
 /// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
 pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
-    histogram(&mut profile, query, session, resolver, true)?;
+    histogram(&mut profile, query, session, (resolver, &SharedLabels::default()), true)?;
     Ok(profile.module_uses)
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
     session: &Session<'_>,
-    resolver: &Resolver,
+    (resolver, labels): (&Resolver, &SharedLabels),
     only_uses: bool,
 ) -> Result<Dropped, KeyError> {
     // Without recorded callchains there are no callers to count.
@@ -120,7 +121,7 @@ pub(crate) fn histogram(
     let modules = side_band.modules.iter().collect();
     let events = session.events_of(mode);
     let labeller =
-        Labeller { query, fields: query.fields(), timeline, modules, events: &events, groups: &groups, traced };
+        Labeller { query, fields: query.fields(), timeline, modules, events: &events, labels, groups: &groups, traced };
     let symbols = OnceLock::new();
     let scanned = scan.run(&session.split.pieces, |hits| {
         let symbols = symbols.get_or_init(|| labeller.load(hits, &functions));
@@ -169,7 +170,7 @@ pub(crate) fn histogram(
         return Ok(scanned.dropped);
     }
     let with_parts = query.has_parts();
-    let labelled = labeller.label(rows.len(), &|row, key| rows.read_key(row, key), &symbols, &mut profile.labels);
+    let labelled = labeller.label(rows.len(), &|row, key| rows.read_key(row, key), &symbols);
     let of_row = |row: usize| Metrics::of(rows.count(row), with_parts.then(|| rows.key(row)).as_ref());
     let metrics: Vec<Metrics> = (0..rows.len()).into_par_iter().map(of_row).collect();
     profile.set_rows(labelled, metrics, rows.layout().is_told_by(query.columns.iter().map(|column| column.key)));

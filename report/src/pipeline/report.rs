@@ -25,6 +25,7 @@ use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
+use crate::table::cells::SharedLabels;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::timeline::sideband::total;
@@ -59,7 +60,7 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
 }
 
 fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Query, Vec<T>)> {
-    let resolver = Resolver::new(query.symbol_sources.clone());
+    let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), SharedLabels::default());
     // The first input decides which columns are the default.
     let answered = OnceLock::new();
     let of_input = |source: &Source| {
@@ -70,7 +71,7 @@ fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyh
                 let query = if by_trace() { query.by_trace() } else { query.clone() };
                 Query { has_default_columns: false, ..query }
             });
-            let profile = of_session(query, (&input, session), &resolver)?;
+            let profile = of_session(query, (&input, session), (&resolver, &labels))?;
             Ok((profile, vec![of(session)]))
         })?;
         if !query.sources.contains(source) || query.sources.len() > 1 {
@@ -79,7 +80,7 @@ fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyh
         Ok((profile, made))
     };
     let merge = |(whole, all): &mut (Profile, Vec<T>), (one, made)| {
-        whole.append(one, &answered.get().unwrap_or(query).kinds());
+        whole.append(one);
         all.extend(made);
     };
     // Which names a file has must not depend on when another one's debug file was fetched.
@@ -90,6 +91,7 @@ fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyh
     let (mut profile, made) = found.unwrap_or_default();
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));
+    profile.labels = labels.into_inner();
     profile.settle();
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
@@ -121,7 +123,11 @@ fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
 }
 
 /// Answers the query for one input.
-fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver: &Resolver) -> anyhow::Result<Profile> {
+fn of_session(
+    query: &Query,
+    (input, session): (&Input, &Session<'_>),
+    (resolver, labels): (&Resolver, &SharedLabels),
+) -> anyhow::Result<Profile> {
     check_recorded(&input.name, query.mode, session)?;
     let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);
     if query.chains.is_asked && !has_chains(session) && !has_history {
@@ -135,7 +141,7 @@ fn of_session(query: &Query, (input, session): (&Input, &Session<'_>), resolver:
     }
     let not_fetched = fetching::fetch(query, session, resolver)?;
     let mut profile = Profile::of_events(&session.events_of(query.mode));
-    let dropped = histogram(&mut profile, query, session, resolver, false)?;
+    let dropped = histogram(&mut profile, query, session, (resolver, labels), false)?;
     let (split, side_band) = (session.split, &session.side_band);
     profile.inputs.push(InputSummary {
         path: input.name.clone(),

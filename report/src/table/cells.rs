@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 use rayon::prelude::*;
@@ -15,6 +15,7 @@ use rustc_hash::FxBuildHasher;
 use crate::count::Count;
 use crate::query::Query;
 use crate::query::shown::Kind;
+use crate::symbols::LabelSlot;
 use crate::terminal::digits::push_address;
 
 /// Interned texts.
@@ -23,10 +24,52 @@ pub struct Labels {
     texts: IndexSet<String, FxBuildHasher>,
 }
 
+/// Texts of all files of an answer: the files share them, so that a text has one number.
+#[derive(Debug, Default)]
+pub struct SharedLabels(Mutex<Labels>);
+
+impl SharedLabels {
+    /// Waits until no other core adds texts.
+    pub fn lock(&self) -> MutexGuard<'_, Labels> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the texts.
+    pub fn into_inner(self) -> Labels {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A text, or its number if that is known.
+pub(super) enum Text<'s> {
+    Known(u32),
+    /// With a place where the number is kept, for this kind of text.
+    New(String, Option<(LabelSlot<'s>, u32)>),
+}
+
+impl<'s> Text<'s> {
+    /// Returns the text of a kind whose number is kept in this place, if it is.
+    pub(super) fn known(place: Option<(LabelSlot<'s>, u32)>) -> Option<Self> {
+        place.and_then(|(slot, kind)| slot.get(kind)).map(Self::Known)
+    }
+}
+
 impl Labels {
     /// Returns the number of a text, adding the text if it is new.
-    pub fn intern(&mut self, text: String) -> u64 {
-        self.texts.insert_full(text).0 as u64
+    pub fn intern(&mut self, text: String) -> u32 {
+        u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the number of a text, and keeps it where the text has a place for it.
+    pub(super) fn number(&mut self, text: Text<'_>) -> u32 {
+        match text {
+            Text::Known(label) => label,
+            Text::New(text, place) => {
+                let label = self.intern(text);
+                place.into_iter().for_each(|(slot, kind)| slot.set(kind, label));
+                label
+            }
+        }
     }
 
     /// Makes room for more texts.
@@ -39,9 +82,9 @@ impl Labels {
         self.texts.len()
     }
 
-    /// Returns all texts in the order of their numbers.
-    pub fn into_texts(self) -> impl Iterator<Item = String> {
-        self.texts.into_iter()
+    /// Iterates over all texts, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
     }
 
     /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
@@ -242,7 +285,7 @@ mod tests {
     #[test]
     fn a_number_of_which_another_is_the_beginning_sorts_first() {
         let mut labels = Labels::default();
-        let [a, b] = ["a", "b"].map(|text| labels.intern(text.into()));
+        let [a, b] = ["a", "b"].map(|text| labels.intern(text.into()).into());
         let ranks = labels.ranks(None).into();
         let cells = Cells { kinds: vec![Kind::Number, Kind::Label], labels: &labels, ranks };
         let count = Count::default();

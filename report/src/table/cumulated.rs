@@ -13,7 +13,6 @@ use crate::query::graph::FrameKey;
 use crate::query::key::{Key, NO_KEY};
 use crate::query::{ChainOptions, Filters, Query};
 use crate::symbols::{LineId, SymbolId};
-use crate::table::cells::Labels;
 use crate::table::profile::Profile;
 
 /// Adds the parts of the rows' self counts.
@@ -40,7 +39,7 @@ impl Labeller<'_> {
         }
         let read_key =
             |row: usize, key: &mut Key| *key = metrics.get(row).map_or(NO_KEY, |(id, _)| classified.key(*id));
-        let labelled = self.label(metrics.len(), &read_key, symbols, &mut profile.labels);
+        let labelled = self.label(metrics.len(), &read_key, symbols);
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
         let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
@@ -59,7 +58,7 @@ impl Labeller<'_> {
         let read_key = |class: usize, key: &mut Key| {
             *key = u32::try_from(class).map_or(NO_KEY, |class| classified.key((0, class)));
         };
-        let labelled = self.label(classified.class_count(), &read_key, symbols, &mut Labels::default());
+        let labelled = self.label(classified.class_count(), &read_key, symbols);
         let mut first = FxHashMap::default();
         let classes = (0..).zip(0..classified.class_count());
         classes.map(|(class, row)| *first.entry(labelled.row(row)).or_insert(class)).collect()
@@ -74,7 +73,7 @@ impl Labeller<'_> {
     /// Returns the module and the function of a frame; without a function, `module+offset`. If frames are told apart by
     /// address or source line, the texts are those of [`Self::position`].
     pub(super) fn frame_name(&self, frame: Frame, symbols: &LoadedSymbols) -> (String, String) {
-        let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
+        let Some(module) = self.module(frame.module.into()) else {
             let has_address = self.query.chains.key == FrameKey::Address && frame.address != UNMAPPED;
             return (String::new(), if has_address { format!("{:#x}", frame.address) } else { "[unknown]".into() });
         };

@@ -6,6 +6,7 @@ use super::side::{LoadedSymbols, function, module_of};
 use crate::query::Query;
 use crate::query::key::{Field, Key, KeyAddress, Meta};
 use crate::symbols::{Functions, LineId, Loaded, Module};
+use crate::table::cells::SharedLabels;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::Traced;
@@ -23,6 +24,8 @@ pub struct Labeller<'f> {
     pub modules: Vec<&'f Module>,
     /// Names of the events.
     pub events: &'f [String],
+    /// Texts of the cells.
+    pub labels: &'f SharedLabels,
     /// Sockets, cgroups and their namespaces.
     pub groups: &'f Groups,
     /// Tracepoint data, if the query needs it.
@@ -38,6 +41,12 @@ impl Labeller<'_> {
         }
         let load = |(module, hit): (usize, &bool)| if *hit { functions.loaded(module).cloned() } else { None };
         hits.par_iter().enumerate().map(load).collect()
+    }
+
+    /// Returns a module, given its number in a key.
+    pub(super) fn module(&self, number: u64) -> Option<&Module> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.modules.get(index).copied()
     }
 
     /// Replaces the addresses of a key by symbol numbers, and sets its source lines if the query needs them.

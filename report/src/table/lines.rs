@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use super::side::{INLINED, LoadedSymbols, named};
+use super::side::{INLINED, LoadedSymbols, label_slot, named};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
 use crate::query::graph::FrameKey;
 use crate::query::key::Field;
-use crate::table::cells::{Cells, Labels};
+use crate::table::cells::{Cells, Text};
 
 /// Function that selects the value of a line: samples or period.
 pub type CountValue = fn(&Count) -> u64;
@@ -27,21 +27,19 @@ impl Labeller<'_> {
         folded: &mut Folded,
     ) {
         // By the frames' numbers; `None` for frames that are left out.
-        let names: Vec<Option<String>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
-        let in_java = |name: &Option<String>| Some(folded.label(without_java_mark(name.as_deref()?).to_owned()));
-        let java_labels: Vec<Option<u32>> = names.iter().map(in_java).collect();
-        let usual_labels: Vec<Option<u32>> = names.into_iter().map(|name| Some(folded.label(name?))).collect();
-        let usual = chains_of(stacks, &usual_labels, folded);
-        let mut java: Option<Vec<u32>> = None;
+        let names: Vec<Option<Text<'_>>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
+        let mut all = self.labels.lock();
+        let usual: Vec<Option<u32>> = names.into_iter().map(|name| Some(all.number(name?))).collect();
+        drop(all);
+        let usual = with_chains(stacks, usual, folded);
+        let mut java = None;
         let own = |row: usize| {
             let key = rows.key(row);
             let ChainRef { callers, own } = ChainRef::unpack(Field::Chain.of(&key));
             (callers, if own { stacks.find(&Frame::of(&key)) } else { None })
         };
         let own: Vec<(u32, Option<u32>)> = (0..rows.len()).into_par_iter().map(own).collect();
-        let mut shown = Labels::default();
-        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key), symbols, &mut shown);
-        let texts = Cells::new(self.query, &shown);
+        let labelled = self.label(rows.len(), &|row, key| rows.read_key(row, key), symbols);
         // By the columns' cells: the chain of their labels, and whether the first begins with `java`.
         let mut roots = FxHashMap::<&[u64], (u32, bool)>::default();
         for (row, (callers, own)) in own.into_iter().enumerate() {
@@ -49,19 +47,20 @@ impl Labeller<'_> {
             let Ok(event) = usize::try_from(*event) else { continue };
             let Some(value) = values.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
-                let one = Count { samples: 1, period: 0 };
+                let mut labels = self.labels.lock();
+                let (texts, one) = (Cells::new(self.query, &labels), Count { samples: 1, period: 0 });
                 let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
                 let columns: Vec<String> = cells.iter().enumerate().map(text).collect();
                 let is_java = columns.first().is_some_and(|text| text.starts_with("java"));
                 let chain = columns.iter().fold(0, |before, text| {
-                    let label = folded.label(folded_root(text));
+                    let label = labels.intern(folded_root(text));
                     folded.chain(before, label)
                 });
                 (chain, is_java)
             });
             let (labels, chains) = match is_java {
-                true => (&java_labels, &*java.get_or_insert_with(|| chains_of(stacks, &java_labels, folded))),
-                false => (&usual_labels, &usual),
+                true => java.get_or_insert_with(|| with_chains(stacks, self.without_java_marks(&usual.0), folded)),
+                false => &usual,
             };
             let mut frames = chains.get(callers as usize).copied().unwrap_or(0);
             if let Some(label) = own.and_then(|own| *labels.get(own as usize)?) {
@@ -70,8 +69,9 @@ impl Labeller<'_> {
             // Every sample is in a line: without frames, its frame is the sampled function.
             if frames == 0 {
                 let frame = Frame::of(&rows.key(row));
-                let name = self.frame(frame, symbols).unwrap_or_else(|| self.shown_name(frame, symbols));
-                let label = folded.label(name);
+                let name = self.frame(frame, symbols);
+                let name = name.unwrap_or_else(|| Text::New(self.shown_name(frame, symbols), None));
+                let label = self.labels.lock().number(name);
                 frames = folded.chain(0, label);
             }
             folded.add(event, columns, frames, value(&rows.count(row)));
@@ -83,27 +83,51 @@ impl Labeller<'_> {
         self.frame_name(frame, symbols).1.replace(';', ":")
     }
 
-    fn frame(&self, frame: Frame, symbols: &LoadedSymbols) -> Option<String> {
+    /// Returns the name of a frame as part of a line; `None` if it is left out.
+    fn frame<'s>(&self, frame: Frame, symbols: &'s LoadedSymbols) -> Option<Text<'s>> {
         if self.query.chains.key != FrameKey::Function {
-            return Some(self.shown_name(frame, symbols));
+            return Some(Text::New(self.shown_name(frame, symbols), None));
         }
-        if let Some(name) = named(symbols, (u64::from(frame.module), frame.end, frame.address)) {
-            return function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name));
+        let word = (u64::from(frame.module), frame.end, frame.address);
+        let place = label_slot(symbols, word).map(|slot| (slot, FOLDED));
+        if let Some(known) = Text::known(place) {
+            return Some(known);
         }
-        let Some(module) = (frame.module as usize).checked_sub(1).and_then(|index| self.modules.get(index)) else {
-            return Some("[unknown]".into());
+        let text = match (named(symbols, word), self.module(word.0)) {
+            (Some(name), _) => function(name.strip_suffix(INLINED).filter(|_| frame.end.is_inlined).unwrap_or(&name))?,
+            (None, None) => "[unknown]".into(),
+            (None, Some(module)) => {
+                let name = module.long_name();
+                format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
+            }
         };
-        let name = module.long_name();
-        Some(format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":")))
+        Some(Text::New(text, place))
+    }
+
+    /// Returns the labels of frames in Java processes, given the usual ones.
+    fn without_java_marks(&self, usual: &[Option<u32>]) -> Vec<Option<u32>> {
+        let mut labels = self.labels.lock();
+        let mut in_java = |label: u32| match labels.text(label.into()) {
+            text if text == without_java_mark(text) => label,
+            text => {
+                let text = without_java_mark(text).to_owned();
+                labels.intern(text)
+            }
+        };
+        usual.iter().map(|label| label.map(&mut in_java)).collect()
     }
 }
 
-/// Returns the chain of labels for each chain of frames.
-fn chains_of(stacks: &Stacks, labels: &[Option<u32>], folded: &mut Folded) -> Vec<u32> {
-    stacks.chains.from_callers(0, |node, callers| match labels.get(node.frame as usize) {
+/// Kind of the names in folded stacks; those of other texts are letters.
+const FOLDED: u32 = 0;
+
+/// Returns the labels of frames, and the chain of labels for each chain of frames.
+fn with_chains(stacks: &Stacks, labels: Vec<Option<u32>>, folded: &mut Folded) -> (Vec<Option<u32>>, Vec<u32>) {
+    let chains = stacks.chains.from_callers(0, |node, callers| match labels.get(node.frame as usize) {
         Some(Some(label)) => folded.chain(callers, *label),
         _ => callers,
-    })
+    });
+    (labels, chains)
 }
 
 /// Converts a function's name into frame names; `None` for names that stackcollapse skips as processes.

@@ -13,7 +13,6 @@ use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
-use crate::query::shown::Kind;
 use crate::query::warning::Warning;
 use crate::table::cells::{Cells, Labelled, Labels};
 use crate::table::event_table::at;
@@ -75,10 +74,10 @@ pub struct Profile {
     /// Whether any input has the tracepoint column, for each such column.
     pub traced: Vec<bool>,
     events: Vec<Event>,
-    /// Rows. Of several files, equal ones wait until they are settled.
+    /// Rows of one file, or of several once they are settled.
     rows: Partition<Metrics>,
-    /// `true` if equal rows may wait.
-    waits: bool,
+    /// Rows of several files, each file's apart. Rows of different files may be equal.
+    waiting: Vec<Partition<Metrics>>,
     /// Settled rows of several files by hash, if there were many.
     table: Vec<Partition<Metrics>>,
 }
@@ -99,69 +98,64 @@ impl Profile {
         self.events.iter().map(|event| event.name.as_str())
     }
 
-    /// Adds the profile of another file, with the answer to the same query, whose columns have these kinds. Equal rows
-    /// and lines wait for [`Self::settle`].
-    pub fn append(&mut self, mut other: Self, kinds: &[Kind]) {
+    /// Adds the profile of another file, with the answer to the same query and the same labels. Equal rows and lines wait
+    /// for [`Self::settle`].
+    pub fn append(&mut self, mut other: Self) {
         let places = self.places(&other.events);
-        let labels = std::mem::take(&mut other.labels);
-        let labels: Vec<u64> = labels.into_texts().map(|text| self.labels.intern(text)).collect();
-        let width = 1 + kinds.len();
-        if self.rows.is_empty() && self.table.is_empty() {
-            self.rows = Partition::new(width);
+        let place = |event: usize| places.get(event).copied().unwrap_or(0);
+        let mut rows: Vec<_> = other.waiting.into_iter().chain([other.rows]).chain(other.table).collect();
+        rows.retain(|rows| !rows.is_empty());
+        if !places.iter().copied().eq(0..places.len()) {
+            let place = |event: u64| usize::try_from(event).map_or(0, |event| place(event) as u64);
+            rows.iter_mut().for_each(|rows| rows.set_first(place));
         }
-        if !other.table.is_empty() {
-            other.settle_rows();
-        }
-        let (mut words, metrics) = std::mem::take(&mut other.rows).into_parts();
-        for words in words.chunks_exact_mut(width) {
-            let Some((event, cells)) = words.split_first_mut() else { continue };
-            *event = usize::try_from(*event).ok().and_then(|event| places.get(event)).map_or(0, |place| *place as u64);
-            for (cell, _) in cells.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Label) {
-                *cell = usize::try_from(*cell).ok().and_then(|cell| labels.get(cell)).copied().unwrap_or(0);
-            }
-        }
-        self.append_rows(Partition::of_distinct(width, words, metrics), other.calls);
+        self.append_rows(rows, other.calls);
         self.folded.append(&other.folded, &places);
-        self.inputs.extend(other.inputs);
-        self.warnings.extend(other.warnings);
-        self.hints.extend(other.hints);
+        self.inputs.append(&mut other.inputs);
+        self.warnings.append(&mut other.warnings);
+        self.hints.append(&mut other.hints);
         self.module_uses.append(other.module_uses);
         self.chain_ends.add(other.chain_ends);
         self.children |= other.children;
         self.add_traced(&other.traced);
     }
 
-    /// Adds the rows of another file and their call trees.
-    fn append_rows(&mut self, rows: Partition<Metrics>, calls: CallTrees) {
-        if calls.is_empty() {
-            self.rows.append(rows);
-            self.waits = true;
-            if self.calls.is_empty() && self.rows.len() >= MAX_WAITING {
-                add_all(&mut self.table, &mut self.rows);
+    /// Adds the rows of other files and their call trees.
+    fn append_rows(&mut self, rows: Vec<Partition<Metrics>>, calls: CallTrees) {
+        if calls.is_empty() && self.calls.is_empty() {
+            let own = std::mem::take(&mut self.rows);
+            self.waiting.extend(Some(own).filter(|own| !own.is_empty()));
+            self.waiting.extend(rows);
+            if self.waiting.iter().map(Partition::len).sum::<usize>() >= MAX_WAITING {
+                self.settle_waiting();
             }
             return;
         }
         // Call trees refer to rows by their indexes, so rows are settled at once.
         self.settle_rows();
-        let rows: Vec<RowIndex> = rows.iter().map(|(key, metrics)| self.rows.add(key, metrics.clone())).collect();
+        let rows = rows.iter().flat_map(Partition::iter);
+        let rows: Vec<RowIndex> = rows.map(|(key, metrics)| self.rows.add(key, metrics.clone())).collect();
         self.calls.append(calls, |row| rows.get(row).copied());
+    }
+
+    /// Moves the waiting rows to the table.
+    fn settle_waiting(&mut self) {
+        add_all(&mut self.table, &std::mem::take(&mut self.waiting));
     }
 
     /// Merges equal rows.
     fn settle_rows(&mut self) {
-        match std::mem::take(&mut self.waits) {
-            true if self.calls.is_empty() => {
-                add_all(&mut self.table, &mut self.rows);
-                std::mem::take(&mut self.table).into_iter().for_each(|part| self.rows.append(part));
-            }
-            true => self.rows.settle(),
-            false => {}
+        self.settle_waiting();
+        if !self.table.is_empty() {
+            self.rows = Partition::joined(std::mem::take(&mut self.table).into_iter());
         }
     }
 
     /// Merges equal rows and lines.
     pub fn settle(&mut self) {
-        self.folded.settle();
+        if !self.folded.is_empty() {
+            self.folded.settle(&self.labels.iter().collect::<Vec<_>>());
+        }
         self.settle_rows();
     }
 
@@ -279,6 +273,7 @@ mod tests {
     use super::*;
     use crate::callchain::Stacks;
     use crate::callchain::trees::FileTrees;
+    use crate::table::cells::SharedLabels;
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {
@@ -287,12 +282,11 @@ mod tests {
         assert_eq!(profile.places(&events(&["b", "a", "c", "a"]).events), [1, 0, 3, 2]);
     }
 
-    const KINDS: [Kind; 2] = [Kind::Label, Kind::Number];
-
     /// Returns the profile of a file with rows of one sample each.
-    fn of_file(rows: &[(&str, u64)]) -> Profile {
+    fn of_file(rows: &[(&str, u64)], labels: &SharedLabels) -> Profile {
         let mut profile = Profile::of_events(&["e".into()]);
-        let words = rows.iter().flat_map(|(text, number)| [0, profile.labels.intern((*text).into()), *number]);
+        let mut labels = labels.lock();
+        let words = rows.iter().flat_map(|(text, number)| [0, labels.intern((*text).into()).into(), *number]);
         let words = words.collect();
         let metrics = vec![Metrics::of(Count { samples: 1, period: 1 }, None); rows.len()];
         profile.set_rows(Labelled { width: 3, words }, metrics, false);
@@ -308,23 +302,28 @@ mod tests {
 
     #[test]
     fn rows_of_several_files_are_merged_by_text() {
-        let mut all = of_file(&[("a", 7), ("b", 8)]);
-        all.append(of_file(&[("b", 8), ("a", 9)]), &KINDS);
+        let labels = SharedLabels::default();
+        let mut all = of_file(&[("a", 7), ("b", 8)], &labels);
+        all.append(of_file(&[("b", 8), ("a", 9)], &labels));
+        all.labels = labels.into_inner();
         all.settle();
         assert_eq!(sorted(&all), [("a", 7, 1), ("a", 9, 1), ("b", 8, 2)]);
     }
 
     #[test]
     fn many_rows_are_merged_before_all_files_are_read() {
+        let labels = SharedLabels::default();
+        let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
         let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64 / 2).map(|number| ("a", number)).collect();
         let mut group = of_file(&many);
         let mut all = of_file(&[("b", 3), ("a", 3)]);
-        group.append(of_file(&many), &KINDS);
-        assert!(group.rows.is_empty() && !group.table.is_empty());
-        all.append(group, &KINDS);
-        all.append(of_file(&many), &KINDS);
-        assert!(all.rows.is_empty());
-        all.append(of_file(&[("b", 3), ("c", 4)]), &KINDS);
+        group.append(of_file(&many));
+        assert!(group.waiting.is_empty() && !group.table.is_empty());
+        all.append(group);
+        all.append(of_file(&many));
+        assert!(all.waiting.is_empty());
+        all.append(of_file(&[("b", 3), ("c", 4)]));
+        all.labels = labels.into_inner();
         all.settle();
         let mut expected: Vec<_> = (0..MAX_WAITING as u64 / 2).map(|n| ("a", n, if n == 3 { 4 } else { 3 })).collect();
         expected.extend([("b", 3, 2), ("c", 4, 1)]);
@@ -333,6 +332,8 @@ mod tests {
 
     #[test]
     fn call_trees_keep_their_rows() {
+        let labels = SharedLabels::default();
+        let of_file = |rows: &[(&str, u64)]| of_file(rows, &labels);
         let with_calls = |rows: &[(&str, u64)]| {
             let mut profile = of_file(rows);
             let rows = (0..rows.len()).map(|row| ((0, u32::try_from(row).unwrap()), row)).collect();
@@ -343,9 +344,10 @@ mod tests {
         let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64).map(|number| ("a", number)).collect();
         let mut all = of_file(&[("x", 1)]);
         for file in [of_file(&many), with_calls(&[("b", 3), ("a", 5)]), of_file(&many), with_calls(&[("a", 5)])] {
-            all.append(file, &KINDS);
+            all.append(file);
         }
         all.settle();
+        all.labels = labels.into_inner();
         assert_eq!(all.rows.len(), many.len() + 2);
         let text = |row: RowIndex| (all.labels.text(all.rows.key(row)[1]), all.rows.key(row)[2]);
         let of_files: Vec<Vec<_>> = all.calls.rows().map(|rows| rows.map(text).collect()).collect();
@@ -371,7 +373,7 @@ mod tests {
     fn rows_are_sorted_by_period_then_by_text_and_cut() {
         let mut profile = Profile::of_events(&["e".into()]);
         let rows = [("b", 5), ("a", 5), ("c", 90), ("b", 0)];
-        let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into())]).collect();
+        let words = rows.iter().flat_map(|(text, _)| [0, profile.labels.intern((*text).into()).into()]).collect();
         let count = |period| Count { samples: 1, period };
         let metrics = rows.iter().map(|(_, period)| Metrics::of(count(*period), None)).collect();
         assert_eq!(profile.set_rows(Labelled { width: 2, words }, metrics, false), [0, 1, 2, 0]);

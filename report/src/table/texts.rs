@@ -7,15 +7,15 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::Labeller;
-use super::side::{LoadedSymbols, function, module_of};
+use super::side::{LoadedSymbols, function, label_slot, module_of};
 use crate::callchain::UNMAPPED;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{Column, Format};
-use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::{Labelled, Labels, cpu, hex};
+use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
+use crate::table::cells::{Labelled, Text, cpu, hex};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -24,10 +24,10 @@ const PART: usize = 1 << 14;
 impl Labeller<'_> {
     /// Returns the cells of rows, given their keys. Several rows may have equal cells.
     #[must_use]
-    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols, labels: &mut Labels) -> Labelled {
+    pub fn label(&self, rows: usize, read_key: ReadKey<'_>, symbols: &LoadedSymbols) -> Labelled {
         let texts = Texts { labeller: self, symbols, threads: self.threads(rows, read_key) };
         let columns = &self.query.columns;
-        Labelled { width: 1 + columns.len(), words: texts.rows(columns, (rows, read_key), labels) }
+        Labelled { width: 1 + columns.len(), words: texts.rows(columns, rows, read_key) }
     }
 
     /// Returns the first sampled thread of each tid: all rows of a reused tid show the name of that thread, as in perf.
@@ -56,7 +56,7 @@ struct Texts<'t, 'f> {
 impl Texts<'_, '_> {
     /// Returns the rows' words: the number of the event, then the cells of these columns. Finds the distinct contents
     /// first, then builds their texts in parallel.
-    fn rows(&self, columns: &[Column], (rows, read_key): (usize, ReadKey<'_>), labels: &mut Labels) -> Vec<u64> {
+    fn rows(&self, columns: &[Column], rows: usize, read_key: ReadKey<'_>) -> Vec<u64> {
         let width = 1 + columns.len();
         let mut words = vec![0; rows * width];
         let nanosecs = self.labeller.query.nanosecs;
@@ -94,15 +94,17 @@ impl Texts<'_, '_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                self.text(column.key, &key)
+                let place = self.place(column.key, &key);
+                Text::known(place).unwrap_or_else(|| Text::New(self.text(column.key, &key), place))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
-            let texts: Vec<Vec<String>> =
+            let texts: Vec<Vec<Text<'_>>> =
                 rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
-            labels.reserve(texts.iter().map(Vec::len).sum());
-            let numbers: Vec<Vec<u64>> =
-                texts.into_iter().map(|texts| texts.into_iter().map(|text| labels.intern(text)).collect()).collect();
+            let mut labels = self.labeller.labels.lock();
+            let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
+            let numbers: Vec<Vec<u64>> = texts.into_iter().map(&mut of_part).collect();
+            drop(labels);
             words.par_chunks_mut(size * width).zip(&numbers).for_each(|(words, numbers)| {
                 for cell in words.chunks_exact_mut(width).filter_map(|words| words.get_mut(1 + place)) {
                     *cell = usize::try_from(*cell).ok().and_then(|cell| numbers.get(cell)).copied().unwrap_or(0);
@@ -110,6 +112,16 @@ impl Texts<'_, '_> {
             });
         }
         words
+    }
+
+    /// Returns the place for the number of a column's text, and the kind of the text, if that is the name of a function:
+    /// several files show the same ones.
+    fn place(&self, column: SortKey, row: &Key) -> Option<(LabelSlot<'_>, u32)> {
+        let declared = column.declared();
+        let Shown::Name(Name::Function(side)) = declared.shown else { return None };
+        let end = side.end(row);
+        let slot = label_slot(self.symbols, (side.module().of(row), end, side.address().of(row)));
+        slot.filter(|_| declared.then.is_none()).map(|slot| (slot, cpu_mode_letter(end.cpu_mode).into()))
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {
@@ -142,10 +154,12 @@ impl Texts<'_, '_> {
                 let last = self.threads.get(&tid).map(|thread| timeline.thread_label(*thread).1);
                 format!("{tid}:{}", last.map_or_else(Default::default, |comm| timeline.comm(comm)))
             }
-            Name::Module => self.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
+            Name::Module => {
+                self.labeller.module(first).map_or_else(|| "[unknown]".into(), |module| module.name().into_owned())
+            }
             Name::Path => self.path(first).into_owned(),
             Name::BuildId => {
-                let id = self.module(first).and_then(|module| module.build_id);
+                let id = self.labeller.module(first).and_then(|module| module.build_id);
                 id.map_or_else(String::new, |id| id.to_string())
             }
             Name::MapSize if first == 0 => "unknown".into(),
@@ -187,7 +201,7 @@ impl Texts<'_, '_> {
 
     /// Returns the path of a module, given its number in a key.
     fn path(&self, number: u64) -> Cow<'_, str> {
-        self.module(number).map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
+        self.labeller.module(number).map_or_else(|| "[unknown]".into(), |module| String::from_utf8_lossy(&module.path))
     }
 
     fn symbol(&self, row: &Key, side: KeyAddress) -> String {
@@ -195,7 +209,11 @@ impl Texts<'_, '_> {
         match function(self.symbols, row, side) {
             Some(name) => self.marked(letter, &name),
             None if side.address().of(row) == UNMAPPED => self.marked(letter, "[unknown]"),
-            None => match self.module(side.module().of(row)).filter(|module| !self.as_perf() && has_offsets(module)) {
+            None => match self
+                .labeller
+                .module(side.module().of(row))
+                .filter(|module| !self.as_perf() && has_offsets(module))
+            {
                 Some(module) => self.marked(letter, &format!("{}+{:#x}", module.name(), self.shown_address(row, side))),
                 None => self.marked(letter, &self.address(self.shown_address(row, side))),
             },
@@ -248,17 +266,11 @@ impl Texts<'_, '_> {
         module.zip(number).map_or_else(|| "??:0".into(), |(loaded, number)| loaded.lines().text(LineId(number)))
     }
 
-    /// Returns a module, given its number in a key.
-    fn module(&self, number: u64) -> Option<&Module> {
-        let index = usize::try_from(number.checked_sub(1)?).ok()?;
-        self.labeller.modules.get(index).copied()
-    }
-
     /// Returns an unresolved address as it is printed: relative to the start for kernel modules, which are looked up by
     /// absolute address.
     fn shown_address(&self, row: &Key, side: KeyAddress) -> u64 {
         let address = side.address().of(row);
-        match self.module(side.module().of(row)).map(|m| &m.kind) {
+        match self.labeller.module(side.module().of(row)).map(|m| &m.kind) {
             Some(ModuleKind::KernelModule { start, .. }) => address.wrapping_sub(*start),
             _ => address,
         }
