@@ -13,6 +13,7 @@
 use rayon::prelude::*;
 
 use super::chains::{Chains, Node, starts};
+use crate::symbols::labels::Labels;
 
 /// Lines of labels.
 #[derive(Debug, Default)]
@@ -56,8 +57,8 @@ impl Folded {
         }
     }
 
-    /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts of the labels.
-    pub fn settle(&mut self, labels: &[&str]) {
+    /// Sorts the lines by event, then by text, and merges equal ones. `labels` has the texts.
+    pub fn settle(&mut self, labels: &Labels) {
         let (ends, inner) = self.ranks(labels);
         let rank = |ranks: &[u32], chain: u32| ranks.get(chain as usize).copied().unwrap_or(0);
         for line in &mut self.lines {
@@ -76,12 +77,9 @@ impl Folded {
 
     /// Fills [`Self::order`]. Returns the ranks of all chains, first as whole lines, then as beginnings of longer ones;
     /// the empty chain has rank 0.
-    fn ranks(&mut self, labels: &[&str]) -> (Vec<u32>, Vec<u32>) {
+    fn ranks(&mut self, labels: &Labels) -> (Vec<u32>, Vec<u32>) {
         // A label has two forms: at the end of a line, and followed by a separator.
-        let bytes = |form: u32| {
-            let text = labels.get(form as usize / 2).copied().unwrap_or_default();
-            text.bytes().chain((form % 2 == 1).then_some(b';'))
-        };
+        let bytes = |form: u32| labels.text((form / 2).into()).bytes().chain((form % 2 == 1).then_some(b';'));
         let mut forms: Vec<u32> = (0..u32::try_from(labels.len() * 2).unwrap_or(u32::MAX)).collect();
         forms.par_sort_unstable_by(|a, b| bytes(*a).cmp(bytes(*b)));
         let mut ranks = vec![0; forms.len()];
@@ -160,11 +158,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn texts(folded: &Folded, all: &[&str]) -> Vec<(usize, String, u64)> {
+    fn texts(folded: &Folded, all: &Labels) -> Vec<(usize, String, u64)> {
         let line = |index| {
             let mut labels = Vec::new();
             let (event, count) = folded.line(index, &mut labels)?;
-            Some((event, labels.into_iter().map(|label| all[label as usize]).collect::<Vec<_>>().join(";"), count))
+            Some((event, labels.into_iter().map(|label| all.text(label.into())).collect::<Vec<_>>().join(";"), count))
         };
         (0..folded.len()).filter_map(line).collect()
     }
@@ -174,21 +172,16 @@ mod tests {
         fn lines_are_sorted_by_their_bytes(
             lines in prop::collection::vec((0usize..2, prop::collection::vec("[a: <b]{1,2}", 2..5), 1u64..9), 0..40),
         ) {
-            let (mut folded, mut all) = (Folded::default(), Vec::new());
+            let (mut folded, mut all) = (Folded::default(), Labels::default());
             let mut want = std::collections::BTreeMap::<(usize, String), u64>::new();
             for (event, labels, count) in &lines {
-                let number = |label: &'_ String| all.iter().position(|have| have == label).unwrap_or_else(|| {
-                    all.push(label.clone());
-                    all.len() - 1
-                });
-                let numbers: Vec<u32> = labels.iter().map(number).map(|number| number.try_into().unwrap()).collect();
+                let numbers: Vec<u32> = labels.iter().map(|label| all.intern(label.clone())).collect();
                 let chain = |folded: &mut Folded, labels: &[u32]| {
                     labels.iter().fold(0, |before, label| folded.chain(before, *label))
                 };
                 let (columns, frames) = (chain(&mut folded, &numbers[..1]), chain(&mut folded, &numbers[1..]));
                 folded.add(*event, columns, frames, *count);
             }
-            let all: Vec<&str> = all.iter().map(String::as_str).collect();
             folded.settle(&all);
             for (event, labels, count) in &lines {
                 *want.entry((*event, labels.join(";"))).or_default() += count;

@@ -19,7 +19,7 @@ use crate::query::sort_key::SortKey;
 use crate::query::{ChainOptions, Format, KeyError, Query};
 use crate::scan::{ChainSettings, Dropped, SampleFilter, Scan};
 use crate::symbols::Resolver;
-use crate::table::cells::SharedLabels;
+use crate::symbols::labels::AnswerLabels;
 use crate::table::module_use::ModuleUses;
 use crate::table::profile::Profile;
 use crate::table::{CountValue, Labeller, Naming};
@@ -35,7 +35,7 @@ pub(crate) fn samples_have(session: &Session<'_>, fields: SampleType) -> bool {
 /// Counts the samples of each module, and those without a function; of callers too if callchains are counted.
 pub(crate) fn module_uses(query: &Query, session: &Session<'_>, resolver: &Resolver) -> Result<ModuleUses, KeyError> {
     let mut profile = Profile::default();
-    histogram(&mut profile, query, session, (resolver, &SharedLabels::default()), true)?;
+    histogram(&mut profile, query, session, (resolver, &AnswerLabels::default()), true)?;
     Ok(profile.module_uses)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn histogram(
     profile: &mut Profile,
     query: &Query,
     session: &Session<'_>,
-    (resolver, labels): (&Resolver, &SharedLabels),
+    (resolver, labels): (&Resolver, &AnswerLabels),
     only_uses: bool,
 ) -> Result<Dropped, KeyError> {
     // Without recorded callchains there are no callers to count.

@@ -25,7 +25,7 @@ use crate::query::warning::Warning;
 use crate::query::{ChainOptions, Column, Inspection, KeyError, Query, Source};
 use crate::scan::Dropped;
 use crate::symbols::Resolver;
-use crate::table::cells::SharedLabels;
+use crate::symbols::labels::AnswerLabels;
 use crate::table::profile::{InputSummary, Profile};
 use crate::table::recording::Recording;
 use crate::timeline::sideband::total;
@@ -60,7 +60,7 @@ pub fn answer(query: &Query) -> anyhow::Result<(Profile, Query)> {
 }
 
 fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyhow::Result<(Profile, Query, Vec<T>)> {
-    let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), SharedLabels::default());
+    let (resolver, labels) = (Resolver::new(query.symbol_sources.clone()), AnswerLabels::default());
     // The first input decides which columns are the default.
     let answered = OnceLock::new();
     let of_input = |source: &Source| {
@@ -91,7 +91,7 @@ fn gather<T: Send>(query: &Query, of: impl Fn(&Session<'_>) -> T + Sync) -> anyh
     let (mut profile, made) = found.unwrap_or_default();
     profile.warnings.extend(unreadable);
     profile.warnings.extend(unknown_events(query, &profile));
-    profile.labels = labels.into_inner();
+    (profile.labels, profile.frames) = (labels.cells.into_inner(), labels.frames.into_inner());
     profile.settle();
     let query = answered.into_inner().unwrap_or_else(|| query.clone());
     let trace_columns = query.columns.iter().filter(|column| column.key.is_of_trace());
@@ -126,7 +126,7 @@ fn of_bare_name(error: anyhow::Error, query: &Query) -> anyhow::Error {
 fn of_session(
     query: &Query,
     (input, session): (&Input, &Session<'_>),
-    (resolver, labels): (&Resolver, &SharedLabels),
+    (resolver, labels): (&Resolver, &AnswerLabels),
 ) -> anyhow::Result<Profile> {
     check_recorded(&input.name, query.mode, session)?;
     let has_history = query.chains.branches && samples_have(session, SampleType::BRANCH_STACK);

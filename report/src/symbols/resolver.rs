@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use recrep_format::build_id::BuildId;
@@ -16,6 +16,7 @@ use super::elf::Image;
 use super::fetch::{self, Wanted};
 use super::file::{self, Contents};
 use super::kernel::Kernel;
+use super::labels::LabelSlots;
 use super::lines::Lines;
 use super::module::{JitDump, Module, ModuleKind};
 use super::origin::Origin;
@@ -54,30 +55,8 @@ pub struct Loaded {
     lines: OnceLock<Lines>,
     /// Demangled names by symbol: several files show the same ones. Empty until one is shown.
     names: OnceLock<Vec<OnceLock<Box<str>>>>,
-    /// Contents of [`LabelSlot`]s, by symbol. Empty until one is used.
-    labels: OnceLock<Vec<AtomicU64>>,
-}
-
-/// Place for the number of a text that is made of a symbol's name: several files show the same one.
-#[derive(Clone, Copy, Debug)]
-pub struct LabelSlot<'s>(&'s AtomicU64);
-
-impl LabelSlot<'_> {
-    /// Returns the number of the text if the one that was set last is of this kind.
-    pub fn get(self, kind: u32) -> Option<u32> {
-        let (have, label) = halves(self.0.load(Ordering::Relaxed));
-        (have == kind).then(|| label.checked_sub(1)).flatten()
-    }
-
-    /// Sets the number of the text of a kind. Texts of one kind and symbol are equal.
-    pub fn set(self, kind: u32, label: u32) {
-        self.0.store(u64::from(kind) << 32 | u64::from(label.saturating_add(1)), Ordering::Relaxed);
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "these are the two halves")]
-fn halves(word: u64) -> (u32, u32) {
-    ((word >> 32) as u32, word as u32)
+    /// Numbers of texts that are made of the names, by symbol. Empty until one is used.
+    labels: OnceLock<Vec<LabelSlots>>,
 }
 
 impl Loaded {
@@ -103,10 +82,10 @@ impl Loaded {
         }
     }
 
-    /// Returns the place for the number of a symbol's text.
-    pub fn label_slot(&self, id: SymbolId) -> Option<LabelSlot<'_>> {
-        let labels = self.labels.get_or_init(|| (0..self.table.len()).map(|_| AtomicU64::new(0)).collect());
-        labels.get(id.0 as usize).map(LabelSlot)
+    /// Returns the places for the numbers of texts that are made of a symbol's name.
+    pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
+        let labels = self.labels.get_or_init(|| (0..self.table.len()).map(|_| LabelSlots::default()).collect());
+        labels.get(id.0 as usize)
     }
 
     /// Returns a name from this module's table as it is shown: demangled if so requested, which for the kernel's

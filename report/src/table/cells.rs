@@ -5,108 +5,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use indexmap::IndexSet;
-use rayon::prelude::*;
 use recrep_format::abi::DataSrc;
-use rustc_hash::FxBuildHasher;
 
 use crate::count::Count;
 use crate::query::Query;
 use crate::query::shown::Kind;
-use crate::symbols::LabelSlot;
+use crate::symbols::labels::{Labels, first_bytes};
 use crate::terminal::digits::push_address;
-
-/// Interned texts.
-#[derive(Debug, Default)]
-pub struct Labels {
-    texts: IndexSet<String, FxBuildHasher>,
-}
-
-/// Texts of all files of an answer: the files share them, so that a text has one number.
-#[derive(Debug, Default)]
-pub struct SharedLabels(Mutex<Labels>);
-
-impl SharedLabels {
-    /// Waits until no other core adds texts.
-    pub fn lock(&self) -> MutexGuard<'_, Labels> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the texts.
-    pub fn into_inner(self) -> Labels {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A text, or its number if that is known.
-pub(super) enum Text<'s> {
-    Known(u32),
-    /// With a place where the number is kept, for this kind of text.
-    New(String, Option<(LabelSlot<'s>, u32)>),
-}
-
-impl<'s> Text<'s> {
-    /// Returns the text of a kind whose number is kept in this place, if it is.
-    pub(super) fn known(place: Option<(LabelSlot<'s>, u32)>) -> Option<Self> {
-        place.and_then(|(slot, kind)| slot.get(kind)).map(Self::Known)
-    }
-}
-
-impl Labels {
-    /// Returns the number of a text, adding the text if it is new.
-    pub fn intern(&mut self, text: String) -> u32 {
-        u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the number of a text, and keeps it where the text has a place for it.
-    pub(super) fn number(&mut self, text: Text<'_>) -> u32 {
-        match text {
-            Text::Known(label) => label,
-            Text::New(text, place) => {
-                let label = self.intern(text);
-                place.into_iter().for_each(|(slot, kind)| slot.set(kind, label));
-                label
-            }
-        }
-    }
-
-    /// Makes room for more texts.
-    pub fn reserve(&mut self, more: usize) {
-        self.texts.reserve(more);
-    }
-
-    /// Returns the number of texts.
-    pub fn len(&self) -> usize {
-        self.texts.len()
-    }
-
-    /// Iterates over all texts, in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.texts.iter().map(String::as_str)
-    }
-
-    /// Returns the place of each text in sorted order, among all texts or only those that are `used`, by number; 0 for
-    /// the others.
-    pub fn ranks(&self, used: Option<&[bool]>) -> Vec<u32> {
-        let is_used = |(_, number): &(&String, u32)| used.is_none_or(|used| used.get(*number as usize) == Some(&true));
-        let first = |text: &String| u128::from_be_bytes(first_bytes(text));
-        let numbered = self.texts.iter().zip(0..).filter(is_used);
-        let mut order: Vec<(u128, u32)> = numbered.map(|(text, number)| (first(text), number)).collect();
-        order.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.text(a.1.into()).cmp(self.text(b.1.into()))));
-        let mut ranks = vec![0; self.texts.len()];
-        for (rank, (_, number)) in (0..).zip(order) {
-            ranks.get_mut(number as usize).into_iter().for_each(|slot| *slot = rank);
-        }
-        ranks
-    }
-
-    /// Returns the text with this number.
-    pub fn text(&self, number: u64) -> &str {
-        usize::try_from(number).ok().and_then(|number| self.texts.get_index(number)).map_or("", String::as_str)
-    }
-}
 
 /// Rows of a file: each is the number of its event, then its cells.
 #[derive(Debug)]
@@ -225,17 +132,9 @@ impl<'l> Cells<'l> {
     }
 }
 
-/// Returns the first bytes of a text; after its end, zeros.
-fn first_bytes<const N: usize>(text: &str) -> [u8; N] {
-    let mut first = [0; N];
-    first.iter_mut().zip(text.bytes()).for_each(|(into, byte)| *into = byte);
-    first
-}
-
 /// Returns the first eight bytes of a text as a number, the size of that in bits, and whether no other text begins so.
 fn text_order(text: &str) -> (u128, u32, bool) {
-    let first = first_bytes::<8>(text);
-    (u64::from_be_bytes(first).into(), u64::BITS, text.len() < first.len())
+    (first_bytes(text) >> 64, u64::BITS, text.len() < 8)
 }
 
 /// Returns a number of 68 bits by which addresses compare as their texts do: the hexadecimal digits, left-aligned, then

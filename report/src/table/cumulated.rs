@@ -4,14 +4,15 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use super::side::{LoadedSymbols, module_of, named};
-use crate::callchain::trees::FileTrees;
+use super::side::{LoadedSymbols, label_slots, module_of, named};
+use crate::callchain::trees::{FileTrees, frame_name};
 use crate::callchain::{Classified, Frame, RowId, Stacks, UNMAPPED};
 use crate::count::metrics::Metrics;
 use crate::count::{Layout, Rows, Sum as _};
 use crate::query::graph::FrameKey;
 use crate::query::key::{Key, NO_KEY};
 use crate::query::{ChainOptions, Filters, Query};
+use crate::symbols::labels::Text;
 use crate::symbols::{LineId, SymbolId};
 use crate::table::profile::Profile;
 
@@ -43,9 +44,19 @@ impl Labeller<'_> {
         let (ids, metrics): (Vec<RowId>, Vec<Metrics>) = metrics.into_iter().unzip();
         let places = profile.set_rows(labelled, metrics, false);
         if self.query.chains.graph.is_some() {
-            let names: Vec<(String, String)> =
-                stacks.frames.par_iter().map(|frame| self.frame_name(*frame, symbols)).collect();
-            let names = names.into_iter().map(|(module, function)| profile.calls.name(module, function)).collect();
+            let by_function = self.query.chains.key == FrameKey::Function;
+            let name = |frame: &Frame| {
+                let slots = label_slots(symbols, (frame.module.into(), frame.end, frame.address));
+                let place = slots.filter(|_| by_function).map(|slots| (&slots.frame, 0));
+                Text::known(place).unwrap_or_else(|| {
+                    let (module, function) = self.frame_name(*frame, symbols);
+                    Text::New(frame_name(&module, &function), place)
+                })
+            };
+            let names: Vec<Text<'_>> = stacks.frames.par_iter().map(name).collect();
+            let mut labels = self.labels.frames.lock();
+            let names = names.into_iter().map(|name| labels.number(name)).collect();
+            drop(labels);
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
             let rows = ids.into_iter().zip(places).collect();

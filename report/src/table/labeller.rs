@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::side::{LoadedSymbols, function, module_of};
 use crate::query::Query;
 use crate::query::key::{Field, Key, KeyAddress, Meta};
+use crate::symbols::labels::AnswerLabels;
 use crate::symbols::{Functions, LineId, Loaded, Module};
-use crate::table::cells::SharedLabels;
 use crate::timeline::Timeline;
 use crate::timeline::cgroups::Groups;
 use crate::tracepoints::Traced;
@@ -24,8 +24,8 @@ pub struct Labeller<'f> {
     pub modules: Vec<&'f Module>,
     /// Names of the events.
     pub events: &'f [String],
-    /// Texts of the cells.
-    pub labels: &'f SharedLabels,
+    /// Texts of cells and frames.
+    pub labels: &'f AnswerLabels,
     /// Sockets, cgroups and their namespaces.
     pub groups: &'f Groups,
     /// Tracepoint data, if the query needs it.

@@ -5,13 +5,14 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::labeller::Labeller;
-use super::side::{INLINED, LoadedSymbols, label_slot, named};
+use super::side::{INLINED, LoadedSymbols, label_slots, named};
 use crate::callchain::folded::{Folded, folded_root};
 use crate::callchain::{ChainRef, Frame, Stacks};
 use crate::count::{Count, Rows};
 use crate::query::graph::FrameKey;
 use crate::query::key::Field;
-use crate::table::cells::{Cells, Text};
+use crate::symbols::labels::Text;
+use crate::table::cells::Cells;
 
 /// Function that selects the value of a line: samples or period.
 pub type CountValue = fn(&Count) -> u64;
@@ -28,7 +29,7 @@ impl Labeller<'_> {
     ) {
         // By the frames' numbers; `None` for frames that are left out.
         let names: Vec<Option<Text<'_>>> = stacks.frames.par_iter().map(|frame| self.frame(*frame, symbols)).collect();
-        let mut all = self.labels.lock();
+        let mut all = self.labels.frames.lock();
         let usual: Vec<Option<u32>> = names.into_iter().map(|name| Some(all.number(name?))).collect();
         drop(all);
         let usual = with_chains(stacks, usual, folded);
@@ -47,8 +48,8 @@ impl Labeller<'_> {
             let Ok(event) = usize::try_from(*event) else { continue };
             let Some(value) = values.get(event) else { continue };
             let (columns, is_java) = *roots.entry(cells).or_insert_with(|| {
-                let mut labels = self.labels.lock();
-                let (texts, one) = (Cells::new(self.query, &labels), Count { samples: 1, period: 0 });
+                let (cells_of_all, mut labels) = (self.labels.cells.lock(), self.labels.frames.lock());
+                let (texts, one) = (Cells::new(self.query, &cells_of_all), Count { samples: 1, period: 0 });
                 let text = |(column, cell): (usize, &u64)| texts.text(column, *cell, &one).into_owned();
                 let columns: Vec<String> = cells.iter().enumerate().map(text).collect();
                 let is_java = columns.first().is_some_and(|text| text.starts_with("java"));
@@ -71,7 +72,7 @@ impl Labeller<'_> {
                 let frame = Frame::of(&rows.key(row));
                 let name = self.frame(frame, symbols);
                 let name = name.unwrap_or_else(|| Text::New(self.shown_name(frame, symbols), None));
-                let label = self.labels.lock().number(name);
+                let label = self.labels.frames.lock().number(name);
                 frames = folded.chain(0, label);
             }
             folded.add(event, columns, frames, value(&rows.count(row)));
@@ -89,7 +90,7 @@ impl Labeller<'_> {
             return Some(Text::New(self.shown_name(frame, symbols), None));
         }
         let word = (u64::from(frame.module), frame.end, frame.address);
-        let place = label_slot(symbols, word).map(|slot| (slot, FOLDED));
+        let place = label_slots(symbols, word).map(|slots| (&slots.frame, 0));
         if let Some(known) = Text::known(place) {
             return Some(known);
         }
@@ -106,7 +107,7 @@ impl Labeller<'_> {
 
     /// Returns the labels of frames in Java processes, given the usual ones.
     fn without_java_marks(&self, usual: &[Option<u32>]) -> Vec<Option<u32>> {
-        let mut labels = self.labels.lock();
+        let mut labels = self.labels.frames.lock();
         let mut in_java = |label: u32| match labels.text(label.into()) {
             text if text == without_java_mark(text) => label,
             text => {
@@ -117,9 +118,6 @@ impl Labeller<'_> {
         usual.iter().map(|label| label.map(&mut in_java)).collect()
     }
 }
-
-/// Kind of the names in folded stacks; those of other texts are letters.
-const FOLDED: u32 = 0;
 
 /// Returns the labels of frames, and the chain of labels for each chain of frames.
 fn with_chains(stacks: &Stacks, labels: Vec<Option<u32>>, folded: &mut Folded) -> (Vec<Option<u32>>, Vec<u32>) {

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::callchain::folded::Folded;
-use crate::callchain::trees::{CallTrees, RowIndex};
+use crate::callchain::trees::{CallTrees, RowIndex, function};
 use crate::callchain::unwind::UnwindStats;
 use crate::count::metrics::Metrics;
 use crate::count::{Count, Partition, add_all, distinct};
 use crate::query::Query;
 use crate::query::fields::{Number, TableColumn};
 use crate::query::warning::Warning;
-use crate::table::cells::{Cells, Labelled, Labels};
+use crate::symbols::labels::Labels;
+use crate::table::cells::{Cells, Labelled};
 use crate::table::event_table::at;
 pub use crate::table::event_table::{EventTable, Row};
 use crate::table::module_use::ModuleUses;
@@ -63,6 +64,8 @@ pub struct Profile {
     pub module_uses: ModuleUses,
     /// Texts of the rows' cells.
     pub labels: Labels,
+    /// Texts of frames, in call trees or folded stacks.
+    pub frames: Labels,
     /// Folded stacks.
     pub folded: Folded,
     /// Callchains for the call trees.
@@ -96,6 +99,11 @@ impl Profile {
     /// Iterates over the names of the events.
     pub fn event_names(&self) -> impl Iterator<Item = &str> {
         self.events.iter().map(|event| event.name.as_str())
+    }
+
+    /// Returns the function in the name of a tree's frame.
+    pub fn function(&self, name: u32) -> &str {
+        function(self.frames.text(name.into()))
     }
 
     /// Adds the profile of another file, with the answer to the same query and the same labels. Equal rows and lines wait
@@ -154,7 +162,7 @@ impl Profile {
     /// Merges equal rows and lines.
     pub fn settle(&mut self) {
         if !self.folded.is_empty() {
-            self.folded.settle(&self.labels.iter().collect::<Vec<_>>());
+            self.folded.settle(&self.frames);
         }
         self.settle_rows();
     }
@@ -273,7 +281,7 @@ mod tests {
     use super::*;
     use crate::callchain::Stacks;
     use crate::callchain::trees::FileTrees;
-    use crate::table::cells::SharedLabels;
+    use crate::symbols::labels::SharedLabels;
 
     #[test]
     fn events_of_several_files_are_merged_by_name() {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::query::key::{End, Key, KeyAddress};
-use crate::symbols::{LabelSlot, LineId, Loaded, SymbolId};
+use crate::symbols::labels::LabelSlots;
+use crate::symbols::{LineId, Loaded, SymbolId};
 
 /// Symbols of modules, indexed by module number; `None` for modules that were not hit.
 pub type LoadedSymbols = Vec<Option<Arc<Loaded>>>;
@@ -29,10 +30,10 @@ pub(super) fn named(symbols: &LoadedSymbols, (module, end, number): (u64, End, u
     module.name(SymbolId(number))
 }
 
-/// Returns the place for the number of the text of a function that replaced an address; `None` if it is inlined.
-pub(super) fn label_slot(symbols: &LoadedSymbols, (module, end, number): (u64, End, u64)) -> Option<LabelSlot<'_>> {
+/// Returns the places for the numbers of texts of a function that replaced an address; `None` if it is inlined.
+pub(super) fn label_slots(symbols: &LoadedSymbols, (module, end, number): (u64, End, u64)) -> Option<&LabelSlots> {
     let number = u32::try_from(number).ok().filter(|_| end.is_symbol && !end.is_inlined)?;
-    module_of(symbols, module)?.label_slot(SymbolId(number))
+    module_of(symbols, module)?.label_slots(SymbolId(number))
 }
 
 /// Suffix of the names of inlined functions, as in perf.

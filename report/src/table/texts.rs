@@ -7,15 +7,16 @@ use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::labeller::Labeller;
-use super::side::{LoadedSymbols, function, label_slot, module_of};
+use super::side::{LoadedSymbols, function, label_slots, module_of};
 use crate::callchain::UNMAPPED;
 use crate::query::key::{CacheLine, Field, Key, KeyAddress, Meta, NO_KEY};
 use crate::query::shown::{Kind, Name, Shown};
 use crate::query::sort_key::{Declaration, SortKey};
 use crate::query::word_text::{cpu_mode_letter, padded_hex};
 use crate::query::{Column, Format};
-use crate::symbols::{LabelSlot, LineId, Module, ModuleKind, SymbolId};
-use crate::table::cells::{Labelled, Text, cpu, hex};
+use crate::symbols::labels::{LabelSlot, Text};
+use crate::symbols::{LineId, Module, ModuleKind, SymbolId};
+use crate::table::cells::{Labelled, cpu, hex};
 use crate::timeline::{Activity, CommRef, ThreadRef};
 
 /// Least number of rows whose distinct contents one core finds at a time.
@@ -101,7 +102,7 @@ impl Texts<'_, '_> {
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
             let texts: Vec<Vec<Text<'_>>> =
                 rows.into_par_iter().map(|rows| rows.into_par_iter().map(text).collect()).collect();
-            let mut labels = self.labeller.labels.lock();
+            let mut labels = self.labeller.labels.cells.lock();
             let mut of_part = |texts: Vec<Text<'_>>| texts.into_iter().map(|text| labels.number(text).into()).collect();
             let numbers: Vec<Vec<u64>> = texts.into_iter().map(&mut of_part).collect();
             drop(labels);
@@ -116,12 +117,12 @@ impl Texts<'_, '_> {
 
     /// Returns the place for the number of a column's text, and the kind of the text, if that is the name of a function:
     /// several files show the same ones.
-    fn place(&self, column: SortKey, row: &Key) -> Option<(LabelSlot<'_>, u32)> {
+    fn place(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
         let declared = column.declared();
         let Shown::Name(Name::Function(side)) = declared.shown else { return None };
         let end = side.end(row);
-        let slot = label_slot(self.symbols, (side.module().of(row), end, side.address().of(row)));
-        slot.filter(|_| declared.then.is_none()).map(|slot| (slot, cpu_mode_letter(end.cpu_mode).into()))
+        let slots = label_slots(self.symbols, (side.module().of(row), end, side.address().of(row)));
+        slots.filter(|_| declared.then.is_none()).map(|slots| (&slots.cell, end.cpu_mode))
     }
 
     fn text(&self, column: SortKey, row: &Key) -> String {

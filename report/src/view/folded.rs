@@ -20,7 +20,7 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
     let root = |table: &EventTable<'_>| if is_alone { String::new() } else { folded_root(table.name) + ";" };
     let roots: Vec<String> = tables.iter().map(root).collect();
     let roots: Vec<_> = roots.iter().map(|root| escape(root)).collect();
-    let texts: Vec<_> = profile.labels.iter().map(escape).collect();
+    let texts: Vec<_> = profile.frames.iter().map(escape).collect();
     let is_limited = query.limit.is_some() || query.percent_limit.is_some();
     let limited = is_limited.then(|| within_limits(folded, query));
     let len = limited.as_ref().map_or(folded.len(), Vec::len);
@@ -72,7 +72,7 @@ mod tests {
         let mut profile = Profile::of_events(&["a".into(), "b".into()]);
         for (event, text, count) in [(0, "x", 1), (0, "y", 7), (0, "z", 2), (1, "x", 3)] {
             let [columns, frames] = ["ls", text].map(|text| {
-                let label = profile.labels.intern(text.into());
+                let label = profile.frames.intern(text.into());
                 profile.folded.chain(0, label)
             });
             profile.folded.add(event, columns, frames, count);

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::callchain::trees::{CallTrees, Node, TreeOptions};
+use crate::callchain::trees::{Node, TreeOptions};
 use crate::count::Count;
 use crate::count::metrics::share;
 use crate::query::Query;
@@ -42,9 +42,9 @@ impl Trees {
         let places: Vec<_> = rows.iter().map(|row| row.place).collect();
         let share = if fractal { graph.percent / 100.0 } else { 0.0 };
         let wanted = TreeOptions { least, share, passed: query.chains.shows_branches() };
-        let trees = profile.calls.trees(&places, profile.children, wanted, query.chains.from_caller());
+        let trees = profile.calls.trees(&places, &profile.frames, profile.children, wanted, query.chains.from_caller());
         let skip_first = query.columns.first().is_some_and(|column| column.typed.starts_with("sym"));
-        let drawing = Drawing { calls: &profile.calls, graph: &graph, total, skip_first };
+        let drawing = Drawing { profile, graph: &graph, total, skip_first };
         let draw = |(nodes, row): (&Vec<_>, &Row<'_>)| {
             let mut text = String::new();
             drawing.draw(nodes, row.weight(), &mut text);
@@ -61,7 +61,7 @@ impl Trees {
 
 #[derive(Clone, Copy, Debug)]
 struct Drawing<'p> {
-    calls: &'p CallTrees,
+    profile: &'p Profile,
     graph: &'p Graph,
     /// Period of the event.
     total: u64,
@@ -180,7 +180,7 @@ impl Drawing<'_> {
     }
 
     fn function(&self, name: u32) -> String {
-        escape(self.calls.function(name)).into_owned()
+        escape(self.profile.function(name)).into_owned()
     }
 
     fn value(&self, count: Count, total: u64) -> String {
@@ -225,12 +225,13 @@ fn line(text: &mut String, margin: usize, rest: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callchain::trees::frame_name;
 
     #[test]
     fn trees_are_drawn_as_in_perf() {
-        let mut calls = CallTrees::default();
+        let mut profile = Profile::default();
         let [main, work, parse, read, print] =
-            ["main", "work", "parse", "read", "print"].map(|name| calls.name(String::new(), name.into()));
+            ["main", "work", "parse", "read", "print"].map(|name| profile.frames.intern(frame_name("", name)));
         let count = |period| Count { samples: period, period };
         let leaf = |names: &[u32], period| Node { names: names.to_vec(), own: count(period), ..Node::default() };
         let nodes = vec![leaf(&[parse, read], 60), leaf(&[print], 40)];
@@ -238,7 +239,7 @@ mod tests {
         let drawn = |shape, row, total| {
             let graph = Graph { shape, ..Graph::default() };
             let mut text = String::new();
-            Drawing { calls: &calls, graph: &graph, total, skip_first: false }.draw(&tree, row, &mut text);
+            Drawing { profile: &profile, graph: &graph, total, skip_first: false }.draw(&tree, row, &mut text);
             text
         };
         let want = [

@@ -180,7 +180,7 @@ const BYTES: [(&str, usize, &str); 13] = [
     ("report/src/symbols/jitdump.rs", 5, "jitdump, a format of its own"),
     ("report/src/tracepoints/special.rs", 2, "a socket address, with parts in host and in network byte order"),
     ("report/src/callchain/unwind/registers.rs", 1, "a word of a copied stack"),
-    ("report/src/table/cells.rs", 2, "text packed into numbers, to sort by"),
+    ("report/src/symbols/labels.rs", 1, "text packed into a number, to sort by"),
     ("report/src/commands/info/gather.rs", 1, "each entry of the feature table, also those that repeat a number"),
     ("record/src/target/workload.rs", 1, "a process id in the pipe to the command's own process"),
     ("record/src/kernel/ring/kernel_side.rs", 2, "the page that the kernel maps before a ring, as a fake writes it"),

@@ -4,28 +4,17 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::file::{FileTrees, Item, PART, Part, RowIndex, RowItems};
-use super::tree::{Names, Node, TreeOptions, Walk};
+use super::tree::{Node, TreeOptions, Walk};
 use crate::callchain::RowId;
+use crate::symbols::labels::Labels;
 
 /// Callchains of all files.
 #[derive(Debug, Default)]
 pub struct CallTrees {
-    /// Modules and functions of frames.
-    names: Names,
     files: Vec<FileTrees>,
 }
 
 impl CallTrees {
-    /// Returns the number of a name, adding the name if it is new.
-    pub fn name(&mut self, module: String, function: String) -> u32 {
-        u32::try_from(self.names.insert_full((module, function)).0).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the function with this number.
-    pub fn function(&self, name: u32) -> &str {
-        self.names.get_index(name as usize).map_or("", |(_, function)| function)
-    }
-
     /// Returns whether no file has callchains.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -36,14 +25,11 @@ impl CallTrees {
         self.files.push(file);
     }
 
-    /// Adds the callchains of another profile; `row` gives the index that one of its rows has here.
+    /// Adds the callchains of another profile with the same labels; `row` gives the index that one of its rows has here.
     pub fn append(&mut self, other: Self, row: impl Fn(RowIndex) -> Option<RowIndex>) {
-        let names: Vec<u32> = other.names.into_iter().map(|(module, function)| self.name(module, function)).collect();
-        let name = |number: &u32| names.get(*number as usize).copied().unwrap_or(0);
         for file in other.files {
-            let names = file.names.iter().map(name).collect();
             let rows = file.rows.into_iter().filter_map(|(id, index)| Some((id, row(index)?))).collect();
-            self.files.push(FileTrees { names, rows, ..file });
+            self.files.push(FileTrees { rows, ..file });
         }
     }
 
@@ -54,8 +40,15 @@ impl CallTrees {
     }
 
     /// Returns the trees of these rows. With `children`, a row's tree has the chains of all samples that contain the
-    /// row, starting at the row's frame; otherwise only those of the row's own samples.
-    pub fn trees(&self, rows: &[RowIndex], children: bool, wanted: TreeOptions, from_caller: bool) -> Vec<Vec<Node>> {
+    /// row, starting at the row's frame; otherwise only those of the row's own samples. `labels` has the names.
+    pub fn trees(
+        &self,
+        rows: &[RowIndex],
+        labels: &Labels,
+        children: bool,
+        wanted: TreeOptions,
+        from_caller: bool,
+    ) -> Vec<Vec<Node>> {
         let places: FxHashMap<RowIndex, usize> = rows.iter().enumerate().map(|(place, row)| (*row, place)).collect();
         let of_file = |file: &FileTrees| -> FxHashMap<RowId, usize> {
             file.rows.iter().filter_map(|(id, row)| Some((*id, *places.get(row)?))).collect()
@@ -72,7 +65,7 @@ impl CallTrees {
         for (row, item) in of_parts.into_iter().flatten() {
             items.get_mut(row).into_iter().for_each(|items| items.push(item));
         }
-        let walk = Walk { parts: &parts, names: &self.names };
+        let walk = Walk { parts: &parts, labels };
         items.par_iter().map(|items| walk.nodes(items, 0, wanted)).collect()
     }
 }

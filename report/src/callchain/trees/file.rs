@@ -18,7 +18,7 @@ pub struct FileTrees {
     pub classes: Vec<u32>,
     /// Number of classes.
     pub class_count: usize,
-    /// Name of each frame, numbered by [`super::CallTrees::name`].
+    /// Label of each frame: a [`frame_name`](super::frame_name).
     pub names: Vec<u32>,
     /// Index of each row in the profile.
     pub rows: Vec<(RowId, RowIndex)>,

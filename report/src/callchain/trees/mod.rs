@@ -17,4 +17,4 @@ mod tree;
 
 pub use all::CallTrees;
 pub use file::{FileTrees, RowIndex};
-pub use tree::{Node, TreeOptions};
+pub use tree::{Node, TreeOptions, frame_name, function};

@@ -1,11 +1,11 @@
 //! Builds one tree: chains with equal beginnings share a path, and a path without a fork is one node.
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::file::{Item, Part};
 use crate::callchain::BranchInfo;
 use crate::count::Count;
+use crate::symbols::labels::Labels;
 
 /// Limits and options of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct TreeOptions {
 /// Node of a tree: consecutive frames without a fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Names of the frames.
+    /// Labels of the frames.
     pub names: Vec<u32>,
     /// Branch information for each frame, if asked for.
     pub passed: Vec<BranchInfo>,
@@ -40,14 +40,21 @@ impl Node {
     }
 }
 
-/// Modules and functions of frames, each stored once for all files.
-pub(super) type Names = IndexSet<(String, String), FxBuildHasher>;
+/// Returns the name of a frame as one text, by which equal parts of trees are sorted.
+pub fn frame_name(module: &str, function: &str) -> String {
+    [function, "\0", module].concat()
+}
+
+/// Returns the function in a [`frame_name`].
+pub fn function(name: &str) -> &str {
+    name.rsplit_once('\0').map_or(name, |(function, _)| function)
+}
 
 /// Data that the items refer to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk<'c> {
     pub(super) parts: &'c [Part<'c>],
-    pub(super) names: &'c Names,
+    pub(super) labels: &'c Labels,
 }
 
 impl<'c> Walk<'c> {
@@ -73,10 +80,7 @@ impl<'c> Walk<'c> {
         }
         let mut nodes: Vec<Node> = kept.into_values().map(|group| self.node(&group, depth, wanted)).collect();
         nodes.sort_by(|a, b| {
-            let name = |node: &Node| {
-                let (module, function) = self.names.get_index(*node.names.first()? as usize)?;
-                Some((function, module))
-            };
+            let name = |node: &Node| node.names.first().map(|name| self.labels.text((*name).into()));
             b.all().period.cmp(&a.all().period).then_with(|| name(a).cmp(&name(b)))
         });
         nodes
