@@ -4,7 +4,7 @@
 //!             ┌─────────────────────────────────────────────────────────────────────────────────┐
 //!  commands   │ report  script  mem  c2c  branches  timeline  modules  info (+ evlist)  dump   │ a module each
 //!             └──┬──────────────────────────────────┬──────────────────────────────────────┬────┘
-//!               cli  (shared options)   view  (text, tree, JSON, CSV, folded; line width)   │
+//!               cli  (options)          view  (text, tree, JSON, CSV, folded; line width)   │
 //!                │                                  │                                      │
 //!  pipeline      │    inputs ─► session ─► counted ─► report: one profile of all inputs   ◄─┘
 //!                │
@@ -23,7 +23,7 @@
 //! Modules import only those below them (`tests/tests/all/architecture.rs` checks this). Data flows up: [`input`] opens
 //! and splits, [`timeline`] is built once from the side-band records (COMM, FORK, MMAP, …) and never changed, [`scan`]
 //! counts samples by integer keys in [`count`]'s tables, [`table`] turns distinct keys into rows, and `view` prints
-//! them. Reports never sort samples and never keep them.
+//! them. Reports neither sort nor keep single samples.
 
 #![allow(clippy::len_without_is_empty, reason = "what is not asked is not written")]
 

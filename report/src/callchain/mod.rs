@@ -11,7 +11,7 @@
 //! of callers than sampled instructions. Memory grows with distinct chains of functions, not with samples.
 //!
 //! A chain as read has the kernel's order: innermost frame first, with a context marker (`PERF_CONTEXT_*`) before the
-//! frames of each CPU mode. Without callchains, a chain as read is one frame: the sampled address.
+//! frames of each CPU mode. Without callchains, a chain has one frame: the sampled address.
 //! Entries of the branch stack can precede the callers ([`History`]).
 
 mod branch_info;

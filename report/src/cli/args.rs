@@ -39,12 +39,12 @@ struct Args {
     #[arg(long)]
     mem_mode: bool,
 
-    /// Show how long threads were off CPUs, in nanoseconds, by the callchain at which they stopped (event `off-cpu`).
+    /// Show how long threads were off CPUs, in nanoseconds, and where in the code they stopped (event `off-cpu`).
     /// Needs a file recorded with rec --off-cpu
     #[arg(long, conflicts_with = "wall", conflicts_with_all = OF_EVENTS)]
     off_cpu: bool,
 
-    /// Like --off-cpu, but add the time on CPUs, shared out among the CPU samples (event `wall`, in nanoseconds)
+    /// Like --off-cpu, and add the time on CPUs: that for which each CPU sample stands (event `wall`, in nanoseconds)
     #[arg(long, conflicts_with_all = OF_EVENTS)]
     wall: bool,
 
@@ -68,9 +68,9 @@ struct Args {
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 
-    /// Show these columns, in this order: overhead, overhead_children, overhead_sys, overhead_us, overhead_guest_sys,
-    /// overhead_guest_us, sample, period, weight1, weight2, weight3 (means) and sort keys (at least one; it may be in
-    /// -s). With --children, a leading overhead becomes two columns: Children and Self
+    /// Show these columns, in this order: sort keys (at least one, here or in -s), overhead, overhead_children,
+    /// overhead_sys, overhead_us, overhead_guest_sys, overhead_guest_us, sample, period, and the means weight1, weight2,
+    /// weight3. With --children, a leading overhead becomes two columns: Children and Self
     #[arg(short = 'F', long, value_name = "FIELD[,FIELD…]")]
     fields: Option<String>,
 

@@ -22,7 +22,7 @@ pub struct CallArgs {
     /// Show call trees below rows (default for text, but not with the sort key `ip`). WORDs: graph, fractal, flat, folded
     /// or none (shape); caller (outermost function first; default with --children) or callee (sampled function first;
     /// default otherwise); function, address or srcline (frames); percent, period or count (values); branch (like
-    /// --branch-history, without details); minimum percent; after it, maximum entries per level
+    /// --branch-history, without predictions); or numbers: minimum percent, then maximum entries per level
     /// [default: graph,0.5,percent,function]
     #[arg(short = 'g', long, value_name = "WORD[,WORD…]", num_args = 0..=1, default_missing_value = "")]
     call_graph: Option<String>,
@@ -44,7 +44,7 @@ pub struct CallArgs {
     #[arg(short = 'x', long)]
     exclude_other: bool,
 
-    /// Count samples in callees of functions that match REGEX as samples in these functions
+    /// Add the samples of all functions that a function matching REGEX calls to the function itself
     #[arg(long, value_name = "REGEX")]
     ignore_callees: Option<Pattern>,
 

@@ -13,7 +13,7 @@ const COMMANDS: [(&str, &str); 10] = [
     ("c2c", "contended cache lines"),
     ("branches", "edges, loops and code between branches, from branch stacks"),
     ("timeline", "samples per thread and time slice"),
-    ("modules", "names found for each module, and what is missing"),
+    ("modules", "where the symbols of each module were found, or not"),
     ("info", "layout, events and header of a file"),
     ("evlist", "events of a file"),
     ("dump", "all records, raw and decoded"),
@@ -24,7 +24,7 @@ pub(super) fn commands_and_keys() -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|(name, shows)| format!("  {name:<8}  {shows}")).collect();
     format!(
         "Commands (see `rep help COMMAND`):\n{}\n\nSort keys: {}, and fields of tracepoints: [EVENT.]FIELD[/raw], \
-         trace_fields (all of them); only with --off-cpu or --wall: {}; only with -b: {} (perf lacks some)",
+         trace_fields (all of them); only with --off-cpu or --wall: {}; only with -b: {}",
         commands.join("\n"),
         SortKey::list_of(Availability::Always),
         SortKey::list_of(Availability::OfTime),

@@ -1,4 +1,4 @@
-//! Command line of `rep report`, options shared by several commands, and exit statuses. Options become a
+//! Options of `rep report` and those that several commands share; exit statuses. Options become a
 //! [`Query`](crate::query::Query).
 
 pub mod args;

@@ -55,7 +55,7 @@ struct MemArgs {
     #[arg(long)]
     data_page_size: bool,
 
-    /// Print only rows with at least PERCENT of their event's accesses that are shown
+    /// Leave out rows below PERCENT of the accesses of their event that pass the filters
     #[arg(long, value_name = "PERCENT")]
     percent_limit: Option<f64>,
 

@@ -38,7 +38,7 @@ struct TimelineArgs {
     #[command(flatten)]
     form: FormatArgs,
 
-    /// Length of a slice: a whole number with s, ms, us or ns
+    /// Length of a slice, at least: a whole number with s, ms, us or ns. Text shows at most 100 slices
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
     time_quantum: String,
 }

@@ -8,7 +8,7 @@
 //!
 //! A key holds only what the query needs, so that samples of one row are merged early. The texts for its numbers are
 //! looked up afterwards, once per distinct key ([`crate::table`]). `(names)`: before tables are merged, the scan replaces
-//! addresses by functions.
+//! addresses by numbers of functions.
 
 mod histogram;
 mod layout;

@@ -1,5 +1,5 @@
-//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`], which are stored as typed, also
-//! declare their flags and help here.
+//! The query as plain data: sort keys, fields, filters, times, options. [`SymbolOptions`] are
+//! arguments for clap too: their flags and help are declared here.
 
 mod column;
 pub(crate) mod fields;

@@ -1,5 +1,5 @@
-//! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All is built from the
-//! side-band records, and then immutable.
+//! Threads, comms, mappings and cgroups at any moment; time off CPUs; counts of lost records. All is built before
+//! samples are counted, and then immutable.
 //!
 //! ```text
 //!   records ──► Change at a Moment ──► sort ──► build (one pass, perf's rules)     ──► Timeline
@@ -13,7 +13,7 @@
 //! fork copies comm and mappings, and a child with a tid that was used before is a new thread; an exit changes nothing
 //! (the task still runs in the kernel); an exec keeps the old mappings; and a new mapping covers what it overlaps.
 //!
-//! The timeline knows no symbols and no files: a module is a number here.
+//! A [`Timeline`] knows no symbols and no files: a module is a number in it.
 
 mod build;
 pub mod cgroups;

@@ -6,8 +6,8 @@
 //!                                    (timeline)                (once per file)      (from the copied stack)
 //! ```
 //!
-//! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared only once, whichever
-//! processes mapped it, and where. The timeline says which file was mapped at the sample's moment. Nothing is kept per
+//! Rules to unwind a frame are looked up by the file's own addresses, so that a file is prepared once, even if
+//! processes map it at different addresses. The timeline says which file was mapped at the sample's moment. Nothing is kept per
 //! sample. As in perf, the address of a caller is that of the last byte of its call instruction: return address − 1.
 //!
 //! A chain ends at the outermost frame, at an unmapped address, in a file without call frame information, or at the end

@@ -1,13 +1,13 @@
 //! `rep branches`: paths through the code, from branch stacks.
 //!
 //! ```text
-//!   stack, newest first:   d→a   c→d   b→c          edges: each branch, source → target
-//!   code in between:          a … (sample)   d … d   c … c
+//!   stack, newest first:   e→f   c→d   a→b          edges: each branch, source → target
+//!   code in between:          f … (sample)   d … e   b … c
 //!                          fall-throughs: from the target of one branch to the next branch
 //! ```
 //!
 //! An edge has its count, the numbers of predicted and mispredicted branches, and the mean cycles where known. A loop
-//! is an edge back to a lower address in the same function: its count is the number of iterations. `--format bolt`
+//! is an edge to a lower or equal address of the same function: its count is the number of iterations. `--format bolt`
 //! prints a pre-aggregated profile for BOLT (`bolt`).
 
 mod bolt;

@@ -57,11 +57,11 @@ struct C2cArgs {
     #[arg(long)]
     stats: bool,
 
-    /// Show full function names (default)
+    /// For perf's command lines: names are always shown in full
     #[arg(long)]
     full_symbols: bool,
 
-    /// Do not show source lines (default)
+    /// For perf's command lines: source lines are never shown
     #[arg(long)]
     no_source: bool,
 }

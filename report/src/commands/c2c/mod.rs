@@ -6,7 +6,7 @@
 //! stores with different events. Where the hardware does not report HITM, use loads from the caches of peers
 //! (`-d peer`).
 //!
-//! Accesses are classified as in perf c2c; `stats` has all of its numbers.
+//! Accesses are classified as in perf c2c; `stats` has all numbers of perf.
 
 mod args;
 mod lines;

@@ -29,7 +29,7 @@ struct DumpArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     payload: usize,
 
-    /// Only records of these types, such as MMAP2,SAMPLE or 10,9
+    /// Only records of these types, by name or number: MMAP2,SAMPLE or 10,9
     #[arg(long = "type", value_name = "TYPE[,TYPE…]")]
     types: Option<String>,
 

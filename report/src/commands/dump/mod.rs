@@ -3,7 +3,7 @@
 //! ```text
 //! 0x1f0 [0x30] PERF_RECORD_COMM misc 0x2000 COMM_EXEC         offset, size, type, bits of `misc`
 //!   0000  03 00 00 00 00 20 30 00 67 01 00 00 67 01 00 00  ..... 0.g...g...
-//!   pid: 359, tid: 359, comm: true                            fields, under their ABI names
+//!   pid: 359, tid: 359, comm: sleep                           fields, under their ABI names
 //!   sample_id: pid: 359, tid: 359, time: 7191898190310        trailer
 //! unpacked:0x40 [0x28] PERF_RECORD_SAMPLE misc 0x2 USER event cpu-clock:u
 //! ```

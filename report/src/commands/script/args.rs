@@ -25,7 +25,7 @@ struct ScriptArgs {
     source: SourceArgs,
 
     /// Print these fields: comm, pid, tid, cpu, time, event, trace, period, addr, data_src, weight, ip, sym, symoff,
-    /// dso, srcline, brstack, … (an unknown name lists all). +FIELD adds to the defaults, -FIELD removes. A prefix
+    /// dso, srcline, brstack, … (a wrong name lists all names). +FIELD adds to the defaults, -FIELD removes. A prefix
     /// hw:, sw:, trace:, raw: or break: applies the list to events of that type only. May be repeated
     #[arg(short = 'F', long, value_name = "[TYPE:]FIELD[,FIELD…]", allow_hyphen_values = true)]
     fields: Vec<String>,

@@ -10,8 +10,8 @@
 //! samples and the other printed records, only the moment and the position of each are kept (24 bytes).
 //!
 //! Callchains have the same sources as in a report ([`ChainSources`](crate::callchain::unwind::ChainSources)): the
-//! recorded callchain, the hardware's call stack in place of its user part, frames unwound from a copied stack, and
-//! deferred parts in records of their own after the sample. The first pass over all record headers has found the
+//! recorded callchain or, for its user part, the hardware's call stack, frames unwound from a copied stack, or a record
+//! after the sample that has the deferred part. The first pass over all record headers has found the
 //! deferred parts, and [`Deferred`] keeps their positions in the file by thread and cookie. So no sample waits for a
 //! later record, and deferred parts take memory only for their positions.
 

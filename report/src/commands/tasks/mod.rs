@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The timeline keeps only what samples need of a mapping. Protection, inode and build ID are read again from the MMAP
-//! record, which is found by the offset in the mapping's moment.
+//! record, which the file offset in the mapping's `Moment` finds.
 
 mod tree;
 

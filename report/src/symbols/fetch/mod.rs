@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Files are stored where debuginfod's own clients store and look for them (`DIR/HEX/debuginfo`), and only when they
-//! are complete. That a server lacks a file is remembered for this run only: the server may get it before the next.
+//! are complete. That a server lacks a file is remembered for this run only: the server may have it in the next one.
 //!
 //! All times are limited: five seconds to connect, `DEBUGINFOD_TIMEOUT` without data, `DEBUGINFOD_MAXTIME` for a file,
 //! and [`TOTAL`] for all files together.

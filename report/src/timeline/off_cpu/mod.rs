@@ -9,7 +9,7 @@
 //!
 //! The kernel samples the event `context-switches` while the old thread is still current, just before it writes the
 //! SWITCH record (`perf_event_task_sched_out` in its `include/linux/perf_event.h`), so its sample belongs to the
-//! thread's next OUT; if an IN comes first, to the OUT before that IN. All this is found once, for each thread by
+//! thread's next OUT, or to the last one if an IN comes before it. All this is found once, for each thread by
 //! itself (`walk`); then it is frozen, and each sample looks up its own time by thread and moment.
 
 mod collect;
