@@ -38,13 +38,14 @@ impl SpaceEpoch {
 #[derive(Debug)]
 pub struct Contexts<K> {
     numbers: FxHashMap<(K, SpaceEpoch), u32>,
-    /// The two contexts that were asked for last: those of the kernel and of user code alternate.
-    last: [Option<((K, SpaceEpoch), u32)>; 2],
+    /// The two contexts that were asked for last in the kernel and in each of some spaces: those of several CPUs
+    /// alternate.
+    last: [[Option<((K, SpaceEpoch), u32)>; 2]; 8],
 }
 
 impl<K> Default for Contexts<K> {
     fn default() -> Self {
-        Self { numbers: FxHashMap::default(), last: [None, None] }
+        Self { numbers: FxHashMap::default(), last: [const { [None, None] }; 8] }
     }
 }
 
@@ -52,14 +53,16 @@ impl<K: Copy + Eq + Hash> Contexts<K> {
     /// Returns the number of a context.
     #[inline]
     pub fn number(&mut self, kind: K, epoch: SpaceEpoch) -> u32 {
-        for (known, number) in self.last.iter().flatten() {
+        let of_space = epoch.space.map_or(0, |space| space.0 as usize + 1) % self.last.len();
+        let Some(last) = self.last.get_mut(of_space) else { return 0 };
+        for (known, number) in last.iter().flatten() {
             if *known == (kind, epoch) {
                 return *number;
             }
         }
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry((kind, epoch)).or_insert(next);
-        self.last = [Some(((kind, epoch), number)), self.last[0]];
+        *last = [Some(((kind, epoch), number)), last[0]];
         number
     }
 }
