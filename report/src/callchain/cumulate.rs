@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::chains::Chains;
 use super::chains::starts;
 use super::stacks::{ChainRef, Frame, Stacks};
 use crate::count::metrics::Metrics;
@@ -65,8 +66,8 @@ const PARTS: usize = 64;
 
 impl Sample {
     /// Iterates over the frames, innermost first.
-    pub fn frames(&self, stacks: &Stacks) -> impl Iterator<Item = u32> {
-        self.own.into_iter().chain(stacks.chains.frames(self.callers))
+    pub fn frames(&self, chains: &Chains) -> impl Iterator<Item = u32> {
+        self.own.into_iter().chain(chains.frames(self.callers))
     }
 }
 

@@ -60,7 +60,13 @@ impl Labeller<'_> {
             let class_count = classified.class_count();
             let Classified { samples, classes, .. } = classified;
             let rows = ids.into_iter().zip(places).collect();
-            profile.calls.add(FileTrees { stacks, samples, classes, class_count, names, rows });
+            // A thousand files may be kept: only what trees need.
+            let branches = match self.query.chains.shows_branches() {
+                true => stacks.frames.iter().map(|frame| frame.branch).collect(),
+                false => Vec::new(),
+            };
+            let chains = stacks.chains.closed();
+            profile.calls.add(FileTrees { chains, branches, samples, classes, class_count, names, rows });
         }
     }
 

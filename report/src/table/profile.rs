@@ -279,7 +279,6 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::callchain::Stacks;
     use crate::callchain::trees::FileTrees;
     use crate::symbols::labels::SharedLabels;
 
@@ -346,7 +345,7 @@ mod tests {
             let mut profile = of_file(rows);
             let rows = (0..rows.len()).map(|row| ((0, u32::try_from(row).unwrap()), row)).collect();
             let (samples, classes, names) = (Vec::new(), Vec::new(), Vec::new());
-            profile.calls.add(FileTrees { stacks: Stacks::default(), samples, classes, class_count: 0, names, rows });
+            profile.calls.add(FileTrees { samples, classes, names, rows, ..FileTrees::default() });
             profile
         };
         let many: Vec<(&str, u64)> = (0..MAX_WAITING as u64).map(|number| ("a", number)).collect();

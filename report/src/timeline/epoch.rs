@@ -34,13 +34,16 @@ impl SpaceEpoch {
     }
 }
 
+/// A context and its number.
+type Numbered<K> = ((K, SpaceEpoch), u32);
+
 /// Numbers, from 0 on, for the contexts in which an address means the same: a `K` and an epoch of its space.
 #[derive(Debug)]
 pub struct Contexts<K> {
     numbers: FxHashMap<(K, SpaceEpoch), u32>,
     /// The two contexts that were asked for last in the kernel and in each of some spaces: those of several CPUs
     /// alternate.
-    last: [[Option<((K, SpaceEpoch), u32)>; 2]; 8],
+    last: [[Option<Numbered<K>>; 2]; 8],
 }
 
 impl<K> Default for Contexts<K> {

@@ -2,16 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::callchain::{RowId, Sample, Stacks};
+use crate::callchain::{Chains, RowId, Sample};
 
 /// Index of a row in a profile.
 pub type RowIndex = usize;
 
 /// Callchains of one file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FileTrees {
     /// Distinct chains.
-    pub stacks: Stacks,
+    pub chains: Chains,
+    /// Branch information of each frame ([`Frame::branch`](crate::callchain::Frame::branch)); empty unless it is shown.
+    pub branches: Vec<u64>,
     /// Samples that refer to the chains.
     pub samples: Vec<Sample>,
     /// Class of each frame.
@@ -65,7 +67,7 @@ impl FileTrees {
         let (mut items, mut path) = (Vec::new(), Vec::new());
         for (sample_number, sample) in (0u32..).zip(samples) {
             path.clear();
-            path.extend(sample.frames(&self.stacks));
+            path.extend(sample.frames(&self.chains));
             if from_caller {
                 path.reverse();
             }

@@ -112,8 +112,8 @@ impl<'c> Walk<'c> {
     fn branches(self, items: &[Item], depth: u32) -> BranchInfo {
         let mut branches = BranchInfo::default();
         for item in items {
-            let frame = self.frame(item, depth).and_then(|(part, frame)| part.file.stacks.frames.get(frame as usize));
-            branches.add(frame.map_or(0, |frame| frame.branch), self.count(item).samples);
+            let branch = self.frame(item, depth).and_then(|(part, frame)| part.file.branches.get(frame as usize));
+            branches.add(branch.copied().unwrap_or(0), self.count(item).samples);
         }
         branches
     }
