@@ -46,14 +46,14 @@ impl SharedLabels {
 pub enum Text<'s> {
     /// The number.
     Known(u32),
-    /// A text, and a place where its number is kept for this kind of text.
+    /// A text, and a slot that keeps its number for this kind of text.
     New(String, Option<(&'s LabelSlot, u8)>),
 }
 
 impl<'s> Text<'s> {
-    /// Returns the text of a kind whose number is kept in this place, if it is.
-    pub fn known(place: Option<(&'s LabelSlot, u8)>) -> Option<Self> {
-        place.and_then(|(slot, kind)| slot.get(kind)).map(Self::Known)
+    /// Returns the text of a kind whose number a slot keeps, if it does.
+    pub fn known(slot: Option<(&'s LabelSlot, u8)>) -> Option<Self> {
+        slot.and_then(|(slot, kind)| slot.get(kind)).map(Self::Known)
     }
 }
 
@@ -63,13 +63,13 @@ impl Labels {
         u32::try_from(self.texts.insert_full(text).0).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of a text, and keeps it where the text has a place for it.
+    /// Returns the number of a text, and keeps it in the text's slot.
     pub fn number(&mut self, text: Text<'_>) -> u32 {
         match text {
             Text::Known(label) => label,
-            Text::New(text, place) => {
+            Text::New(text, slot) => {
                 let label = self.intern(text);
-                place.into_iter().for_each(|(slot, kind)| slot.set(kind, label));
+                slot.into_iter().for_each(|(slot, kind)| slot.set(kind, label));
                 label
             }
         }
@@ -105,7 +105,7 @@ impl Labels {
     }
 }
 
-/// Places for the numbers of texts that are made of a symbol's name: several files show the same ones.
+/// Slots for the numbers of texts that are made of a symbol's name: several files show the same ones.
 #[derive(Debug, Default)]
 pub struct LabelSlots {
     /// For the text of a cell; its kind is the CPU mode.
@@ -114,7 +114,7 @@ pub struct LabelSlots {
     pub frame: LabelSlot,
 }
 
-/// Place for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.
+/// Slot for the number of a text: the number plus one in the lower 29 bits, the kind of the text in the others.
 #[derive(Debug, Default)]
 pub struct LabelSlot(AtomicU32);
 

@@ -82,7 +82,7 @@ impl Loaded {
         }
     }
 
-    /// Returns the places for the numbers of texts that are made of a symbol's name.
+    /// Returns the slots for the numbers of texts that are made of a symbol's name.
     pub fn label_slots(&self, id: SymbolId) -> Option<&LabelSlots> {
         let labels = self.labels.get_or_init(|| (0..self.table.len()).map(|_| LabelSlots::default()).collect());
         labels.get(id.0 as usize)

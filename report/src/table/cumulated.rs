@@ -47,10 +47,10 @@ impl Labeller<'_> {
             let by_function = self.query.chains.key == FrameKey::Function;
             let name = |frame: &Frame| {
                 let slots = label_slots(symbols, (frame.module.into(), frame.end, frame.address));
-                let place = slots.filter(|_| by_function).map(|slots| (&slots.frame, 0));
-                Text::known(place).unwrap_or_else(|| {
+                let slot = slots.filter(|_| by_function).map(|slots| (&slots.frame, 0));
+                Text::known(slot).unwrap_or_else(|| {
                     let (module, function) = self.frame_name(*frame, symbols);
-                    Text::New(frame_name(&module, &function), place)
+                    Text::New(frame_name(&module, &function), slot)
                 })
             };
             let names: Vec<Text<'_>> = stacks.frames.par_iter().map(name).collect();

@@ -90,8 +90,8 @@ impl Labeller<'_> {
             return Some(Text::New(self.shown_name(frame, symbols), None));
         }
         let word = (u64::from(frame.module), frame.end, frame.address);
-        let place = label_slots(symbols, word).map(|slots| (&slots.frame, 0));
-        if let Some(known) = Text::known(place) {
+        let slot = label_slots(symbols, word).map(|slots| (&slots.frame, 0));
+        if let Some(known) = Text::known(slot) {
             return Some(known);
         }
         let text = match (named(symbols, word), self.module(word.0)) {
@@ -102,7 +102,7 @@ impl Labeller<'_> {
                 format!("[{}]", name.rsplit('/').next().unwrap_or(&name).replace(';', ":"))
             }
         };
-        Some(Text::New(text, place))
+        Some(Text::New(text, slot))
     }
 
     /// Returns the labels of frames in Java processes, given the usual ones.

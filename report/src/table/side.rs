@@ -30,7 +30,7 @@ pub(super) fn named(symbols: &LoadedSymbols, (module, end, number): (u64, End, u
     module.name(SymbolId(number))
 }
 
-/// Returns the places for the numbers of texts of a function that replaced an address; `None` if it is inlined.
+/// Returns the slots for the numbers of texts of a function that replaced an address; `None` if it is inlined.
 pub(super) fn label_slots(symbols: &LoadedSymbols, (module, end, number): (u64, End, u64)) -> Option<&LabelSlots> {
     let number = u32::try_from(number).ok().filter(|_| end.is_symbol && !end.is_inlined)?;
     module_of(symbols, module)?.label_slots(SymbolId(number))

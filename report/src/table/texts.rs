@@ -95,8 +95,8 @@ impl Texts<'_, '_> {
             let text = |row: usize| {
                 let mut key = NO_KEY;
                 read_key(row, &mut key);
-                let place = self.place(column.key, &key);
-                Text::known(place).unwrap_or_else(|| Text::New(self.text(column.key, &key), place))
+                let slot = self.slot(column.key, &key);
+                Text::known(slot).unwrap_or_else(|| Text::New(self.text(column.key, &key), slot))
             };
             let of_column = parts.iter().filter_map(|part| part.get(place));
             let rows: Vec<Vec<usize>> = of_column.map(|part| part.values().copied().collect()).collect();
@@ -115,9 +115,8 @@ impl Texts<'_, '_> {
         words
     }
 
-    /// Returns the place for the number of a column's text, and the kind of the text, if that is the name of a function:
-    /// several files show the same ones.
-    fn place(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
+    /// Returns the slot for the number of a column's text, and the kind of the text, if that is the name of a function.
+    fn slot(&self, column: SortKey, row: &Key) -> Option<(&LabelSlot, u8)> {
         let declared = column.declared();
         let Shown::Name(Name::Function(side)) = declared.shown else { return None };
         let end = side.end(row);
