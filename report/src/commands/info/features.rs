@@ -111,16 +111,19 @@ pub(crate) fn value(id: FeatureId, c: &mut Cursor<'_>, cpus: u32) -> Result<Opti
 }
 
 /// Returns named parts.
-fn map<const N: usize>(parts: [(&'static str, Value); N]) -> Value {
+pub(super) fn map<const N: usize>(parts: [(&'static str, Value); N]) -> Value {
     Value::Map(parts.into())
 }
 
 /// Returns a list with the named parts of each item.
-fn maps<T, const N: usize>(items: impl IntoIterator<Item = T>, one: impl Fn(T) -> [(&'static str, Value); N]) -> Value {
+pub(super) fn maps<T, const N: usize>(
+    items: impl IntoIterator<Item = T>,
+    one: impl Fn(T) -> [(&'static str, Value); N],
+) -> Value {
     Value::list(items.into_iter().map(|item| map(one(item))))
 }
 
-fn number(value: impl Into<u64>) -> Value {
+pub(super) fn number(value: impl Into<u64>) -> Value {
     Value::Number(value.into())
 }
 

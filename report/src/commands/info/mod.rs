@@ -58,12 +58,16 @@ pub(crate) fn run(query: &InfoQuery, out: &mut impl Write) -> anyhow::Result<Vec
 
 /// Prints the description of a file, and returns warnings.
 pub(crate) fn print(source: &Source, is_json: bool, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
-    let info = settled(std::slice::from_ref(source), || {
+    let (text, warnings) = settled(std::slice::from_ref(source), || {
         let input = Input::open(source)?;
-        session::without_timeline(&input, Mode::Samples, Keep::Some, |session| Ok(Info::gather(&input, session)))
+        session::without_timeline(&input, Mode::Samples, Keep::Some, |session| {
+            let (info, mut text) = (Info::gather(&input, session), Vec::new());
+            if is_json { write_json(&info, &mut text) } else { text::print(&info, &mut text) }?;
+            Ok((text, info.warnings))
+        })
     })?;
-    if is_json { write_json(&info, out) } else { text::print(&info, out) }.context(CANNOT_WRITE)?;
-    Ok(info.warnings)
+    out.write_all(&text).context(CANNOT_WRITE)?;
+    Ok(warnings)
 }
 
 /// Prints the description of a file as text, with `#` in front of each line.

@@ -2,63 +2,66 @@
 
 use std::io::{self, Write};
 
-use super::gather::{FeatureInfo, Info, Part};
+use recrep_format::read::{Mode, Section};
+
+use super::attr;
+use super::gather::{Feature, Info};
 use super::value::Value;
 use crate::terminal::escape::escape;
 
 /// Prints the description of a file.
-pub(super) fn print(info: &Info, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     container(info, out)?;
     events(info, out)?;
     features(info, out)?;
     records(info, out)
 }
 
-fn container(info: &Info, out: &mut impl Write) -> io::Result<()> {
-    let c = &info.container;
-    let (packed, whole) = (
-        if c.compressed { "compressed" } else { "not compressed" },
-        if info.complete { "complete" } else { "not complete" },
-    );
-    writeln!(out, "file: {}, {} bytes", escape(&info.path), info.bytes)?;
-    for stream in &info.streams {
-        writeln!(out, "stream: {}, {} bytes", escape(&stream.name), stream.bytes)?;
+fn container(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    let (input, file) = (info.input, info.session.file);
+    let header = &file.header;
+    writeln!(out, "file: {}, {} bytes", escape(&input.name), input.len())?;
+    for stream in input.streams() {
+        writeln!(out, "stream: {}, {} bytes", escape(&stream.name), stream.bytes().len())?;
     }
-    let (magic, version, order, mode) = (c.magic, c.version, c.byte_order, c.mode);
+    let (magic, version, order, mode) = info.format();
+    let packed = if info.is_compressed() { "compressed" } else { "not compressed" };
+    let whole = if info.session.is_complete() { "complete" } else { "not complete" };
     writeln!(out, "format: {magic} (version {version}), {order}-endian, {mode} mode, {packed}, {whole}")?;
-    writeln!(out, "header: {} bytes", c.header_size)?;
-    let part = |part: Part| format!("{} bytes at {:#x}", part.size, part.offset);
-    if c.mode == "file" {
-        writeln!(out, "attrs: {}, {} bytes each", part(c.attrs), c.attr_size)?;
-        writeln!(out, "event types: {}", part(c.event_types))?;
+    writeln!(out, "header: {} bytes", header.size)?;
+    let part = |part: Section| format!("{} bytes at {:#x}", part.size, part.offset);
+    if file.mode == Mode::File {
+        writeln!(out, "attrs: {}, {} bytes each", part(header.attrs), header.attr_size)?;
+        writeln!(out, "event types: {}", part(header.event_types))?;
     }
-    write!(out, "data: {}", part(c.data))?;
-    if c.data_found != c.data.size {
-        write!(out, ", of which {} are present", c.data_found)?;
+    write!(out, "data: {}", part(header.data))?;
+    if file.data.size != header.data.size {
+        write!(out, ", of which {} are present", file.data.size)?;
     }
     writeln!(out)?;
-    if let Some(table) = c.feature_table {
-        let bits = c.feature_bits.each_ref().map(Value::to_string).join(" ");
+    if let Some(table) = info.feature_table() {
+        let bits = header.features.map(|bits| format!("{bits:#x}")).join(" ");
         writeln!(out, "features: table at {table:#x}, bits {bits}")?;
     }
     Ok(())
 }
 
-fn events(info: &Info, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\nevents: {}", info.events.len())?;
-    for event in &info.events {
-        writeln!(out, "  {}: {}", event.index, escape(&event.name))?;
-        writeln!(out, "    attr: {}", event.attr)?;
-        let ids: Vec<String> = event.ids.iter().map(u64::to_string).collect();
+fn events(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
+    let session = info.session;
+    writeln!(out, "\nevents: {}", session.events.len())?;
+    for (index, (entry, name)) in session.file.attrs.entries().iter().zip(&session.events).enumerate() {
+        writeln!(out, "  {index}: {}", escape(name))?;
+        writeln!(out, "    attr: {}", attr::text(&entry.attr))?;
+        let ids: Vec<String> = entry.ids.iter().map(u64::to_string).collect();
         writeln!(out, "    ids: {}", if ids.is_empty() { "none".into() } else { ids.join(" ") })?;
     }
     Ok(())
 }
 
-fn features(info: &Info, out: &mut impl Write) -> io::Result<()> {
+fn features(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nfeatures: {}", info.features.len())?;
-    for FeatureInfo { number, name, section, value, error } in &info.features {
-        write!(out, "  {name} ({number}, {} bytes at {:#x}):", section.size, section.offset)?;
+    for Feature { number, name, offset, size, value, error } in &info.features {
+        write!(out, "  {name} ({number}, {size} bytes at {offset:#x}):")?;
         match (value, error) {
             (Some(value), _) => block(value, 4, out)?,
             (None, Some(error)) => {
@@ -68,7 +71,7 @@ fn features(info: &Info, out: &mut impl Write) -> io::Result<()> {
             (None, None) => writeln!(out, " unknown feature")?,
         }
     }
-    writeln!(out, "missing features: {}", info.missing_features.join(" "))
+    writeln!(out, "missing features: {}", info.missing_features().join(" "))
 }
 
 /// Prints a value on the rest of the line, or its parts on separate lines.
@@ -108,17 +111,17 @@ fn part(item: &Value, indent: usize, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn records(info: &Info, out: &mut impl Write) -> io::Result<()> {
+fn records(info: &Info<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nrecords: {}", info.records.values().sum::<u64>())?;
     for (name, count) in &info.records {
         writeln!(out, "  {name}: {count}")?;
     }
-    if let Some(time) = info.time {
+    if let Some((first, last)) = info.session.sample_times() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-        let (first, last) = (seconds(time.first), seconds(time.last));
-        writeln!(out, "samples: first at {first}, last at {last}, {} s", seconds(time.last - time.first))?;
+        let length = seconds(last - first);
+        writeln!(out, "samples: first at {}, last at {}, {length} s", seconds(first), seconds(last))?;
     }
-    writeln!(out, "lost: {} events, {} samples", info.lost_events, info.lost_samples)?;
+    writeln!(out, "lost: {} events, {} samples", info.session.side_band.lost_events, info.lost_samples)?;
     if info.filtered_samples > 0 {
         writeln!(out, "filtered: {} samples", info.filtered_samples)?;
     }
