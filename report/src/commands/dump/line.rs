@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::io::Write;
 
-use crate::terminal::escape::escape;
+use crate::commands::info::Value;
 
 pub(super) struct Lines<'w> {
     out: &'w mut Vec<u8>,
@@ -55,25 +55,6 @@ impl<'w> Lines<'w> {
     }
 }
 
-/// Number that prints in hexadecimal.
-#[derive(Clone, Copy)]
-pub(super) struct Hex<N>(pub(super) N);
-
-impl<N: fmt::LowerHex> Display for Hex<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-/// Text from the file that prints escaped.
-pub(super) struct Escaped<'a>(pub(super) &'a [u8]);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&escape(&String::from_utf8_lossy(self.0)))
-    }
-}
-
 /// Formats a number with its name, if it has one.
 pub(super) fn named(number: impl Display, name: Option<&str>) -> String {
     match name {
@@ -83,6 +64,6 @@ pub(super) fn named(number: impl Display, name: Option<&str>) -> String {
 }
 
 /// Returns the text in a field of fixed length, up to its NUL.
-pub(super) fn fixed(bytes: &[u8]) -> Escaped<'_> {
-    Escaped(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+pub(super) fn fixed(bytes: &[u8]) -> Value {
+    Value::text(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
 }

@@ -19,17 +19,16 @@
 //! with a warning that names the offset; a record that is too short for its type is printed as bytes, and counted.
 
 mod args;
+mod body;
 mod hex;
-mod kernel;
 mod known;
 mod line;
 mod record;
 mod sample;
 mod stream;
-mod tool;
 
 pub(crate) use args::{DumpQuery, parse};
-pub(crate) use kernel::access_letters;
+pub(crate) use body::access_letters;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -7,7 +7,7 @@ use recrep_format::record::{Body, RawRecord, Record, SampleId};
 
 use super::known::FileFacts;
 use super::line::Lines;
-use super::{kernel, sample, tool};
+use super::{body, sample};
 
 /// Prints the first line of a record.
 pub(super) fn head(known: &FileFacts<'_>, raw: &RawRecord<'_>, stream: &str, out: &mut Vec<u8>) -> io::Result<()> {
@@ -34,9 +34,7 @@ pub(super) fn body(known: &FileFacts<'_>, raw: &RawRecord<'_>, record: &Record<'
     let mut lines = Lines::new(out);
     match &record.body {
         Body::Sample(fields) => sample::print(known, fields, &mut lines),
-        Body::Other(_, bytes) => drop(lines.field("not_decoded", format_args!("{} bytes", bytes.len()))),
-        body if body.kind().is_kernel() => kernel::print(body, &mut lines),
-        body => tool::print(known, raw, body, &mut lines),
+        body => body::print(known, raw, body, &mut lines),
     }
     lines.end();
     if record.trailer != SampleId::default() {

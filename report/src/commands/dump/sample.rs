@@ -5,7 +5,8 @@ use recrep_format::bytes::U64s;
 use recrep_format::record::{BranchStack, ReadValues, Regs, SampleFields, SampleId};
 
 use super::known::FileFacts;
-use super::line::{Hex, Lines};
+use super::line::Lines;
+use crate::commands::info::Value::Hex;
 
 /// Prints the fields that the sample has: single values first, then those with lines of their own.
 pub(super) fn print(known: &FileFacts<'_>, fields: &SampleFields<'_>, lines: &mut Lines<'_>) {

@@ -1,32 +1,96 @@
-//! Fields of the records that perf itself defines.
+//! Fields of the records other than samples: those of the kernel, then those that perf itself defines.
 
-use recrep_format::abi::StatRoundKind;
+use recrep_format::abi::{AuxFlags, KSymbolFlags, StatRoundKind, map_flags, prot};
 use recrep_format::build_id::BuildId;
 use recrep_format::feature::FeatureId;
-use recrep_format::record::{Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, RawRecord};
+use recrep_format::record::{
+    Body, CpuMap, EventProperty, EventUpdate, HeaderFeature, IdIndexEntry, Mmap2, MmapIdentity, Namespaces, RawRecord,
+};
 
 use super::known::FileFacts;
-use super::line::{Escaped, Hex, Lines, fixed, named};
+use super::line::{Lines, fixed, named};
+use super::sample;
 use crate::commands::info;
+use crate::commands::info::Value;
+use crate::commands::info::Value::Hex;
 
 /// Maximum number of CPUs to print.
 const MAX_CPUS: usize = 1 << 16;
 
 pub(super) fn print(known: &FileFacts<'_>, raw: &RawRecord<'_>, body: &Body<'_>, lines: &mut Lines<'_>) {
     match body {
+        Body::Other(_, bytes) => lines.field("not_decoded", format_args!("{} bytes", bytes.len())),
+        Body::Mmap(map) => {
+            pid_tid(map.pid, map.tid, lines).field("addr", Hex(map.addr)).field("len", Hex(map.len));
+            lines.field("pgoff", Hex(map.pgoff)).field("filename", Value::text(map.filename.as_bytes()))
+        }
+        Body::Mmap2(map) => mmap2(map, lines),
+        Body::Lost(lost) => lines.field("id", lost.id).field("lost", lost.lost),
+        Body::LostSamples(lost) => lines.field("lost", lost.lost),
+        Body::Comm(comm) => pid_tid(comm.pid, comm.tid, lines).field("comm", Value::text(comm.comm.as_bytes())),
+        Body::Exit(task) | Body::Fork(task) => {
+            lines.field("pid", task.pid.cast_signed()).field("ppid", task.ppid.cast_signed());
+            lines.field("tid", task.tid.cast_signed()).field("ptid", task.ptid.cast_signed()).field("time", task.time)
+        }
+        Body::Throttle(throttle) | Body::Unthrottle(throttle) => {
+            lines.field("time", throttle.time).field("id", throttle.id).field("stream_id", throttle.stream_id)
+        }
+        Body::Read(read) => sample::values(&read.values, pid_tid(read.pid, read.tid, lines)),
+        Body::Aux(aux) => {
+            lines.field("aux_offset", Hex(aux.aux_offset)).field("aux_size", Hex(aux.aux_size));
+            lines.field("flags", format_args!("{:#x}{}", aux.flags.bits(), aux_flags(aux.flags)))
+        }
+        Body::ItraceStart(start) => pid_tid(start.pid, start.tid, lines),
+        Body::SwitchCpuWide(switch) => {
+            lines.field("next_prev_pid", switch.next_prev_pid.cast_signed());
+            lines.field("next_prev_tid", switch.next_prev_tid.cast_signed())
+        }
+        Body::Namespaces(all) => {
+            pid_tid(all.pid, all.tid, lines).field("nr_namespaces", all.nr_namespaces);
+            for (place, namespace) in all.iter().enumerate() {
+                let name = Namespaces::NAMES.get(place).copied().unwrap_or("unknown");
+                lines.item(format_args!("{place}/{name}: dev: {}, ino: {:#x}", namespace.dev, namespace.inode));
+            }
+            lines
+        }
+        Body::KSymbol(symbol) => {
+            lines.field("addr", Hex(symbol.addr)).field("len", symbol.len);
+            let gone = if symbol.flags.contains(KSymbolFlags::UNREGISTER) { " UNREGISTER" } else { "" };
+            lines.field("ksym_type", named(symbol.ksym_type.0, symbol.ksym_type.name()));
+            lines.field("flags", format_args!("{:#x}{gone}", symbol.flags.bits()));
+            lines.field("name", Value::text(symbol.name.as_bytes()))
+        }
+        Body::BpfEvent(bpf) => {
+            lines.field("type", named(bpf.event_type.0, bpf.event_type.name()));
+            lines.field("flags", Hex(bpf.flags.into())).field("id", bpf.id).field("tag", Value::Bytes(bpf.tag.to_vec()))
+        }
+        Body::Cgroup(cgroup) => lines.field("id", cgroup.id).field("path", Value::text(cgroup.path.as_bytes())),
+        Body::TextPoke(poke) => {
+            lines.field("addr", Hex(poke.addr)).field("old_len", poke.old_len).field("new_len", poke.new_len);
+            lines.item(format_args!("old: {}", Value::Bytes(poke.old_bytes().to_vec())));
+            lines.item(format_args!("new: {}", Value::Bytes(poke.new_bytes().to_vec())))
+        }
+        Body::AuxOutputHwId(id) => lines.field("hw_id", Hex(id.hw_id)),
+        Body::CallchainDeferred(chain) => {
+            lines.begin("callchain:").field("cookie", Hex(chain.cookie)).field("nr", chain.nr);
+            sample::chain(chain.ips, lines)
+        }
+        // It has no fields: `misc` and the trailer hold everything.
+        Body::Switch => lines,
+
         Body::HeaderAttr(header) => {
             lines.field("attr", info::attr_text(&header.attr));
             let ids: Vec<String> = header.ids.iter().map(|id| id.to_string()).collect();
             lines.begin("ids:").field("nr", ids.len()).item(ids.join(" "))
         }
         Body::HeaderEventType(event) => {
-            lines.field("event_id", event.event_id).field("name", Escaped(event.name.as_bytes()))
+            lines.field("event_id", event.event_id).field("name", Value::text(event.name.as_bytes()))
         }
         Body::HeaderTracingData(data) => lines.field("size", data.size),
         Body::HeaderBuildId(header) => {
             let id = header.build_id(raw.header.misc).as_ref().map(BuildId::to_string);
             lines.field("pid", header.pid).field("build_id", id.unwrap_or_default());
-            lines.field("filename", Escaped(header.filename.as_bytes()))
+            lines.field("filename", Value::text(header.filename.as_bytes()))
         }
         Body::IdIndex(index) => {
             lines.field("nr", index.nr);
@@ -54,7 +118,7 @@ pub(super) fn print(known: &FileFacts<'_>, raw: &RawRecord<'_>, body: &Body<'_>,
             lines.field("type", error.kind.0).field("code", error.code).field("cpu", error.cpu);
             lines.field("pid", error.pid).field("tid", error.tid).field("fmt", error.fmt);
             lines.field("ip", Hex(error.ip)).maybe("time", error.time);
-            lines.field("msg", Escaped(error.message.as_bytes()))
+            lines.field("msg", Value::text(error.message.as_bytes()))
         }
         Body::ThreadMap(map) => {
             lines.field("nr", map.nr);
@@ -109,6 +173,42 @@ pub(super) fn print(known: &FileFacts<'_>, raw: &RawRecord<'_>, body: &Body<'_>,
     };
 }
 
+fn pid_tid<'l, 'w>(pid: u32, tid: u32, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {
+    lines.field("pid", pid.cast_signed()).field("tid", tid.cast_signed())
+}
+
+fn mmap2<'l, 'w>(map: &Mmap2<'_>, lines: &'l mut Lines<'w>) -> &'l mut Lines<'w> {
+    pid_tid(map.pid, map.tid, lines).field("addr", Hex(map.addr)).field("len", Hex(map.len));
+    lines.field("pgoff", Hex(map.pgoff));
+    match map.identity {
+        MmapIdentity::Inode(inode) => {
+            lines.field("maj", format_args!("{:02x}", inode.maj)).field("min", format_args!("{:02x}", inode.min));
+            lines.field("ino", inode.ino).field("ino_generation", inode.ino_generation)
+        }
+        MmapIdentity::BuildId(id) => {
+            let text = map.identity.build_id().as_ref().map(BuildId::to_string);
+            lines.field("build_id_size", id.size).field("build_id", text.unwrap_or_default())
+        }
+    };
+    lines.field("prot", format_args!("{:#x} {}", map.prot, access_letters(map.prot, map.flags)));
+    lines.field("flags", Hex(map.flags.into())).field("filename", Value::text(map.filename.as_bytes()))
+}
+
+/// Returns how a mapping may be used, and whether it is shared, in the letters of `/proc/PID/maps`.
+pub(crate) fn access_letters(prot: u32, flags: u32) -> String {
+    let letter = |bit, letter| if prot & bit != 0 { letter } else { '-' };
+    let shared = if flags & map_flags::SHARED != 0 { 's' } else { 'p' };
+    [letter(prot::READ, 'r'), letter(prot::WRITE, 'w'), letter(prot::EXEC, 'x'), shared].iter().collect()
+}
+
+/// Returns the letters of the flags: truncated, overwrite, partial, collision.
+fn aux_flags(flags: AuxFlags) -> String {
+    let letters =
+        [(AuxFlags::TRUNCATED, 'T'), (AuxFlags::OVERWRITE, 'O'), (AuxFlags::PARTIAL, 'P'), (AuxFlags::COLLISION, 'C')];
+    let set: String = letters.iter().filter(|(bit, _)| flags.contains(*bit)).map(|(_, letter)| letter).collect();
+    if set.is_empty() { set } else { format!(" {set}") }
+}
+
 /// Returns the CPUs as ranges, or why they cannot be read.
 fn cpus(map: &CpuMap<'_>) -> String {
     let Some(cpus) = map.cpus() else {
@@ -121,9 +221,9 @@ fn event_update<'l, 'w>(update: &EventUpdate<'_>, lines: &'l mut Lines<'w>) -> &
     let kind = update.property.kind();
     lines.field("id", update.id).field("type", named(kind.0, kind.name()));
     match &update.property {
-        EventProperty::Unit(unit) => lines.field("unit", Escaped(unit.as_bytes())),
+        EventProperty::Unit(unit) => lines.field("unit", Value::text(unit.as_bytes())),
         EventProperty::Scale(scale) => lines.field("scale", scale.value()),
-        EventProperty::Name(name) => lines.field("name", Escaped(name.as_bytes())),
+        EventProperty::Name(name) => lines.field("name", Value::text(name.as_bytes())),
         EventProperty::Cpus(map) => lines.field("cpus", cpus(map)),
         EventProperty::Other(_, bytes) => lines.field("data_size", bytes.len()),
         _ => lines,
