@@ -1,59 +1,53 @@
-//! Data that `rep modules` prints, in the shape of its JSON (`recrep-modules/1`).
+//! Data that `rep modules` prints, in the shape of its JSON (`recrep-modules/1`), and as text.
 
-use serde::Serialize;
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
 
 use super::stacks::StackSummary;
+use crate::commands::info::Value;
 use crate::count::metrics::{rounded, share};
 use crate::query::warning::Warning;
 use crate::symbols::{Attempt, Explanation, GUEST, Module};
 use crate::table::module_use::ModuleUse;
 use crate::table::profile::Profile;
+use crate::terminal::escape::escape;
 
 /// Output of `rep modules`.
-#[derive(Debug, Serialize)]
-pub(super) struct Listing {
+#[derive(Serialize)]
+pub(super) struct Listing<'p> {
     schema: &'static str,
-    pub(super) inputs: Vec<String>,
+    inputs: Vec<&'p str>,
     /// Number of all samples.
-    pub(super) samples: u64,
+    samples: u64,
     /// Number of samples with a function.
-    pub(super) resolved: u64,
-    pub(super) modules: Vec<ModuleRow>,
-    pub(super) stacks: StackSummary,
+    resolved: u64,
+    modules: Vec<ModuleRow<'p>>,
+    stacks: StackSummary,
     /// Explanation, if stacks were truncated.
-    pub(super) truncated_stacks: Option<Explanation>,
-    warnings: Vec<Warning>,
+    truncated_stacks: Option<Explanation>,
+    warnings: &'p [Warning],
 }
 
 /// Module and its samples.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct ModuleRow {
-    pub(super) name: String,
-    pub(super) path: Option<String>,
-    pub(super) build_id: Option<String>,
-    pub(super) samples: u64,
-    pub(super) period: u64,
+#[derive(Default, Serialize)]
+struct ModuleRow<'p> {
+    name: String,
+    path: Option<String>,
+    build_id: Option<String>,
+    samples: u64,
+    period: u64,
     /// Percentage of all samples.
-    pub(super) percent: f64,
+    percent: f64,
     /// Number of its samples with a function.
-    pub(super) resolved: u64,
-    pub(super) resolved_percent: f64,
+    resolved: u64,
+    resolved_percent: f64,
     /// Number of its known symbols.
-    pub(super) symbols: usize,
+    symbols: usize,
     /// Reason why samples have no function; `None` if all have one.
-    pub(super) reason: Option<Explanation>,
-    pub(super) attempts: Vec<AttemptRow>,
-}
-
-/// Place that was searched for symbols.
-#[derive(Debug, Serialize)]
-pub(super) struct AttemptRow {
-    pub(super) source: String,
-    pub(super) path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) symbols: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) refused: Option<String>,
+    reason: Option<Explanation>,
+    #[serde(serialize_with = "attempts")]
+    attempts: &'p [Attempt],
 }
 
 const TRUNCATED: Explanation = Explanation {
@@ -68,11 +62,11 @@ const AT_LIMIT: Explanation = Explanation {
     help: "raise kernel.perf_event_max_stack and record with --max-stack",
 };
 
-impl Listing {
-    pub(super) fn of(profile: &Profile, stacks: StackSummary, unresolved: bool) -> Self {
+impl<'p> Listing<'p> {
+    pub(super) fn of(profile: &'p Profile, stacks: StackSummary, unresolved: bool) -> Self {
         let uses = &profile.module_uses;
         let (all, resolved) = uses.total();
-        let mut modules: Vec<ModuleRow> = uses
+        let mut modules: Vec<ModuleRow<'_>> = uses
             .sorted(unresolved)
             .into_iter()
             .filter(|(_, uses)| !unresolved || uses.lacks() > 0)
@@ -94,20 +88,58 @@ impl Listing {
         };
         Self {
             schema: "recrep-modules/1",
-            inputs: profile.inputs.iter().map(|input| input.path.clone()).collect(),
+            inputs: profile.inputs.iter().map(|input| input.path.as_str()).collect(),
             samples: all.samples,
             resolved: resolved.samples,
             modules,
             stacks,
             truncated_stacks,
-            warnings: profile.warnings.clone(),
+            warnings: &profile.warnings,
         }
+    }
+
+    /// Prints the listing as text.
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let percent = share(self.resolved, self.samples);
+        writeln!(out, "# {} samples, {percent:.2}% of them with a function", self.samples)?;
+        writeln!(out, "#\n# {:>9}  {:>8}  {:>8}  Module", "Samples", "Share", "Resolved")?;
+        for module in &self.modules {
+            let (samples, share, resolved) = (module.samples, module.percent, module.resolved_percent);
+            let name = module.path.as_deref().filter(|path| path.starts_with('/')).unwrap_or(&module.name);
+            writeln!(out, "{samples:>11}  {share:>7.2}%  {resolved:>7.2}%  {}", escape(name))?;
+            if let Some(reason) = &module.reason {
+                explain(reason, out)?;
+            }
+            for Attempt { source, path, result } in module.attempts {
+                let result = result.as_ref().map_or_else(ToString::to_string, |symbols| format!("{symbols} symbols"));
+                let path = path.to_string_lossy();
+                writeln!(out, "{:35}tried {} ({source}): {}", "", escape(&path), escape(&result))?;
+            }
+        }
+        let stacks = &self.stacks;
+        if stacks.copies > 0 {
+            let (cut, all, bytes) = (stacks.copies_truncated, stacks.copies, stacks.copy_bytes);
+            let percent = share(cut, all);
+            writeln!(out, "#\n# {cut} of {all} copied stacks ({percent:.2}%) are truncated at {bytes} bytes")?;
+        }
+        if stacks.callchains_at_limit > 0 {
+            let (cut, all) = (stacks.callchains_at_limit, stacks.callchains);
+            writeln!(out, "#\n# {cut} of {all} callchains ({:.2}%) reach the kernel's maximum depth", share(cut, all))?;
+        }
+        if let Some(reason) = &self.truncated_stacks {
+            explain(reason, out)?;
+        }
+        Ok(())
     }
 }
 
-impl ModuleRow {
-    fn of(module: Option<&Module>, uses: &ModuleUse, all: u64) -> Self {
-        let outcome = uses.loaded.as_ref().map(|loaded| &loaded.outcome);
+fn explain(reason: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{:35}{}: {}", "", reason.code, reason.message)?;
+    writeln!(out, "{:35}what would help: {}", "", reason.help)
+}
+
+impl<'p> ModuleRow<'p> {
+    fn of(module: Option<&Module>, uses: &'p ModuleUse, all: u64) -> Self {
         Self {
             name: module.map_or_else(|| "[unknown]".into(), |module| module.name().into_owned()),
             path: module.map(|module| module.long_name().into_owned()),
@@ -119,16 +151,19 @@ impl ModuleRow {
             resolved_percent: rounded(share(uses.resolved.samples, uses.all.samples)),
             symbols: uses.loaded.as_ref().map_or(0, |loaded| loaded.table.len()),
             reason: uses.explanation(module),
-            attempts: outcome.map(|outcome| outcome.attempts.iter().map(attempt).collect()).unwrap_or_default(),
+            attempts: uses.loaded.as_ref().map_or(&[], |loaded| &loaded.outcome.attempts),
         }
     }
 }
 
-fn attempt(attempt: &Attempt) -> AttemptRow {
-    AttemptRow {
-        source: attempt.source.to_string(),
-        path: attempt.path.display().to_string(),
-        symbols: attempt.result.as_ref().ok().copied(),
-        refused: attempt.result.as_ref().err().map(ToString::to_string),
-    }
+/// Serializes the places that were searched for symbols.
+fn attempts<S: Serializer>(attempts: &&[Attempt], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(attempts.iter().map(|Attempt { source, path, result }| {
+        let result = match result {
+            Ok(symbols) => ("symbols", Value::Number(*symbols as u64)),
+            Err(refusal) => ("refused", Value::Text(refusal.to_string())),
+        };
+        let path = path.to_string_lossy().into_owned();
+        Value::Map(vec![("source", Value::Text(source.to_string())), ("path", Value::Text(path)), result])
+    }))
 }

@@ -8,7 +8,6 @@
 
 mod listing;
 mod stacks;
-mod text;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -75,7 +74,7 @@ pub(crate) fn run(query: &ModulesQuery, out: &mut impl Write) -> anyhow::Result<
     let listing = Listing::of(&profile, stacks, query.unresolved);
     match query.report.format {
         Format::Json => write_json(&listing, out),
-        _ => text::print(&listing, out),
+        _ => listing.print(out),
     }
     .context(CANNOT_WRITE)?;
     Ok(profile.warnings)
