@@ -211,7 +211,9 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
     Ok(ScriptQuery {
         source,
         fields: fields.map_err(|message| format!("--fields: {message}"))?,
-        filters: args.filters.compiled()?,
+        filters: args.filters.samples.compiled()?,
+        symbols: args.filters.symbols.map(|list| Symbols::parse(&list, args.filters.addr_range.unwrap_or(1))),
+        switches: args.filters.switches,
         records: args.records.kinds(),
         symbol_sources: args.symbol_sources.with_environment()?,
         look: args.look,
@@ -221,16 +223,6 @@ fn query(args: ScriptArgs) -> Result<ScriptQuery, String> {
         dump: args.dump_raw_trace,
         limit: args.limit,
     })
-}
-
-impl FilterArgs {
-    fn compiled(self) -> Result<ScriptFilters, String> {
-        Ok(ScriptFilters {
-            samples: self.samples.compiled()?,
-            symbols: self.symbols.as_deref().map(|list| Symbols::parse(list, self.addr_range.unwrap_or(1))),
-            switches: self.switches,
-        })
-    }
 }
 
 impl RecordArgs {
@@ -256,7 +248,11 @@ impl RecordArgs {
 pub struct ScriptQuery {
     pub(super) source: Source,
     pub(super) fields: FieldChoice,
-    pub(super) filters: ScriptFilters,
+    /// Filters of samples that histograms have too.
+    pub(super) filters: Filters,
+    /// Only these functions, by name, by start address, or by sampled address.
+    pub(super) symbols: Option<Symbols>,
+    pub(super) switches: Switches,
     /// Types of other records to print among the samples.
     pub(super) records: BTreeSet<RecordType>,
     pub(super) symbol_sources: SymbolOptions,
@@ -271,16 +267,6 @@ pub struct ScriptQuery {
     pub(super) dump: bool,
     /// Maximum number of samples to print.
     pub(super) limit: Option<usize>,
-}
-
-/// Filters of samples.
-#[derive(Clone, Debug)]
-pub(super) struct ScriptFilters {
-    /// Filters that histograms have too.
-    pub(super) samples: Filters,
-    /// Only these functions, by name, by start address, or by sampled address.
-    pub(super) symbols: Option<Symbols>,
-    pub(super) switches: Switches,
 }
 
 /// Functions by name and by address.
@@ -325,8 +311,8 @@ mod tests {
     #[test]
     fn options_have_perfs_letters() {
         let query = read("-F comm,ip -F -comm -G -c a,b -C 0-1 -S f,0x10 --addr-range 8 x").unwrap();
-        assert!(query.look.hide_call_graph && query.filters.samples.comms.unwrap().len() == 2);
-        assert_eq!(query.filters.symbols.unwrap().range, 8);
+        assert!(query.look.hide_call_graph && query.filters.comms.unwrap().len() == 2);
+        assert_eq!(query.symbols.unwrap().range, 8);
         let query = read("--show-task-events --show-bpf-events -I x").unwrap();
         assert_eq!((query.records.len(), query.header, query.header_only), (5, true, false));
         assert_eq!(read("--inline --no-inline x").unwrap().look.inlined(), Some(false));

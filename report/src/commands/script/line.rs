@@ -99,7 +99,7 @@ impl<'s, 'f> Listing<'s, 'f> {
             functions,
             deferred,
             unwinding,
-            filter: SampleFilter::new(&query.filters.samples, &query.filters.switches, session)?,
+            filter: SampleFilter::new(&query.filters, &query.switches, session)?,
             start: Start::new(&query.look, clock),
             groups,
             registers: arch.and_then(|arch| RegsArch::of(&arch.0.to_text())),
@@ -244,7 +244,7 @@ impl<'s, 'f> Printer<'s, 'f> {
         if !filter.passes(s, module) {
             return false;
         }
-        if let Some(symbols) = &self.listing.query.filters.symbols {
+        if let Some(symbols) = &self.listing.query.symbols {
             let function = self.finder.symbol(self.finder.place_of(s));
             let ip = s.ip();
             let start = function.as_ref().map(|function| ip.wrapping_sub(function.offset));

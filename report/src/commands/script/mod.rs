@@ -67,7 +67,7 @@ fn symbol_query(query: &ScriptQuery, session: &Session<'_>) -> Query {
     let shown: Vec<Fields> = session.file.attrs.entries().iter().map(|entry| query.fields.of(&entry.attr)).collect();
     let any = |fields: &[Field]| shown.iter().any(|of_event| fields.iter().any(|field| of_event.has(*field)));
     let mut columns = Vec::new();
-    if any(&[Field::Sym, Field::BrStackSym]) || query.filters.symbols.is_some() {
+    if any(&[Field::Sym, Field::BrStackSym]) || query.symbols.is_some() {
         columns.push(Column { typed: "symbol".into(), key: SortKey::Symbol });
     }
     if any(&[Field::SrcLine, Field::SrcCode]) {
