@@ -8,7 +8,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,20 +23,12 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 /// Whether a bar exists.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 /// Files being fetched.
-static FETCHES: Mutex<Vec<Arc<FetchProgress>>> = Mutex::new(Vec::new());
+static FETCHES: Mutex<Vec<ProgressBar>> = Mutex::new(Vec::new());
 
-/// Progress of a file being fetched.
+/// Guard of a file being fetched: its progress is shown until this is dropped. The bar, which has the file's name as its
+/// message, only counts: it is not shown itself.
 #[derive(Debug)]
-struct FetchProgress {
-    name: String,
-    done: AtomicU64,
-    /// 0 if unknown.
-    total: AtomicU64,
-}
-
-/// Guard of a file being fetched: its progress is shown until this is dropped.
-#[derive(Debug)]
-pub struct Fetch(Arc<FetchProgress>);
+pub struct Fetch(ProgressBar);
 
 /// Adds `bytes` to the number of bytes to read.
 pub fn expect(bytes: u64) {
@@ -58,39 +50,40 @@ pub fn fetching(name: &str, url: &str) -> Fetch {
         let _ignored = writeln!(io::stderr(), "{}", escape(&line));
     }
     let name = escape(&format!("{name} from {url}")).into_owned();
-    let progress = Arc::new(FetchProgress { name, done: AtomicU64::new(0), total: AtomicU64::new(0) });
-    fetches().push(progress.clone());
-    Fetch(progress)
+    let bar = ProgressBar::hidden().with_message(name);
+    fetches().push(bar.clone());
+    Fetch(bar)
 }
 
 impl Fetch {
     /// Sets the size of the file, if known.
     pub fn expect(&self, total: Option<u64>) {
-        self.0.total.store(total.unwrap_or(0), Ordering::Relaxed);
+        self.0.set_length(total.unwrap_or(0));
     }
 
     /// Adds `bytes` to the number of bytes received.
     pub fn advance(&self, bytes: u64) {
-        self.0.done.fetch_add(bytes, Ordering::Relaxed);
+        self.0.inc(bytes);
     }
 }
 
 impl Drop for Fetch {
     fn drop(&mut self) {
-        fetches().retain(|other| !Arc::ptr_eq(other, &self.0));
+        self.0.finish();
+        fetches().retain(|bar| !bar.is_finished());
     }
 }
 
-fn fetches() -> MutexGuard<'static, Vec<Arc<FetchProgress>>> {
+fn fetches() -> MutexGuard<'static, Vec<ProgressBar>> {
     FETCHES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the progress of all fetches in one line, or `None` if there are none.
 fn fetch_status() -> Option<String> {
-    let status = |file: &Arc<FetchProgress>| {
-        let (done, total) = (file.done.load(Ordering::Relaxed), file.total.load(Ordering::Relaxed));
-        let of = if total > 0 { format!(" of {}", HumanBytes(total)) } else { String::new() };
-        format!("{}{of} of {}", HumanBytes(done), file.name)
+    let status = |file: &ProgressBar| {
+        let total = file.length().filter(|total| *total > 0);
+        let of = total.map(|total| format!(" of {}", HumanBytes(total))).unwrap_or_default();
+        format!("{}{of} of {}", HumanBytes(file.position()), file.message())
     };
     let all: Vec<String> = fetches().iter().map(status).collect();
     (!all.is_empty()).then(|| format!("fetching {}", all.join("; ")))
