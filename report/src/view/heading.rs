@@ -1,10 +1,11 @@
-//! Comment lines above tables: recording conditions, losses, totals.
+//! Comment lines above tables: recording conditions, losses, totals. Below them: problems that make the result less
+//! reliable, and remedies.
 
 use std::io::{self, Write};
 
+use crate::count::metrics::share;
 use crate::query::Query;
 use crate::table::profile::{EventTable, InputSummary, Profile};
-
 use crate::terminal::escape::escape;
 
 /// Maximum number of files that are described one by one.
@@ -23,10 +24,9 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         }
         inputs => writeln!(out, "# Recorded: {} files", inputs.len())?,
     }
-    let sum = |of: fn(&InputSummary) -> u64| profile.inputs.iter().map(of).fold(0, u64::saturating_add);
-    let (lost_samples, lost_events) = (sum(|input| input.lost_samples), sum(|input| input.lost_events));
-    let filtered_samples = sum(|input| input.filtered_samples);
-    writeln!(out, "# Total Lost Samples: {lost_samples}")?;
+    let lost_events = sum(profile, |input| input.lost_events);
+    let filtered_samples = sum(profile, |input| input.filtered_samples);
+    writeln!(out, "# Total Lost Samples: {}", sum(profile, |input| input.lost_samples))?;
     if filtered_samples > 0 {
         writeln!(out, "# Total Filtered Samples: {filtered_samples}")?;
     }
@@ -34,6 +34,10 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         writeln!(out, "# Total Lost Events: {lost_events}")?;
     }
     writeln!(out, "#")
+}
+
+fn sum(profile: &Profile, of: fn(&InputSummary) -> u64) -> u64 {
+    profile.inputs.iter().map(of).fold(0, u64::saturating_add)
 }
 
 fn print_recording(input: &InputSummary, name: &str, out: &mut impl Write) -> io::Result<()> {
@@ -63,6 +67,31 @@ pub(super) fn event(table: &EventTable<'_>, query: &Query, out: &mut impl Write)
         writeln!(out, "# Filtered samples: {}", table.filtered_samples)?;
     }
     writeln!(out, "#")
+}
+
+/// Prints one line per problem below all tables.
+pub(super) fn advice(profile: &Profile, query: &Query, out: &mut impl Write) -> io::Result<()> {
+    if query.style.quiet {
+        return Ok(());
+    }
+    let lost = sum(profile, |input| input.lost_samples);
+    let throttled = sum(profile, |input| input.recording.throttled);
+    let taken = sum(profile, |input| input.records.get("SAMPLE").copied().unwrap_or(0));
+    let mut all = Vec::new();
+    if lost > 0 {
+        let percent = share(lost, lost.saturating_add(taken));
+        all.push(format!("{percent:.1}% of the samples were lost: larger rings (-m) or a lower rate (-F) lose fewer"));
+    }
+    if throttled > 0 {
+        all.push(format!(
+            "{throttled} times the kernel sampled less than it was asked to: a lower rate (-F) is kept to"
+        ));
+    }
+    let cut = profile.inputs.iter().filter(|input| !input.complete);
+    all.extend(cut.map(|input| format!("{} is not whole: this is what was in it", input.path)));
+    all.extend(profile.chain_ends.warning());
+    all.extend(profile.module_uses.footer());
+    all.iter().try_for_each(|line| writeln!(out, "# {}", escape(line)))
 }
 
 /// Formats a duration in seconds, or in milliseconds if it is less than one second.

@@ -1,7 +1,6 @@
 //! Output formats. Views print finished data, often a [`Profile`]; none reads files or samples. `text` cuts lines to the
 //! width of the terminal.
 
-mod advice;
 mod csv;
 mod folded;
 mod group;

@@ -26,7 +26,7 @@ use crate::table::profile::{EventTable, Profile, Row};
 
 use super::parts::{PART, in_parts};
 use super::tree::Trees;
-use super::{advice, group, heading, heat, hierarchy};
+use super::{group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
 use crate::terminal::screen::Screen;
 
@@ -36,7 +36,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
     tables.retain(|table| table.total.samples > 0);
     if query.group && !tables.is_empty() {
         group::print(&tables, query, out)?;
-        return advice::print(profile, query, out);
+        return heading::advice(profile, query, out);
     }
     for table in &tables {
         heading::event(table, query, out)?;
@@ -47,7 +47,7 @@ pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut 
         }
         writeln!(out, "\n")?;
     }
-    advice::print(profile, query, out)
+    heading::advice(profile, query, out)
 }
 
 /// Column of the table: its heading, its minimum width, and whether it is a number.
