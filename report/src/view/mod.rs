@@ -10,7 +10,6 @@ mod hierarchy;
 mod json;
 mod parts;
 mod stats;
-mod tasks;
 mod text;
 mod tree;
 
@@ -22,7 +21,6 @@ use crate::terminal::screen::Screen;
 
 pub(crate) use json::write as write_json;
 pub(crate) use parts::{Workers, in_order};
-pub(crate) use tasks::{MappedFile, MappedRow, TaskList, TaskRow, json as print_tasks_json, print as print_tasks};
 
 /// Error context for a failed write of the output.
 pub(crate) const CANNOT_WRITE: &str = "cannot write the answer";

@@ -1,7 +1,7 @@
 //! `rep report --tasks` and `--mmaps`: the tasks at the end of a recording, each below its parent, and their mappings.
 //!
 //! ```text
-//!   Timeline (frozen) ─► last use of each thread ID ─► tree by parents ─► rows, depth first ─► view::tasks
+//!   Timeline (frozen) ─► last use of each thread ID ─► tree by parents ─► rows, depth first
 //!                        parts of its address space ─► MMAP records of the side-band, by their offsets
 //! ```
 //!
@@ -10,12 +10,12 @@
 
 mod tree;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::Context as _;
-
 use recrep_format::build_id::BuildId;
 use recrep_format::record::MmapIdentity;
+use serde::{Serialize, Serializer};
 
 use crate::commands::dump;
 use crate::input::Input;
@@ -25,10 +25,74 @@ use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::warning::Warning;
 use crate::query::{Format, Inspection, Query};
+use crate::terminal::escape::escape;
 use crate::timeline::VisiblePart;
 use crate::timeline::sideband::mapping_in;
-use crate::view;
-use crate::view::{CANNOT_WRITE, MappedFile, MappedRow, TaskList, TaskRow};
+use crate::view::{CANNOT_WRITE, write_json};
+
+/// Maximum depth of indentation.
+const DEEPEST: usize = 100;
+
+#[derive(Serialize)]
+struct Answer<'l> {
+    schema: &'static str,
+    inputs: &'l [TaskList],
+    /// Those about inputs that cannot be read.
+    warnings: &'l [Warning],
+}
+
+#[derive(Serialize)]
+struct TaskList {
+    path: String,
+    /// Tasks, each after its parent.
+    tasks: Vec<TaskRow>,
+    warnings: Vec<Warning>,
+}
+
+#[derive(Serialize)]
+struct TaskRow {
+    pid: i32,
+    tid: i32,
+    /// Thread that created it; -1 if unknown.
+    ppid: i32,
+    comm: String,
+    /// Number of ancestors.
+    depth: usize,
+    /// Mappings at its end, by address; `None` if not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mappings: Option<Vec<MappedRow>>,
+}
+
+/// A mapping, or the part of it that no later mapping covers.
+#[derive(Serialize)]
+struct MappedRow {
+    #[serde(serialize_with = "hex")]
+    start: u64,
+    /// Address after the last one.
+    #[serde(serialize_with = "hex")]
+    end: u64,
+    /// Protection and sharing, as in `/proc/PID/maps`.
+    prot: String,
+    #[serde(serialize_with = "hex")]
+    pgoff: u64,
+    #[serde(flatten)]
+    file: MappedFile,
+    /// Path of the file, or a name such as `[heap]`.
+    path: String,
+}
+
+#[derive(Serialize)]
+enum MappedFile {
+    /// Inode; 0 if there is none.
+    #[serde(rename = "ino")]
+    Inode(u64),
+    #[serde(rename = "build_id")]
+    BuildId(String),
+}
+
+fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{number:#x}"))
+}
 
 /// Prints the tasks of each input and returns the warnings.
 pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<Warning>> {
@@ -42,8 +106,8 @@ pub(crate) fn run(query: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
         Ok(())
     })?;
     match query.format {
-        Format::Text => view::print_tasks(&lists, out),
-        _ => view::print_tasks_json(&lists, &unreadable, out),
+        Format::Text => print(&lists, out),
+        _ => write_json(&Answer { schema: "recrep-tasks/1", inputs: &lists, warnings: &unreadable }, out),
     }
     .context(CANNOT_WRITE)?;
     Ok(lists.into_iter().flat_map(|list| list.warnings).chain(unreadable).collect())
@@ -90,4 +154,37 @@ fn mapped(session: &Session<'_>, part: &VisiblePart) -> MappedRow {
         file,
         path: module.map_or_else(|| "[unknown]".into(), |module| module.long_name().into_owned()),
     }
+}
+
+/// Prints the tasks of each input.
+fn print(lists: &[TaskList], out: &mut impl Write) -> io::Result<()> {
+    for list in lists {
+        if lists.len() > 1 {
+            writeln!(out, "# {}", escape(&list.path))?;
+        }
+        writeln!(out, "# {:>8} {:>8} {:>8}  comm", "pid", "tid", "ppid")?;
+        for task in &list.tasks {
+            let TaskRow { pid, tid, ppid, comm, depth, mappings } = task;
+            let depth = (*depth).min(DEEPEST);
+            let head = format!("  {pid:>8} {tid:>8} {ppid:>8} |{:depth$}", "");
+            writeln!(out, "{head}{}", escape(comm))?;
+            if let Some(mappings) = mappings {
+                print_mappings(mappings, head.len(), out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Prints the mappings, indented to the column of the task's name.
+fn print_mappings(rows: &[MappedRow], indent: usize, out: &mut impl Write) -> io::Result<()> {
+    for MappedRow { start, end, prot, pgoff, file, path } in rows {
+        write!(out, "{:indent$}  {start:x}-{end:x} {prot} {pgoff:08x} ", "")?;
+        match file {
+            MappedFile::Inode(ino) => write!(out, "{ino}")?,
+            MappedFile::BuildId(id) => write!(out, "{id}")?,
+        }
+        writeln!(out, " {}", escape(path))?;
+    }
+    Ok(())
 }
