@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Parser, ValueEnum};
+use clap::{ColorChoice, Parser};
 
 use crate::cli;
 use crate::cli::call_args::CallArgs;
@@ -14,7 +14,7 @@ use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::{Column, Filters, Format, Inspection, Query, SymbolOptions};
-use crate::terminal::style::{Colour, Style};
+use crate::terminal::style::Style;
 
 /// Read perf.data files and print histograms
 #[derive(Debug, Parser)]
@@ -49,8 +49,8 @@ struct Args {
     wall: bool,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormatArg,
+    #[arg(long, value_parser = cli::formats(["text", "json", "folded", "csv"]), default_value = "text")]
+    format: Format,
 
     /// Same as --format json
     #[arg(long)]
@@ -147,14 +147,6 @@ struct Args {
 const OF_EVENTS: [&str; 8] =
     ["branch_stack", "mem_mode", "branch_history", "event", "stats", "tasks", "mmaps", "dump_raw_trace"];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum FormatArg {
-    Text,
-    Json,
-    Folded,
-    Csv,
-}
-
 /// Parses a command line, whose first word is the program's name.
 ///
 /// # Errors
@@ -183,13 +175,7 @@ fn query(args: Args) -> Result<Query, String> {
         _ if args.wall => Mode::Wall,
         _ => Mode::Samples,
     };
-    let format = match args.format {
-        _ if args.json => Format::Json,
-        FormatArg::Text => Format::Text,
-        FormatArg::Json => Format::Json,
-        FormatArg::Csv => Format::Csv,
-        FormatArg::Folded => Format::Folded,
-    };
+    let format = if args.json { Format::Json } else { args.format };
     if format == Format::Folded && mode == Mode::Branches {
         return Err("--format folded prints callchains and -b counts branches: leave out one of them".into());
     }
@@ -243,9 +229,9 @@ fn query(args: Args) -> Result<Query, String> {
 fn check_format(format: Format, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
     let style = &args.style;
     let text_only = [
-        (style.has_header(), "--header"),
-        (!style.widths().is_empty(), "--column-widths"),
-        (style.colour == Colour::Always, "--stdio-color"),
+        (style.header.is_asked(), "--header"),
+        (style.widths.is_some(), "--column-widths"),
+        (style.colour == ColorChoice::Always, "--stdio-color"),
         (args.field_separator.is_some(), "--field-separator"),
     ];
     if let Some((_, flag)) = text_only.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {

@@ -11,7 +11,10 @@ pub mod source_args;
 use std::ffi::OsString;
 
 use clap::Parser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{Error, ErrorKind};
+
+use crate::query::Format;
 
 /// Parses a command line, whose first word is the command's name (`rep mem`), and compiles it.
 ///
@@ -22,4 +25,14 @@ pub fn parse<A: Parser, Q>(
     compile: impl FnOnce(A) -> Result<Q, String>,
 ) -> Result<Q, Error> {
     compile(A::try_parse_from(words)?).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
+}
+
+/// Returns a parser that takes these names of output formats.
+pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(names).map(|name| match &*name {
+        "json" => Format::Json,
+        "folded" => Format::Folded,
+        "csv" => Format::Csv,
+        _ => Format::Text,
+    })
 }

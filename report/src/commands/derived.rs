@@ -1,7 +1,7 @@
 //! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options and
 //! the histogram.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::source_args::SourcesArgs;
@@ -38,32 +38,12 @@ pub(crate) struct ViewArgs {
     symbol_sources: SymbolOptions,
 }
 
-/// Output format, for commands that print text or JSON.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct FormatArgs {
-    /// Output format
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Form {
-    Text,
-    Json,
-}
-
-impl FormatArgs {
-    /// Returns the output format; `--json` in `args` takes precedence.
-    pub(crate) fn format(&self, args: &ViewArgs) -> Format {
-        if args.json || matches!(self.format, Form::Json) { Format::Json } else { Format::Text }
-    }
-}
-
 impl ViewArgs {
-    /// Builds a query from these options.
+    /// Builds a query from these options; `--json` takes precedence over `format`.
     pub(crate) fn query(self, mode: Mode, format: Format) -> Result<Query, String> {
         let (sources, filters) = (self.sources.sources(), self.filters.compiled()?);
         let symbol_sources = self.symbol_sources.with_environment()?;
+        let format = if self.json { Format::Json } else { format };
         Ok(Query { sources, mode, format, limit: self.limit, filters, symbol_sources, ..Query::default() })
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::cli;
 use crate::commands::derived;
-use crate::commands::derived::{FormatArgs, ViewArgs};
+use crate::commands::derived::ViewArgs;
 use crate::commands::script::{Access, AccessQuery, check_listed, list_accesses};
 use crate::count::metrics::{rounded, share};
 use crate::query::mode::{Availability, Mode};
@@ -36,8 +36,9 @@ struct MemArgs {
     #[command(flatten)]
     view: ViewArgs,
 
-    #[command(flatten)]
-    form: FormatArgs,
+    /// Output format
+    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
+    format: Format,
 
     /// Group by these keys, listed below
     #[arg(short, long, value_name = "KEY[,KEY…]", default_value = "op,mem")]
@@ -89,8 +90,7 @@ pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
         if args.field_separator.as_deref() == Some("") {
             return Err("--field-separator takes at least one character".into());
         }
-        let format = args.form.format(&args.view);
-        let mut query = args.view.query(Mode::Memory, format)?;
+        let mut query = args.view.query(Mode::Memory, args.format)?;
         query.percent_limit = args.percent_limit;
         query.filters.resolved = args.hide_unresolved;
         query.quantum = times::quantum(&args.time_quantum)?;
@@ -104,7 +104,7 @@ pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
                 keys.push(column);
             }
         }
-        query.columns = Column::with_companions(keys, format);
+        query.columns = Column::with_companions(keys, query.format);
         let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
         if listed {
             check_listed(&query.filters)?;

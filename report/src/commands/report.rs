@@ -14,7 +14,7 @@ use crate::query::{Inspection, Query, Source};
 use crate::table::profile::Profile;
 use crate::terminal::escape::escape;
 use crate::terminal::progress::Bar;
-use crate::terminal::screen::Screen;
+use crate::terminal::style::Screen;
 use crate::view;
 
 /// Runs the command, and returns the exit status.
@@ -50,7 +50,7 @@ fn print(profile: &Profile, query: &Query) -> ExitCode {
     }
     let screen = Screen::of(&io::stdout(), query.style.colour);
     let mut out = output();
-    if query.style.has_header()
+    if query.style.header.is_asked()
         && let Err(error) = each(info::comment)(query, &mut out)
     {
         return failed(&error);

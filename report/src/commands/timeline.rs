@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::cli;
 use crate::commands::derived;
-use crate::commands::derived::{FormatArgs, ViewArgs};
+use crate::commands::derived::ViewArgs;
 use crate::count::Count;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
@@ -35,8 +35,9 @@ struct TimelineArgs {
     #[command(flatten)]
     view: ViewArgs,
 
-    #[command(flatten)]
-    form: FormatArgs,
+    /// Output format
+    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
+    format: Format,
 
     /// Length of a slice, at least: a whole number with s, ms, us or ns. Text shows at most 100 slices
     #[arg(long, value_name = "LENGTH", default_value = "100ms")]
@@ -46,8 +47,7 @@ struct TimelineArgs {
 /// Parses a command line, whose first word is `rep timeline`.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
     cli::parse(words, |args: TimelineArgs| {
-        let format = args.form.format(&args.view);
-        let query = args.view.query(Mode::Samples, format)?;
+        let query = args.view.query(Mode::Samples, args.format)?;
         Ok(Query { quantum: times::quantum(&args.time_quantum)?, ..query })
     })
 }

@@ -265,7 +265,7 @@ impl Profile {
         EventTable {
             name: &event.name,
             // `--percentage relative`: shares are of the samples that passed the filters.
-            total: if query.style.is_relative() { in_rows() } else { event.total },
+            total: if query.style.is_relative { in_rows() } else { event.total },
             lost_samples: event.lost_samples,
             filtered_samples: event.filtered_samples,
             order: Vec::new(),

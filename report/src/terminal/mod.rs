@@ -4,5 +4,4 @@
 pub mod digits;
 pub mod escape;
 pub mod progress;
-pub mod screen;
 pub mod style;

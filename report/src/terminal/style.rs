@@ -1,38 +1,42 @@
-//! Display options that change neither samples nor rows, under their names on the command line.
+//! Display options that change neither samples nor rows, under their names on the command line; properties of the
+//! output device.
 
-use std::str::FromStr;
+use std::io::{IsTerminal, Stdout};
+use std::str::FromStr as _;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgAction, Args, ColorChoice};
 
 /// Display options of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Style {
     /// Colour percentages: always, never, or auto (on a terminal, unless NO_COLOR is set)
-    #[arg(long = "stdio-color", value_name = "auto|always|never", default_value = "auto")]
-    pub colour: Colour,
+    #[arg(long = "stdio-color", value_name = "auto|always|never", default_value = "auto", value_parser = colour)]
+    pub colour: ColorChoice,
 
     /// Print only rows: no headings, hints or warnings
     #[arg(short, long)]
     pub quiet: bool,
 
     #[command(flatten)]
-    header: HeaderArgs,
+    pub(crate) header: HeaderArgs,
 
     /// Print only the header information of the files, as `rep info` does; always as text (JSON: `rep info --json`)
     #[arg(long)]
     pub header_only: bool,
 
     /// Column widths, left to right; longer text is cut; 0: as wide as the contents
-    #[arg(short = 'w', long = "column-widths", value_name = "WIDTH[,WIDTH…]")]
-    widths: Option<Widths>,
+    #[arg(short = 'w', long = "column-widths", value_name = "WIDTH[,WIDTH…]", value_parser = widths)]
+    pub widths: Option<Widths>,
 
     /// Sort the rows of --group by the column of event N; the first is 0
     #[arg(long = "group-sort-idx", value_name = "N", default_value_t = 0, requires = "group")]
     pub group_sort: usize,
 
     /// Show percentages of all samples (absolute) or of those that pass the filters (relative)
-    #[arg(long, value_enum, default_value = "absolute")]
-    percentage: Percentage,
+    #[arg(long = "percentage", value_name = "PERCENTAGE", default_value = "absolute", action = ArgAction::Set)]
+    #[arg(value_parser = PossibleValuesParser::new(["absolute", "relative"]).map(|word| word == "relative"))]
+    pub is_relative: bool,
 
     /// Omit events without samples from JSON and CSV too (text never shows them)
     #[arg(long)]
@@ -58,73 +62,48 @@ impl HeaderArgs {
     }
 }
 
-/// Total that percentages refer to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Percentage {
-    #[default]
-    Absolute,
-    Relative,
+fn colour(word: &str) -> Result<ColorChoice, String> {
+    ColorChoice::from_str(word).map_err(|_| format!("`{word}` is not one of always, never, auto"))
 }
 
-impl Style {
-    /// Returns whether the files' headers are printed above the table.
-    pub fn has_header(&self) -> bool {
-        self.header.is_asked()
-    }
+/// Column widths, left to right; 0 fits the contents.
+type Widths = Vec<usize>;
 
-    /// Returns the requested column widths, left to right; 0 fits the contents.
-    pub fn widths(&self) -> &[usize] {
-        self.widths.as_ref().map_or(&[], |widths| &widths.0)
-    }
-
-    /// Returns whether percentages are of the filtered samples, not of all.
-    pub fn is_relative(&self) -> bool {
-        self.percentage == Percentage::Relative
-    }
+/// Parses a list such as `20,0,8`.
+fn widths(list: &str) -> Result<Widths, String> {
+    /// A larger number is a typo.
+    const MAX_WIDTH: usize = 4096;
+    let read = |width: &str| match width.trim().parse() {
+        Ok(width) if width <= MAX_WIDTH => Ok(width),
+        _ => Err(format!(
+            "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to fit the contents"
+        )),
+    };
+    list.split(',').map(read).collect()
 }
 
-/// The condition for colours.
+/// Output device of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Colour {
-    /// On a terminal, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+pub struct Screen {
+    /// Number of columns, if it is a terminal.
+    pub width: Option<usize>,
+    /// `true` to print colours.
+    pub colour: bool,
 }
 
-impl FromStr for Colour {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "auto" => Ok(Self::Auto),
-            "always" => Ok(Self::Always),
-            "never" => Ok(Self::Never),
-            _ => Err(format!("`{word}` is not one of always, never, auto")),
-        }
-    }
-}
-
-/// Column widths, such as `20,0,8`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Widths(Vec<usize>);
-
-impl FromStr for Widths {
-    type Err = String;
-
-    fn from_str(list: &str) -> Result<Self, String> {
-        /// A larger number is a typo.
-        const MAX_WIDTH: usize = 4096;
-        let read = |width: &str| match width.trim().parse() {
-            Ok(width) if width <= MAX_WIDTH => Ok(width),
-            _ => Err(format!(
-                "`{width}` is not a width; widths are comma-separated numbers up to {MAX_WIDTH}, 0 to fit the contents"
-            )),
+impl Screen {
+    /// Returns the properties of standard output, with colours as requested.
+    pub fn of(stdout: &Stdout, colour: ColorChoice) -> Self {
+        let is_terminal = stdout.is_terminal();
+        let width = if is_terminal { terminal_size::terminal_size() } else { None };
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|kind| kind == "dumb");
+        let colour = match colour {
+            ColorChoice::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
         };
-        list.split(',').map(read).collect::<Result<_, _>>().map(Self)
+        Self { width: width.map(|(columns, _)| usize::from(columns.0)), colour }
     }
 }
 
@@ -134,7 +113,7 @@ mod tests {
 
     #[test]
     fn widths_are_numbers() {
-        assert_eq!("20,0, 8".parse(), Ok(Widths(vec![20, 0, 8])));
-        assert!(["20,", "-1", "5000"].iter().all(|list| list.parse::<Widths>().is_err()));
+        assert_eq!(widths("20,0, 8"), Ok(vec![20, 0, 8]));
+        assert!(["20,", "-1", "5000"].iter().all(|list| widths(list).is_err()));
     }
 }

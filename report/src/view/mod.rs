@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 use crate::query::{Format, Inspection, Query};
 use crate::table::profile::Profile;
-use crate::terminal::screen::Screen;
+use crate::terminal::style::Screen;
 
 pub(crate) use json::write as write_json;
 pub(crate) use parts::{Workers, in_order};

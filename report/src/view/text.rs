@@ -28,7 +28,7 @@ use super::parts::{PART, in_parts};
 use super::tree::Trees;
 use super::{group, heading, heat, hierarchy};
 use crate::terminal::escape::{columns, escape};
-use crate::terminal::screen::Screen;
+use crate::terminal::style::Screen;
 
 pub(super) fn print(profile: &Profile, query: &Query, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     heading::print(profile, query, out)?;
@@ -179,7 +179,8 @@ fn aligned(
     };
     let starts = (0..table.len()).into_par_iter().step_by(PART);
     let mut widths: Vec<usize> = starts.map(widths).reduce(|| least.clone(), widest);
-    for (width, wanted) in widths.iter_mut().zip(query.style.widths()).filter(|(_, wanted)| **wanted > 0) {
+    for (width, wanted) in widths.iter_mut().zip(query.style.widths.iter().flatten()).filter(|(_, wanted)| **wanted > 0)
+    {
         *width = *wanted;
     }
     let lines = Aligned { widths: &widths, heads: &heads, screen };

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Context as _;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use serde::Serialize;
 
 use crate::cli;
@@ -47,22 +47,15 @@ struct BranchesArgs {
     view: ViewArgs,
 
     /// Output format; `bolt` is a pre-aggregated profile for BOLT
-    #[arg(long, value_enum, default_value = "text")]
-    format: Form,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    Text,
-    Json,
-    Bolt,
+    #[arg(long, value_parser = ["text", "json", "bolt"], default_value = "text")]
+    format: String,
 }
 
 /// Parses a command line, whose first word is `rep branches`.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> {
     cli::parse(words, |args: BranchesArgs| {
-        let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == Form::Bolt);
-        let format = if json || args.format == Form::Json { Format::Json } else { Format::Text };
+        let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == "bolt");
+        let format = if args.format == "json" { Format::Json } else { Format::Text };
         let query = args.view.query(Mode::Branches, format)?;
         let refused = [
             (bolt && limit.is_some(), "--limit does not work with --format bolt"),

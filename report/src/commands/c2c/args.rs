@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use clap::{Parser, ValueEnum};
 
 use crate::cli;
-use crate::commands::derived::{FormatArgs, ViewArgs};
-use crate::query::Query;
+use crate::commands::derived::ViewArgs;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
+use crate::query::{Format, Query};
 
 /// Query of `rep c2c`.
 #[derive(Clone, Debug)]
@@ -30,8 +30,9 @@ struct C2cArgs {
     #[command(flatten)]
     view: ViewArgs,
 
-    #[command(flatten)]
-    form: FormatArgs,
+    /// Output format
+    #[arg(long, value_parser = cli::formats(["text", "json"]), default_value = "text")]
+    format: Format,
 
     /// List cache lines with these loads, most loads first
     #[arg(short, long, value_enum, default_value = "tot")]
@@ -111,8 +112,7 @@ impl Detail {
 /// Parses a command line, whose first word is `rep c2c`.
 pub fn parse(words: Vec<OsString>) -> Result<C2cQuery, clap::Error> {
     cli::parse(words, |args: C2cArgs| {
-        let format = args.form.format(&args.view);
-        let mut query = args.view.query(Mode::Memory, format)?;
+        let mut query = args.view.query(Mode::Memory, args.format)?;
         query.double_lines = args.double_cl;
         let mut detail = args.coalesce;
         if detail.is_empty() || detail.contains(&Detail::Iaddr) {
