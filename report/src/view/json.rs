@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde::ser::Serializer;
 
-use super::group::{self, GroupRow};
+use super::group;
 use super::hierarchy::{self, Level};
 use crate::count::Count;
 use crate::count::metrics::{Metrics, Value, rounded, share};
@@ -116,8 +116,8 @@ pub(super) fn print(profile: &Profile, query: &Query, out: &mut impl Write) -> i
         let counts = |(Metrics { count, .. }, table): (&Metrics, &EventTable<'_>)| {
             Counts::of(*count, share(count.period, table.total.period))
         };
-        let row = |GroupRow { columns, members }| GroupOut {
-            key: Key { names: &query.columns, texts: columns },
+        let row = |(texts, members): (_, Vec<Metrics>)| GroupOut {
+            key: Key { names: &query.columns, texts },
             events: members.iter().zip(&tables).map(counts).collect(),
         };
         group::rows(&tables, query).into_iter().map(row).collect()
