@@ -161,12 +161,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Query, clap::Er
 
 fn query(args: Args) -> Result<Query, String> {
     let percent_limit = args.percent_limit;
-    if percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
-        return Err("--percent-limit takes a number from 0 to 100".into());
-    }
-    if args.field_separator.as_deref() == Some("") {
-        return Err("--field-separator takes at least one character".into());
-    }
+    cli::check(percent_limit, args.field_separator.as_deref())?;
     let mode = match (args.branch_stack, args.mem_mode) {
         // As in perf, --branch-history counts samples.
         (true, _) if !args.calls.branch_history => Mode::Branches,
@@ -227,20 +222,18 @@ fn query(args: Args) -> Result<Query, String> {
 
 /// Rejects options that the output format does not support.
 fn check_format(format: Format, inspection: Option<Inspection>, args: &Args) -> Result<(), String> {
-    let style = &args.style;
-    let text_only = [
-        (style.header.is_asked(), "--header"),
-        (style.widths.is_some(), "--column-widths"),
-        (style.colour == ColorChoice::Always, "--stdio-color"),
-        (args.field_separator.is_some(), "--field-separator"),
-    ];
-    if let Some((_, flag)) = text_only.into_iter().find(|(is_asked, _)| *is_asked && format != Format::Text) {
-        return Err(format!("{flag} needs text output (--format text)"));
-    }
-    if format == Format::Csv && (args.hierarchy || args.group || inspection.is_some()) {
-        return Err("--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)".into());
-    }
-    Ok(())
+    let (style, is_other) = (&args.style, format != Format::Text);
+    let is_nested = args.hierarchy || args.group || inspection.is_some();
+    cli::refuse([
+        (is_other && style.header.is_asked(), "--header needs text output (--format text)"),
+        (is_other && style.widths.is_some(), "--column-widths needs text output (--format text)"),
+        (is_other && style.colour == ColorChoice::Always, "--stdio-color needs text output (--format text)"),
+        (is_other && args.field_separator.is_some(), "--field-separator needs text output (--format text)"),
+        (
+            format == Format::Csv && is_nested,
+            "--format csv prints plain tables only (no --hierarchy, --group, --stats, --tasks, …)",
+        ),
+    ])
 }
 
 /// Returns the output that was requested instead of a histogram.

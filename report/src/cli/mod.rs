@@ -27,6 +27,22 @@ pub fn parse<A: Parser, Q>(
     compile(A::try_parse_from(words)?).map_err(|message| A::command().error(ErrorKind::InvalidValue, message))
 }
 
+/// Returns the message of the first fault that was found as an error.
+pub fn refuse<const N: usize>(faults: [(bool, &str); N]) -> Result<(), String> {
+    match faults.iter().find(|(is_found, _)| *is_found) {
+        Some((_, message)) => Err((*message).into()),
+        None => Ok(()),
+    }
+}
+
+/// Checks the values of options that several commands have.
+pub fn check(percent_limit: Option<f64>, separator: Option<&str>) -> Result<(), String> {
+    refuse([
+        (percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)), "--percent-limit takes a number from 0 to 100"),
+        (separator == Some(""), "--field-separator takes at least one character"),
+    ])
+}
+
 /// Returns a parser that takes these names of output formats.
 pub fn formats<const N: usize>(names: [&'static str; N]) -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(names).map(|name| match &*name {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::cli;
 use crate::commands::derived;
 use crate::commands::derived::ViewArgs;
-use crate::commands::script::{Access, AccessQuery, check_listed, list_accesses};
+use crate::commands::script::{Access, AccessQuery, list_accesses};
 use crate::count::metrics::{rounded, share};
 use crate::query::mode::{Availability, Mode};
 use crate::query::sort_key::SortKey;
@@ -84,12 +84,7 @@ struct MemArgs {
 /// Parses a command line, whose first word is `rep mem`.
 pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
     cli::parse(words, |args: MemArgs| {
-        if args.percent_limit.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
-            return Err("--percent-limit takes a number from 0 to 100".into());
-        }
-        if args.field_separator.as_deref() == Some("") {
-            return Err("--field-separator takes at least one character".into());
-        }
+        cli::check(args.percent_limit, args.field_separator.as_deref())?;
         let mut query = args.view.query(Mode::Memory, args.format)?;
         query.percent_limit = args.percent_limit;
         query.filters.resolved = args.hide_unresolved;
@@ -106,9 +101,12 @@ pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
         }
         query.columns = Column::with_companions(keys, query.format);
         let (kinds, separator, listed) = (args.kinds, args.field_separator, args.dump_raw_samples);
-        if listed {
-            check_listed(&query.filters)?;
-        }
+        // Filters that only histograms support.
+        cli::refuse([
+            (listed && query.filters.symbol_part.is_some(), "--symbol-filter cannot be used with -D"),
+            (listed && query.filters.socket.is_some(), "--socket-filter cannot be used with -D"),
+            (listed && query.filters.events.is_some(), "--event cannot be used with -D"),
+        ])?;
         let (physical, page_size) = (args.phys_data, args.data_page_size);
         Ok(AccessQuery { query, kinds, physical, page_size, separator, listed })
     })

@@ -57,15 +57,12 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> 
         let (json, limit, bolt) = (args.view.json, args.view.limit, args.format == "bolt");
         let format = if args.format == "json" { Format::Json } else { Format::Text };
         let query = args.view.query(Mode::Branches, format)?;
-        let refused = [
+        cli::refuse([
             (bolt && limit.is_some(), "--limit does not work with --format bolt"),
             (bolt && json, "--json does not work with --format bolt"),
             (bolt && query.filters.by_symbol(), "--symbol does not work with --format bolt"),
-        ];
-        match refused.into_iter().find(|(is_asked, _)| *is_asked) {
-            Some((_, message)) => Err(message.into()),
-            None => Ok(BranchesQuery { query, bolt }),
-        }
+        ])?;
+        Ok(BranchesQuery { query, bolt })
     })
 }
 

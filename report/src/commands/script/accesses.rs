@@ -22,7 +22,7 @@ use crate::pipeline::session;
 use crate::pipeline::session::Session;
 use crate::query::sort_key::SortKey;
 use crate::query::warning::Warning;
-use crate::query::{Column, Filters, Query};
+use crate::query::{Column, Query};
 use crate::symbols::Resolver;
 use crate::terminal::escape::escape;
 use crate::timeline::RecentSpans;
@@ -61,19 +61,6 @@ pub struct AccessQuery {
     pub(crate) separator: Option<String>,
     /// `true` if single accesses are listed in place of the table (`-D`).
     pub(crate) listed: bool,
-}
-
-/// Returns an error if a filter is set that only histograms support.
-pub fn check_listed(filters: &Filters) -> Result<(), String> {
-    let histogram_only = [
-        (filters.symbol_part.is_some(), "--symbol-filter"),
-        (filters.socket.is_some(), "--socket-filter"),
-        (filters.events.is_some(), "--event"),
-    ];
-    match histogram_only.into_iter().find(|(is_set, _)| *is_set) {
-        Some((_, flag)) => Err(format!("{flag} cannot be used with -D")),
-        None => Ok(()),
-    }
 }
 
 /// Prints the accesses of each input and returns the warnings.

@@ -33,7 +33,7 @@ mod source;
 mod start;
 mod values;
 
-pub use accesses::{Access, AccessQuery, check_listed, list_accesses};
+pub use accesses::{Access, AccessQuery, list_accesses};
 pub use args::{ScriptQuery, parse};
 use fields::{Field, Fields};
 
