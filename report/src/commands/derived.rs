@@ -1,7 +1,11 @@
-//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options and
-//! the histogram.
+//! Helpers for commands that are computed from a histogram (`mem`, `c2c`, `branches`, `timeline`): common options, the
+//! histogram, and the answer as text or JSON.
 
+use std::io::{self, Write};
+
+use anyhow::Context as _;
 use clap::Args;
+use serde::Serialize;
 
 use crate::cli::filter_args::FilterArgs;
 use crate::cli::source_args::SourcesArgs;
@@ -10,8 +14,10 @@ use crate::pipeline::report;
 use crate::pipeline::session::Session;
 use crate::query::mode::Mode;
 use crate::query::sort_key::SortKey;
+use crate::query::warning::Warning;
 use crate::query::{Column, Format, Query, SymbolOptions};
-use crate::table::profile::Profile;
+use crate::table::profile::{InputSummary, Profile};
+use crate::view::{CANNOT_WRITE, write_json};
 
 /// Options that all these commands share.
 #[derive(Clone, Debug, Args)]
@@ -69,4 +75,28 @@ pub(crate) fn profile_with<T: Send>(
         let (profile, made) = report::run_with(&query, &of)?;
         Ok((profile, query, made))
     })
+}
+
+/// Prints an answer: as JSON with the parts that all answers have, or by `text`.
+pub(crate) fn print<W: Write>(
+    format: Format,
+    (schema, answer): (&str, &impl Serialize),
+    profile: &Profile,
+    text: impl FnOnce(&mut W) -> io::Result<()>,
+    out: &mut W,
+) -> anyhow::Result<()> {
+    #[derive(Serialize)]
+    struct Whole<'p, A> {
+        schema: &'p str,
+        inputs: &'p [InputSummary],
+        #[serde(flatten)]
+        answer: &'p A,
+        warnings: &'p [Warning],
+    }
+    let Profile { inputs, warnings, .. } = profile;
+    let printed = match format {
+        Format::Json => write_json(&Whole { schema, inputs, answer, warnings }, out),
+        _ => text(out),
+    };
+    printed.context(CANNOT_WRITE)
 }

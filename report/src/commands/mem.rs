@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Context as _;
 use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -24,9 +23,8 @@ use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::warning::Warning;
 use crate::query::{Column, Format};
-use crate::table::profile::{EventTable, InputSummary};
+use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, write_json};
 
 /// Show the cost of memory accesses: samples by memory level, with percentiles of the weight (usually the latency)
 #[derive(Debug, Parser)]
@@ -114,10 +112,7 @@ pub fn parse(words: Vec<OsString>) -> Result<AccessQuery, clap::Error> {
 
 #[derive(Serialize)]
 struct Answer<'p> {
-    schema: &'static str,
-    inputs: &'p [InputSummary],
     events: Vec<Event<'p>>,
-    warnings: &'p [Warning],
 }
 
 #[derive(Serialize)]
@@ -178,13 +173,9 @@ pub fn run(asked: &AccessQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warn
     columns.extend(derived::columns(&[("op", SortKey::Op), ("local_weight", SortKey::LocalWeight)]));
     let (profile, query) = derived::profile(&asked.query, &columns)?;
     let tables = profile.tables(&query);
-    let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
-    if asked.query.format == Format::Json {
-        let answer = Answer { schema: "recrep-mem/1", inputs: &profile.inputs, events, warnings: &profile.warnings };
-        write_json(&answer, out).context(CANNOT_WRITE)?;
-    } else {
-        print(&events, asked, out).context(CANNOT_WRITE)?;
-    }
+    let answer = Answer { events: tables.iter().map(|table| event(table, asked)).collect() };
+    let text = |out: &mut _| print(&answer.events, asked, out);
+    derived::print(query.format, ("recrep-mem/1", &answer), &profile, text, out)?;
     Ok(profile.warnings)
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Context as _;
 use clap::Parser;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -21,9 +20,8 @@ use crate::query::sort_key::SortKey;
 use crate::query::times;
 use crate::query::warning::Warning;
 use crate::query::{Format, Query};
-use crate::table::profile::{EventTable, InputSummary};
+use crate::table::profile::EventTable;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, write_json};
 
 /// Maximum number of characters per thread in text; with more slices, a character covers several of them.
 const MAX_COLUMNS: usize = 100;
@@ -54,12 +52,9 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Query, clap::Error> {
 
 #[derive(Serialize)]
 struct Answer<'p> {
-    schema: &'static str,
-    inputs: &'p [InputSummary],
     /// Length of a slice.
     quantum_ns: u64,
     events: Vec<Event<'p>>,
-    warnings: &'p [Warning],
 }
 
 #[derive(Serialize)]
@@ -93,14 +88,10 @@ pub(crate) fn run(asked: &Query, out: &mut impl Write) -> anyhow::Result<Vec<War
     let precise = Query { nanosecs: true, ..asked.clone() };
     let (profile, query) = derived::profile(&precise, &columns)?;
     let tables = profile.tables(&query);
-    let events: Vec<Event<'_>> = tables.iter().map(|table| event(table, asked)).collect();
-    if asked.format == Format::Json {
-        let (inputs, warnings, quantum_ns) = (&profile.inputs[..], &profile.warnings[..], asked.quantum);
-        let answer = Answer { schema: "recrep-timeline/1", inputs, quantum_ns, events, warnings };
-        write_json(&answer, out).context(CANNOT_WRITE)?;
-    } else {
-        print(&events, asked, out).context(CANNOT_WRITE)?;
-    }
+    let events = tables.iter().map(|table| event(table, asked)).collect();
+    let answer = Answer { quantum_ns: asked.quantum, events };
+    let text = |out: &mut _| print(&answer.events, asked, out);
+    derived::print(query.format, ("recrep-timeline/1", &answer), &profile, text, out)?;
     Ok(profile.warnings)
 }
 

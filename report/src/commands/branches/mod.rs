@@ -16,7 +16,6 @@ mod edges;
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Context as _;
 use clap::Parser;
 use serde::Serialize;
 
@@ -27,9 +26,7 @@ use crate::count::metrics::{rounded, share};
 use crate::query::mode::Mode;
 use crate::query::warning::Warning;
 use crate::query::{Format, Query};
-use crate::table::profile::InputSummary;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, write_json};
 use edges::{Edge, Range};
 
 #[derive(Clone, Debug)]
@@ -67,14 +64,11 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<BranchesQuery, clap::Error> 
 }
 
 #[derive(Serialize)]
-struct Answer<'p> {
-    schema: &'static str,
-    inputs: &'p [InputSummary],
+struct Answer {
     branches: u64,
-    edges: &'p [Edge],
-    loops: Vec<&'p Edge>,
-    ranges: &'p [Range],
-    warnings: &'p [Warning],
+    edges: Vec<Edge>,
+    loops: Vec<Edge>,
+    ranges: Vec<Range>,
 }
 
 /// Answers the query, and returns warnings.
@@ -92,26 +86,21 @@ pub(crate) fn run(asked: &BranchesQuery, out: &mut impl Write) -> anyhow::Result
     let (fall_throughs, by_range) = derived::profile(&of_ranges, &edges::columns())?;
     let mut ranges = edges::ranges(&fall_throughs.tables(&by_range));
     let most = query.limit.unwrap_or(usize::MAX);
-    let loops: Vec<Edge> = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
+    let loops = edges.iter().filter(|edge| edge.is_loop()).take(most).cloned().collect();
     edges.truncate(most);
     ranges.truncate(most);
-    if query.format == Format::Json {
-        let (inputs, warnings) = (&profile.inputs[..], &profile.warnings[..]);
-        let (edges, ranges, loops) = (&edges[..], &ranges[..], loops.iter().collect());
-        let answer = Answer { schema: "recrep-branches/1", inputs, branches, edges, loops, ranges, warnings };
-        write_json(&answer, out).context(CANNOT_WRITE)?;
-    } else {
-        print(branches, &edges, &loops, &ranges, out).context(CANNOT_WRITE)?;
-    }
+    let answer = Answer { branches, edges, loops, ranges };
+    derived::print(query.format, ("recrep-branches/1", &answer), &profile, |out| print(&answer, out), out)?;
     Ok(profile.warnings)
 }
 
-fn print(branches: u64, edges: &[Edge], loops: &[Edge], ranges: &[Range], out: &mut impl Write) -> std::io::Result<()> {
+fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
+    let Answer { branches, edges, loops, ranges } = answer;
     for (what, edges) in [("Edges", edges), ("Loops", loops)] {
         writeln!(out, "# {what}, of {branches} branches\n#")?;
         writeln!(out, "#    Count    Share  Mispredicted  Cycles  From → To")?;
         for edge in edges {
-            let share = rounded(share(edge.count, branches));
+            let share = rounded(share(edge.count, *branches));
             let missed = edge.mispredict_percent.map_or("-".into(), |percent| format!("{percent:.2}%"));
             let cycles = edge.mean_cycles.map_or("-".into(), |cycles| format!("{cycles:.1}"));
             let ends = format!("{} → {}", edge.from, edge.to);

@@ -14,25 +14,19 @@ mod stats;
 
 use std::io::{self, Write};
 
-use anyhow::Context as _;
 use serde::Serialize;
 
 pub use args::{C2cQuery, parse};
 
 use crate::commands::derived;
-use crate::query::Format;
 use crate::query::warning::Warning;
-use crate::table::profile::InputSummary;
 use crate::terminal::escape::escape;
-use crate::view::{CANNOT_WRITE, write_json};
 use args::Display;
 use lines::Line;
 use stats::Stats;
 
 #[derive(Serialize)]
 struct Answer<'p> {
-    schema: &'static str,
-    inputs: &'p [InputSummary],
     #[serde(rename = "total", serialize_with = "lines::counts")]
     counts: Stats,
     stats: Stats,
@@ -40,7 +34,6 @@ struct Answer<'p> {
     shared_lines: usize,
     shared: Stats,
     lines: &'p [Line],
-    warnings: &'p [Warning],
 }
 
 /// Answers the query, and returns warnings.
@@ -55,17 +48,13 @@ pub fn run(asked: &C2cQuery, out: &mut impl Write) -> anyhow::Result<Vec<Warning
     let shared = lines::total(lines.iter().filter(is_shared));
     lines.retain(|line| asked.all || line.stats.shown(asked.display) > 0);
     lines.truncate(asked.query.limit.unwrap_or(usize::MAX));
-    if asked.query.format == Format::Json {
-        let (inputs, warnings, lines) = (&profile.inputs[..], &profile.warnings[..], &lines[..]);
-        let lines = if asked.stats { &[] } else { lines };
-        let schema = "recrep-c2c/1";
-        let answer = Answer { schema, inputs, counts: stats, stats, shared_lines, shared, lines, warnings };
-        write_json(&answer, out).context(CANNOT_WRITE)?;
-    } else if asked.stats {
-        stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)).context(CANNOT_WRITE)?;
-    } else {
-        print(&lines, &stats, asked, out).context(CANNOT_WRITE)?;
-    }
+    let listed = if asked.stats { &[] } else { &lines[..] };
+    let answer = Answer { counts: stats, stats, shared_lines, shared, lines: listed };
+    let text = |out: &mut _| match asked.stats {
+        true => stats.print(out).and_then(|()| shared.print_shared(shared_lines, out)),
+        false => print(&lines, &stats, asked, out),
+    };
+    derived::print(query.format, ("recrep-c2c/1", &answer), &profile, text, out)?;
     Ok(profile.warnings)
 }
 
