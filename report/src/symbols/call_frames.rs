@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use framehop::ExplicitModuleSectionInfo;
 use object::elf::{EM_AARCH64, EM_X86_64};
 
 use super::elf::{self, Image, Segment};
@@ -11,16 +12,8 @@ use super::elf::{self, Image, Segment};
 pub struct CallFrames {
     /// Instruction set of the file.
     pub cpu: Cpu,
-    /// Linked addresses and contents of `.eh_frame`.
-    pub eh_frame: Option<(Range<u64>, Vec<u8>)>,
-    /// Linked addresses and contents of `.eh_frame_hdr`, the search table for `.eh_frame`.
-    pub eh_frame_hdr: Option<(Range<u64>, Vec<u8>)>,
-    /// Contents of `.debug_frame`; `None` if there is an `.eh_frame`.
-    pub debug_frame: Option<Vec<u8>>,
-    /// Linked addresses of `.text`.
-    pub text: Option<Range<u64>>,
-    /// Linked addresses of `.got`.
-    pub got: Option<Range<u64>>,
+    /// Sections, at their linked addresses; no `.debug_frame` if there is an `.eh_frame`.
+    pub sections: ExplicitModuleSectionInfo<Vec<u8>>,
     segments: Vec<Segment>,
 }
 
@@ -41,28 +34,27 @@ impl CallFrames {
             EM_AARCH64 => Cpu::Aarch64,
             _ => return None,
         };
-        let section = |name: &[u8]| {
+        let range = |name: &[u8]| {
             let section = image.section(name)?;
-            Some((section.address..section.address.checked_add(section.size)?, section))
+            Some(section.address..section.address.checked_add(section.size)?)
         };
         let read = |name: &[u8]| {
-            let (range, section) = section(name)?;
-            Some((range, image.view(section).ok().filter(|bytes| !bytes.is_empty())?.to_vec()))
+            let bytes = image.view(image.section(name)?).ok().filter(|bytes| !bytes.is_empty())?;
+            Some((range(name)?, bytes.to_vec()))
         };
-        let eh_frame = read(b".eh_frame");
-        let debug_frame = if eh_frame.is_none() { read(b".debug_frame").map(|(_, bytes)| bytes) } else { None };
-        if eh_frame.is_none() && debug_frame.is_none() {
-            return None;
-        }
-        Some(Self {
-            cpu,
+        let (eh_frame_svma, eh_frame) = read(b".eh_frame").unzip();
+        let (eh_frame_hdr_svma, eh_frame_hdr) = read(b".eh_frame_hdr").unzip();
+        let sections = ExplicitModuleSectionInfo {
+            text_svma: range(b".text"),
+            got_svma: range(b".got"),
+            debug_frame: if eh_frame.is_none() { Some(read(b".debug_frame")?.1) } else { None },
+            eh_frame_svma,
             eh_frame,
-            eh_frame_hdr: read(b".eh_frame_hdr"),
-            debug_frame,
-            text: section(b".text").map(|(range, _)| range),
-            got: section(b".got").map(|(range, _)| range),
-            segments: image.segments.clone(),
-        })
+            eh_frame_hdr_svma,
+            eh_frame_hdr,
+            ..ExplicitModuleSectionInfo::default()
+        };
+        Some(Self { cpu, sections, segments: image.segments.clone() })
     }
 
     /// Returns the linked address of the byte at this file offset.

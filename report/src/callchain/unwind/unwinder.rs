@@ -1,11 +1,12 @@
 //! Unwinds stacks, one frame at a time.
 
 use std::fmt;
+use std::mem;
 use std::sync::OnceLock;
 
 use framehop::aarch64::{CacheAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwinderX86_64};
-use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module as Unwindable, Unwinder};
+use framehop::{Error, FrameAddress, Module as Unwindable, Unwinder};
 use recrep_format::abi::{CpuMode, SampleType};
 use recrep_format::attr::AttrEntry;
 use recrep_format::endian::Endian;
@@ -124,21 +125,8 @@ impl Prepared {
         if frames.cpu != cpu {
             return None;
         }
-        let (eh_frame_svma, eh_frame) = frames.eh_frame.take().unzip();
-        let (eh_frame_hdr_svma, eh_frame_hdr) = frames.eh_frame_hdr.take().unzip();
-        let sections = ExplicitModuleSectionInfo {
-            base_svma: 0,
-            text_svma: frames.text.clone(),
-            got_svma: frames.got.clone(),
-            eh_frame_svma,
-            eh_frame,
-            eh_frame_hdr_svma,
-            eh_frame_hdr,
-            debug_frame: frames.debug_frame.take(),
-            ..ExplicitModuleSectionInfo::default()
-        };
         // Mapped at the file's own addresses (bias 0).
-        let module = Unwindable::new(String::new(), frames.span(), 0, sections);
+        let module = Unwindable::new(String::new(), frames.span(), 0, mem::take(&mut frames.sections));
         let unwinder = match cpu {
             Cpu::X86_64 => {
                 let mut unwinder = UnwinderX86_64::new();
