@@ -1,6 +1,7 @@
 //! Loading of modules' symbols from all sources, once per module.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +9,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use recrep_format::build_id::BuildId;
 use rustc_hash::FxHashMap;
 
 use super::call_frames::CallFrames;
@@ -34,8 +34,8 @@ pub struct Resolver {
     search: Arc<Search>,
     kernel: Kernel,
     modules: Mutex<FxHashMap<Module, Slot>>,
-    /// Files requested from debuginfod servers ([`Wanted::id`]), with the results.
-    asked: Mutex<FxHashMap<(BuildId, &'static str), Vec<Attempt>>>,
+    /// Files requested from debuginfod servers, with the results.
+    asked: Mutex<BTreeMap<Wanted, Vec<Attempt>>>,
 }
 
 /// Filled by the first thread that loads the module; others wait for it.
@@ -117,22 +117,21 @@ impl Resolver {
     pub fn fetch(&self, modules: &[Module]) {
         let Some(servers) = &self.search.options.servers else { return };
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut wanted: Vec<Wanted> = modules.iter().flat_map(|module| self.missing_files(module)).collect();
-        wanted.retain(|wanted| !asked.contains_key(&wanted.id));
-        wanted.sort();
         // Several containers may have copies of the same file.
-        wanted.dedup_by_key(|wanted| wanted.id);
+        let mut wanted: BTreeMap<Wanted, String> =
+            modules.iter().flat_map(|module| self.missing_files(module)).collect();
+        wanted.retain(|file, _| !asked.contains_key(file));
         if !wanted.is_empty() {
             let attempts = fetch::all(servers, &wanted);
-            asked.extend(wanted.iter().map(|wanted| wanted.id).zip(attempts));
+            asked.extend(wanted.into_keys().zip(attempts));
         }
         drop(asked);
         let mut loaded = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|module, _| !modules.contains(module));
     }
 
-    /// Returns the files of a module that are neither on this machine nor in debuginfod's cache.
-    fn missing_files(&self, module: &Module) -> Vec<Wanted> {
+    /// Returns the files of a module that are neither on this machine nor in debuginfod's cache, with its name.
+    fn missing_files(&self, module: &Module) -> Vec<(Wanted, String)> {
         let known = match &module.kind {
             ModuleKind::File => self.search.known(module),
             // Only their debug files are useful.
@@ -141,7 +140,7 @@ impl Resolver {
         };
         let Some((build_id, has_own)) = known else { return Vec::new() };
         let is_here = |kind| (kind == locate::EXECUTABLE && has_own) || self.search.is_fetched(&build_id, kind);
-        let wanted = |kind| Wanted { id: (build_id, kind), name: module.name().into_owned() };
+        let wanted = |kind| ((build_id, kind), module.name().into_owned());
         [locate::DEBUG_INFO, locate::EXECUTABLE].into_iter().filter(|kind| !is_here(kind)).map(wanted).collect()
     }
 
@@ -152,9 +151,7 @@ impl Resolver {
             return Vec::new();
         }
         let build_id = module.build_id.or_else(|| Some(self.search.known(module)?.0));
-        let mut all: Vec<_> = asked.iter().filter(|((id, _), _)| Some(*id) == build_id).collect();
-        all.sort_by_key(|(file, _)| *file);
-        all.into_iter().flat_map(|(_, attempts)| attempts.iter().cloned()).collect()
+        asked.iter().filter(|((id, _), _)| Some(*id) == build_id).flat_map(|(_, attempts)| attempts.clone()).collect()
     }
 
     /// Returns `module` with its symbols. The first call loads it; concurrent calls for the same module wait for that.

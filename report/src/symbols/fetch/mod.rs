@@ -16,10 +16,11 @@
 
 mod http;
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,17 +40,12 @@ const TOTAL: Duration = Duration::from_secs(600);
 /// Maximum number of files fetched at the same time.
 const MAX_THREADS: usize = 4;
 
-/// Missing file to fetch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Wanted {
-    /// Build ID, and debuginfod's name for this kind of file.
-    pub(super) id: (BuildId, &'static str),
-    /// Name of the module, to show.
-    pub(super) name: String,
-}
+/// Missing file to fetch: its build ID, and debuginfod's name for this kind of file.
+pub(super) type Wanted = (BuildId, &'static str);
 
-/// Fetches the files into the cache. Returns the failed attempts for each file, one per server; none if it was fetched.
-pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
+/// Fetches files of the modules with these names into the cache. Returns the failed attempts for each file, one per
+/// server; none if it was fetched.
+pub(super) fn all(servers: &Servers, wanted: &BTreeMap<Wanted, String>) -> Vec<Vec<Attempt>> {
     let deadline = Instant::now() + TOTAL;
     let client = Client::new(servers);
     let _bar = progress::Bar::start();
@@ -59,8 +55,8 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
     thread::scope(|scope| {
         for _ in 0..wanted.len().min(MAX_THREADS) {
             scope.spawn(|| {
-                while let Some((file, attempts)) = next() {
-                    *attempts = fetch(&client, file, deadline);
+                while let Some(((file, module), attempts)) = next() {
+                    *attempts = fetch(&client, *file, module, deadline);
                 }
             });
         }
@@ -69,11 +65,11 @@ pub(super) fn all(servers: &Servers, wanted: &[Wanted]) -> Vec<Vec<Attempt>> {
 }
 
 /// Asks one server after the other until one has the file. Returns the failed attempts; none if the file was fetched.
-fn fetch(client: &Client<'_>, file: &Wanted, deadline: Instant) -> Vec<Attempt> {
-    let ((build_id, kind), mut attempts) = (file.id, Vec::new());
+fn fetch(client: &Client<'_>, file: Wanted, module: &str, deadline: Instant) -> Vec<Attempt> {
+    let ((build_id, kind), mut attempts) = (file, Vec::new());
     for server in &client.servers.urls {
         let url = format!("{server}/buildid/{build_id}/{kind}");
-        match fetch_from(&url, client, file, deadline) {
+        match fetch_from(&url, client, file, module, deadline) {
             Ok(()) => return Vec::new(),
             Err(refusal) => {
                 attempts.push(Attempt { source: Source::DebuginfodServer, path: url.into(), result: Err(refusal) });
@@ -83,46 +79,47 @@ fn fetch(client: &Client<'_>, file: &Wanted, deadline: Instant) -> Vec<Attempt> 
     attempts
 }
 
-fn fetch_from(url: &str, client: &Client<'_>, file: &Wanted, deadline: Instant) -> Result<(), Refusal> {
+fn fetch_from(
+    url: &str,
+    client: &Client<'_>,
+    (build_id, kind): Wanted,
+    module: &str,
+    deadline: Instant,
+) -> Result<(), Refusal> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
         let total = TOTAL.as_secs();
         return Err(Refusal::NotFetched(format!("not requested: the limit of {total} s for all files has passed")));
     }
-    let (build_id, kind) = file.id;
-    let shown = progress::fetching(&format!("{kind} of {}", file.name), url);
+    let shown = progress::fetching(&format!("{kind} of {module}"), url);
     let limit = client.servers.max_time.map_or(left, |most| most.min(left));
     let response = client.ask(url, limit)?;
     shown.expect(http::size(&response));
     let cache = &client.servers.cache;
-    let entry = Entry::new(cache.join(build_id.to_string())).map_err(|error| cannot_store(cache, &error))?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(&format!("{kind}."))
-        .tempfile_in(&entry.directory)
-        .map_err(|error| cannot_store(&entry.directory, &error))?;
-    client.store(response, temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
-    open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
-    // Same permissions as by debuginfod's own clients.
-    let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
-    let kept = kept.and_then(|()| Ok(temporary.persist(entry.directory.join(kind))?));
-    kept.map(drop).map_err(|error| cannot_store(&entry.directory, &error))
+    let directory = cache.join(build_id.to_string());
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.map_err(|error| cannot_store(cache, &error))?;
+    remove_stale(&directory);
+    let store = || {
+        let mut temporary = tempfile::Builder::new()
+            .prefix(&format!("{kind}."))
+            .tempfile_in(&directory)
+            .map_err(|error| cannot_store(&directory, &error))?;
+        client.store(response, temporary.as_file_mut(), |bytes| shown.advance(bytes), limit)?;
+        open_image(temporary.path(), Proof::BuildId(build_id), &Origin::default())?;
+        // Same permissions as by debuginfod's own clients.
+        let kept = temporary.as_file().set_permissions(Permissions::from_mode(0o400));
+        let kept = kept.and_then(|()| Ok(temporary.persist(directory.join(kind))?));
+        kept.map(drop).map_err(|error| cannot_store(&directory, &error))
+    };
+    let stored = store();
+    // Fails if the directory has files, which is intended.
+    let _if_empty = fs::remove_dir(&directory);
+    stored
 }
 
 fn cannot_store(directory: &Path, error: &io::Error) -> Refusal {
     Refusal::NotFetched(format!("cannot store it below {}: {error}", directory.display()))
-}
-
-/// Directory of a build ID in the cache; removed on drop if it is empty.
-struct Entry {
-    directory: PathBuf,
-}
-
-impl Entry {
-    fn new(directory: PathBuf) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        remove_stale(&directory);
-        Ok(Self { directory })
-    }
 }
 
 /// Removes old temporary files of runs that were killed while fetching.
@@ -135,13 +132,6 @@ fn remove_stale(directory: &Path) {
             // Another run may have removed it already.
             let _is_gone = fs::remove_file(file.path());
         }
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        // Fails if the directory has files, which is intended.
-        let _if_empty = fs::remove_dir(&self.directory);
     }
 }
 
