@@ -45,16 +45,12 @@ pub(super) fn function(name: &'static str, address: u64, size: u64) -> TestSymbo
     TestSymbol { name, address, size, kind, bind, section: TEXT, hidden: false }
 }
 
-#[derive(Default)]
-struct Header {
-    name: usize,
-    kind: u32,
-    flags: u64,
-    address: u64,
-    offset: usize,
-    size: usize,
-    link: u32,
-    entry: u64,
+/// A file in the making: its contents so far, the names of its sections, their headers.
+struct Writer {
+    bytes: Vec<u8>,
+    names: Vec<u8>,
+    headers: Vec<u8>,
+    sections: u16,
 }
 
 impl TestElf {
@@ -63,25 +59,20 @@ impl TestElf {
     }
 
     pub(super) fn build(&self) -> Vec<u8> {
-        let mut bytes = vec![0; 0x4000];
-        let mut names = b"\0".to_vec();
-        let mut headers = vec![Header::default()];
+        // The first section header is empty.
+        let mut file = Writer { bytes: vec![0; 0x4000], names: b"\0".to_vec(), headers: vec![0; 64], sections: 1 };
         let kind = if self.debug_only { elf::SHT_NOBITS } else { elf::SHT_PROGBITS };
-        for (name, offset, kind) in
-            [(".text", 0x1000, kind), (".data", 0x3000, kind), (".bss", 0x3800, elf::SHT_NOBITS)]
+        for (name, offset, kind, size) in
+            [(".text", 0x1000, kind, 0x800), (".data", 0x3000, kind, 0x800), (".bss", 0x3800, elf::SHT_NOBITS, 0x4000)]
         {
-            let name = add(&mut names, name.as_bytes());
-            let (flags, address) = (elf::SHF_ALLOC.0, offset as u64 + self.bias);
-            headers.push(Header { name, kind: kind.0, flags, address, offset, size: 0x800, ..Header::default() });
+            file.header(name, kind, [elf::SHF_ALLOC.0, offset + self.bias, offset, size], [0, 0]);
         }
-        headers[3].size = 0x4000;
         if let Some(id) = self.build_id {
             let note = [&[4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0][..], b"GNU\0", &id].concat();
-            headers.push(append(&mut bytes, &mut names, ".note.gnu.build-id", elf::SHT_NOTE, &note));
+            file.section(".note.gnu.build-id", elf::SHT_NOTE, &note, [0, 0]);
         }
         if let Some(link) = self.debug_link {
-            let text = [link.as_bytes(), &[0; 8]].concat();
-            headers.push(append(&mut bytes, &mut names, ".gnu_debuglink", elf::SHT_PROGBITS, &text));
+            file.section(".gnu_debuglink", elf::SHT_PROGBITS, &[link.as_bytes(), &[0; 8]].concat(), [0, 0]);
         }
         for (name, strings_name, kind, symbols) in [
             (".symtab", ".strtab", elf::SHT_SYMTAB, &self.symtab),
@@ -89,59 +80,68 @@ impl TestElf {
         ] {
             if !symbols.is_empty() {
                 let (table, strings) = symbol_table(symbols);
-                let link = u32::try_from(headers.len() + 1).unwrap();
-                let table = append(&mut bytes, &mut names, name, kind, &table);
-                headers.push(Header { link, entry: 24, ..table });
-                headers.push(append(&mut bytes, &mut names, strings_name, elf::SHT_STRTAB, &strings));
+                file.section(name, kind, &table, [u32::from(file.sections) + 1, 24]);
+                file.section(strings_name, elf::SHT_STRTAB, &strings, [0, 0]);
             }
         }
-        let name = add(&mut names, b".shstrtab");
-        headers.push(Header {
-            name,
-            kind: elf::SHT_STRTAB.0,
-            offset: bytes.len(),
-            size: names.len(),
-            ..Header::default()
-        });
-        bytes.extend(&names);
-        let sections_at = bytes.len();
-        headers.iter().for_each(|header| header.write(&mut bytes));
-        self.write_head(&mut bytes, sections_at, headers.len());
-        bytes
+        file.finish(self)
+    }
+}
+
+impl Writer {
+    /// Adds a section header.
+    fn header(
+        &mut self,
+        name: &str,
+        kind: elf::SectionType,
+        [flags, address, offset, size]: [u64; 4],
+        [link, entry_size]: [u32; 2],
+    ) {
+        let name = add(&mut self.names, name.as_bytes());
+        word(&mut self.headers, &[name, kind.0]);
+        long(&mut self.headers, &[flags, address, offset, size]);
+        word(&mut self.headers, &[link, 0]);
+        long(&mut self.headers, &[8, entry_size.into()]);
+        self.sections += 1;
     }
 
-    fn write_head(&self, bytes: &mut [u8], sections_at: usize, sections: usize) {
+    /// Adds a section that is not loaded.
+    fn section(&mut self, name: &str, kind: elf::SectionType, contents: &[u8], more: [u32; 2]) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+        self.header(name, kind, [0, 0, self.bytes.len() as u64, contents.len() as u64], more);
+        self.bytes.extend(contents);
+    }
+
+    /// Adds the names and headers of the sections, and what is at the beginning of the file.
+    fn finish(mut self, file: &TestElf) -> Vec<u8> {
+        // With its own name.
+        let size = self.names.len() + ".shstrtab\0".len();
+        let offset = self.bytes.len();
+        self.header(".shstrtab", elf::SHT_STRTAB, [0, 0, offset as u64, size as u64], [0, 0]);
+        self.bytes.extend(&self.names);
         let mut head = Vec::new();
         head.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
         half(&mut head, &[3, elf::EM_X86_64.0]);
         word(&mut head, &[1]);
-        long(&mut head, &[0, 64, sections_at as u64]);
+        long(&mut head, &[0, 64, self.bytes.len() as u64]);
         word(&mut head, &[0]);
-        let sections = u16::try_from(sections).unwrap();
-        half(&mut head, &[64, 56, 2, 64, sections, sections - 1]);
+        half(&mut head, &[64, 56, 2, 64, self.sections, self.sections - 1]);
         for (offset, file_size, memory_size) in [(0x1000, 0x1000_u64, 0x1000_u64), (0x3000, 0x800, 0x4800)] {
             word(&mut head, &[elf::PT_LOAD.0, 5]);
-            let (placed, file_size) = if self.debug_only { (0x40, 0) } else { (offset, file_size) };
-            let address = offset + self.bias;
+            let (placed, file_size) = if file.debug_only { (0x40, 0) } else { (offset, file_size) };
+            let address = offset + file.bias;
             long(&mut head, &[placed, address, address, file_size, memory_size, 0x1000]);
         }
-        bytes[..head.len()].copy_from_slice(&head);
-    }
-}
-
-impl Header {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        word(bytes, &[u32::try_from(self.name).unwrap(), self.kind]);
-        long(bytes, &[self.flags, self.address, self.offset as u64, self.size as u64]);
-        word(bytes, &[self.link, 0]);
-        long(bytes, &[8, self.entry]);
+        self.bytes.extend(&self.headers);
+        self.bytes[..head.len()].copy_from_slice(&head);
+        self.bytes
     }
 }
 
 fn symbol_table(symbols: &[TestSymbol]) -> (Vec<u8>, Vec<u8>) {
     let (mut table, mut strings) = (vec![0; 24], b"\0".to_vec());
     for symbol in symbols {
-        word(&mut table, &[u32::try_from(add(&mut strings, symbol.name.as_bytes())).unwrap()]);
+        word(&mut table, &[add(&mut strings, symbol.name.as_bytes())]);
         table.push(symbol.bind.0 << 4 | symbol.kind.0);
         table.push(if symbol.hidden { 2 } else { 0 });
         half(&mut table, &[symbol.section]);
@@ -150,28 +150,15 @@ fn symbol_table(symbols: &[TestSymbol]) -> (Vec<u8>, Vec<u8>) {
     (table, strings)
 }
 
-fn append(bytes: &mut Vec<u8>, names: &mut Vec<u8>, name: &str, kind: elf::SectionType, contents: &[u8]) -> Header {
-    bytes.resize(bytes.len().next_multiple_of(8), 0);
-    let header = Header {
-        name: add(names, name.as_bytes()),
-        kind: kind.0,
-        offset: bytes.len(),
-        size: contents.len(),
-        ..Header::default()
-    };
-    bytes.extend(contents);
-    header
-}
-
 /// Appends a string and returns its offset: 0, which means no name, if it is empty.
-fn add(strings: &mut Vec<u8>, text: &[u8]) -> usize {
+fn add(strings: &mut Vec<u8>, text: &[u8]) -> u32 {
     if text.is_empty() {
         return 0;
     }
     let at = strings.len();
     strings.extend(text);
     strings.push(0);
-    at
+    u32::try_from(at).unwrap()
 }
 
 fn half(bytes: &mut Vec<u8>, values: &[u16]) {
