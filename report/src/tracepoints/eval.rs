@@ -8,7 +8,6 @@ use recrep_format::feature::tracing::{EventField, RawFields};
 use super::bitmap::{list, words};
 use super::expr::{CType, Expr, ctype};
 use super::lex::Token;
-use super::operators::unsigned;
 use super::printf::Spec;
 
 /// Maximum length of the text of one sample. Only damaged data gives more.
@@ -34,7 +33,6 @@ impl Values<'_> {
     /// Returns the value of `expr` as a number.
     pub(super) fn number(&self, expr: &Expr) -> u64 {
         match expr {
-            Expr::Number(number) => *number,
             Expr::Field(place) => match self.fields.get(*place) {
                 Some(field) if !field.is_array => self.raw.number(field.offset, field.size).unwrap_or(0),
                 _ => 0,
@@ -46,14 +44,9 @@ impl Values<'_> {
                     _ => value,
                 }
             }
-            Expr::Unary('!', inner) => u64::from(self.number(inner) == 0),
-            Expr::Unary('~', inner) => !self.number(inner),
-            Expr::Unary(_, inner) => self.number(inner).wrapping_neg(),
-            Expr::Binary(sign, left, right) => unsigned(sign, self.number(left), self.number(right)).unwrap_or(0),
-            Expr::Choice(parts) => self.number(self.chosen(parts)),
             Expr::Element(array, index) => self.element(array, self.number(index)),
             Expr::DynamicLen(place) => self.fields.get(*place).map_or(0, |field| self.raw.location(field).1 as u64),
-            _ => 0,
+            _ => expr.computed(false, |operand| Some(self.number(operand))).unwrap_or(0),
         }
     }
 

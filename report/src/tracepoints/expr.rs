@@ -11,7 +11,7 @@
 use recrep_format::feature::tracing::EventField;
 
 use super::lex::Token;
-use super::operators::signed;
+use super::operators::apply;
 
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 200;
@@ -292,7 +292,7 @@ impl<'t> Reader<'t> {
         let before = std::mem::take(&mut self.operators);
         let number = self.expr()?.constant();
         self.operators = before;
-        number
+        number.map(u64::cast_signed)
     }
 
     fn field(&mut self) -> Option<usize> {
@@ -319,23 +319,25 @@ impl<'t> Reader<'t> {
 }
 
 impl Expr {
-    /// Returns the value if it does not depend on a sample.
-    fn constant(&self) -> Option<i64> {
+    /// Returns the value, as a signed number, if it does not depend on a sample.
+    fn constant(&self) -> Option<u64> {
+        match self {
+            Self::Cast(_, inner) => inner.constant(),
+            _ => self.computed(true, Self::constant),
+        }
+    }
+
+    /// Returns the value of a number, an operator or a choice, given the values of the operands.
+    pub(super) fn computed(&self, is_signed: bool, value: impl Fn(&Self) -> Option<u64>) -> Option<u64> {
         Some(match self {
-            Self::Number(number) => number.cast_signed(),
-            Self::Cast(_, inner) => inner.constant()?,
-            Self::Unary(sign, inner) => match (sign, inner.constant()?) {
-                ('!', value) => i64::from(value == 0),
-                ('~', value) => !value,
-                (_, value) => value.wrapping_neg(),
-            },
-            Self::Binary(sign, left, right) => {
-                let (left, right) = (left.constant()?, right.constant()?);
-                signed(sign, left, right)?
-            }
+            Self::Number(number) => *number,
+            Self::Unary('!', inner) => u64::from(value(inner)? == 0),
+            Self::Unary('~', inner) => !value(inner)?,
+            Self::Unary(_, inner) => value(inner)?.wrapping_neg(),
+            Self::Binary(sign, left, right) => apply(sign, value(left)?, value(right)?, is_signed)?,
             Self::Choice(parts) => {
                 let [condition, yes, no] = &**parts;
-                if condition.constant()? != 0 { yes.constant()? } else { no.constant()? }
+                if value(condition)? != 0 { value(yes)? } else { value(no)? }
             }
             _ => return None,
         })
